@@ -1,0 +1,39 @@
+# `make demo` and `make test` set up everything they need in .venv, from Python 3.11+, pip and git alone.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/.demo
+	$(BIN)/recrawl solve examples/pages.csv --budget 150/day --plot demo.png --output demo-rates.csv
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.test
+	$(BIN)/python benchmarks/bench_solve.py
+
+# Where the system's Python lacks ensurepip, virtualenv (unpacked beside the environment) makes it instead.
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV) && \
+	$(PYTHON) -m pip install --quiet --target $(VENV)-tool virtualenv && \
+	PYTHONPATH=$(VENV)-tool $(PYTHON) -m virtualenv $(VENV); }
+
+$(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) -e .[data]
+	@touch $@
+
+$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) -e .[test]
+	@touch $@ $(VENV)/.demo
+
+clean:
+	rm -rf $(VENV) $(VENV)-tool demo.png demo-rates.csv

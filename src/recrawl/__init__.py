@@ -1,0 +1,34 @@
+"""recrawl keeps copies of changing web pages as fresh as a request budget allows, and can prove it."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from recrawl.errors import ParameterError, RecrawlError
+    from recrawl.model import Pages
+    from recrawl.solver import Plan, solve
+
+__version__ = "0.1.0"
+
+# Public name -> the module that holds it; loaded on first use, so that `import recrawl` stays light.
+_HOMES = {
+    "ParameterError": "recrawl.errors",
+    "RecrawlError": "recrawl.errors",
+    "Pages": "recrawl.model",
+    "Plan": "recrawl.solver",
+    "solve": "recrawl.solver",
+}
+
+__all__ = ["Pages", "ParameterError", "Plan", "RecrawlError", "solve"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'recrawl' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
