@@ -1,0 +1,225 @@
+"""Scalar kernels without signals: what a crawl is worth after an elapsed time, per objective, and the inverses.
+
+Everything is written in x = change_rate · elapsed. A page's instantaneous cost c(x) grows with x, and the value of
+crawling it now is ∫₀ˣ u c′(u) du (times importance / change_rate, or importance / change_rate² for age):
+    freshness   c = 1 − e^{−x}            value  1 − e^{−x}(1 + x)
+    harmonic    c = E[1 + 1/2 + … + 1/N]  value  x − 1 + e^{−x}
+    age         c = x − 1 + e^{−x}        value  x²/2 − 1 + e^{−x}(1 + x)
+Each cancels for small x; below 0.5 the power series is summed instead.
+"""
+
+import math
+
+from recrawl._jit import inline, jit
+
+_SMALL = 0.5
+
+
+@inline
+def harmonic_value(x: float) -> float:
+    """x − 1 + e^{−x}, by its series x²/2 − x³/6 + … where that would cancel."""
+    if x >= _SMALL:
+        return x + math.expm1(-x)
+    total = 0.0
+    for k in range(17, 1, -1):
+        total = (1.0 - total * x) / k
+    return x * x * total
+
+
+@inline
+def fresh_value(x: float) -> float:
+    """1 − e^{−x}(1 + x) = Σ_{k≥2} (−1)^k (k−1)/k! x^k, the regularised incomplete gamma P(2, x)."""
+    if x >= _SMALL:
+        return -math.expm1(-x) - x * math.exp(-x)
+    # e^{−x} Σ_{k≥2} x^k / k!: all terms positive
+    total = 0.0
+    for k in range(17, 1, -1):
+        total = (1.0 + total * x) / k
+    return math.exp(-x) * x * x * total
+
+
+@inline
+def age_value(x: float) -> float:
+    """x²/2 − 1 + e^{−x}(1 + x), by its series x³/3 − x⁴/8 + … where that would cancel."""
+    if x >= _SMALL:
+        return 0.5 * x * x - (-math.expm1(-x) - x * math.exp(-x))
+    total = 0.0
+    term = x * x * x / 6.0
+    for k in range(3, 20):
+        total += (k - 1) * term
+        term *= -x / (k + 1)
+    return total
+
+
+@jit
+def fresh_inverse(y: float) -> float:
+    """The x with 1 − e^{−x}(1 + x) = y; infinity from y = 1 on. In closed form −1 − W₋₁(−(1 − y)/e)."""
+    if y >= 1.0:
+        return math.inf
+    if y <= 0.0:
+        return 0.0
+    level = -math.log1p(-y)  # x − log(1 + x)
+    t = math.sqrt(2.0 * level)
+    if t < 2.0:
+        x = t + t * t * (1 / 3 + t * (1 / 36 + t * (-1 / 270 + t * (1 / 4320 + t * (1 / 17010)))))
+    else:
+        x = level + math.log1p(level + math.log1p(level + math.log1p(level)))
+    if t < 0.3:
+        return x - (fresh_value(x) - y) / (x * math.exp(-x))
+    for _ in range(3):
+        error = x - math.log1p(x) - level
+        step = error * (1.0 + x) / (x + 0.5 * error / x)  # Halley
+        x -= step
+        if abs(step) <= 1e-15 * x:
+            break
+    return x
+
+
+@jit
+def harmonic_inverse(y: float) -> float:
+    """The x with x − 1 + e^{−x} = y."""
+    if y <= 0.0:
+        return 0.0
+    x = y + 1.0 if y > 4.0 else math.sqrt(2.0 * y) + y / 3.0
+    for _ in range(60):
+        step = (harmonic_value(x) - y) / -math.expm1(-x)
+        x -= step
+        if abs(step) <= 1e-15 * x:
+            break
+    return x
+
+
+@jit
+def age_inverse(y: float) -> float:
+    """The x with x²/2 − 1 + e^{−x}(1 + x) = y."""
+    if y <= 0.0:
+        return 0.0
+    x = math.sqrt(2.0 * (y + 1.0)) if y > 1.0 else math.cbrt(3.0 * y) * (1.0 + math.cbrt(3.0 * y) / 8.0)
+    for _ in range(60):
+        step = (age_value(x) - y) / (x * -math.expm1(-x))
+        x -= step
+        if abs(step) <= 1e-15 * x:
+            break
+    return x
+
+
+@inline
+def even_freshness(x: float) -> float:
+    """Share of time a page is fresh when crawled every x / change_rate: (1 − e^{−x}) / x."""
+    return 1.0 if x < 1e-300 else -math.expm1(-x) / x
+
+
+# A rate known only through a gamma posterior (mean change_rate, shape a): P(fresh) = (1 + x/a)^{−a}.
+
+
+@jit
+def posterior_value(x: float, shape: float) -> float:
+    """∫₀ˣ u (1 + u/a)^{−a−1} du, which is fresh_value(x) for a = ∞ and grows without bound for a ≤ 1.
+
+    With l = log(1 + x/a) it is a² ∫₀^l (e^v − 1) e^{−av} dv = Σ_{k≥1} P(k+1, a·l) a^{1−k}: positive terms.
+    """
+    if math.isinf(shape):
+        return fresh_value(x)
+    length = math.log1p(x / shape)
+    if length == math.inf:
+        return shape / (shape - 1.0) if shape > 1.0 else math.inf
+    if length <= 1.0 or shape > 3.0:
+        return _posterior_series(length, shape)
+    return shape * shape * (_decay_integral(shape - 1.0, length) - _decay_integral(shape, length))
+
+
+@inline
+def _decay_integral(rate: float, length: float) -> float:
+    """∫₀^length e^{−rate·v} dv."""
+    product = rate * length
+    return length * (1.0 - 0.5 * product) if abs(product) < 1e-9 else -math.expm1(-product) / rate
+
+
+@jit
+def _posterior_series(length: float, shape: float) -> float:
+    z = shape * length
+    # tail = P(k+1, z) as e^{−z} Σ_{j>k} z^j/j!, downwards from a k where it is negligible
+    total = 0.0
+    weight = 1.0
+    for k in range(1, 200):
+        part = weight * lower_gamma(k + 1, z)
+        total += part
+        if part <= 1e-17 * total:
+            break
+        weight /= shape
+    return total
+
+
+@jit
+def lower_gamma(a: int, x: float) -> float:
+    """Regularised lower incomplete gamma P(a, x), integer a ≥ 1: the chance of a or more Poisson(x) events."""
+    if x <= 0.0:
+        return 0.0
+    if x > a + 9.0 * math.sqrt(a) + 40.0:
+        return 1.0
+    if x > a + 1.0:  # one minus the shorter sum below a
+        term = math.exp(-x)
+        if term > 1e-290:
+            below = term
+            for j in range(1, a):
+                term *= x / j
+                below += term
+            return 1.0 - below
+    term = math.exp(a * math.log(x) - x - math.lgamma(a + 1.0))
+    total = term
+    j = a
+    while True:
+        j += 1
+        term *= x / j
+        total += term
+        if j > x and term * x <= 1e-17 * total * (j + 1.0 - x):
+            return min(total, 1.0)
+
+
+@jit
+def posterior_slope(x: float, shape: float) -> float:
+    """Derivative of posterior_value: x (1 + x/a)^{−a−1}; x e^{−x} for a = ∞."""
+    if math.isinf(shape):
+        return x * math.exp(-x)
+    return x * math.exp(-(shape + 1.0) * math.log1p(x / shape))
+
+
+@jit
+def posterior_inverse(y: float, shape: float) -> float:
+    """The x with posterior_value(x, a) = y; infinity at and beyond the bound a / (a − 1)."""
+    if math.isinf(shape):
+        return fresh_inverse(y)
+    if y <= 0.0:
+        return 0.0
+    if shape > 1.0 and y >= shape / (shape - 1.0):
+        return math.inf
+    low, high = 0.0, math.inf
+    x = math.sqrt(2.0 * y)
+    for _ in range(200):
+        value = posterior_value(x, shape)
+        if value < y:
+            low = x
+        else:
+            high = x
+        slope = posterior_slope(x, shape)
+        # Newton on log value against log x, which is near a straight line at both ends
+        step = math.log(value / y) * value / (slope * x) if slope * x > 0.0 else math.inf
+        guess = x * math.exp(-step) if abs(step) < 50.0 else math.nan
+        if not (low < guess < high):
+            guess = 4.0 * x if math.isinf(high) else (math.sqrt(low * high) if low > 0.0 else 0.25 * x)
+        if abs(guess - x) <= 2e-16 * x:
+            return guess
+        x = guess
+        if x > 1e300:
+            return math.inf
+    return x
+
+
+@jit
+def posterior_freshness(x: float, shape: float) -> float:
+    """Share of time fresh when crawled every x / change_rate: (1/x) ∫₀ˣ (1 + u/a)^{−a} du."""
+    if math.isinf(shape):
+        return even_freshness(x)
+    if x < 1e-300:
+        return 1.0
+    return shape * _decay_integral(shape - 1.0, math.log1p(x / shape)) / x
