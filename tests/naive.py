@@ -1,14 +1,38 @@
 """All naive twins in one place; they import nothing from the package."""
 
-from naive_value import fresh_time, gamma_p, interval, inverse, inverse_of, value, value_mp, value_sources
+from naive_cost import (
+    age_cost,
+    age_cost_slope,
+    expected_harmonic,
+    freshness,
+    freshness_slope,
+    harmonic_cost,
+    harmonic_cost_slope,
+    value_age,
+    value_harmonic,
+    value_posterior,
+)
+from naive_gamma import gamma_p
+from naive_sources import value_sources
+from naive_value import fresh_time, interval, inverse, inverse_of, value, value_mp
 
 __all__ = [
+    "age_cost",
+    "age_cost_slope",
+    "expected_harmonic",
     "fresh_time",
+    "freshness",
+    "freshness_slope",
     "gamma_p",
+    "harmonic_cost",
+    "harmonic_cost_slope",
     "interval",
     "inverse",
     "inverse_of",
     "value",
+    "value_age",
+    "value_harmonic",
     "value_mp",
+    "value_posterior",
     "value_sources",
 ]

@@ -11,84 +11,11 @@ import math
 from collections.abc import Callable, Iterator
 
 from mpmath import inf, mp, mpc, mpf
+from naive_gamma import band, graded_sum, steady
 
-GUARD = 30  # digits that must be left after cancellation
 BAND = 60  # longest run of non-trivial terms that is summed one by one (a sixth of it where each is dear);
 # beyond it the poles are used
 FLAT = 80  # exp(−80)·(80 + 1 + 80) < 1e-32: from this exponent on V is its limit μ/Δ
-
-
-def gamma_p(a: int, x: mpf) -> mpf:
-    """P(a, x) = ∫₀^x t^{a−1} e^{−t} dt / (a−1)! for a whole a, by sums (or an integral) of positive terms only."""
-    if x <= 0:
-        return mpf(0)
-    with mp.extradps(15 + 2 * len(str(a))):
-        front = mp.exp(a * mp.log(x) - x - mp.loggamma(a + 1))  # x^a e^{−x} / a!
-        if a > 10**6:
-            return _gamma_p_integral(a, x, front)
-        bits = mp.prec + 20
-        x_fixed = int(mp.ldexp(x, bits))
-        term = total = 1 << bits
-        if x < a:  # P = front · Σ_k x^k / ((a+1)…(a+k))
-            k = a
-            while term:
-                k += 1
-                term = (term * x_fixed // k) >> bits
-                total += term
-            return front * mp.ldexp(total, -bits)
-        for k in range(a - 1, 0, -1):  # 1 − P = front · (a/x) · Σ_k (a−1)…(a−k) / x^k
-            term = (term * k << bits) // x_fixed
-            total += term
-            if not term:
-                break
-        return 1 - front * a / x * mp.ldexp(total, -bits)
-
-
-def _gamma_p_integral(a: int, x: mpf, front: mpf) -> mpf:
-    """The same for a large a: x^a e^{−x}/(a−1)! times ∫₀¹ e^{xt}(1−t)^{a−1}dt, or 1 − … ∫₀^∞ e^{−xt}(1+t)^{a−1}dt.
-
-    The integrands fall at least like exp(−a t²/4) from t = 0, so they are cut at t = 40/√a (e^{−400}).
-    """
-    sign = -1 if x < a else 1
-    cuts = [k * 5 / mp.sqrt(a) for k in range(9)]
-    area = mp.quad(
-        lambda t: mp.exp((a - 1) * mp.log1p(sign * t) - sign * x * t), cuts, method="gauss-legendre"
-    )
-    return front * a * area if x < a else 1 - front * a * area
-
-
-def _log_bound(a: int, x: mpf) -> mpf:
-    """Chernoff: ln P(a, x) for x < a, and ln(1 − P(a, x)) for x > a, is at most a − x + a ln(x/a)."""
-    return a - x + a * mp.log(x / a)
-
-
-def _first(holds: Callable[[int], bool], n: int) -> int:
-    """Smallest i in 0 … n with holds(i), which is monotone and taken to hold at n."""
-    low, high = 0, n
-    while low < high:
-        mid = (low + high) // 2
-        low, high = (low, mid) if holds(mid) else (mid + 1, high)
-    return low
-
-
-def _band(rate: mpf, at: Callable[[int], mpf], n: int) -> tuple[int, int]:
-    """The terms lo ≤ i < hi of Σ P(i+1, rate·at(i)) that are neither 1 nor 0 to working precision.
-
-    Terms are decreasing in i. Those below lo miss 1 and those from hi on miss 0 by less than 10^−dps/n each, the
-    latter relative to the first term (P(1, x) ≥ min(1, x)/2).
-    """
-    slack = -(mp.dps + 3) * mp.log(10) - mp.log(n + 1)
-    floor = slack + mp.log(min(mpf(1), rate * at(0)) / 2)
-    low = _first(lambda i: not (rate * at(i) > i + 1 and _log_bound(i + 1, rate * at(i)) < slack), n)
-    high = _first(lambda i: rate * at(i) < i + 1 and _log_bound(i + 1, rate * at(i)) < floor, n)
-    return low, max(low, high)
-
-
-def _sum(rate: mpf, ratio: mpf, at: Callable[[int], mpf], n: int) -> mpf:
-    """Σ_{i<n} ratio^i · P(i+1, rate·at(i)) with the run of ones in closed form."""
-    low, high = _band(rate, at, n)
-    ones = mpf(low) if ratio == 1 else (1 - ratio**low) / (1 - ratio)
-    return ones + mp.fsum(ratio**i * gamma_p(i + 1, rate * at(i)) for i in range(low, high))
 
 
 class Source:
@@ -121,32 +48,29 @@ class Source:
     def interval(self, base: mpf, signals: int, terms: int | None = None) -> mpf:
         """ψ = Σ (1/γ) P(i+1, γ(s − iκ)/α)."""
         n = self.n_terms(base, signals, terms)
-        return _sum(self.signal / self.missed, mpf(1), self.at(base, signals), n) / self.signal
+        return graded_sum(self.signal / self.missed, mpf(1), self.at(base, signals), n) / self.signal
 
     def fresh_time(self, base: mpf, signals: int, terms: int | None = None) -> mpf:
         """w = Σ ν^i/(Δ+ν)^{i+1} P(i+1, (Δ+ν)(s − iκ)/α)."""
         both = self.change + self.false
         n = self.n_terms(base, signals, terms)
-        return _sum(both / self.missed, self.false / both, self.at(base, signals), n) / both
+        return graded_sum(both / self.missed, self.false / both, self.at(base, signals), n) / both
 
     def is_long(self, base: mpf, signals: int) -> bool:
         """Whether the sums have too many terms that are neither 0 nor 1 to be added one by one."""
-        low, high = _band(
-            self.signal / self.missed, self.at(base, signals), self.n_terms(base, signals, None)
-        )
+        low, high = band(self.signal / self.missed, self.at(base, signals), self.n_terms(base, signals, None))
         return high - low > (BAND if high < 10**5 else BAND // 6)
 
     def poles(self, s: mpf) -> Iterator[tuple[mpc, mpc]]:
-        """The zeros θ of Φ(θ) = αθ + γ(1 − e^{−κθ}) in the upper half plane, nearest first, and e^{θs}/(θΦ′(θ)).
+        """The zeros θ of αθ + γ(1 − e^{−κθ}) = Φ(θ) above the real axis, each with e^{θs}/(θΦ′(θ)).
 
         With z = κθ and r = α/(γκ): 1 + rz = e^{−z}, hence z = W_k(e^{1/r}/r) − 1/r, k = 1, 2, …
         |e^{θs}| = |1 + rz|^{−s/κ}, so the k-th falls about as (1 + (2πkr)²)^{−s/2κ} for small r: fast unless
         r√(s/κ) is below about 1/2, where few terms of the sums are neither 0 nor 1.
+        Not for s/κ below 20.
         """
         r = self.missed / (self.signal * self.weight)
-        k = 0
-        while True:
-            k += 1
+        for k in range(1, 1000):
             with mp.extradps(10 + int(abs(mp.log10(r)))):
                 z = mp.lambertw(mp.exp(1 / r) / r, k) - 1 / r
             slope = self.missed + self.signal * self.weight * (1 + r * z)
@@ -164,10 +88,10 @@ class Source:
             total += 2 * residue.real
             if abs(residue) < mpf(10) ** -(mp.dps) * total:
                 return total
-        raise AssertionError
+        raise ArithmeticError("too many poles: use the sum")
 
     def value_poles(self, s: mpf) -> tuple[mpf, mpf]:
-        """V = 1/Δ − ∫_s^∞ e^{−u} ψ(u) du with ψ from its poles (μ = 1), and the figure it was subtracted from."""
+        """V = 1/Δ − ∫_s^∞ e^{−u} ψ(u) du with ψ from its poles (μ = 1), and 1/Δ."""
         mean = self.missed + self.signal * self.weight
         rest = (s + 1) / mean + self.signal * self.weight**2 / (2 * mean**2)
         for theta, residue in self.poles(s):
@@ -175,25 +99,13 @@ class Source:
             rest += 2 * part.real
             if abs(part) < mpf(10) ** -mp.dps * rest:
                 return 1 / self.change - mp.exp(-s) * rest, 1 / self.change
-        raise AssertionError
+        raise ArithmeticError("too many poles: use the sum")
 
     def value_sum(self, base: mpf, signals: int, terms: int | None) -> tuple[mpf, mpf]:
         """V = w − e^{−s}ψ (μ = 1), and w."""
         fresh = self.fresh_time(base, signals, terms)
         s = base if self.weight == inf else base + signals * self.weight
         return fresh - mp.exp(-s) * self.interval(base, signals, terms), fresh
-
-
-def _steady(figure: Callable[[], tuple[mpf, mpf]], digits: int = 60) -> mpf:
-    """Evaluate a difference (and the figure it was subtracted from) with digits to spare."""
-    while True:
-        with mp.workdps(digits):
-            value, scale = figure()
-            if value == scale == 0 or value > scale * mpf(10) ** (GUARD - digits):
-                return +value
-        digits *= 2
-        if digits > 5000:
-            return mpf(0)
 
 
 def _digits(change_rate: float, false_rate: float) -> int:
@@ -255,7 +167,9 @@ def value_mp(
     if change_rate == 0 or importance == 0:
         return mpf(0)
     args = (change_rate, recall, false_rate, elapsed, signals, terms)
-    return mpf(importance) * _steady(lambda: _unit_value(*args), _digits(change_rate, false_rate))
+    unit = steady(lambda: _unit_value(*args), _digits(change_rate, false_rate))
+    with mp.workdps(60):
+        return importance * unit
 
 
 def value(
@@ -322,68 +236,8 @@ def fresh_time(
         return float(page.fresh_time(base, signals))
 
 
-def _counts(sources: list[tuple[mpf, mpf]], room: mpf, most: int) -> Iterator[tuple[list[int], mpf]]:
-    """All count vectors i with κ·i < room and |i| ≤ most, and κ·i."""
-    if not sources:
-        yield [], mpf(0)
-        return
-    (_, weight), rest = sources[0], sources[1:]
-    count = 0
-    while count <= most and (count == 0 or count * weight < room):
-        used = count * weight if count else mpf(0)
-        for tail, more in _counts(rest, room - used, most - count):
-            yield [count, *tail], used + more
-        count += 1
-
-
-def value_sources(
-    change_rate: float,
-    importance: float,
-    rates: list[tuple[float, float]],
-    missed_rate: float,
-    exponent: float,
-) -> float:
-    """V = μ ∫₀^s e^{−u}ψ(u)du for several sources (γ_k, κ_k), exponent s = ατ + Σκ_k n_k, by enumeration.
-
-    ψ(u) = Σ_i multinomial(|i|; i) ∏(γ_k/γ)^{i_k} (1/γ) P(|i|+1, γ(u − κ·i)/α) over κ·i < u, integrated term by term.
-    κ_k = inf (proof) counts in γ only, κ_k = 0 (noise) not at all. Terms are cut where Σ_{n ≥ |i|} P(n+1, γs/α) < 1e-40.
-    """
-    if change_rate == 0 or importance == 0 or exponent == 0:
-        return 0.0
-
-    def figure() -> tuple[mpf, mpf]:
-        missed, s = mpf(missed_rate), mpf(exponent)
-        live = [(mpf(rate), mpf(weight)) for rate, weight in rates if weight > 0 and rate > 0]
-        total = mp.fsum(rate for rate, _ in live)
-        if total == 0:
-            return (1 - mp.exp(-s) * (1 + s)) / missed, 1 / missed
-        both, finite = total + missed, [pair for pair in live if pair[1] < inf]
-        most = 10**9
-        if missed > 0:
-            x = total * s / missed
-            most = 2 * int(x) + 10
-            while _log_bound(most + 1, x) > -mp.dps * mp.log(10) + mp.log(min(mpf(1), x)):
-                most += 10
-        fresh, time = mpf(0), mpf(0)
-        for count, used in _counts(finite, s, most):
-            n = sum(count)
-            share = mp.factorial(n)
-            for (rate, _), c in zip(finite, count, strict=True):
-                share *= (rate / total) ** c / mp.factorial(c)
-            if missed == 0:
-                fresh += share * mp.exp(-used) / total
-                time += share / total
-            else:
-                discount = share * mp.exp(-used) * total**n / both ** (n + 1)
-                fresh += discount * gamma_p(n + 1, both * (s - used) / missed)
-                time += share / total * gamma_p(n + 1, total * (s - used) / missed)
-        return fresh - mp.exp(-s) * time, fresh
-
-    return float(mpf(importance) * _steady(figure))
-
-
 def inverse_of(reach: Callable[[mpf], mpf], target: float, guess: float = 1.0, limit: float = 1e30) -> float:
-    """Smallest t ≥ 0 with reach(t) ≥ target for a non-decreasing function, by bisection; inf beyond limit·guess."""
+    """Smallest t ≥ 0 with reach(t) ≥ target for a non-decreasing function, by bisection; else inf."""
     with mp.workdps(40):
         if reach(mpf(0)) >= target:
             return 0.0
@@ -403,7 +257,7 @@ def inverse_of(reach: Callable[[mpf], mpf], target: float, guess: float = 1.0, l
 def inverse(
     change_rate: float, importance: float, recall: float, false_rate: float, target: float, signals: int = 0
 ) -> float:
-    """Smallest elapsed with value ≥ target, inf when there is none (target ≥ μ/Δ, or only a signal can raise V)."""
+    """Smallest elapsed with value ≥ target, inf if there is none (target ≥ μ/Δ, or recall 1)."""
     if target <= 0:
         return 0.0
     if change_rate == 0 or importance == 0:
