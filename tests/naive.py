@@ -13,10 +13,14 @@ from naive_cost import (
     value_posterior,
 )
 from naive_gamma import gamma_p
+from naive_signals import SignalPlan, solve_signals
+from naive_solve import KINDS, marginal, objective, page_cost, page_rate, solve_bisect, solve_convex
 from naive_sources import value_sources
 from naive_value import fresh_time, interval, inverse, inverse_of, value, value_mp
 
 __all__ = [
+    "KINDS",
+    "SignalPlan",
     "age_cost",
     "age_cost_slope",
     "expected_harmonic",
@@ -29,6 +33,13 @@ __all__ = [
     "interval",
     "inverse",
     "inverse_of",
+    "marginal",
+    "objective",
+    "page_cost",
+    "page_rate",
+    "solve_bisect",
+    "solve_convex",
+    "solve_signals",
     "value",
     "value_age",
     "value_harmonic",

@@ -141,6 +141,13 @@ def _unit_value(
     base = page.missed * elapsed
     if base == 0 and not signals:
         return mpf(0), mpf(0)
+    return unit_value_at(page, base, signals, terms)
+
+
+def unit_value_at(page: Source, base: mpf, signals: int, terms: int | None) -> tuple[mpf, mpf]:
+    """V for μ = 1 and α > 0 at s = base + κ·signals > 0, and the figure it was subtracted from."""
+    if page.weight == 0 and terms is None:
+        return (1 - mp.exp(-base) * (1 + base)) / page.change, 1 / page.change
     if base == inf and terms is None and page.weight < inf:
         return (1 / page.change,) * 2
     if base == inf:
