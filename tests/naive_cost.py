@@ -170,3 +170,18 @@ def age_cost(change_rate: float, crawl_rate: float, spacing: str) -> float:
 def age_cost_slope(change_rate: float, crawl_rate: float, spacing: str) -> float:
     """∂age_cost/∂ρ."""
     return _rounded(_age_slope, change_rate, crawl_rate, spacing, 1)
+
+
+def refresh_ratio(crawl_cost: float, stale_cost: float, change_rate: float) -> float:
+    """r = tΔ that minimises C_s(1 − (1−e^{−r})/r) + C_cΔ/r: 1 − e^{−r}(1+r) = C_cΔ/C_s, or inf."""
+    with mp.workdps(DIGITS):
+        ratio = mpf(crawl_cost) * change_rate / stale_cost
+        if ratio >= 1:
+            return math.inf
+        low, high = mpf(0), mpf(1)
+        while 1 - mp.exp(-high) * (1 + high) < ratio:
+            high *= 2
+        while high - low > mpf(2) ** -70 * high:
+            mid = (low + high) / 2
+            low, high = (mid, high) if 1 - mp.exp(-mid) * (1 + mid) < ratio else (low, mid)
+        return float(high)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 from naive_value import Source
-from scipy import integrate, special
+from scipy import integrate, optimize, special
 
 N_RUNS = 40_000
 
@@ -205,3 +205,14 @@ def test_indices_match_their_definitions(elapsed):
     known = naive.value_posterior(change, 1.0, math.inf, elapsed)
     assert known == pytest.approx(naive.value(change, 1.0, 0.0, 0.0, elapsed), rel=1e-14)
     assert naive.value_posterior(change, 1.0, 1e15, elapsed) == pytest.approx(known, rel=1e-13)
+
+
+def test_refresh_ratio_minimises_the_cost():
+    crawl, stale, change = 1.0, 1.0, 1 / 24
+    found = optimize.minimize_scalar(
+        lambda r: stale * (1 + math.expm1(-r) / r) + crawl * change / r,
+        bounds=(0.01, 5),
+        options={"xatol": 1e-9},
+    )
+    assert naive.refresh_ratio(crawl, stale, change) == pytest.approx(found.x, rel=1e-6)
+    assert naive.refresh_ratio(2.0, 1.0, 0.5) == math.inf
