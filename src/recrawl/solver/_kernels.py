@@ -1,0 +1,311 @@
+"""Loops over pages for a solver: every page's rate at a price, and what a whole plan earns.
+
+Columns may have one element for all rows. `skip_below` leaves a page out while its price lies below it (pages of a
+host that is at its limit then). Each loop works on rows start … stop, so that threads can share the pages.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl._jit import inline, jit, jit_sum
+from recrawl.model._page_kernels import at
+from recrawl.model._rate_kernels import (
+    COMPLETE,
+    EVEN,
+    HARMONIC_RANDOM,
+    RANDOM,
+    SIGNALS,
+    STEPS,
+    corner_slope,
+    fresh_share,
+    gain,
+    rate_at,
+)
+from recrawl.model._signal_kernels import (
+    ALL_TERMS,
+    interval_inverse,
+    signal_count,
+    signal_interval,
+    signal_inverse,
+    signal_value,
+)
+
+Array = NDArray[np.float64]
+Kinds = NDArray[np.uint8]
+
+
+@jit
+def _signal_rate_at(
+    change_rate: float, alpha: float, gamma: float, kappa: float, v: float, guess: float
+) -> tuple[float, float]:
+    """(crawl rate, threshold on the staleness exponent) of a page with noisy signals whose crawl value is v."""
+    if v * change_rate >= 1.0:
+        return 0.0, math.inf
+    if alpha == 0.0:
+        count = signal_count(gamma, kappa, change_rate, v, ALL_TERMS)
+        return gamma / max(count, 1.0), count * kappa
+    s = signal_inverse(alpha, gamma, kappa, change_rate, v, ALL_TERMS, guess)
+    return 1.0 / signal_interval(alpha, gamma, kappa, s, 0.0), s
+
+
+@inline
+def _rate(
+    kind: int,
+    change_rate: float,
+    importance: float,
+    shape: float,
+    alpha: Array,
+    gamma: Array,
+    kappa: Array,
+    exponent: Array,
+    i: int,
+    price: float,
+) -> float:
+    if importance <= 0.0 or change_rate <= 0.0:
+        return 0.0
+    v = price / importance
+    if kind == SIGNALS:
+        rate, exponent[i] = _signal_rate_at(change_rate, at(alpha, i), at(gamma, i), at(kappa, i), v, exponent[i])
+        return rate
+    return rate_at(kind, change_rate, shape, v)
+
+
+@inline
+def _clip(rate: float, low: float, high: float) -> float:
+    return max(low, min(rate, high))
+
+
+@inline
+def _common_rate(
+    kind: int, change_rate: float, importance: float, shape: float, low: float, high: float, price: float
+) -> float:
+    rate = rate_at(kind, change_rate, shape, price / importance)
+    return _clip(rate if importance > 0.0 and change_rate > 0.0 else 0.0, low, high)
+
+
+@inline
+def _common_totals_of(
+    kind: int,
+    start: int,
+    stop: int,
+    change_rate: Array,
+    importance: Array,
+    shape: float,
+    low: float,
+    high: float,
+    price: float,
+) -> float:
+    crawls = 0.0
+    for i in range(start, stop):
+        crawls += _common_rate(kind, change_rate[i], importance[i], shape, low, high, price)
+    return crawls
+
+
+@jit_sum
+def _common_totals(
+    kind: int,
+    start: int,
+    stop: int,
+    change_rate: Array,
+    importance: Array,
+    shape: float,
+    low: float,
+    high: float,
+    price: float,
+) -> float:
+    """Σ rate where all pages have one kind, cost and limits; a loop of its own for each frequent kind is vectorised."""
+    args = (start, stop, change_rate, importance, shape, low, high, price)
+    if kind == RANDOM:
+        return _common_totals_of(RANDOM, *args)
+    if kind == HARMONIC_RANDOM:
+        return _common_totals_of(HARMONIC_RANDOM, *args)
+    if kind == EVEN:
+        return _common_totals_of(EVEN, *args)
+    return _common_totals_of(kind, *args)
+
+
+@jit
+def totals(
+    start: int,
+    stop: int,
+    kind: Kinds,
+    change_rate: Array,
+    importance: Array,
+    shape: Array,
+    alpha: Array,
+    gamma: Array,
+    kappa: Array,
+    cost: Array,
+    low: Array,
+    high: Array,
+    skip_below: Array,
+    exponent: Array,
+    price: float,
+    surcharge: float,
+) -> tuple[float, float]:
+    """(Σ cost·rate, Σ rate) when a crawl has the price price·cost + surcharge."""
+    if kind.size == shape.size == cost.size == low.size == high.size == skip_below.size == 1 and kind[0] != SIGNALS:
+        crawl = price * cost[0] + surcharge
+        args = (start, stop, change_rate, importance, shape[0], low[0], high[0], crawl)
+        crawls = _common_totals(kind[0], *args)
+        return cost[0] * crawls, crawls
+    spent, crawls = 0.0, 0.0
+    for i in range(start, stop):
+        c = at(cost, i)
+        if price * c < at(skip_below, i):
+            continue
+        k = kind[i] if kind.size > 1 else kind[0]
+        d, m, a = change_rate[i], importance[i], at(shape, i)
+        rate = _rate(k, d, m, a, alpha, gamma, kappa, exponent, i, price * c + surcharge)
+        rate = _clip(rate, at(low, i), at(high, i))
+        spent += c * rate
+        crawls += rate
+    return spent, crawls
+
+
+@jit
+def fill_rates(
+    start: int,
+    stop: int,
+    kind: Kinds,
+    change_rate: Array,
+    importance: Array,
+    shape: Array,
+    alpha: Array,
+    gamma: Array,
+    kappa: Array,
+    cost: Array,
+    low: Array,
+    high: Array,
+    skip_below: Array,
+    exponent: Array,
+    price: float,
+    surcharge: float,
+    out: Array,
+) -> float:
+    """Write every page's rate at that price (pages left out keep what is there); returns 0."""
+    for i in range(start, stop):
+        c = at(cost, i)
+        if price * c < at(skip_below, i):
+            continue
+        k = kind[i] if kind.size > 1 else kind[0]
+        d, m, a = change_rate[i], importance[i], at(shape, i)
+        rate = _rate(k, d, m, a, alpha, gamma, kappa, exponent, i, price * c + surcharge)
+        out[i] = _clip(rate, at(low, i), at(high, i))
+    return 0.0
+
+
+@jit
+def _signal_outcome(
+    change_rate: float, alpha: float, gamma: float, kappa: float, rate: float, exponent: float, v: float
+) -> tuple[float, float]:
+    """(freshness, slope) of a noisy-signal page at a rate; the slope nearest to v where the rate is a corner.
+
+    Freshness is e^{−s} + V(s)·rate at the threshold s whose interval is 1/rate: the tangent, also where two thresholds
+    are mixed.
+    """
+    if rate <= 0.0:
+        return 0.0, 1.0 / change_rate
+    if alpha == 0.0:
+        rate = min(rate, gamma)
+        exact = gamma / rate
+        count = math.floor(exact * (1.0 + 1e-13))
+        value = signal_value(alpha, gamma, kappa, change_rate, 0.0, count, ALL_TERMS)
+        fresh = math.exp(-count * kappa) + value * rate
+        if abs(exact - count) <= 1e-12 * count:
+            before = signal_value(alpha, gamma, kappa, change_rate, 0.0, count - 1.0, ALL_TERMS)
+            value = min(max(v, before), value)
+        return fresh, value
+    s = exponent
+    if not (0.0 < s < 1e4 and abs(rate * signal_interval(alpha, gamma, kappa, s, 0.0) - 1.0) < 1e-11):
+        s = interval_inverse(alpha, gamma, kappa, 1.0 / rate)
+    value = 1.0 / change_rate
+    if not math.isinf(s):
+        value = signal_value(alpha, gamma, kappa, change_rate, s, 0.0, ALL_TERMS)
+    return math.exp(-s) + value * rate, value
+
+
+@inline
+def _outcome(
+    kind: int,
+    change_rate: float,
+    importance: float,
+    shape: float,
+    alpha: Array,
+    gamma: Array,
+    kappa: Array,
+    exponent: float,
+    i: int,
+    price: float,
+    rate: float,
+) -> tuple[float, float, float]:
+    """(gain, freshness, slope) of one page, times its importance."""
+    if importance <= 0.0:
+        return 0.0, 0.0, 0.0
+    if change_rate <= 0.0:  # always fresh; costs are then 0
+        return (importance if kind <= STEPS or kind == COMPLETE or kind == SIGNALS else 0.0), importance, 0.0
+    if kind == SIGNALS:
+        v = price / importance
+        share, earned = _signal_outcome(change_rate, at(alpha, i), at(gamma, i), at(kappa, i), rate, exponent, v)
+        return importance * share, importance * share, importance * earned
+    return (
+        importance * gain(kind, change_rate, shape, rate),
+        importance * fresh_share(kind, change_rate, shape, rate),
+        importance * corner_slope(kind, change_rate, shape, rate, price / importance),
+    )
+
+
+@jit
+def weigh(
+    start: int,
+    stop: int,
+    kind: Kinds,
+    change_rate: Array,
+    importance: Array,
+    shape: Array,
+    alpha: Array,
+    gamma: Array,
+    kappa: Array,
+    low: Array,
+    high: Array,
+    exponent: Array,
+    price: Array,
+    rate: Array,
+) -> tuple[float, float, float, float, float]:
+    """The fields of `Outcome` over some rows."""
+    gains, fresh, slack, paid, overshoot = 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(start, stop):
+        d, m, a = change_rate[i], importance[i], at(shape, i)
+        k = kind[i] if kind.size > 1 else kind[0]
+        r, p, floor = rate[i], at(price, i), at(low, i)
+        earned, share, marginal = _outcome(k, d, m, a, alpha, gamma, kappa, at(exponent, i), i, p, r)
+        gains += earned
+        fresh += share
+        if r > floor:
+            paid += p * (r - floor)
+            if marginal < p:
+                slack += (p - marginal) * (r - floor)
+        if marginal > p and r < at(high, i):
+            overshoot = max(overshoot, marginal / p - 1.0)
+    return gains, fresh, slack, paid, overshoot
+
+
+@jit
+def fill_slopes(
+    kind: Kinds,
+    change_rate: Array,
+    importance: Array,
+    shape: Array,
+    alpha: Array,
+    gamma: Array,
+    kappa: Array,
+    rate: Array,
+    out: Array,
+) -> None:
+    """out[i] = what the next crawl of page i earns at a rate."""
+    for i in range(out.size):
+        d, m, a = change_rate[i], importance[i], at(shape, i)
+        k = kind[i] if kind.size > 1 else kind[0]
+        _, _, out[i] = _outcome(k, d, m, a, alpha, gamma, kappa, 0.0, i, m, rate[i])
