@@ -69,7 +69,7 @@ def gain(kind: int, change_rate: float, shape: float, rate: float) -> float:
     return _minus_cost(kind, change_rate, rate)
 
 
-@jit
+@inline
 def _minus_cost(kind: int, change_rate: float, rate: float) -> float:
     if rate <= 0.0:
         return -math.inf
@@ -138,7 +138,7 @@ def slope(kind: int, change_rate: float, shape: float, rate: float) -> float:
     return _cost_slope(kind, change_rate, rate)
 
 
-@jit
+@inline
 def _cost_slope(kind: int, change_rate: float, rate: float) -> float:
     if rate <= 0.0:
         return math.inf

@@ -341,7 +341,7 @@ def signal_inverse(
                 better = 2.0 * s
             else:
                 better = 0.5 * (low + high) if low > 0.25 * high else (math.sqrt(low * high) if low > 0.0 else 0.1 * high)
-        if abs(better - s) <= 4e-16 * s or s > 1e4:
+        if abs(better - s) <= 1e-11 * s or s > 1e4:
             return better
         s = better
     return s

@@ -34,6 +34,7 @@ from recrawl.model._signal_kernels import (
 
 Array = NDArray[np.float64]
 Kinds = NDArray[np.uint8]
+_ROUNDING = 1e-12  # a slope this little above the price, relative, is counted as rounding
 
 
 @jit
@@ -126,6 +127,46 @@ def _common_totals(
     return _common_totals_of(kind, *args)
 
 
+@inline
+def _common_fill_of(
+    kind: int,
+    start: int,
+    stop: int,
+    change_rate: Array,
+    importance: Array,
+    shape: float,
+    low: float,
+    high: float,
+    price: float,
+    out: Array,
+) -> None:
+    for i in range(start, stop):
+        out[i] = _common_rate(kind, change_rate[i], importance[i], shape, low, high, price)
+
+
+@jit
+def _common_fill(
+    kind: int,
+    start: int,
+    stop: int,
+    change_rate: Array,
+    importance: Array,
+    shape: float,
+    low: float,
+    high: float,
+    price: float,
+    out: Array,
+) -> None:
+    """Rates where all pages have one kind, cost and limits."""
+    args = (start, stop, change_rate, importance, shape, low, high, price, out)
+    if kind == RANDOM:
+        _common_fill_of(RANDOM, *args)
+    elif kind == HARMONIC_RANDOM:
+        _common_fill_of(HARMONIC_RANDOM, *args)
+    else:
+        _common_fill_of(kind, *args)
+
+
 @jit
 def totals(
     start: int,
@@ -186,6 +227,10 @@ def fill_rates(
     out: Array,
 ) -> float:
     """Write every page's rate at that price (pages left out keep what is there); returns 0."""
+    if kind.size == shape.size == cost.size == low.size == high.size == skip_below.size == 1 and kind[0] != SIGNALS:
+        crawl = price * cost[0] + surcharge
+        _common_fill(kind[0], start, stop, change_rate, importance, shape[0], low[0], high[0], crawl, out)
+        return 0.0
     for i in range(start, stop):
         c = at(cost, i)
         if price * c < at(skip_below, i):
@@ -257,6 +302,45 @@ def _outcome(
     )
 
 
+@inline
+def _weigh_of(
+    only: int,
+    start: int,
+    stop: int,
+    kind: Kinds,
+    change_rate: Array,
+    importance: Array,
+    shape: Array,
+    alpha: Array,
+    gamma: Array,
+    kappa: Array,
+    low: Array,
+    high: Array,
+    exponent: Array,
+    price: Array,
+    rate: Array,
+) -> tuple[float, float, float, float, float]:
+    gains, fresh, loss, paid, overshoot = 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(start, stop):
+        d, m, a = change_rate[i], importance[i], at(shape, i)
+        k = only if only >= 0 else kind[i]
+        r, p, floor, cap = rate[i], at(price, i), at(low, i), at(high, i)
+        earned, share, marginal = _outcome(k, d, m, a, alpha, gamma, kappa, at(exponent, i), i, p, r)
+        gains += earned
+        fresh += share
+        if r > floor:
+            paid += p * (r - floor)
+            if marginal < p:
+                loss += (p - marginal) * (r - floor)
+        if marginal > p and r < cap:
+            if marginal <= p * (1.0 + _ROUNDING):
+                overshoot = max(overshoot, marginal / p - 1.0)
+            else:
+                more = _enough(k, d, m, a, alpha, gamma, kappa, i, p, r)
+                loss += (marginal - p) * (min(more, cap) - r)
+    return gains, fresh, loss, paid, overshoot
+
+
 @jit
 def weigh(
     start: int,
@@ -275,21 +359,37 @@ def weigh(
     rate: Array,
 ) -> tuple[float, float, float, float, float]:
     """The fields of `Outcome` over some rows."""
-    gains, fresh, slack, paid, overshoot = 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(start, stop):
-        d, m, a = change_rate[i], importance[i], at(shape, i)
-        k = kind[i] if kind.size > 1 else kind[0]
-        r, p, floor = rate[i], at(price, i), at(low, i)
-        earned, share, marginal = _outcome(k, d, m, a, alpha, gamma, kappa, at(exponent, i), i, p, r)
-        gains += earned
-        fresh += share
-        if r > floor:
-            paid += p * (r - floor)
-            if marginal < p:
-                slack += (p - marginal) * (r - floor)
-        if marginal > p and r < at(high, i):
-            overshoot = max(overshoot, marginal / p - 1.0)
-    return gains, fresh, slack, paid, overshoot
+    args = (start, stop, kind, change_rate, importance, shape, alpha, gamma, kappa, low, high, exponent, price, rate)
+    if kind.size > 1:
+        return _weigh_of(-1, *args)
+    if kind[0] == RANDOM:
+        return _weigh_of(RANDOM, *args)
+    if kind[0] == HARMONIC_RANDOM:
+        return _weigh_of(HARMONIC_RANDOM, *args)
+    return _weigh_of(kind[0], *args)
+
+
+@jit
+def _enough(
+    kind: int,
+    change_rate: float,
+    importance: float,
+    shape: float,
+    alpha: Array,
+    gamma: Array,
+    kappa: Array,
+    i: int,
+    price: float,
+    rate: float,
+) -> float:
+    """A rate above the given one at which the slope is no longer above the price: the best rate lies below it."""
+    more = max(2.0 * rate, change_rate * 1e-3)
+    for _ in range(200):
+        _, _, marginal = _outcome(kind, change_rate, importance, shape, alpha, gamma, kappa, 0.0, i, price, more)
+        if marginal <= price:
+            return more
+        more *= 2.0
+    return math.inf
 
 
 @jit

@@ -46,9 +46,9 @@ class Outcome(NamedTuple):
 
     gain: float  # Σ importance·gain
     fresh: float  # Σ importance·freshness
-    slack: float  # Σ (price − slope)⁺ (rate − floor): earned below the price
+    loss: float  # bound of what single pages lose against the rate that is best at their price
     paid: float  # Σ price (rate − floor)
-    overshoot: float  # the largest share by which a page that could be crawled more earns above its price
+    overshoot: float  # the share, of the size of rounding, by which slopes lie above prices
 
 
 @dataclass(frozen=True)
@@ -101,16 +101,19 @@ class Curves:
     def sum_of(self, rate: Array) -> float:
         """Σ cost·rate."""
         n = len(self)
-        if len(rate) == len(self.cost) == 1:
-            return n * float(rate[0] * self.cost[0])
-        return float(np.dot(np.broadcast_to(self.cost, n), np.broadcast_to(rate, n)))
+        if len(self.cost) == 1:
+            return float(self.cost[0]) * (n * float(rate[0]) if len(rate) == 1 else float(rate.sum()))
+        return float(np.dot(self.cost, np.broadcast_to(rate, n)))
 
     def typical_price(self, budget: float) -> float:
         """What a crawl earns on the median page when all are crawled equally: where to begin to look for the price."""
-        useful = np.flatnonzero(self.useful)
-        if len(useful) == 0:
+        some = self.rows(np.arange(0, len(self), -(-len(self) // 1000)))
+        some = some.rows(some.useful)
+        if len(some) == 0:
+            some = self.rows(self.useful)
+        if len(some) == 0:
             return 0.0
-        some = self.rows(useful[:: -(-len(useful) // 1000)])
+        some = some.rows(slice(1000))
         each = budget / (len(self) * float(some.cost.mean()))
         rate = np.minimum(np.full(len(some), each), np.where(np.isfinite(some.high), some.high, each))
         slopes = np.empty(len(some))

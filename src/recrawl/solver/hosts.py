@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from recrawl.errors import ParameterError
 from recrawl.model.pages import Pages
 from recrawl.solver.curves import Curves
-from recrawl.solver.multiplier import find_price
+from recrawl.solver.multiplier import PriceSearch
 
 Array = NDArray[np.float64]
 
@@ -58,10 +58,12 @@ class Host:
         if least.sum() >= self.limit:
             return Settled(np.inf, least.copy(), float(cost @ least))
         start = self.curves.typical_price(self.limit)
-        found = find_price(lambda extra: self.curves.totals(common, extra)[1], self.limit, start)
-        below, above = self.curves.rates(common, found.low), self.curves.rates(common, found.high)
-        rate = above + found.share * (below - above)
-        return Settled(found.high, rate, float(cost @ rate))
+        search = PriceSearch(lambda extra: self.curves.totals(common, extra)[1], self.limit).run(start)
+        search.narrow()
+        low, high, share = search.prices()
+        below, above = self.curves.rates(common, low), self.curves.rates(common, high)
+        rate = above + share * (below - above)
+        return Settled(high, rate, float(cost @ rate))
 
     def most(self) -> float:
         """Crawls per time its pages could use if nothing were scarce."""
