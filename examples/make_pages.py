@@ -1,7 +1,7 @@
 """Make examples/pages.csv: 400 pages of an invented site, the same on every run.
 
-Change rates are per day, importance is visits per day. News pages change often and a good feed signals them; shop
-pages are signalled by a sitemap that often lies; the other pages have no signals.
+Change rates are per day, importance is visits per day. News pages change often and a good feed signals them;
+shop pages are signalled by a sitemap that often lies; the other pages have no signals.
 """
 
 import csv

@@ -15,7 +15,7 @@ from recrawl.errors import ParameterError
 from recrawl.model.budget import format_amount, format_rate
 
 _MOST_POINTS = 20_000
-_MOST_SOLVED = 3_000
+_MOST_SOLVED = 5_000
 _FACTORS = np.geomspace(1 / 20, 20, 21)
 _STYLE: Any = {
     "font.size": 11,
@@ -24,6 +24,7 @@ _STYLE: Any = {
     "axes.titlesize": 12,
     "axes.titlelocation": "left",
     "legend.frameon": False,
+    "legend.fontsize": 10,
 }
 
 _NOTE: Any = {"textcoords": "offset points", "ha": "right", "color": "crimson"}
@@ -74,7 +75,7 @@ def _draw_rates(figure: Any, axes: Any, pages: Pages, plan: Plan, request: Reque
         xlabel=f"changes per {request.unit}", ylabel="importance", title=f"Crawl rate of each page{some}"
     )
     if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, markerscale=(28 / size) ** 0.5)
 
 
 def _has_line(pages: Pages, plan: Plan, request: Request) -> bool:
@@ -103,14 +104,8 @@ def _draw_budgets(axes: Any, pages: Pages, plan: Plan, request: Request) -> None
         axes.plot(budgets, uniform, color="0.5", lw=1.5, ls="--", label="all pages equally often")
     axes.plot([spent], [plan.freshness], "o", color="crimson", ms=8, zorder=3)
     here = f"{format_rate(spent, per=request.unit, unit=request.unit)}: {plan.freshness:.3f}"
-    axes.annotate(
-        here, (spent, plan.freshness), xytext=(10, -16), textcoords="offset points", color="crimson"
-    )
-    some = (
-        f"\n(curves solved on a sample of {len(sample)} of {len(pages)} pages)"
-        if len(sample) < len(pages)
-        else ""
-    )
+    axes.annotate(here, (spent, plan.freshness), xytext=(-10, 8), **_NOTE)
+    some = f"\n(curves: a sample of {len(sample)} of {len(pages)} pages)" if len(sample) < len(pages) else ""
     axes.set(xscale="log", ylim=(0, 1.02), title="Freshness over budget", ylabel="freshness")
     axes.set_xlabel(f"budget, crawls per {request.unit}{some}")
     axes.xaxis.set_major_formatter(lambda amount, _: format_amount(amount))
