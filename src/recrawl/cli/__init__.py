@@ -15,7 +15,6 @@ from recrawl.errors import RecrawlError
 
 app = typer.Typer(
     name="recrawl",
-    help="Keep copies of changing web pages as fresh as a request budget allows, and prove it.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -24,18 +23,23 @@ app = typer.Typer(
 app.command(name="solve", epilog=solve.EPILOG)(solve.solve)
 
 
-@app.callback()
-def options(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
-    ] = False,
-) -> None:
-    """Keep copies of changing web pages as fresh as a request budget allows, and prove it."""
-    if version:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         from recrawl import __version__
 
         typer.echo(f"recrawl {__version__}")
         raise typer.Exit
+
+
+Version = Annotated[
+    bool,
+    typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True),
+]
+
+
+@app.callback()
+def options(version: Version = False) -> None:
+    """Keep copies of changing web pages as fresh as a request budget allows, and prove it."""
 
 
 def main(argv: list[str] | None = None) -> None:

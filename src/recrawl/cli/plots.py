@@ -68,7 +68,7 @@ def _draw_rates(figure: Any, axes: Any, pages: Pages, plan: Plan, request: Reque
             lw=0,
         )
         figure.colorbar(dots, ax=axes, label=f"crawls per {request.unit}", extend="both")
-    if _has_line(pages, plan, request):
+    if len(shown) and _has_line(pages, plan, request):
         _draw_line(axes, pages.change_rate[shown], plan.threshold)
     some = f" ({len(shown)} of {len(pages)} pages)" if len(shown) < len(pages) else ""
     axes.set(
