@@ -83,7 +83,9 @@ def test_what_cannot_be_used_is_said(run, small):
     result = run("solve", small, "--budget", "10", "--ceiling", "2", "--spacing", "random")
     assert result.code == 0
     assert "4/day of the budget cannot be used" in result.out
-    assert figures(run, small, "--budget", "10", "--ceiling", "2", "--spacing", "random")["unused"] == 4.0
+    assert figures(run, small, "--budget", "10", "--ceiling", "2", "--spacing", "random")[
+        "unused"
+    ] == pytest.approx(4)
 
 
 def test_written_rates_add_up_and_intervals_are_their_inverse(run, small, tmp_path):
@@ -111,6 +113,12 @@ def test_summary_table(run, table):
     ):
         assert words in result.out
     assert result.err == ""
+
+
+def test_file_names_are_not_markup(run, table):
+    result = run("solve", table(SMALL, "[red]pages[x].csv"), "--budget", "1")
+    assert result.code == 0
+    assert "[red]pages[x].csv" in result.out
 
 
 def test_the_bundled_example_in_a_process_of_its_own(run_apart, tmp_path):

@@ -67,6 +67,7 @@ BAD = [
     ("change_rate,recall,false_rate\n1,1,-1\n", "column false_rate, row 1: -1 must be"),
     ("change_rate,recall_3,precision_3\n1,1,2\n", "column precision_3, row 1: 2 must lie between 0 and 1"),
     ("change_rate,recall,precision\n1,.5,\n", "column precision, row 1: 0 must be above 0 where recall is"),
+    ("change_rate,recall,precision\n1,.5,1e-310\n", "column precision, row 1: 1e-310 must be above 0"),
     ("change_rate,recall\n1,.5\n", "a signal source needs recall and one of precision and false_rate"),
     ("change_rate,precision_2\n1,.5\n", "this one has precision_2"),
     ("change_rate,recall,precision,false_rate\n1,.5,.5,.5\n", "one of precision and false_rate"),

@@ -88,7 +88,9 @@ def _source(table: Table, names: dict[str, str], change_rate: Array) -> tuple[Ar
     if "false_rate" in names:
         return recall, _finite(table, names["false_rate"], default=0.0)
     precision = _share(table, names["precision"], default=0.0)
-    useful = (precision > 0) | (recall * change_rate == 0)
+    true_rate = recall * change_rate
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        useful = (true_rate == 0) | np.isfinite(true_rate / precision)
     _check(table, names["precision"], precision, useful, "must be above 0 where recall is")
     quality = Pages.from_quality(change_rate, precision=precision, recall=recall)
     return recall, quality.false_rate

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from recrawl import Pages, Plan
 from recrawl.cli.request import Request
@@ -96,16 +97,17 @@ def uniform_freshness(pages: Pages, budget: float, spacing: str) -> float | None
 def print_figures(figures: Figures, *, title: str, files: list[Path]) -> None:
     """Print the summary table, what cannot be spent, and which files were written."""
     console = Console()
-    table = Table(title=title, show_header=False, title_justify="left")
+    table = Table(show_header=False)
     table.add_column(style="bold")
     table.add_column()
     for name, value in _rows(figures):
         table.add_row(name, value)
+    console.print(Text(title, style="italic"), soft_wrap=True)
     console.print(table)
     for sentence in _remarks(figures):
-        console.print(sentence)
+        console.print(sentence, soft_wrap=True)
     for file in files:
-        console.print(f"written: {file}", markup=False, highlight=False)
+        console.print(f"written: {file}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _rows(figures: Figures) -> list[tuple[str, str]]:
