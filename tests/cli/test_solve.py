@@ -185,6 +185,9 @@ def test_uniform_freshness_by_hand():
     assert uniform_freshness(pages, 4.0, "random") == pytest.approx((0.5 + 1) / 2)
     assert uniform_freshness(pages, 4.0, "even") == pytest.approx((1 - math.exp(-1) + 1) / 2)
     assert uniform_freshness(pages, 2.0, "steps") == pytest.approx((0.5 / (0.5 + 0.5) + 1) / 2)
+    assert uniform_freshness(pages, 4.0, "random", ceiling=0.5) == pytest.approx((1 / 3 + 1) / 2)
+    hosts = pages.replace(host=["a", "b"])
+    assert uniform_freshness(hosts, 4.0, "random", limits={"a": 0.25}) == pytest.approx((0.2 + 1) / 2)
     assert uniform_freshness(pages.replace(evidence=3.0), 4.0, "even") is None
 
 

@@ -97,8 +97,10 @@ def _draw_budgets(axes: Any, pages: Pages, plan: Plan, request: Request) -> None
     share = len(sample) / len(pages)
     spent = float(plan.budget if plan.budget is not None else plan.spent)
     budgets = spent * _FACTORS
-    best = [_freshness_at(sample, request, budget, share) for budget in budgets]
-    uniform = [uniform_freshness(sample, budget * share, request.spacing) for budget in budgets]
+    limits = _sampled_limits(request, sample, share)
+    best = [_freshness_at(sample, request, budget * share, limits) for budget in budgets]
+    bounds: Any = {"ceiling": request.bounds()[1], "limits": limits}
+    uniform = [uniform_freshness(sample, budget * share, request.spacing, **bounds) for budget in budgets]
     axes.plot(budgets, best, color="tab:blue", lw=2, label="best rates")
     if None not in uniform:
         axes.plot(budgets, uniform, color="0.5", lw=1.5, ls="--", label="all pages equally often")
@@ -113,14 +115,17 @@ def _draw_budgets(axes: Any, pages: Pages, plan: Plan, request: Request) -> None
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13 if not some else -0.18), ncols=2)
 
 
-def _freshness_at(sample: Pages, request: Request, budget: float, share: float) -> float:
+def _sampled_limits(request: Request, sample: Pages, share: float) -> dict[str, float] | None:
     limits = request.limits()
-    scaled = None if limits is None else {host: limit * share for host, limit in limits.items()}
-    if scaled is not None and sample.host is not None:
-        present = set(np.unique(sample.host).tolist())
-        scaled = {host: limit for host, limit in scaled.items() if host in present} or None
+    if limits is None:
+        return None
+    present = set(np.unique(sample.host).tolist()) if sample.host is not None else set()
+    return {host: limit * share for host, limit in limits.items() if host in present} or None
+
+
+def _freshness_at(sample: Pages, request: Request, budget: float, limits: dict[str, float] | None) -> float:
     try:
-        return float(request.solve_at(sample, {"budget": budget * share}, scaled).freshness)
+        return float(request.solve_at(sample, {"budget": budget}, limits).freshness)
     except ParameterError:
         return float("nan")
 

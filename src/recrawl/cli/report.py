@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from recrawl import Pages, Plan
 from recrawl.cli.request import Request
 from recrawl.model.budget import format_amount, format_rate
 
+Limits = Mapping[str, float] | None
 _OBJECTIVES = {
     "freshness": "freshness",
     "harmonic": "mean harmonic penalty of unseen changes",
@@ -57,7 +59,7 @@ class Figures:
             spent=float(plan.spent),
             unused=float(plan.unused),
             freshness=float(plan.freshness),
-            uniform_freshness=uniform_freshness(pages, budget or float(plan.spent), request.spacing),
+            uniform_freshness=_uniform(pages, budget or float(plan.spent), request),
             objective_value=float(plan.objective),
             threshold=float(plan.threshold),
             never_crawled=int(idle.sum()),
@@ -73,25 +75,36 @@ class Figures:
         return {name: _finite_or_none(value) for name, value in figures.items()}
 
 
-def uniform_freshness(pages: Pages, budget: float, spacing: str) -> float | None:
-    """Freshness when every page is crawled equally often with the same budget, ignoring signals.
+def uniform_freshness(
+    pages: Pages, budget: float, spacing: str, *, ceiling: float | None = None, limits: Limits = None
+) -> float | None:
+    """Freshness when every page is crawled equally often, within the same limits, ignoring signals.
 
     None where rates are only known through evidence: one rate per page does not say how fresh it is.
     """
     if not np.isinf(pages.evidence).all():
         return None
-    rate = budget / float(pages.cost.sum())
-    if rate == 0:
-        return float(pages.importance[pages.change_rate == 0].sum() / pages.importance.sum())
+    rate = np.full(len(pages), budget / float(pages.cost.sum()))
+    for host, limit in (limits or {}).items():
+        there = pages.host == host
+        rate[there] = np.minimum(rate[there], limit / max(int(np.sum(there)), 1))
+    most = np.inf if ceiling is None else ceiling
+    rate = np.minimum(rate, min(most, 1.0) if spacing == "steps" else most)
     changes = pages.change_rate / rate
     if spacing == "even":
         fresh = np.divide(-np.expm1(-changes), changes, out=np.ones(len(pages)), where=changes > 0)
     elif spacing == "random":
         fresh = 1 / (1 + changes)
     else:
-        chance = min(rate, 1.0)
-        fresh = chance / (chance + pages.change_rate * (1 - chance))
+        fresh = 1 / (1 + changes * (1 - rate))
     return float((pages.importance * fresh).sum() / pages.importance.sum())
+
+
+def _uniform(pages: Pages, budget: float, request: Request) -> float | None:
+    if budget == 0:
+        return None
+    ceiling = request.bounds()[1]
+    return uniform_freshness(pages, budget, request.spacing, ceiling=ceiling, limits=request.limits())
 
 
 def print_figures(figures: Figures, *, title: str, files: list[Path]) -> None:
