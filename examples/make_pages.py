@@ -27,11 +27,7 @@ def rows(rng: np.random.Generator) -> list[list[str]]:
         for number in range(1, n + 1):
             change_rate = rate * np.exp(spread * rng.standard_normal())
             visits = importance * np.exp(1.3 * rng.standard_normal())
-            quality = (
-                ["", ""]
-                if recall is None
-                else [f"{rng.uniform(*recall):.2f}", f"{rng.uniform(*precision):.2f}"]
-            )
+            quality = ["", ""] if recall is None else [f"{rng.uniform(*recall):.2f}", f"{rng.uniform(*precision):.2f}"]
             url = f"https://{host}/{path}/{number}"
             made.append([url, f"{change_rate:.4g}", f"{visits:.3g}", *quality])
     return made

@@ -43,9 +43,7 @@ def _gamma_p_integral(a: int, x: mpf, front: mpf) -> mpf:
     """
     sign = -1 if x < a else 1
     cuts = [k * 5 / mp.sqrt(a) for k in range(9)]
-    area = mp.quad(
-        lambda t: mp.exp((a - 1) * mp.log1p(sign * t) - sign * x * t), cuts, method="gauss-legendre"
-    )
+    area = mp.quad(lambda t: mp.exp((a - 1) * mp.log1p(sign * t) - sign * x * t), cuts, method="gauss-legendre")
     return front * a * area if x < a else 1 - front * a * area
 
 

@@ -26,9 +26,7 @@ class Source:
         self.missed = (1 - mpf(recall)) * self.change
         self.signal = mpf(recall) * self.change + self.false
         noise = recall == 0 or change_rate == 0
-        self.weight = (
-            mpf(0) if noise else inf if false_rate == 0 else mp.log1p(recall * self.change / self.false)
-        )
+        self.weight = mpf(0) if noise else inf if false_rate == 0 else mp.log1p(recall * self.change / self.false)
 
     def at(self, base: mpf, signals: int) -> Callable[[int], mpf]:
         """i ↦ s − iκ with s = base + κ·signals, without cancellation when i = signals."""
@@ -124,11 +122,7 @@ def _unit_value(
     page = Source(change_rate, recall, false_rate)
     if page.signal == 0 or (page.weight == 0 and terms is None):  # no signals, or pure noise
         x = page.change * elapsed
-        return (
-            (1 / page.change,) * 2
-            if x == inf
-            else ((1 - mp.exp(-x) * (1 + x)) / page.change, 1 / page.change)
-        )
+        return (1 / page.change,) * 2 if x == inf else ((1 - mp.exp(-x) * (1 + x)) / page.change, 1 / page.change)
     if page.weight == inf and signals:  # proof
         return (1 / page.change,) * 2
     if page.missed == 0:  # the exponent is κ·signals
@@ -196,9 +190,7 @@ def value(
     return float(value_mp(change_rate, importance, recall, false_rate, elapsed, signals, terms))
 
 
-def interval(
-    change_rate: float, recall: float, false_rate: float, exponent: float, signals: int = 0
-) -> float:
+def interval(change_rate: float, recall: float, false_rate: float, exponent: float, signals: int = 0) -> float:
     """ψ(s): expected time until the staleness exponent is at least s = exponent + κ·signals."""
     if change_rate == 0:
         return 0.0 if exponent == 0 else math.inf
@@ -220,9 +212,7 @@ def interval(
         return float(page.interval(base, signals))
 
 
-def fresh_time(
-    change_rate: float, recall: float, false_rate: float, exponent: float, signals: int = 0
-) -> float:
+def fresh_time(change_rate: float, recall: float, false_rate: float, exponent: float, signals: int = 0) -> float:
     """w(s): expected time the copy is fresh before the exponent is at least s = exponent + κ·signals."""
     if change_rate == 0:
         return 0.0 if exponent == 0 else math.inf

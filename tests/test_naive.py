@@ -73,9 +73,7 @@ def test_several_sources_reduce_to_one():
     s = (1 - recall) * change * 1.7 + 2 * weight
     expected = naive.value(change, 2.0, recall, false, 1.7, 2)
     for rates in ([(signal, weight)], [(signal / 3, weight), (signal * 2 / 3, weight), (5.0, 0.0)]):
-        assert naive.value_sources(change, 2.0, rates, (1 - recall) * change, s) == pytest.approx(
-            expected, rel=1e-14
-        )
+        assert naive.value_sources(change, 2.0, rates, (1 - recall) * change, s) == pytest.approx(expected, rel=1e-14)
     noise = naive.value_sources(change, 2.0, [(1.0, 0.0)], change, change * 1.7)
     assert noise == pytest.approx(naive.value(change, 2.0, 0.0, 1.0, 1.7), rel=1e-14)
 
@@ -182,9 +180,7 @@ def test_costs_match_their_closed_forms(ratio):
     assert naive.harmonic_cost(change, rate, "random") == pytest.approx(math.log1p(ratio), rel=1e-14)
     slope = -change / (rate * (rate + change))
     assert naive.harmonic_cost_slope(change, rate, "random") == pytest.approx(slope, rel=1e-14)
-    assert naive.age_cost(change, rate, "random") == pytest.approx(
-        change / (rate * (rate + change)), rel=1e-14
-    )
+    assert naive.age_cost(change, rate, "random") == pytest.approx(change / (rate * (rate + change)), rel=1e-14)
     # −∂J/∂ρ = V(1/ρ) for even spacing, whatever the cost
     for cost_slope, index in [
         (naive.harmonic_cost_slope, naive.value_harmonic),

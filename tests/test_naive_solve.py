@@ -38,18 +38,12 @@ def test_costs_and_marginals_match_quadrature(change, rate):
     ]:
         for spacing in ("even", "random"):
             kind = f"{name}-{spacing}"
-            assert naive.page_cost(kind, change, rate) == pytest.approx(
-                cost(change, rate, spacing), rel=1e-13
-            )
-            assert naive.marginal(kind, change, rate) == pytest.approx(
-                -slope(change, rate, spacing), rel=1e-13
-            )
+            assert naive.page_cost(kind, change, rate) == pytest.approx(cost(change, rate, spacing), rel=1e-13)
+            assert naive.marginal(kind, change, rate) == pytest.approx(-slope(change, rate, spacing), rel=1e-13)
     for kind in ("even", "random"):
         fresh = naive.freshness(change, rate, kind)
         assert 1 - naive.page_cost(kind, change, rate) == pytest.approx(fresh, rel=1e-13)
-        assert naive.marginal(kind, change, rate) == pytest.approx(
-            naive.freshness_slope(change, rate, kind), rel=1e-13
-        )
+        assert naive.marginal(kind, change, rate) == pytest.approx(naive.freshness_slope(change, rate, kind), rel=1e-13)
     change, rate = change / 10, rate / 10
     assert naive.marginal("steps", change, rate) == pytest.approx(
         naive.freshness_slope(change, rate, "steps"), rel=1e-13
@@ -59,9 +53,7 @@ def test_costs_and_marginals_match_quadrature(change, rate):
 def test_jumps_share_the_budget():
     rates, _ = naive.solve_bisect("steps", [1.0, 1.0, 0.5], [1.0, 1.0, 1e-3], 1.0)
     assert rates == pytest.approx([0.5, 0.5, 0.0], abs=1e-12)
-    rates, price = naive.solve_bisect(
-        "binary-complete-random", [1.0, 2.0], [1.0, 1.0], 1.5, complete=[True, True]
-    )
+    rates, price = naive.solve_bisect("binary-complete-random", [1.0, 2.0], [1.0, 1.0], 1.5, complete=[True, True])
     assert rates == pytest.approx([1.0, 0.5], rel=1e-12)
     assert price == pytest.approx(0.5, rel=1e-12)
 
@@ -118,9 +110,7 @@ def test_threshold_jumps_meet_the_budget(recall, false, budget):
     plan = naive.solve_signals(CHANGE, IMPORTANCE, recall, false, budget)
     assert sum(plan.rates) == pytest.approx(budget, rel=1e-13)
     blind, _ = naive.solve_bisect("even", CHANGE, IMPORTANCE, budget)
-    assert plan.freshness * sum(IMPORTANCE) >= sum(IMPORTANCE) - naive.objective(
-        "even", CHANGE, IMPORTANCE, blind
-    )
+    assert plan.freshness * sum(IMPORTANCE) >= sum(IMPORTANCE) - naive.objective("even", CHANGE, IMPORTANCE, blind)
 
 
 def test_complete_signals_leave_budget_over():

@@ -68,9 +68,7 @@ def _signals(table: Table, change_rate: Array) -> tuple[Array | float, Array | f
         if match:
             source = sources.setdefault(int(match[2] or 1), {})
             if match[1] in source:
-                raise ParameterError(
-                    f"{table.path}: columns {source[match[1]]} and {name} mean the same source"
-                )
+                raise ParameterError(f"{table.path}: columns {source[match[1]]} and {name} mean the same source")
             source[match[1]] = name
     if not sources:
         return 0.0, 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from recrawl.cli.report import uniform_freshness
 from recrawl.cli.request import Request
 from recrawl.errors import ParameterError
 from recrawl.model.budget import format_amount, format_rate
+from recrawl.model.kinds import Spacing
 
 _MOST_POINTS = 20_000
 _MOST_SOLVED = 5_000
@@ -53,9 +54,7 @@ def _draw_rates(figure: Any, axes: Any, pages: Pages, plan: Plan, request: Reque
     size = float(np.clip(20_000 / max(len(shown), 1), 3, 28))
     axes.set(xscale="log", yscale="log")
     if len(idle):
-        axes.scatter(
-            pages.change_rate[idle], pages.importance[idle], s=size, c="0.75", lw=0, label="never crawled"
-        )
+        axes.scatter(pages.change_rate[idle], pages.importance[idle], s=size, c="0.75", lw=0, label="never crawled")
     if len(crawled):
         low, high = np.quantile(rate[crawled], [0.01, 0.99])
         dots = axes.scatter(
@@ -71,9 +70,7 @@ def _draw_rates(figure: Any, axes: Any, pages: Pages, plan: Plan, request: Reque
     if len(shown) and _has_line(pages, plan, request):
         _draw_line(axes, pages.change_rate[shown], plan.threshold)
     some = f" ({len(shown)} of {len(pages)} pages)" if len(shown) < len(pages) else ""
-    axes.set(
-        xlabel=f"changes per {request.unit}", ylabel="importance", title=f"Crawl rate of each page{some}"
-    )
+    axes.set(xlabel=f"changes per {request.unit}", ylabel="importance", title=f"Crawl rate of each page{some}")
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, markerscale=(28 / size) ** 0.5)
 
@@ -100,10 +97,11 @@ def _draw_budgets(axes: Any, pages: Pages, plan: Plan, request: Request) -> None
     limits = _sampled_limits(request, sample, share)
     best = [_freshness_at(sample, request, budget * share, limits) for budget in budgets]
     bounds: Any = {"ceiling": request.bounds()[1], "limits": limits}
-    uniform = [uniform_freshness(sample, budget * share, request.spacing, **bounds) for budget in budgets]
+    uniform = [
+        uniform_freshness(sample, budget * share, cast(Spacing, request.spacing), **bounds) for budget in budgets
+    ]
     axes.plot(budgets, best, color="tab:blue", lw=2, label="best rates")
-    if None not in uniform:
-        axes.plot(budgets, uniform, color="0.5", lw=1.5, ls="--", label="all pages equally often")
+    axes.plot(budgets, uniform, color="0.5", lw=1.5, ls="--", label="all pages equally often")
     axes.plot([spent], [plan.freshness], "o", color="crimson", ms=8, zorder=3)
     here = f"{format_rate(spent, per=request.unit, unit=request.unit)}: {plan.freshness:.3f}"
     axes.annotate(here, (spent, plan.freshness), xytext=(-10, 8), **_NOTE)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from rich.console import Console
@@ -15,6 +16,8 @@ from rich.text import Text
 from recrawl import Pages, Plan
 from recrawl.cli.request import Request
 from recrawl.model.budget import format_amount, format_rate
+from recrawl.model.freshness import page_freshness
+from recrawl.model.kinds import Spacing
 
 Limits = Mapping[str, float] | None
 _OBJECTIVES = {
@@ -76,27 +79,16 @@ class Figures:
 
 
 def uniform_freshness(
-    pages: Pages, budget: float, spacing: str, *, ceiling: float | None = None, limits: Limits = None
-) -> float | None:
-    """Freshness when every page is crawled equally often, within the same limits, ignoring signals.
-
-    None where rates are only known through evidence: one rate per page does not say how fresh it is.
-    """
-    if not np.isinf(pages.evidence).all():
-        return None
+    pages: Pages, budget: float, spacing: Spacing, *, ceiling: float | None = None, limits: Limits = None
+) -> float:
+    """Freshness when every page is crawled equally often, within the same limits, ignoring signals."""
     rate = np.full(len(pages), budget / float(pages.cost.sum()))
     for host, limit in (limits or {}).items():
         there = pages.host == host
         rate[there] = np.minimum(rate[there], limit / max(int(np.sum(there)), 1))
     most = np.inf if ceiling is None else ceiling
     rate = np.minimum(rate, min(most, 1.0) if spacing == "steps" else most)
-    changes = pages.change_rate / rate
-    if spacing == "even":
-        fresh = np.divide(-np.expm1(-changes), changes, out=np.ones(len(pages)), where=changes > 0)
-    elif spacing == "random":
-        fresh = 1 / (1 + changes)
-    else:
-        fresh = 1 / (1 + changes * (1 - rate))
+    fresh = page_freshness(pages.replace(recall=0.0, false_rate=0.0), rate, spacing=spacing)
     return float((pages.importance * fresh).sum() / pages.importance.sum())
 
 
@@ -104,7 +96,7 @@ def _uniform(pages: Pages, budget: float, request: Request) -> float | None:
     if budget == 0:
         return None
     ceiling = request.bounds()[1]
-    return uniform_freshness(pages, budget, request.spacing, ceiling=ceiling, limits=request.limits())
+    return uniform_freshness(pages, budget, cast(Spacing, request.spacing), ceiling=ceiling, limits=request.limits())
 
 
 def print_figures(figures: Figures, *, title: str, files: list[Path]) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 
 from recrawl import Pages, Plan, solve
 from recrawl.errors import ParameterError
 from recrawl.model.budget import parse_budget, unit_name
+from recrawl.model.kinds import Objective, Spacing
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,7 @@ class Request:
             host, sign, rate = text.rpartition("=")
             host = host.strip().lower()
             if not sign or not host:
-                raise ParameterError(
-                    f"--host-limit {text!r}: write HOST=RATE, for example example.org=500/day"
-                )
+                raise ParameterError(f"--host-limit {text!r}: write HOST=RATE, for example example.org=500/day")
             if host in limits:
                 raise ParameterError(f"--host-limit: {host} is limited twice")
             limits[host] = self._rate("--host-limit", rate)
@@ -81,16 +81,14 @@ class Request:
                 raise ParameterError(f"--host-limit: no page is on {stranger}")
         return self.solve_at(pages, self.goal(len(pages)), limits)
 
-    def solve_at(
-        self, pages: Pages, goal: Mapping[str, float], limits: dict[str, float] | None = None
-    ) -> Plan:
+    def solve_at(self, pages: Pages, goal: Mapping[str, float], limits: dict[str, float] | None = None) -> Plan:
         """A plan for another budget, target or price and other limits, all else as asked."""
         floor, ceiling = self.bounds()
         return solve(
             pages,
             **goal,
-            objective=self.objective,
-            spacing=self.spacing,
+            objective=cast(Objective, self.objective),
+            spacing=cast(Spacing, self.spacing),
             floor=floor,
             ceiling=ceiling,
             host_limit=limits,

@@ -43,12 +43,8 @@ def solve(
     ],
     budget: Annotated[str | None, typer.Option(help="Crawls that may be spent, e.g. 150/day.")] = None,
     target: Annotated[str | None, typer.Option(help="Freshness to reach, e.g. 0.9 or 90%.")] = None,
-    price: Annotated[
-        float | None, typer.Option(help="What one crawl costs, in units of importance × time.")
-    ] = None,
-    unit: Annotated[
-        str, typer.Option(help="Time unit of the rates in the file and of plain numbers.")
-    ] = "day",
+    price: Annotated[float | None, typer.Option(help="What one crawl costs, in units of importance × time.")] = None,
+    unit: Annotated[str, typer.Option(help="Time unit of the rates in the file and of plain numbers.")] = "day",
     objective: Annotated[Objective, typer.Option(help="What to optimise.")] = Objective.freshness,
     spacing: Annotated[Spacing, typer.Option(help="How crawls lie in time.")] = Spacing.even,
     floor: Annotated[str | None, typer.Option(help="Least crawl rate of every page, e.g. 1/month.")] = None,
@@ -56,9 +52,7 @@ def solve(
     host_limit: Annotated[
         list[str] | None, typer.Option(help="HOST=RATE, most crawls of a host; may be repeated.")
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option(help="Write the table with the rates (CSV or Parquet).")
-    ] = None,
+    output: Annotated[Path | None, typer.Option(help="Write the table with the rates (CSV or Parquet).")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw rates and freshness over budget (PNG).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
@@ -97,7 +91,7 @@ def run(path: Path, request: Any, output: Path | None, plot: Path | None, as_jso
         figures = Figures.of(pages, plan, request)
         if output is not None:
             status.update(f"writing {output}")
-            _write_rates(table, output, plan)
+            _write_rates(table, output, pages, plan, request)
         if plot is not None:
             status.update(f"drawing {plot}")
             _draw(pages, plan, request, plot)
@@ -124,14 +118,16 @@ def _check_outputs(output: Path | None, plot: Path | None) -> None:
         raise ParameterError("--plot needs matplotlib: pip install 'recrawl[data]'") from None
 
 
-def _write_rates(table: Any, output: Path, plan: Plan) -> None:
+def _write_rates(table: Any, output: Path, pages: Pages, plan: Plan, request: Any) -> None:
     import numpy as np
 
     from recrawl.cli.tables import write_table
+    from recrawl.model.freshness import page_freshness
 
     rate = np.asarray(plan.crawl_rate, dtype=np.float64)
     interval = np.divide(1.0, rate, out=np.full(rate.shape, np.nan), where=rate > 0)
-    write_table(table, output, {"crawl_rate": rate, "interval": interval})
+    fresh = page_freshness(pages, rate, spacing=request.spacing)
+    write_table(table, output, {"crawl_rate": rate, "interval": interval, "freshness": fresh})
 
 
 def _draw(pages: Pages, plan: Plan, request: Any, path: Path) -> None:

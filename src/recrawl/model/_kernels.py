@@ -62,7 +62,7 @@ def third_order(x: float) -> float:
     return 0.5 * x * x * x * total
 
 
-# x/t as a polynomial in t = √(2(x − log(1 + x))): exact to 1e-16 below 0.5, elsewhere to 2e-9, squared by a Newton step.
+# x/t as a polynomial in t = √(2(x − log(1 + x))): exact to 1e-16 below 0.5, else to 2e-9, squared by a Newton step.
 _START_0 = (
     1.0,
     0.333333333333365,

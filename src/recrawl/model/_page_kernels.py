@@ -9,6 +9,7 @@ from recrawl._jit import inline, jit
 from recrawl.model._kernels import (
     age_inverse,
     age_value,
+    fresh_inverse,
     harmonic_inverse,
     harmonic_value,
     posterior_inverse,
@@ -33,7 +34,8 @@ FRESHNESS, HARMONIC, AGE = 0, 1, 2
 @inline
 def at(column: Array, i: int) -> float:
     """Row i of a column that may be one value for all rows."""
-    return column[i] if column.size > 1 else column[0]
+    value: float = column[i] if column.size > 1 else column[0]
+    return value
 
 
 @jit
@@ -161,6 +163,13 @@ def fill_states(
 
 
 @jit
+def fill_fresh_inverse(share: Array, out: Array) -> None:
+    """out[i] = the x with 1 − e^{−x}(1 + x) = share[i]."""
+    for i in range(out.size):
+        out[i] = fresh_inverse(share[i])
+
+
+@jit
 def fill_intervals(alpha: Array, gamma: Array, kappa: Array, exponent: Array, out: Array) -> None:
     """out[i] = expected time until the staleness exponent reaches `exponent`."""
     for i in range(out.size):
@@ -173,10 +182,8 @@ def fill_intervals(alpha: Array, gamma: Array, kappa: Array, exponent: Array, ou
 
 
 @jit
-def sources_value(
-    alpha: float, gammas: Array, kappas: Array, change_rate: float, s: float, most: int
-) -> float:
-    """V per unit of importance for several sources, exactly: a sum over count vectors i with κ·i < s; −1 if over `most`.
+def sources_value(alpha: float, gammas: Array, kappas: Array, change_rate: float, s: float, most: int) -> float:
+    """V per unit of importance for several sources, exactly: a sum over count vectors i, κ·i < s; −1 if over `most`.
 
     (1/γ) Σ_i multinomial(|i|; i) ∏ (γ_k/γ)^{i_k} e^{−κ·i} G_{|i|}(s − κ·i); a proof source (κ = ∞) only adds to γ.
     """
@@ -184,7 +191,7 @@ def sources_value(
         return 0.0
     if s > 745.0:
         return 1.0 / change_rate
-    gamma = gammas.sum()
+    gamma: float = gammas.sum()
     ratio = alpha / gamma
     log_share = math.log1p(ratio)
     k = gammas.size

@@ -56,7 +56,7 @@ def fresh_share(kind: int, change_rate: float, shape: float, rate: float) -> flo
         return posterior_freshness(change_rate / rate, shape)
     if kind == STEPS:
         return rate / (rate + change_rate * (1.0 - rate))
-    if kind == HARMONIC_EVEN or kind == AGE_EVEN:
+    if kind in (HARMONIC_EVEN, AGE_EVEN):
         return even_freshness(change_rate / rate)
     return rate / (rate + change_rate)
 

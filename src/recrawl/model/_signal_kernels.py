@@ -98,7 +98,7 @@ def signal_interval(alpha: float, gamma: float, kappa: float, offset: float, n: 
 def signal_value(
     alpha: float, gamma: float, kappa: float, change_rate: float, offset: float, n: float, terms: int
 ) -> float:
-    """V per unit of importance at the exponent offset + n·κ, from the first `terms` terms (`ALL_TERMS` for the exact value)."""
+    """V per unit of importance at the exponent offset + n·κ, from its first `terms` terms (`ALL_TERMS`: exact)."""
     if change_rate == 0.0:
         return 0.0
     if gamma == 0.0 or kappa == 0.0:
@@ -113,9 +113,8 @@ def signal_value(
     if terms >= ALL_TERMS:
         if s > _SATURATED:
             return 1.0 / change_rate
-        if alpha > 0.0 and not math.isinf(kappa):
-            if _linear_from_here(n + offset / kappa, alpha / (gamma * kappa)):
-                return _linear_value(alpha, gamma, kappa, change_rate, s)
+        if alpha > 0.0 and kappa < math.inf and _linear_from_here(n + offset / kappa, alpha / (gamma * kappa)):
+            return _linear_value(alpha, gamma, kappa, change_rate, s)
     return _summed_value(alpha, gamma, kappa, offset, n, s, terms)
 
 
@@ -131,17 +130,12 @@ def _linear_value(alpha: float, gamma: float, kappa: float, change_rate: float, 
 
 
 @jit
-def _summed_value(
-    alpha: float, gamma: float, kappa: float, offset: float, n: float, s: float, terms: int
-) -> float:
+def _summed_value(alpha: float, gamma: float, kappa: float, offset: float, n: float, s: float, terms: int) -> float:
     count = n if alpha == 0.0 else n + offset / kappa
     offset_x = gamma * (offset / alpha) if alpha > 0.0 else 0.0
     per_signal = gamma * kappa / alpha if alpha > 0.0 else math.inf
     log_share = math.log1p(alpha / gamma)  # −log(γ/(α + γ))
-    if alpha == 0.0:
-        i = n
-    else:
-        i = _count_settled(offset_x, n, per_signal, math.floor(count))
+    i = n if alpha == 0.0 else _count_settled(offset_x, n, per_signal, math.floor(count))
     if i >= terms:
         return _settled_sum(s, kappa, log_share, float(terms)) / gamma
     total = _settled_sum(s, kappa, log_share, i)
@@ -340,7 +334,9 @@ def signal_inverse(
             if math.isinf(high):
                 better = 2.0 * s
             else:
-                better = 0.5 * (low + high) if low > 0.25 * high else (math.sqrt(low * high) if low > 0.0 else 0.1 * high)
+                better = (
+                    0.5 * (low + high) if low > 0.25 * high else (math.sqrt(low * high) if low > 0.0 else 0.1 * high)
+                )
         if abs(better - s) <= 1e-11 * s or s > 1e4:
             return better
         s = better

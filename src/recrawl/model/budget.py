@@ -65,9 +65,7 @@ def parse_budget(text: str | float, n_pages: int | None = None, *, plain: str = 
     match = _AMOUNT.fullmatch(amount)
     per_page, unit = _tail(text, rest, plain)
     if match is None:
-        raise ParameterError(
-            f"budget {text!r} is not understood; write for example 2/s, 5000/day or 0.05/page/day"
-        )
+        raise ParameterError(f"budget {text!r} is not understood; write for example 2/s, 5000/day or 0.05/page/day")
     if per_page and n_pages is None:
         raise ParameterError(f"budget {text!r} is per page, but the number of pages is not known here")
     pages = n_pages if per_page and n_pages is not None else 1

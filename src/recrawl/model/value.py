@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recrawl.errors import ParameterError
+from recrawl.model.kinds import Objective, one_if_constant
 from recrawl.model.pages import Pages
 from recrawl.model.signals import Source, lone_sources, matched_source, signal_weight
 
 Array = NDArray[np.float64]
-Objective = Literal["freshness", "harmonic", "age"]
 
 OBJECTIVES: dict[str, int] = {"freshness": 0, "harmonic": 1, "age": 2}
 _MOST_COUNTS = 1_000_000
@@ -21,7 +21,7 @@ _MOST_COUNTS = 1_000_000
 def staleness_exponent(pages: Pages, elapsed: ArrayLike, signals: ArrayLike = 0.0) -> Array:
     """s = missed_rate·elapsed + Σ_k weight_k·signals_k; the copy is fresh with probability e^{−s}.
 
-    Busa-Fekete et al. 2025, eq. 1, and SPEC of several sources: signals has shape (n,), or (n, k) for k sources.
+    Busa-Fekete et al. 2025, eq. 1; ``signals`` has shape (n,), or (n, k) for k sources.
 
     >>> float(staleness_exponent(Pages(1.0, recall=0.5, false_rate=0.5), elapsed=2.0, signals=1)[0])
     1.6931471805599454
@@ -119,7 +119,13 @@ def crawl_interval(pages: Pages, exponent: ArrayLike) -> Array:
     level, _ = _state(pages, exponent, 0.0, name="exponent")
     source = _source(pages)
     out = np.empty(_rows(pages, level))
-    fill_intervals(_column(source.missed_rate), _column(source.signal_rate), _column(source.weight), _column(level), out)
+    fill_intervals(
+        one_if_constant(source.missed_rate),
+        one_if_constant(source.signal_rate),
+        one_if_constant(source.weight),
+        one_if_constant(level),
+        out,
+    )
     return out
 
 
@@ -149,17 +155,13 @@ def _fill(what: int, pages: Pages, given: Array, counts: Array, objective: Objec
         raise ParameterError(f"terms is {terms}: at least one term is needed")
     source = _source(pages)
     _check_theory(pages, source, objective)
+    columns = (pages.change_rate, pages.importance, pages.evidence, *source, given)
+    counted = _matched_counts(pages, counts, source)
+    arguments: Any = [one_if_constant(column) for column in (*columns, counted)]
     out = np.empty(_rows(pages, given, counts))
-    fill_states(
-        what,
-        OBJECTIVES[objective],
-        *(_column(c) for c in (pages.change_rate, pages.importance, pages.evidence)),
-        *(_column(c) for c in source),
-        _column(given),
-        _column(_matched_counts(pages, counts, source)),
-        ALL_TERMS if terms is None else terms,
-        out,
-    )
+    tail = (ALL_TERMS if terms is None else terms, out)
+    fill: Any = fill_states
+    fill(what, OBJECTIVES[objective], *arguments, *tail)
     return out
 
 
@@ -172,7 +174,9 @@ def _check_theory(pages: Pages, source: Source, objective: Objective) -> None:
         noisy = source.weight > 0
     if noisy.any():
         kind = "signals" if objective == "age" else "noisy signals (neither absent nor complete)"
-        raise ParameterError(f"recall, row {int(np.argmax(noisy))}: no {objective} value is known for pages with {kind}")
+        raise ParameterError(
+            f"recall, row {int(np.argmax(noisy))}: no {objective} value is known for pages with {kind}"
+        )
 
 
 def _reject_uncertain_signals(pages: Pages) -> None:
@@ -197,7 +201,6 @@ def _exact_sources(pages: Pages, elapsed: Array, counts: Array, terms: int | Non
     for i in range(len(pages)):
         used = rates[i] > 0
         if not used.any():
-            rates_i, weights_i = np.array([1.0]), np.array([0.0])
             out[i] = _fill(0, pages[i : i + 1], elapsed[i : i + 1], np.zeros(1), "freshness", None)[0]
             continue
         rates_i, weights_i = rates[i][used], weights[i][used]
@@ -259,8 +262,3 @@ def _per_page(column: Array) -> Array:
 
 def _rows(pages: Pages, *columns: Array) -> int:
     return max([len(pages), *(len(column) for column in columns)])
-
-
-def _column(column: Array) -> Array:
-    """A contiguous column, or one element where a single value stands for all rows."""
-    return column[:1].copy() if column.strides[0] == 0 else np.ascontiguousarray(column)

@@ -10,27 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit, jit_sum
+from recrawl.model._outcome_kernels import page_outcome
 from recrawl.model._page_kernels import at
-from recrawl.model._rate_kernels import (
-    COMPLETE,
-    EVEN,
-    HARMONIC_RANDOM,
-    RANDOM,
-    SIGNALS,
-    STEPS,
-    corner_slope,
-    fresh_share,
-    gain,
-    rate_at,
-)
-from recrawl.model._signal_kernels import (
-    ALL_TERMS,
-    interval_inverse,
-    signal_count,
-    signal_interval,
-    signal_inverse,
-    signal_value,
-)
+from recrawl.model._rate_kernels import EVEN, HARMONIC_RANDOM, RANDOM, SIGNALS, rate_at
+from recrawl.model._signal_kernels import ALL_TERMS, signal_count, signal_interval, signal_inverse
 
 Array = NDArray[np.float64]
 Kinds = NDArray[np.uint8]
@@ -242,66 +225,6 @@ def fill_rates(
     return 0.0
 
 
-@jit
-def _signal_outcome(
-    change_rate: float, alpha: float, gamma: float, kappa: float, rate: float, exponent: float, v: float
-) -> tuple[float, float]:
-    """(freshness, slope) of a noisy-signal page at a rate; the slope nearest to v where the rate is a corner.
-
-    Freshness is e^{−s} + V(s)·rate at the threshold s whose interval is 1/rate: the tangent, also where two thresholds
-    are mixed.
-    """
-    if rate <= 0.0:
-        return 0.0, 1.0 / change_rate
-    if alpha == 0.0:
-        rate = min(rate, gamma)
-        exact = gamma / rate
-        count = math.floor(exact * (1.0 + 1e-13))
-        value = signal_value(alpha, gamma, kappa, change_rate, 0.0, count, ALL_TERMS)
-        fresh = math.exp(-count * kappa) + value * rate
-        if abs(exact - count) <= 1e-12 * count:
-            before = signal_value(alpha, gamma, kappa, change_rate, 0.0, count - 1.0, ALL_TERMS)
-            value = min(max(v, before), value)
-        return fresh, value
-    s = exponent
-    if not (0.0 < s < 1e4 and abs(rate * signal_interval(alpha, gamma, kappa, s, 0.0) - 1.0) < 1e-11):
-        s = interval_inverse(alpha, gamma, kappa, 1.0 / rate)
-    value = 1.0 / change_rate
-    if not math.isinf(s):
-        value = signal_value(alpha, gamma, kappa, change_rate, s, 0.0, ALL_TERMS)
-    return math.exp(-s) + value * rate, value
-
-
-@inline
-def _outcome(
-    kind: int,
-    change_rate: float,
-    importance: float,
-    shape: float,
-    alpha: Array,
-    gamma: Array,
-    kappa: Array,
-    exponent: float,
-    i: int,
-    price: float,
-    rate: float,
-) -> tuple[float, float, float]:
-    """(gain, freshness, slope) of one page, times its importance."""
-    if importance <= 0.0:
-        return 0.0, 0.0, 0.0
-    if change_rate <= 0.0:  # always fresh; costs are then 0
-        return (importance if kind <= STEPS or kind == COMPLETE or kind == SIGNALS else 0.0), importance, 0.0
-    if kind == SIGNALS:
-        v = price / importance
-        share, earned = _signal_outcome(change_rate, at(alpha, i), at(gamma, i), at(kappa, i), rate, exponent, v)
-        return importance * share, importance * share, importance * earned
-    return (
-        importance * gain(kind, change_rate, shape, rate),
-        importance * fresh_share(kind, change_rate, shape, rate),
-        importance * corner_slope(kind, change_rate, shape, rate, price / importance),
-    )
-
-
 @inline
 def _weigh_of(
     only: int,
@@ -325,7 +248,7 @@ def _weigh_of(
         d, m, a = change_rate[i], importance[i], at(shape, i)
         k = only if only >= 0 else kind[i]
         r, p, floor, cap = rate[i], at(price, i), at(low, i), at(high, i)
-        earned, share, marginal = _outcome(k, d, m, a, alpha, gamma, kappa, at(exponent, i), i, p, r)
+        earned, share, marginal = page_outcome(k, d, m, a, alpha, gamma, kappa, at(exponent, i), i, p, r)
         gains += earned
         fresh += share
         if r > floor:
@@ -385,27 +308,8 @@ def _enough(
     """A rate above the given one at which the slope is no longer above the price: the best rate lies below it."""
     more = max(2.0 * rate, change_rate * 1e-3)
     for _ in range(200):
-        _, _, marginal = _outcome(kind, change_rate, importance, shape, alpha, gamma, kappa, 0.0, i, price, more)
+        _, _, marginal = page_outcome(kind, change_rate, importance, shape, alpha, gamma, kappa, 0.0, i, price, more)
         if marginal <= price:
             return more
         more *= 2.0
     return math.inf
-
-
-@jit
-def fill_slopes(
-    kind: Kinds,
-    change_rate: Array,
-    importance: Array,
-    shape: Array,
-    alpha: Array,
-    gamma: Array,
-    kappa: Array,
-    rate: Array,
-    out: Array,
-) -> None:
-    """out[i] = what the next crawl of page i earns at a rate."""
-    for i in range(out.size):
-        d, m, a = change_rate[i], importance[i], at(shape, i)
-        k = kind[i] if kind.size > 1 else kind[0]
-        _, _, out[i] = _outcome(k, d, m, a, alpha, gamma, kappa, 0.0, i, m, rate[i])

@@ -11,34 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from recrawl.errors import ParameterError
 from recrawl.model import _rate_kernels as kinds
+from recrawl.model._outcome_kernels import fill_outcomes
+from recrawl.model.kinds import choose_kinds, first_row, one_if_constant
 from recrawl.model.pages import Pages
-from recrawl.model.signals import matched_source
 from recrawl.solver import _kernels
 from recrawl.solver.parallel import chunks
 
 Array = NDArray[np.float64]
 _NONE = np.zeros(1)  # nothing left out
-
-OBJECTIVES = ("freshness", "harmonic", "age")
-SPACINGS = ("even", "random", "steps")
-
-_PLAIN = {
-    ("freshness", "even"): kinds.EVEN,
-    ("freshness", "random"): kinds.RANDOM,
-    ("freshness", "steps"): kinds.STEPS,
-    ("harmonic", "even"): kinds.HARMONIC_EVEN,
-    ("harmonic", "random"): kinds.HARMONIC_RANDOM,
-    ("age", "even"): kinds.AGE_EVEN,
-    ("age", "random"): kinds.AGE_RANDOM,
-}
-# Pages whose every change is signalled, and nothing else is.
-_COMPLETE = {
-    ("freshness", "even"): kinds.COMPLETE,
-    ("freshness", "random"): kinds.COMPLETE,
-    ("harmonic", "even"): kinds.COMPLETE_HARMONIC_EVEN,
-    ("harmonic", "random"): kinds.COMPLETE_HARMONIC,
-}
-_NOISY = {("freshness", "even"): kinds.SIGNALS}
 
 
 class Outcome(NamedTuple):
@@ -91,7 +71,8 @@ class Curves:
         limits = (self.low, self.high)
         sums = chunks(_kernels.weigh, len(self), *self._page_columns(), *limits, self.exponent, price, rate)
         parts = list(zip(*sums, strict=True))
-        return Outcome(*(math.fsum(part) for part in parts[:-1]), max(parts[-1]))
+        gain, fresh, loss, paid = (math.fsum(part) for part in parts[:-1])
+        return Outcome(gain, fresh, loss, paid, max(parts[-1]))
 
     @property
     def useful(self) -> NDArray[np.bool_]:
@@ -117,10 +98,10 @@ class Curves:
         each = budget / (len(self) * float(some.cost.mean()))
         rate = np.minimum(np.full(len(some), each), np.where(np.isfinite(some.high), some.high, each))
         slopes = np.empty(len(some))
-        _kernels.fill_slopes(*some._page_columns(), rate, slopes)
+        fill_outcomes(2, *some._page_columns(), rate, slopes)
         return float(np.median(slopes / some.cost)) or 1.0
 
-    def _page_columns(self) -> tuple[Any, ...]:
+    def _page_columns(self) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
         source = (self.missed_rate, self.signal_rate, self.weight)
         return self.kind, self.change_rate, self.importance, self.evidence, *source
 
@@ -130,64 +111,38 @@ class Curves:
 
 def build_curves(pages: Pages, objective: str, spacing: str, floor: ArrayLike, ceiling: ArrayLike | None) -> Curves:
     """Choose each page's curve, or say that no theory covers the combination."""
-    if objective not in OBJECTIVES:
-        raise ParameterError(f"objective {objective!r} is not one of {', '.join(OBJECTIVES)}")
-    if spacing not in SPACINGS:
-        raise ParameterError(f"spacing {spacing!r} is not one of {', '.join(SPACINGS)}")
-    if (objective, spacing) not in _PLAIN:
-        raise ParameterError(f"no optimum is known for objective {objective!r} with spacing {spacing!r}")
-    if spacing == "steps":
-        _first_row("change_rate", pages.change_rate > 1, "is a probability per step with spacing 'steps': at most 1")
-    if (objective, spacing) != ("freshness", "even"):
-        _first_row("evidence", np.isfinite(pages.evidence), "only even spacing for freshness takes uncertain rates")
-    kind, source = _kinds(pages, objective, spacing)
+    kind, source = choose_kinds(pages, objective, spacing)
     low, high = _limits(pages, kind, source, floor, ceiling)
     n = len(pages)
     return Curves(
         kind,
         np.ascontiguousarray(pages.change_rate),
         np.ascontiguousarray(pages.importance),
-        _short(pages.evidence),
+        one_if_constant(pages.evidence),
         *source,
-        cost=_short(pages.cost),
+        cost=one_if_constant(pages.cost),
         low=low,
         high=high,
         exponent=np.zeros(n if (kind == kinds.SIGNALS).any() else 1),
     )
 
 
-def _kinds(pages: Pages, objective: str, spacing: str) -> tuple[NDArray[np.uint8], tuple[Array, Array, Array]]:
-    plain = np.array([_PLAIN[objective, spacing]], np.uint8)
-    if not pages.has_signals:
-        return plain, (np.zeros(1), np.zeros(1), np.zeros(1))
-    source = matched_source(pages)
-    useful = source.weight > 0
-    complete = useful & (source.missed_rate == 0) & np.isinf(source.weight)
-    noisy = useful & ~complete
-    what = f"objective {objective!r} with spacing {spacing!r}"
-    if (objective, spacing) not in _COMPLETE:
-        _first_row("recall", useful, f"no optimum is known for {what} and signals")
-    if (objective, spacing) not in _NOISY:
-        _first_row("recall", noisy, f"no optimum is known for {what} and noisy signals")
-    _first_row("evidence", useful & np.isfinite(pages.evidence), "a page with signals needs a known rate")
-    kind = np.full(len(pages), plain[0], np.uint8)
-    kind[complete] = _COMPLETE.get((objective, spacing), 0)
-    kind[noisy] = kinds.SIGNALS
-    return kind, (source.missed_rate, source.signal_rate, source.weight)
-
-
 def _limits(
-    pages: Pages, kind: NDArray[np.uint8], source: tuple[Array, Array, Array], floor: ArrayLike, ceiling: ArrayLike | None
+    pages: Pages,
+    kind: NDArray[np.uint8],
+    source: tuple[Array, Array, Array],
+    floor: ArrayLike,
+    ceiling: ArrayLike | None,
 ) -> tuple[Array, Array]:
     low = _rate_limit("floor", floor, len(pages))
     high = np.full(1, np.inf) if ceiling is None else _rate_limit("ceiling", ceiling, len(pages))
     if ceiling is not None:
-        _first_row("ceiling", (high <= 0) | (high < low), "must be above 0 and not below the floor")
+        first_row("ceiling", (high <= 0) | (high < low), "must be above 0 and not below the floor")
     if len(kind) == 1 and kind[0] != kinds.STEPS:
         return low, high
     cap = np.full(len(pages), np.inf)
     cap[np.broadcast_to(kind == kinds.STEPS, len(cap))] = 1.0
-    _first_row("floor", (low > 1) & (kind == kinds.STEPS), "a page cannot be crawled more than once a step")
+    first_row("floor", (low > 1) & (kind == kinds.STEPS), "a page cannot be crawled more than once a step")
     complete = np.broadcast_to((kind >= kinds.COMPLETE) & (kind != kinds.SIGNALS), len(cap))
     cap[complete] = pages.change_rate[complete]
     lattice = np.broadcast_to(kind == kinds.SIGNALS, len(cap)) & (np.broadcast_to(source[0], len(cap)) == 0)
@@ -199,17 +154,7 @@ def _rate_limit(name: str, value: ArrayLike, n: int) -> Array:
     limit = np.atleast_1d(np.asarray(value, dtype=np.float64))
     if limit.ndim != 1 or len(limit) not in (1, n):
         raise ParameterError(f"{name} has {len(limit)} rows but there are {n} pages")
-    _first_row(name, ~(limit >= 0), "must be at least 0")
+    first_row(name, ~(limit >= 0), "must be at least 0")
     if name == "floor":
-        _first_row(name, np.isinf(limit), "must be finite")
+        first_row(name, np.isinf(limit), "must be finite")
     return limit
-
-
-def _first_row(name: str, bad: NDArray[np.bool_], rule: str) -> None:
-    if bad.any():
-        row = f", row {int(np.argmax(bad))}" if bad.size > 1 else ""
-        raise ParameterError(f"{name}{row}: {rule}")
-
-
-def _short(column: Array) -> Array:
-    return column[:1].copy() if column.strides[0] == 0 else np.ascontiguousarray(column)

@@ -1,9 +1,9 @@
 """The one search behind every solver: the price at which a falling total meets its goal.
 
-Totals are power laws of the price over long stretches, so the search runs in the logarithms of both: a few secant steps,
-which usually end it, then a bracket narrowed by inverse quadratic interpolation guarded by bisection (Chandrupatla
-1997). Between two prices that nearly touch, rates are mixed so that the goal is met: for pages whose rate is smooth in
-the price the error of that is of second order, and for a page whose rate jumps there mixing is the optimum.
+Totals are power laws of the price over long stretches, so the search runs in the logarithms of both: a few secant
+steps, which usually end it, then a bracket narrowed by inverse quadratic interpolation guarded by bisection
+(Chandrupatla 1997). Between two prices that nearly touch, rates are mixed so that the goal is met: for pages whose rate
+is smooth in the price the error of that is of second order, and for a page whose rate jumps there it is the optimum.
 """
 
 from __future__ import annotations

@@ -26,4 +26,3 @@ def chunks(kernel: Callable[..., Any], n: int, *args: Any) -> list[Any]:
     if len(starts) == 1:
         return [kernel(0, n, *args)]
     return list(_pool().map(lambda start: kernel(start, min(start + CHUNK, n), *args), starts))
-

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recrawl.errors import ParameterError
+from recrawl.model.kinds import Objective, Spacing
 from recrawl.model.pages import Pages
 from recrawl.solver.curves import build_curves
 from recrawl.solver.hosts import limited_hosts
@@ -25,8 +26,8 @@ def solve(
     *,
     price: float | None = None,
     target: float | None = None,
-    objective: Literal["freshness", "harmonic", "age"] = "freshness",
-    spacing: Literal["even", "random", "steps"] = "even",
+    objective: Objective = "freshness",
+    spacing: Spacing = "even",
     floor: ArrayLike = 0.0,
     ceiling: ArrayLike | None = None,
     host_limit: Mapping[Any, float] | None = None,
