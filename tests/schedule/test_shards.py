@@ -56,7 +56,7 @@ def test_a_shard_taken_out_gives_its_hosts_to_the_others():
 def test_budgets_meet_at_one_threshold(curves, budget):
     share = split_budget([lambda b, a=a, p=p: a * b**-p for a, p in curves], budget, tolerance=1e-9)
     assert share.sum() == pytest.approx(budget)
-    assert share == pytest.approx(equal_slope_split(curves, budget), rel=1e-5)
+    assert share == pytest.approx(equal_slope_split(curves, budget), rel=1e-5, abs=2e-9 * budget)
 
 
 def test_a_shard_that_needs_nothing_hands_its_budget_on():
@@ -65,6 +65,15 @@ def test_a_shard_that_needs_nothing_hands_its_budget_on():
     assert share.sum() == pytest.approx(10.0)
     assert share[0] < 1e-5
     assert 1 / share[1] == pytest.approx(1.0 - share[2], rel=1e-4)
+
+
+def test_a_shard_where_no_crawl_is_worth_enough_gets_next_to_nothing():
+    pages = Pages([1.0] * 50 + [0.5] * 50, [1.0] * 50 + [0.1] * 50)
+    found = shard_loss(pages, np.repeat([0, 1], 50), 20.0, "threshold")
+    assert solve(pages, 20.0).crawl_rate[50:].max() == 0
+    assert found.budgets[1] < 1e-7
+    assert found.thresholds[1] < found.thresholds[0]
+    assert abs(found.loss) < 1e-8
 
 
 @pytest.mark.parametrize("n_shards", [2, 5, 16])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.errors import ParameterError
 from recrawl.schedule import _draw_kernels as draws
 from recrawl.schedule import _rate_policy_kernels as kernels
 from recrawl.schedule._rate_policy_kernels import IDLE, LEASED, WAKE, Book
@@ -30,6 +31,7 @@ class Execution:
         )
         self._heap = np.zeros((2, 0), np.int64)
         self._size = np.zeros(2, np.int64)
+        self.budget: float | None = None  # crawls per time that will be asked for
         self._bind()
 
     def __len__(self) -> int:
@@ -141,7 +143,6 @@ class Draws(Execution):
         self._tree = np.zeros(2)
         self._total = 0.0
         self._rng = rng
-        self.budget: float | None = None
         super().__init__()
 
     def _bind(self) -> None:
@@ -207,3 +208,14 @@ class Draws(Execution):
         assert (self._tree[leaves : leaves + len(self)] == expected).all()
         assert not self._tree[leaves + len(self) :].any()
         assert (self._tree[1:leaves] == self._tree[2 : 2 * leaves : 2] + self._tree[3 : 2 * leaves : 2]).all()
+
+
+def executor(execution: str, phases: str, rng: np.random.Generator | None) -> Deadlines | Draws:
+    """An empty execution of the kind asked for."""
+    if execution not in ("deadline", "poisson"):
+        raise ParameterError(f"execution {execution!r} is not one of deadline, poisson")
+    if phases not in ("zero", "random"):
+        raise ParameterError(f"phases {phases!r} is not one of zero, random")
+    if rng is None and (execution == "poisson" or phases == "random"):
+        raise ParameterError("rng: drawing needs a numpy random Generator")
+    return Draws(rng) if execution == "poisson" and rng is not None else Deadlines()

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from recrawl.errors import ParameterError
 from recrawl.model.pages import Pages
-from recrawl.schedule._execution import Deadlines, Draws
+from recrawl.schedule._execution import executor
 from recrawl.schedule._table import (
     Ids,
     Table,
@@ -75,7 +75,8 @@ class RatePolicy:
         self._budget = None if budget is None else positive("budget", budget)
         if budget is None and rule != "fixed":
             raise ParameterError(f"budget: rates by rule {rule!r} need one")
-        self._run = self._executor()
+        self._run = executor(execution, phases, rng)
+        self._run.budget = self._budget
         self._table = Table(
             change_rate=float, importance=float, impression=float, crawl_rate=float, status=np.uint8, crawled_at=float
         )
@@ -83,19 +84,6 @@ class RatePolicy:
         self._stats = dict.fromkeys(_COUNTERS, 0)
         if pages is not None:
             self.add(pages, self._now, impression=impression, crawl_rate=crawl_rate)
-
-    def _executor(self) -> Deadlines | Draws:
-        if self._execution not in ("deadline", "poisson"):
-            raise ParameterError(f"execution {self._execution!r} is not one of deadline, poisson")
-        if self._phases not in ("zero", "random"):
-            raise ParameterError(f"phases {self._phases!r} is not one of zero, random")
-        if self._execution == "deadline" and (self._phases == "zero" or self._rng is not None):
-            return Deadlines()
-        if self._rng is None:
-            raise ParameterError("rng: drawing needs a numpy random Generator")
-        draws = Draws(self._rng)
-        draws.budget = self._budget
-        return draws
 
     def add(
         self,
@@ -209,9 +197,7 @@ class RatePolicy:
 
     @budget.setter
     def budget(self, budget: float) -> None:
-        self._budget = positive("budget", budget)
-        if isinstance(self._run, Draws):
-            self._run.budget = self._budget
+        self._budget = self._run.budget = positive("budget", budget)
         self._stale = True
 
     @property

@@ -20,6 +20,8 @@ Curve = Callable[[float], float]  # a shard's budget in, its threshold out
 
 _ELASTICITY = -0.6  # how a budget follows the threshold (d ln budget / d ln threshold), before a shard has shown it
 
+_LEAST = 1e-9  # what a shard keeps of an equal share, so that it can show what a crawl would be worth to it
+
 
 def shard_of(host: ArrayLike, shards: int | Sequence[Any]) -> NDArray[np.int64]:
     """The shard of every page, chosen by its host so that a host lies on one shard: a number, or a position in a list.
@@ -104,7 +106,8 @@ def split_budget(
 
     ``curves[i](b)`` is shard i's threshold at budget b (solved, or what its scheduler shows after running at it for a
     while). Each round is one ``rebalance``; elasticities are learned from the rounds before. Thresholds agree when they
-    are within ``tolerance``, relatively. ``start`` are the budgets to begin with (default: equal).
+    are within ``tolerance``, relatively; a shard on which no crawl is worth as much as elsewhere ends with next to
+    nothing. ``start`` are the budgets to begin with (default: equal).
 
     Thresholds 4/b and 1/b agree when the first shard gets four times as much:
 
@@ -113,19 +116,29 @@ def split_budget(
     """
     if not curves or not (budget > 0 and math.isfinite(budget)):
         raise ParameterError("split_budget: at least one shard and a positive, finite budget are needed")
-    share = np.ones(len(curves)) if start is None else np.asarray(start, np.float64)
+    least = _LEAST * budget / len(curves)
+    share = np.maximum(np.ones(len(curves)) if start is None else np.asarray(start, np.float64), 0.0)
     share = share * (budget / share.sum())
     price = _ask(curves, share)
     power = np.full(len(curves), _ELASTICITY)
     for _ in range(rounds):
-        seen, idle = price[price > 0], share[price == 0].sum()
-        if len(seen) == 0 or (seen.max() <= seen.min() * (1 + tolerance) and idle <= tolerance * budget):
+        if _agree(share, price, least, tolerance):
             break
-        following = rebalance(share, price, power)
+        following = np.maximum(rebalance(share, price, power), least)
+        following *= budget / following.sum()
         answer = _ask(curves, following)
         power = _learn(power, share, following, price, answer)
         share, price = following, answer
     return share
+
+
+def _agree(share: Array, price: Array, least: float, tolerance: float) -> bool:
+    """Whether a crawl is worth the same on all shards, and no more on those that get nothing."""
+    inside = price[(share > 2 * least) & (price > 0)]
+    idle = float(share[price == 0].sum())
+    if len(inside) == 0:
+        return True
+    return bool(price.max() <= inside.min() * (1 + tolerance)) and idle <= tolerance * float(share.sum())
 
 
 def _ask(curves: Sequence[Curve], share: Array) -> Array:
@@ -158,11 +171,15 @@ class ShardLoss:
 
 
 def shard_loss(
-    pages: Pages, shard: ArrayLike, budget: float, split: Literal["pages", "threshold"] = "pages", **solving: Any
+    pages: Pages,
+    shard: ArrayLike,
+    budget: float,
+    split: Literal["equal", "pages", "threshold"] = "pages",
+    **solving: Any,
 ) -> ShardLoss:
     """How much fresher one plan over all pages is than one plan per shard.
 
-    ``split`` divides the budget by pages, or so that thresholds agree. Further arguments go to ``solve``.
+    ``split`` divides the budget equally, by pages, or so that thresholds agree. Further arguments go to ``solve``.
 
     Two shards of equal pages lose nothing:
 
@@ -173,13 +190,13 @@ def shard_loss(
     if label.shape != (len(pages),):
         raise ParameterError(f"shard has {label.size} rows but there are {len(pages)} pages")
     parts = [pages[np.flatnonzero(label == name)] for name in np.unique(label)]
-    n_pages = np.array([len(part) for part in parts], np.float64)
-    share = n_pages * (budget / n_pages.sum())
+    size = np.array([1 if split == "equal" else len(part) for part in parts], np.float64)
+    share = size * (budget / size.sum())
     if split == "threshold":
         curves = [lambda b, part=part: _threshold(part, b, solving) for part in parts]
         share = split_budget(curves, budget, start=share)
-    elif split != "pages":
-        raise ParameterError(f"split {split!r} is not one of pages, threshold")
+    elif split not in ("equal", "pages"):
+        raise ParameterError(f"split {split!r} is not one of equal, pages, threshold")
     weight = np.array([part.importance.sum() for part in parts])
     plans = [_plan(part, b, solving) for part, b in zip(parts, share, strict=True)]
     fresh = math.fsum(w * f for w, (f, _) in zip(weight, plans, strict=True)) / float(weight.sum())
