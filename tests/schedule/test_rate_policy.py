@@ -178,6 +178,25 @@ def test_a_crawl_out_of_turn_counts():
     assert policy.next_at(0.0) == 2.0
 
 
+def test_after_a_stall_the_schedule_is_put_off_and_new_pages_do_not_wait_for_it():
+    times = np.arange(0.0, 20.0, 0.25)
+    policies = [RatePolicy(Pages(np.ones(8)), rates=np.full(8, 0.5), catch_up=1.0) for _ in range(2)]
+    assert crawl(policies[0], times[:8]) == crawl(policies[1], times[:8])
+    stalled = crawl(policies[0], times[8:] + 1000.0)
+    steady = crawl(policies[1], times[8:])
+    assert np.bincount(stalled).tolist() == np.bincount(steady).tolist()
+    added = policies[0].add(Pages([1.0]), 1020.0, crawl_rate=0.5)
+    assert added[0] in crawl(policies[0], 1020.0 + np.arange(12) / 4)
+
+
+def test_records_of_one_page_in_one_batch_are_taken_in_turn():
+    policy = RatePolicy(Pages([1.0, 1.0]), rates=[1.0, 1.0])
+    policy.record([0, 0, 1, 0], 5.0, as_of=[3.0, 2.0, 2.0, 4.0])
+    assert policy.stats["recorded"] == 3
+    assert policy.stats["outdated"] == 1
+    assert policy.state()["pages"]["crawled_at"].tolist() == [4.0, 2.0]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -192,6 +211,7 @@ def test_a_crawl_out_of_turn_counts():
         ({"phases": "random"}, "rng"),
         ({"execution": "poisson"}, "rng"),
         ({"lease": 0.0}, "lease"),
+        ({"catch_up": -1.0}, "catch_up"),
         ({"ceiling": float("nan")}, "ceiling"),
         ({"start": float("inf")}, "now"),
         ({"rates": "lambda", "ceiling": 0.1}, "change_rate"),

@@ -124,6 +124,10 @@ class Deadlines(Execution):
         """Pages that are not crawled any more."""
         kernels.drop(self._book, pages)
 
+    def postpone(self, by: float, now: float) -> None:
+        """Put off all that is planned."""
+        kernels.postpone(self._book, len(self), by, horizon(now))
+
     def next_at(self, now: float) -> float:
         """When a crawl is released or a lease ends."""
         return now if self._size[kernels.DUE] else max(now, self._next_wake())
@@ -190,6 +194,9 @@ class Draws(Execution):
         """Pages that are not crawled any more."""
         kernels.drop(self._book, pages)
         self._resume(pages, -np.inf)
+
+    def postpone(self, by: float, now: float) -> None:
+        """Nothing is planned that could be put off."""
 
     def next_at(self, now: float) -> float:
         """Now, or when a lease ends."""

@@ -203,3 +203,26 @@ def change_rates(book: Book, rate: NDArray[np.float64], now: float, horizon: flo
         if book.place[page] != LEASED:
             take(book, page)
             schedule(book, page, horizon)
+
+
+@jit
+def postpone(book: Book, n: int, by: float, horizon: float) -> None:
+    """Put off what is planned for the first n pages; leases stay as they are."""
+    for page in range(n):
+        book.since[page] += by
+        if book.place[page] == WAITING or book.place[page] == READY:
+            take(book, page)
+            schedule(book, page, horizon)
+
+
+@jit
+def accept(
+    crawled_at: NDArray[np.float64], pages: NDArray[np.int64], began: NDArray[np.float64], failed: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Which records are not older than their page's last crawl, one after the other; those that did not fail are it."""
+    valid = np.empty(len(pages), np.bool_)
+    for i, page in enumerate(pages):
+        valid[i] = began[i] >= crawled_at[page]
+        if valid[i] and not failed[i]:
+            crawled_at[page] = began[i]
+    return valid

@@ -11,17 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from recrawl.errors import ParameterError
 from recrawl.model.pages import Pages
 from recrawl.schedule._execution import executor
-from recrawl.schedule._table import (
-    Ids,
-    Table,
-    column_of,
-    count_of,
-    flags_of,
-    generator_of,
-    ids_of,
-    positive,
-    time_of,
-)
+from recrawl.schedule._rate_policy_kernels import accept
+from recrawl.schedule._table import Ids, Table, column_of, count_of, flags_of, generator_of, ids_of, positive, time_of
 from recrawl.schedule.rates import Rule, check_rule, own_columns, rule_of, rule_rates
 from recrawl.solver.plan import Plan
 
@@ -39,7 +30,8 @@ class RatePolicy:
     one page gets; for ``lambda`` it is one a step (default 1). ``execution`` is ``deadline`` (Azar et al. 2018,
     Algorithm 3; ``phases`` 0 or random) or ``poisson`` (each crawl drawn in proportion to the rates). Rates are found
     anew, over all pages, at the first pick after pages or the budget changed. A page added to fixed rates without a
-    ``crawl_rate`` of its own gets their mean. Leases last ``lease``; a crawl whose lease ends is due again.
+    ``crawl_rate`` of its own gets their mean. Leases last ``lease``; a crawl whose lease ends is due again. Of a time
+    without picks, the deadline schedule makes up for ``catch_up`` and puts off by the rest.
 
     The second page is crawled twice as often as the first:
 
@@ -65,13 +57,15 @@ class RatePolicy:
         phases: Literal["zero", "random"] = "zero",
         start: float = 0.0,
         lease: float = 300.0,
+        catch_up: float = math.inf,
         rng: np.random.Generator | None = None,
     ) -> None:
         rule, crawl_rate = rule_of(rates)
         self._rule, self._execution, self._phases, self._rng = rule, execution, phases, rng
         self._ceiling = None if ceiling is None else positive("ceiling", ceiling)
         self._lease = positive("lease", lease, endless=True)
-        self._now = time_of(start)
+        self._catch_up = positive("catch_up", catch_up, endless=True)
+        self._now = self._picked_at = time_of(start)
         self._budget = None if budget is None else positive("budget", budget)
         if budget is None and rule != "fixed":
             raise ParameterError(f"budget: rates by rule {rule!r} need one")
@@ -105,7 +99,7 @@ class RatePolicy:
         self._advance(at)
         phase = np.zeros(n) if self._phases == "zero" or self._rng is None else self._rng.random(n)
         columns = {"change_rate": pages.change_rate, "importance": pages.importance, **own}
-        self._table.append(n, **columns, crawled_at=fetched)
+        self._table.append(n, **columns, crawled_at=np.minimum(fetched, self._now))
         self._run.grow(n, self._now, phase)
         self._stale = True
         return np.arange(first, first + n)
@@ -115,6 +109,9 @@ class RatePolicy:
         n, at = count_of(n), time_of(now)
         self._advance(at)
         self._settle()
+        if self._now - self._picked_at > self._catch_up:
+            self._run.postpone(self._now - self._picked_at - self._catch_up, self._now)
+        self._picked_at = self._now
         ids = self._run.pick(n, self._now + self._lease)
         self._stats["picked"] += len(ids)
         return ids
@@ -130,18 +127,14 @@ class RatePolicy:
         gone: ArrayLike | None = None,
     ) -> None:
         """Crawls that ended. A failed one counts as the crawl of its turn; a page that is gone is not picked again."""
-        rows, at = self._ids(ids), time_of(now)
+        rows, at = self._ids(ids, repeated=True), time_of(now)
         flags_of("changed", changed, len(rows))
         missed, lost = flags_of("failed", failed, len(rows)), flags_of("gone", gone, len(rows))
         began = column_of("as_of", as_of, len(rows), math.inf)
         self._advance(at)
-        began = np.minimum(began, self._now)
-        valid = began >= self._table["crawled_at"][rows]
-        self._stats["outdated"] += int(np.count_nonzero(~valid))
-        self._stats["recorded"] += int(np.count_nonzero(valid))
-        self._stats["failed"] += int(np.count_nonzero(valid & missed))
-        fetched = valid & ~missed
-        self._table["crawled_at"][rows[fetched]] = began[fetched]
+        valid = accept(self._table["crawled_at"], rows, np.minimum(began, self._now), missed)
+        for name, which in (("recorded", valid), ("outdated", ~valid), ("failed", valid & missed)):
+            self._stats[name] += int(np.count_nonzero(which))
         self._run.crawled(rows[valid], self._now)
         self._drop(rows[valid & lost], _GONE)
 
@@ -207,7 +200,7 @@ class RatePolicy:
 
     def state(self) -> dict[str, Any]:
         """Settings, clock, columns and the random generator's state."""
-        names = ("rule", "execution", "ceiling", "phases", "budget", "lease", "now", "stale")
+        names = ("rule", "execution", "ceiling", "phases", "budget", "lease", "catch_up", "now", "picked_at", "stale")
         return {
             **{name: getattr(self, f"_{name}") for name in names},
             "stats": self.stats,
@@ -219,12 +212,12 @@ class RatePolicy:
     @classmethod
     def restore(cls, state: dict[str, Any]) -> Self:
         """The policy whose state was saved."""
-        settings = {name: state[name] for name in ("budget", "execution", "ceiling", "phases", "lease")}
+        settings = {name: state[name] for name in ("budget", "execution", "ceiling", "phases", "lease", "catch_up")}
         rates = np.zeros(0) if state["rule"] == "fixed" else state["rule"]
         policy = cls(None, rates=rates, start=state["now"], rng=generator_of(state["rng"]), **settings)
         policy._table.load(state["pages"])
         policy._run.load(state["crawls"], state["now"])
-        policy._stale, policy._stats = bool(state["stale"]), dict(state["stats"])
+        policy._picked_at, policy._stale, policy._stats = state["picked_at"], bool(state["stale"]), dict(state["stats"])
         return policy
 
     def _ids(self, ids: ArrayLike, *, repeated: bool = False) -> Ids:
