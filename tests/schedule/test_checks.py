@@ -7,6 +7,8 @@ import pytest
 
 from recrawl.schedule import CHECKS, RatePolicy, check_policy
 
+from .plain_policy import PlainGreedy
+
 
 def factory(execution="deadline", rates="change-weighted", lease=300.0, kind=RatePolicy):
     return lambda pages, start: kind(
@@ -25,6 +27,12 @@ def test_rate_policies_keep_the_contract(name, execution, start):
 @pytest.mark.parametrize("lease", [2.0, math.inf])
 def test_every_rule_keeps_the_contract(rates, lease):
     check_policy(factory("deadline", rates, lease), lease=None if lease == math.inf else lease)
+
+
+@pytest.mark.parametrize("start", [0.0, 1.7e9])
+@pytest.mark.parametrize("lease", [2.0, 300.0])
+def test_a_greedy_policy_keeps_the_contract(start, lease):
+    check_policy(lambda pages, start: PlainGreedy(pages, start, lease), lease=lease, start=start)
 
 
 class PicksTwice(RatePolicy):
