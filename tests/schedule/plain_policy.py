@@ -10,7 +10,7 @@ from recrawl.model.pages import Pages
 
 
 class PlainGreedy:
-    """Crawls the largest (importance/change_rate)·(1 − e^{−x}(1 + x)), x = change_rate·elapsed, by looking at all pages."""
+    """Crawls the largest (importance/change_rate)·(1 − e^{−x}(1 + x)), x = change_rate·elapsed, among all pages."""
 
     def __init__(self, pages, start=0.0, lease=300.0):
         self.lease, self.now, self.rows = lease, start, []
