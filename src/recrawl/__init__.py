@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from recrawl.errors import ParameterError, RecrawlError
     from recrawl.model import Pages
+    from recrawl.schedule import Pacer, Policy, Scheduler
     from recrawl.solver import Plan, solve
 
 __version__ = "0.1.0"
@@ -14,12 +15,15 @@ __version__ = "0.1.0"
 _HOMES = {
     "ParameterError": "recrawl.errors",
     "RecrawlError": "recrawl.errors",
+    "Pacer": "recrawl.schedule",
     "Pages": "recrawl.model",
     "Plan": "recrawl.solver",
+    "Policy": "recrawl.schedule",
+    "Scheduler": "recrawl.schedule",
     "solve": "recrawl.solver",
 }
 
-__all__ = ["Pages", "ParameterError", "Plan", "RecrawlError", "solve"]
+__all__ = ["Pacer", "Pages", "ParameterError", "Plan", "Policy", "RecrawlError", "Scheduler", "solve"]
 
 
 def __getattr__(name: str) -> object:
