@@ -114,9 +114,10 @@ def next_at_is_not_late(trial: Trial) -> None:
         assert due >= now, f"next_at({now}) is {due}, in the past"
         last = due if math.isfinite(due) else now + 10.0
         for share in (0.0, 0.5, 0.999):
-            if now < last:
+            before = now + share * (last - now)
+            if before < last:
                 probe = type(policy).restore(policy.state())
-                early = picked(probe, now + share * (last - now), N_PAGES)
+                early = picked(probe, before, N_PAGES)
                 assert len(early) == 0, f"next_at({now}) is {due}, but a page is picked before"
         now = last if now < last else now + trial.step
         policy.record(picked(policy, now, 3)[1:], now)

@@ -6,9 +6,9 @@ far     below the far level until it wakes
 
 A sleeping page cannot reach the level of its layer before its tick on the wheel, because values only grow with time and
 `wake_time` is never late. So when n near pages have a value ≥ near level, the n best of them are the n best of all. If
-there are fewer, the uppermost band joins the near set and its lower level becomes the near level; when no band is left, all
-sleeping pages are looked at once and new bands are cut. If there are many more, the near level is raised and the rest
-becomes a new band. Nothing here knows the budget: the levels follow it.
+there are fewer, the uppermost band joins the near set and its lower level becomes the near level; when no band is left,
+all sleeping pages are looked at once and new bands are cut. If there are many more, the near level is raised and the
+rest becomes a new band. Nothing here knows the budget: the levels follow it.
 """
 
 import math
@@ -128,10 +128,10 @@ def rest(s: State, i: int, now: float) -> None:
 
 @inline
 def _wheel_empty(s: State, wheel: int) -> bool:
+    found = False
     for slot in range(wheel * SLOTS, (wheel + 1) * SLOTS):
-        if s.heads[slot] >= 0:
-            return False
-    return True
+        found = found or s.heads[slot] >= 0
+    return not found
 
 
 @inline
@@ -272,7 +272,7 @@ def scan(s: State, now: float, n: int) -> int:
 
 @jit_lean
 def _cover(s: State, n: int) -> int:
-    """How many pages the bands should hold: some multiple of the random swings of the level, more after a recent scan."""
+    """How many pages the bands should hold: a multiple of the level's random swings, more after a recent scan."""
     usual = int(16.0 * math.sqrt(s.ints[N_PAGES])) + 16 * n + 64
     if s.ints[SCANS] > 0 and s.ints[DECISIONS] - s.ints[LAST_SCAN] < 8 * s.ints[COVER]:
         return int(min(4 * s.ints[COVER], s.ints[N_PAGES] + 1))
@@ -301,7 +301,7 @@ def _sampled_level(s: State, now: float, cover: int) -> float:
 
 @jit
 def shrink(s: State, now: float, keep: int) -> int:
-    """Raise the near level until about `keep` pages are near; the others become new bands, each 8 times the one above."""
+    """Raise the near level until about `keep` pages are near; the others become bands, each 8 times the one above."""
     near = s.ints[N_NEAR]
     if spare_blocks(s) < near // BLOCK + 2 * BANDS:
         return GROW_BLOCKS
@@ -315,7 +315,7 @@ def shrink(s: State, now: float, keep: int) -> int:
         rank *= 8
         n_new += 1
     _make_band_room(s, n_new)
-    for j in range(n_new):
+    for _ in range(n_new):
         rank //= 8
         _new_band(s, ranked[rank])
     s.flts[NEAR_LEVEL] = ranked[keep]

@@ -219,7 +219,8 @@ def next_time(s: State, now: float) -> tuple[int, float]:
 @inline
 def host_free(s: State, h: int, now: float) -> bool:
     """Whether a page of this host may be crawled now."""
-    return s.hosts[h, H_PAUSED] == 0.0 and s.hosts[h, H_UNTIL] <= now and s.hosts[h, H_RUNNING] < s.hosts[h, H_LIMIT]
+    room = s.hosts[h, H_RUNNING] < s.hosts[h, H_LIMIT]
+    return bool(room and s.hosts[h, H_PAUSED] == 0.0 and s.hosts[h, H_UNTIL] <= now)
 
 
 @jit_lean

@@ -1,8 +1,8 @@
 """What crawling a page is worth now, and when at the earliest it can be worth a given level.
 
-`wake_time` never answers too late; that is all the scheduler's exactness rests on. Without useful signals it inverts the
-value. With signals, whose inverse is dear, it answers by bounds: ψ is subadditive, ψ(δ) ≤ δ/α and ψ(δ) ≤ (δ + κ)/(α + γκ),
-so an exponent δ ahead the value has grown by at most e^{−s} δ (ψ(s) + ψ(δ)).
+`wake_time` never answers too late; that is all the scheduler's exactness rests on. Without useful signals it inverts
+the value. With signals, whose inverse is dear, it answers by bounds: ψ is subadditive, ψ(δ) ≤ δ/α and
+ψ(δ) ≤ (δ + κ)/(α + γκ), so an exponent δ ahead the value has grown by at most e^{−s} δ (ψ(s) + ψ(δ)).
 """
 
 import math
@@ -104,7 +104,7 @@ def value_of(s: State, i: int, now: float) -> float:
     elapsed = max(now - p.last, 0.0)
     floor = _optional(s, FLOOR, i, 0.0)
     if floor > 0.0 and elapsed * floor >= 1.0:
-        return _OVERDUE * elapsed * floor
+        return float(_OVERDUE * elapsed * floor)
     if p.importance <= 0.0 or p.change_rate <= 0.0:
         return 0.0
     alpha, gamma, kappa = believed(s, i)
@@ -119,7 +119,7 @@ def value_of(s: State, i: int, now: float) -> float:
     else:
         shape = _optional(s, EVIDENCE, i, math.inf)
         v = page_value(objective, p.change_rate, shape, p.change_rate, 0.0, 0.0, elapsed, 0.0, ALL_TERMS)
-    return p.importance * v / _optional(s, COST, i, 1.0)
+    return float(p.importance * v / _optional(s, COST, i, 1.0))
 
 
 @jit_lean
@@ -150,7 +150,7 @@ def _value_wake(s: State, i: int, now: float, level: float, value: float) -> flo
         return math.inf  # complete signals, harmonic: the value grows with signals only
     shape = _optional(s, EVIDENCE, i, math.inf)
     d = p.change_rate
-    return p.last + page_elapsed(s.ints[OBJECTIVE], d, shape, d, 0.0, 0.0, goal, 0.0, ALL_TERMS)
+    return float(p.last + page_elapsed(s.ints[OBJECTIVE], d, shape, d, 0.0, 0.0, goal, 0.0, ALL_TERMS))
 
 
 @inline
@@ -179,7 +179,7 @@ def _signal_wake(
     offset = _silent(s, alpha, signalled, elapsed)
     least = _least_exponent(alpha, gamma, kappa, goal)
     if least > 1.05 * (offset + heard):
-        return p.last + _silent_inverse(s, alpha, signalled, least - heard)
+        return float(p.last + _silent_inverse(s, alpha, signalled, least - heard))
     speed = alpha
     for j in range(s.ints[N_DELAYS]):
         if elapsed < s.flts[DELAY_AT + j]:

@@ -37,6 +37,9 @@ _STATS = {
 }
 
 
+_YES = np.ones(1, dtype=np.bool_)
+
+
 class Scheduler:
     """At every moment, the pages most worth crawling: Algorithm 1 of Busa-Fekete et al. 2025, exact and lazy.
 
@@ -66,7 +69,7 @@ class Scheduler:
     ) -> None:
         self._memory = Memory(start, lease)
         self._columns = PageColumns(self._memory, objective, policy, floor)
-        self._budget = None
+        self._budget: float | None = None
         self.policy = policy
         self.objective = objective
         if budget is not None:
@@ -90,7 +93,7 @@ class Scheduler:
         return ids
 
     def pick(self, now: float, n: int) -> Ids:
-        """The n pages of largest crawl value, best first, leased until recorded or released; fewer when fewer can be."""
+        """The n pages of largest crawl value, best first, leased until recorded or released; fewer if fewer can be."""
         from recrawl.schedule._pick_kernels import pick
 
         _check_time("now", now)
@@ -118,15 +121,23 @@ class Scheduler:
         failed: ArrayLike | None = None,
         gone: ArrayLike | None = None,
     ) -> None:
-        """Copies were fetched, as of ``as_of`` (default now); a failed crawl leaves the page as it was."""
+        """Copies were fetched, as of ``as_of`` (default now); a failed crawl leaves the page as it was.
+
+        A page that is gone is set aside until it is resumed or removed.
+        """
         from recrawl.schedule._pick_kernels import record
 
         _check_time("now", now)
         rows = self._columns.check(ids)
-        when = _per_id("as_of", float(now) if as_of is None else as_of, rows)
-        first_row("as_of", ~(when <= now), "must not lie after now")
-        fetched = np.ones(1, dtype=np.bool_) if failed is None else ~_per_id("failed", failed, rows).astype(np.bool_)
-        self._in_parts(record, rows, float(now), when, fetched)
+        here = max(float(now), float(self._memory.state.flts[at.NOW]))
+        when = _per_id("as_of", here if as_of is None else as_of, rows)
+        first_row("as_of", ~(when <= here), "must not lie after now")
+        flags = {"changed": changed, "failed": failed, "gone": gone}
+        given = {name: _flags(name, flag, rows) for name, flag in flags.items() if flag is not None}
+        fetched = ~given["failed"] if failed is not None else _YES
+        self._in_parts(record, rows, here, when, fetched)
+        if gone is not None and given["gone"].any():
+            self.pause(rows[np.broadcast_to(given["gone"], rows.shape)])
 
     def release(self, ids: ArrayLike, now: float) -> None:
         """The crawls did not happen: the pages come back as they were."""
@@ -271,6 +282,10 @@ class Scheduler:
             raise ParameterError("delay_window belongs to the policy 'signals-delayed'")
         if delay is not None:
             self._memory.set_delay(*delay)
+
+
+def _flags(name: str, value: ArrayLike, rows: Ids) -> NDArray[np.bool_]:
+    return _per_id(name, value, rows).astype(np.bool_)
 
 
 def _check_time(name: str, time: float) -> None:
