@@ -19,6 +19,7 @@ from recrawl.schedule._core_kernels import (
     shrink,
 )
 from recrawl.schedule._set_kernels import (
+    host_of,
     near_remove,
     park,
     set_state,
@@ -47,6 +48,7 @@ from recrawl.schedule.layout import (
     GROW_BLOCKS,
     GROW_LEASES,
     GROW_LOG,
+    GROW_NEAR,
     H_HEAD,
     H_LIMIT,
     H_PAUSED,
@@ -65,14 +67,17 @@ from recrawl.schedule.layout import (
     N_LEASES,
     N_LOG,
     N_NEAR,
+    N_PAGES,
     N_PARKED,
     NEAR,
     NEAR_LEVEL,
     NOW,
     PARKED,
     PAUSED,
+    REMOVED_ID,
     SCAN_AT,
     THRESHOLD,
+    UNKNOWN_ID,
     WANTED,
     WINDOW,
     State,
@@ -104,10 +109,8 @@ def pick(s: State, now: float, n: int, out: Ids) -> tuple[int, int]:
             break
         if count_ripe(s) == 0:
             status = lower(s, now, n)
-    if status == DONE:
-        keep = max(8, n + n // 2)
-        if s.ints[N_NEAR] > 2 * keep + 16:
-            s.ints[WANTED] = shrink(s, now, keep)
+    if status == DONE and s.ints[N_NEAR] > 2 * kept(n) + 16:
+        s.ints[WANTED] = shrink(s, now, kept(n))
     return status, taken
 
 
@@ -124,13 +127,23 @@ def come_near(s: State, now: float, n: int) -> int:
     status = expire_leases(s, now)
     if status == DONE and s.ints[N_PARKED] > 0:
         status = free_hosts(s, now)
-    if status == DONE:
+    while status == DONE:
         status = advance(s, now)
+        if status == GROW_NEAR and s.ints[N_NEAR] > 4 * kept(n) and shrink(s, now, kept(n)) == DONE:
+            status = DONE  # room was made instead
+        else:
+            break
     if status == DONE and s.ints[SCAN_AT] >= 0:
         status = scan(s, now, n)
     while status == DONE and count_ripe(s) < n and not all_near(s):
         status = lower(s, now, n)
     return status
+
+
+@inline
+def kept(n: int) -> int:
+    """How many pages the near set is cut down to when n are picked at a time."""
+    return max(8, n + n // 2)
 
 
 @inline
@@ -169,7 +182,7 @@ def _take_one_by_one(s: State, now: float, n: int, out: Ids) -> int:
         if j < 0 or (s.near_val[j] < s.flts[NEAR_LEVEL] and not all_near(s)):
             break
         i = s.near_id[j]
-        h = s.rec[i].host
+        h = host_of(s, i)
         value = s.near_val[j]
         near_remove(s, i)
         if h >= 0 and not host_free(s, h, now):
@@ -194,7 +207,7 @@ def next_time(s: State, now: float) -> tuple[int, float]:
         return status, now
     soonest = math.inf
     for j in range(s.ints[N_NEAR]):
-        h = s.rec[s.near_id[j]].host
+        h = host_of(s, s.near_id[j])
         if h < 0 or host_free(s, h, now):
             if s.near_val[j] > 0.0:
                 return DONE, now
@@ -264,7 +277,7 @@ def _lease(s: State, i: int, now: float) -> None:
     s.ints[N_LEASED] += 1
     s.ints[DECISIONS] += 1
     set_state(s, i, LEASED)
-    h = s.rec[i].host
+    h = host_of(s, i)
     if h >= 0:
         s.hosts[h, H_RUNNING] += 1
 
@@ -285,7 +298,7 @@ def end_lease(s: State, i: int) -> None:
     entry.next = s.ints[FREE_LEASE]
     s.ints[FREE_LEASE] = slot
     s.ints[N_LEASED] -= 1
-    h = s.rec[i].host
+    h = host_of(s, i)
     if h >= 0:
         s.hosts[h, H_RUNNING] -= 1
 
@@ -318,12 +331,26 @@ def take_out(s: State, i: int) -> None:
     elif state == LEASED:
         end_lease(s, i)
     elif state == PARKED:
-        unpark(s, i, s.rec[i].host)
+        unpark(s, i, host_of(s, i))
+
+
+@jit_lean
+def valid(s: State, ids: Ids) -> tuple[int, int]:
+    """(DONE, 0), or what is wrong with the first bad id, and the id."""
+    for k in range(ids.size):
+        if ids[k] < 0 or ids[k] >= s.ints[N_PAGES]:
+            return UNKNOWN_ID, ids[k]
+        if state_of(s, ids[k]) == GONE:
+            return REMOVED_ID, ids[k]
+    return DONE, 0
 
 
 @jit_lean
 def record(s: State, ids: Ids, now: float, as_of: Array, fetched: NDArray[np.bool_]) -> tuple[int, int]:
     """(status, how many were done): the copies are as of then; where nothing was fetched the page only comes back."""
+    problem, bad = valid(s, ids)
+    if problem != DONE:
+        return problem, bad
     now = max(now, s.flts[NOW])
     for k in range(ids.size):
         i = ids[k]
@@ -430,6 +457,9 @@ def _seen_weight(s: State, weight: float, elapsed: float) -> float:
 @jit_lean
 def signal(s: State, ids: Ids, now: float, changed_at: Array, weights: Array) -> tuple[int, int]:
     """(status, how many were done). A signal about a change before the copy, or within the window, is not counted."""
+    problem, bad = valid(s, ids)
+    if problem != DONE:
+        return problem, bad
     here = max(now, s.flts[NOW])
     for k in range(ids.size):
         i = ids[k]

@@ -44,6 +44,12 @@ def state_of(s: State, i: int) -> int:
     return int(s.rec[i].state)
 
 
+@inline
+def host_of(s: State, i: int) -> int:
+    """A page's host, −1 for none."""
+    return int(s.host[i]) if s.host.size > 0 else -1
+
+
 # --- block lists ---------------------------------------------------------------------------------------------------
 
 

@@ -30,6 +30,7 @@ POLICIES = {
     "approx-3": (2, 3),
 }
 _ALL_TERMS = 1 << 62
+_ONE = np.ones(1)
 
 
 class PageColumns:
@@ -65,7 +66,7 @@ class PageColumns:
         ids = self._memory.append(len(pages))
         rec = self._memory.state.rec
         rows = slice(int(ids[0]), int(ids[-1]) + 1)
-        for name in ("prev", "next", "log", "host"):
+        for name in ("prev", "next", "log"):
             rec[name][rows] = -1
         rec["band"][rows] = at.FAR
         rec["last"][rows] = fetched_at
@@ -98,37 +99,44 @@ class PageColumns:
         if self._sources is not None:
             recall, false_rate = self._sources[0][rows], self._sources[1][rows]
         host = None
-        if self._hosts:
-            host = np.array([names.get(int(h)) for h in rec["host"]], dtype=object)
+        if self._hosts and len(state.host):
+            host = np.array([names.get(int(h)) for h in self._memory.state.host[rows]], dtype=object)
         return Pages(rec["change_rate"], rec["importance"], recall, false_rate, host, **optional)
+
+    def whole(self, ids: ArrayLike) -> Ids:
+        """Ids as an array of whole numbers; that they exist is left to be checked."""
+        rows = np.asarray(ids)
+        if rows.dtype == np.int64 and rows.ndim == 1 and rows.flags.c_contiguous:
+            return rows
+        if (rows.size and rows.dtype.kind not in "iu") or rows.ndim > 1:
+            raise ParameterError("ids must be whole numbers in one dimension")
+        return np.ascontiguousarray(np.atleast_1d(rows), dtype=np.int64)
 
     def check(self, ids: ArrayLike, *, distinct: bool = False) -> Ids:
         """Ids as an array, or ParameterError for one that does not exist (any more)."""
-        rows = np.atleast_1d(np.asarray(ids))
-        if rows.size == 0:
-            return rows.astype(np.int64)
-        if rows.ndim != 1 or rows.dtype.kind not in "iu":
-            raise ParameterError("ids must be whole numbers in one dimension")
-        rows = np.ascontiguousarray(rows, dtype=np.int64)
-        state = self._memory.state
-        n = int(state.ints[at.N_PAGES])
-        if rows.min() < 0 or rows.max() >= n:
-            bad = int(rows[(rows < 0) | (rows >= n)][0])
-            raise ParameterError(f"id {bad} does not exist: ids go from 0 to {n - 1}")
-        gone = state.rec["state"][rows] == at.GONE
-        if gone.any():
-            raise ParameterError(f"id {int(rows[gone][0])} was removed")
+        from recrawl.schedule._pick_kernels import valid
+
+        rows = self.whole(ids)
+        self.raise_for(*valid(self._memory.state, rows))
         if distinct and len(np.unique(rows)) != len(rows):
             raise ParameterError("ids repeat")
         return rows
+
+    def raise_for(self, problem: int, bad: int) -> None:
+        """ParameterError for what a kernel found wrong with an id."""
+        if problem == at.UNKNOWN_ID:
+            last = int(self._memory.state.ints[at.N_PAGES]) - 1
+            raise ParameterError(f"id {bad} does not exist: ids go from 0 to {last}")
+        if problem == at.REMOVED_ID:
+            raise ParameterError(f"id {bad} was removed")
 
     def weights(self, rows: Ids, source: int) -> Array:
         """What a signal of a source weighs on each page (counted only with several sources or delays)."""
         n_sources = 1 if self._sources is None else self._sources.shape[2]
         if not 0 <= source < n_sources:
             raise ParameterError(f"source is {source}: there are {n_sources}, counted from 0")
-        if self._memory.state.ints[at.EXPONENT] < 0:
-            return np.ones(1)
+        if self._memory.state.ints[at.EXPONENT] < 0 or len(rows) == 0:
+            return _ONE
         if self._trusting:
             return np.full(1, np.inf)
         weight = signal_weight(self.read(rows))
@@ -192,7 +200,7 @@ class PageColumns:
             names, code = np.unique(pages.host.astype(str), return_inverse=True)
             first = {str(label): label for label in pages.host.tolist()}
             index = np.array([self.host_index(first[name]) for name in names.tolist()], dtype=np.int32)
-            self._memory.state.rec["host"][rows] = index[code]
+            self._memory.set_hosts(rows, index[code])
 
     def _write_sources(self, rows: Ids, pages: Pages) -> None:
         assert self._sources is not None

@@ -1,7 +1,7 @@
-"""How a scheduler's state lies in memory: one cache line per page, a few small arrays beside them.
+"""How a scheduler's state lies in memory: 60 bytes in one place per page, a few small arrays beside them.
 
 Kernels take the whole state as one tuple of arrays. Columns that only some users need (cost, evidence, floor, the
-exponent of several signal sources) take memory only when used.
+exponent of several signal sources, host) take memory only when used.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ PAGE = np.dtype(
         ("recall", "f8"),
         ("false_rate", "f8"),
         ("last", "f8"),  # when the copy was fetched
-        ("host", "i4"),
         ("next", "i4"),  # in a wheel slot
         ("prev", "i4"),  # in a wheel slot; −2 − slot at the head of one, −1 in none
         ("pos", "i4"),  # place in the near set, in a band, among the leases or a host's parked pages
@@ -60,6 +59,7 @@ N_HOST = 8
 
 # what a kernel answers when a small array must grow before it can go on
 DONE, GROW_NEAR, GROW_BLOCKS, GROW_LOG, GROW_LEASES = 0, 1, 2, 3, 4
+UNKNOWN_ID, REMOVED_ID = 5, 6  # what a kernel answers to a wrong id
 
 
 class State(NamedTuple):
@@ -73,6 +73,7 @@ class State(NamedTuple):
     ints: NDArray[np.int64]
     flts: NDArray[np.float64]
     extra: NDArray[np.float64]  # (optional columns, ids)
+    host: NDArray[np.int32]  # per id, or empty while no page has one
     hosts: NDArray[np.float64]  # (hosts, N_HOST)
     log: NDArray[Any]  # SIGNAL
     leases: NDArray[Any]  # LEASE, in the order in which they end

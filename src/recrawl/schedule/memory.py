@@ -35,13 +35,14 @@ class Memory:
         flts[at.NEAR_LEVEL] = flts[at.FAR_LEVEL] = math.inf
         self.state = State(
             rec=np.zeros(0, dtype=at.PAGE),
-            near_id=np.zeros(1024, dtype=np.int32),
-            near_val=np.zeros(1024),
+            near_id=np.zeros(4096, dtype=np.int32),
+            near_val=np.zeros(4096),
             blocks=np.zeros((64, at.BLOCK + 2), dtype=np.int32),
             heads=np.full(at.WHEELS * at.SLOTS, -1, dtype=np.int32),
             ints=ints,
             flts=flts,
             extra=np.zeros((1, 1)),
+            host=np.zeros(0, dtype=np.int32),
             hosts=np.zeros((0, at.N_HOST)),
             log=np.zeros(64, dtype=at.SIGNAL),
             leases=np.zeros(64, dtype=at.LEASE),
@@ -78,7 +79,11 @@ class Memory:
             if extra.shape[1] > 1:
                 extra = np.zeros((len(extra), size))
                 extra[:, :first] = state.extra[:, :first]
-            self.state = state._replace(rec=rec, extra=extra)
+            host = state.host
+            if len(host):
+                host = np.full(size, -1, dtype=np.int32)
+                host[:first] = state.host[:first]
+            self.state = state._replace(rec=rec, extra=extra, host=host)
         self.state.ints[at.N_PAGES] = first + n
         self.state.ints[at.ALIVE] += n
         return np.arange(first, first + n, dtype=np.int64)
@@ -104,10 +109,10 @@ class Memory:
         state = self.state
         state.ints[at.WANTED] = at.DONE
         if what == at.GROW_NEAR:
-            room = 4 * len(state.near_id)
+            room = 2 * len(state.near_id)
             self.state = state._replace(near_id=_larger(state.near_id, room), near_val=_larger(state.near_val, room))
         elif what == at.GROW_BLOCKS:
-            room = 2 * len(state.blocks) + len(state.near_id) // at.BLOCK + len(state.hosts)
+            room = len(state.blocks) * 3 // 2 + len(state.near_id) // at.BLOCK + len(state.hosts) + 16
             self.state = state._replace(blocks=_larger(state.blocks, room))
         elif what == at.GROW_LOG:
             self.state = state._replace(log=_larger(state.log, 2 * len(state.log)))
@@ -121,6 +126,12 @@ class Memory:
         hosts[:, at.H_LIMIT] = math.inf
         hosts[:, at.H_HEAD] = -1
         self.state = self.state._replace(hosts=np.concatenate([self.state.hosts, hosts]))
+
+    def set_hosts(self, rows: NDArray[np.int64], hosts: NDArray[np.int32]) -> None:
+        """Say which host pages are on."""
+        if len(self.state.host) == 0:
+            self.state = self.state._replace(host=np.full(len(self.state.rec), -1, dtype=np.int32))
+        self.state.host[rows] = hosts
 
     def hold(self, host: int, until: float) -> None:
         """See `Scheduler.hold`."""
@@ -161,6 +172,11 @@ class Memory:
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over copies of saved arrays."""
         self.state = State(**{name: np.array(arrays[name]) for name in State._fields})
+
+    def make_room(self, n: int) -> None:
+        """Let n pages be picked at once."""
+        while len(self.state.near_id) < 8 * n:
+            self.grow(at.GROW_NEAR)
 
 
 def _larger(array: NDArray[Any], room: int) -> NDArray[Any]:

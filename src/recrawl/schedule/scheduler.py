@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -99,17 +100,18 @@ class Scheduler:
         _check_time("now", now)
         if n < 0:
             raise ParameterError(f"n is {n}: must be at least 0")
+        memory = self._memory
+        if 8 * n > len(memory.state.near_id):
+            memory.make_room(min(n, len(self)))
         out = np.empty(n, dtype=np.int64)
-        taken = 0
-        while True:
-            status, got = pick(self._memory.state, float(now), n - taken, out[taken:])
-            taken += got
-            if status == at.DONE:
-                break
-            self._memory.grow(status)
-        if self._memory.state.ints[at.WANTED]:
-            self._memory.grow(int(self._memory.state.ints[at.WANTED]))
-        return out[:taken]
+        status, taken = pick(memory.state, float(now), n, out)
+        while status != at.DONE:
+            memory.grow(status)
+            status, more = pick(memory.state, float(now), n - taken, out[taken:])
+            taken += more
+        if memory.state.ints[at.WANTED]:
+            memory.grow(int(memory.state.ints[at.WANTED]))
+        return out if taken == n else out[:taken]
 
     def record(
         self,
@@ -128,8 +130,12 @@ class Scheduler:
         from recrawl.schedule._pick_kernels import record
 
         _check_time("now", now)
-        rows = self._columns.check(ids)
+        rows = self._columns.whole(ids)
         here = max(float(now), float(self._memory.state.flts[at.NOW]))
+        if as_of is None and changed is None and failed is None and gone is None:
+            self._in_parts(record, rows, here, np.array([here]), _YES)
+            return
+        rows = self._columns.check(rows)
         when = _per_id("as_of", here if as_of is None else as_of, rows)
         first_row("as_of", ~(when <= here), "must not lie after now")
         flags = {"changed": changed, "failed": failed, "gone": gone}
@@ -262,14 +268,13 @@ class Scheduler:
 
     def _in_parts(self, kernel: Any, rows: Ids, now: float, *columns: NDArray[Any]) -> None:
         """Run a kernel over ids, growing small arrays when it asks for that."""
-        done = 0
-        while True:
+        status, done = kernel(self._memory.state, rows, now, *columns)
+        while status != at.DONE:
+            self._columns.raise_for(status, done)
+            self._memory.grow(status)
             rest = [column if len(column) == 1 else column[done:] for column in columns]
             status, more = kernel(self._memory.state, rows[done:], now, *rest)
             done += more
-            if status == at.DONE:
-                return
-            self._memory.grow(status)
 
     def _set_delay(self, window: float | None, delay: tuple[ArrayLike, ArrayLike] | None) -> None:
         if self.policy == "signals-delayed":
@@ -289,7 +294,7 @@ def _flags(name: str, value: ArrayLike, rows: Ids) -> NDArray[np.bool_]:
 
 
 def _check_time(name: str, time: float) -> None:
-    if not np.isfinite(time):
+    if not math.isfinite(time):
         raise ParameterError(f"{name} is {time}: must be finite")
 
 
