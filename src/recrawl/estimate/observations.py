@@ -90,7 +90,8 @@ class Observations:
     @property
     def n_changes(self) -> Rows:
         """Changed intervals per page."""
-        return self.per_page(self.changed).astype(np.int64)
+        seen = np.concatenate([[0], np.cumsum(self.changed)])
+        return seen[self.offset[1:]] - seen[self.offset[:-1]]
 
     @property
     def total_time(self) -> Array:
@@ -103,8 +104,12 @@ class Observations:
         return 0 if self.signals is None else self.signals.shape[1]
 
     def per_page(self, column: ArrayLike) -> Array:
-        """Sum of a column of rows over every page, exact for whole numbers."""
-        return np.bincount(self.page, weights=np.asarray(column, dtype=np.float64), minlength=len(self))
+        """Sum of a column of rows over every page."""
+        total = np.zeros(len(self))
+        crawled = self.n_crawls > 0
+        if crawled.any():
+            total[crawled] = np.add.reduceat(np.asarray(column, np.float64), self.offset[:-1][crawled])
+        return total
 
     def unit(self) -> float:
         """A time of which the intervals look like small whole multiples (daily crawls), or 0; a hint, from a sample."""
