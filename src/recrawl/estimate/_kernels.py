@@ -251,7 +251,9 @@ def log_likelihood(t: Array, w: Array, n: int, unchanged: float, rate: float) ->
 
 
 @inline
-def likelihood_end(t: Array, w: Array, n: int, unchanged: float, start: float, level: float, side: float) -> float:
+def likelihood_end(
+    t: Array, w: Array, n: int, unchanged: float, start: float, level: float, side: float
+) -> float:
     """Where the likelihood falls to ``level`` on one side: steps out, then Newton, which cannot overshoot a concave curve."""
     u, step = math.log(start), 0.5
     for _ in range(1500):
@@ -306,7 +308,9 @@ def likelihood_intervals(
 
 
 @inline
-def page_interval(t: Array, w: Array, n: int, unchanged: float, rate: float, drop: float) -> tuple[float, float]:
+def page_interval(
+    t: Array, w: Array, n: int, unchanged: float, rate: float, drop: float
+) -> tuple[float, float]:
     if n == 0:
         return 0.0, (drop / unchanged if unchanged > 0.0 else OPEN_END)
     if unchanged <= 0.0:

@@ -54,7 +54,9 @@ def log_seen(t: Array, w: Array, n: int, rate: float, buffer: Array) -> float:
 
 
 @jit
-def find_peak(t: Array, w: Array, n: int, a: float, b: float, n_changed: float, buffer: Array) -> tuple[float, float]:
+def find_peak(
+    t: Array, w: Array, n: int, a: float, b: float, n_changed: float, buffer: Array
+) -> tuple[float, float]:
     """θ at the peak of the posterior over ln rate, and the curvature there (positive)."""
     u = math.log((a + n_changed) / b)
     low, high = -math.inf, u + 1e-9
@@ -79,7 +81,16 @@ def find_peak(t: Array, w: Array, n: int, a: float, b: float, n_changed: float, 
 
 @inline
 def fill_panel(
-    t: Array, w: Array, n: int, a: float, b: float, left: float, width: float, peak: float, value: Array, buffer: Array
+    t: Array,
+    w: Array,
+    n: int,
+    a: float,
+    b: float,
+    left: float,
+    width: float,
+    peak: float,
+    value: Array,
+    buffer: Array,
 ) -> None:
     """Log density at a panel's nodes, relative to the peak."""
     for j in range(N_NODES):
@@ -119,7 +130,9 @@ def cut_panels(
 
 
 @inline
-def integrate(edge: Array, value: Array, count: int, peak: float, mass: Array) -> tuple[float, float, float, float]:
+def integrate(
+    edge: Array, value: Array, count: int, peak: float, mass: Array
+) -> tuple[float, float, float, float]:
     """Mass of each panel; total mass, mean rate, its variance and the mean of ln rate."""
     total = first = log_first = 0.0
     for k in range(count):
@@ -176,7 +189,9 @@ def invert_panel(value: Array, left: float, width: float, wanted: float, mass: f
 
 
 @jit
-def quantile(edge: Array, value: Array, order: NDArray[np.int64], mass: Array, total: float, p: float) -> float:
+def quantile(
+    edge: Array, value: Array, order: NDArray[np.int64], mass: Array, total: float, p: float
+) -> float:
     """The rate below which a share p of the posterior lies."""
     wanted = p * total
     for k in order:

@@ -77,7 +77,9 @@ def mark_free(p: Array, g: Array, upper: Array, free: NDArray[np.bool_]) -> None
 
 
 @jit
-def climb(x: Array, base: Array, w: Array, n: int, unchanged: Array, upper: Array, p: Array, h: Array) -> None:
+def climb(
+    x: Array, base: Array, w: Array, n: int, unchanged: Array, upper: Array, p: Array, h: Array
+) -> None:
     """From a start p inside the bounds to the maximum; leaves the negative Hessian there in h."""
     d = len(p)
     g, step, tried = np.empty(d), np.zeros(d), np.empty(d)

@@ -34,7 +34,12 @@ def after_crawl(a: float, b: float, t: float, changed: bool) -> tuple[float, flo
 
 @jit
 def update_rates(
-    state: Array, page: NDArray[np.int64], interval: Array, changed: NDArray[np.bool_], prior: Array, half_life: float
+    state: Array,
+    page: NDArray[np.int64],
+    interval: Array,
+    changed: NDArray[np.bool_],
+    prior: Array,
+    half_life: float,
 ) -> None:
     """One crawl after the other: forget towards the prior by 2^{−interval/half_life}, then take in the outcome."""
     forgets = half_life < math.inf
@@ -92,7 +97,12 @@ def make_room(slot: Array) -> None:
         move(slot, place + 1, slot, place)
     elif slot[place + 1, 0] > 0.0:
         slot[place, 0], slot[place, 1], slot[place, 2] = mixed(
-            slot[place, 0], slot[place, 1], slot[place, 2], slot[place + 1, 0], slot[place + 1, 1], slot[place + 1, 2]
+            slot[place, 0],
+            slot[place, 1],
+            slot[place, 2],
+            slot[place + 1, 0],
+            slot[place + 1, 1],
+            slot[place + 1, 2],
         )
     for j in range(place + 1, N_SLOTS):
         move(slot, j + 1, slot, j)
@@ -100,7 +110,12 @@ def make_room(slot: Array) -> None:
 
 @jit
 def update_drifting(
-    state: Array, page: NDArray[np.int64], interval: Array, changed: NDArray[np.bool_], hazard: float, restart: float
+    state: Array,
+    page: NDArray[np.int64],
+    interval: Array,
+    changed: NDArray[np.bool_],
+    hazard: float,
+    restart: float,
 ) -> None:
     """Hypotheses "the rate last jumped at crawl k", oldest first, weighed by how well each foretold the outcomes.
 

@@ -147,7 +147,9 @@ def _count_ends(x: NDArray[np.int64], time: Array, tails: Array) -> tuple[Array,
     return np.where(known, gamma.quantile(tails[0]), 0.0), np.where(known, gamma.quantile(tails[1]), OPEN_END)
 
 
-def _binomial_ends(n: NDArray[np.int64], x: NDArray[np.int64], step: Array, tails: Array) -> tuple[Array, Array]:
+def _binomial_ends(
+    n: NDArray[np.int64], x: NDArray[np.int64], step: Array, tails: Array
+) -> tuple[Array, Array]:
     """Jeffreys interval of the changed share p, carried over to −ln(1 − p)/C."""
     from scipy.special import betaincinv
 
@@ -157,7 +159,9 @@ def _binomial_ends(n: NDArray[np.int64], x: NDArray[np.int64], step: Array, tail
     return ends[0], np.where(known, ends[1], OPEN_END)
 
 
-def _posterior(observations: Observations, prior: GammaPrior | None, day: float, level: float | None) -> RateEstimate:
+def _posterior(
+    observations: Observations, prior: GammaPrior | None, day: float, level: float | None
+) -> RateEstimate:
     from recrawl.estimate.posterior import posterior_moments
     from recrawl.estimate.priors import fit_prior
 

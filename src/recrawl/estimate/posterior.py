@@ -28,7 +28,9 @@ class PosteriorMoments(NamedTuple):
         return GammaPrior(self.mean**2 / self.variance, self.mean / self.variance)
 
 
-def posterior_moments(observations: Observations, prior: GammaPrior, probability: ArrayLike = ()) -> PosteriorMoments:
+def posterior_moments(
+    observations: Observations, prior: GammaPrior, probability: ArrayLike = ()
+) -> PosteriorMoments:
     """Posterior of every page's rate under a gamma prior and the censored likelihood.
 
     p(λ | data) ∝ λ^{a − 1} e^{−bλ}·∏_changed (1 − e^{−λt})·∏_unchanged e^{−λt}; rates per unit of the intervals.
@@ -44,7 +46,9 @@ def posterior_moments(observations: Observations, prior: GammaPrior, probability
     return _integrate(observations, prior, levels.reshape(1, -1))
 
 
-def posterior_draws(observations: Observations, prior: GammaPrior, size: int, rng: np.random.Generator) -> Array:
+def posterior_draws(
+    observations: Observations, prior: GammaPrior, size: int, rng: np.random.Generator
+) -> Array:
     """Draws from every page's posterior, shape (pages, size): the exact inverse distribution at uniform numbers.
 
     >>> seen = Observations([0, 1], interval=[3.0], changed=[False])

@@ -18,7 +18,11 @@ SHAPE_RANGE = (0.05, 1e4)
 
 
 def fit_prior(
-    observations: Observations, *, day: float = 86400.0, max_pages: int = 4000, start: GammaPrior | None = None
+    observations: Observations,
+    *,
+    day: float = 86400.0,
+    max_pages: int = 4000,
+    start: GammaPrior | None = None,
 ) -> GammaPrior:
     """The gamma prior under which the outcomes of all pages are most likely (empirical Bayes under censoring).
 
@@ -59,7 +63,9 @@ def _most_likely(observations: Observations, start: GammaPrior) -> GammaPrior:
     centre = float(np.log(first.mean))
     bounds = [(low, high), (centre - 15.0, centre + 15.0)]
     x0 = np.array([float(np.log(first.shape)), centre])
-    best = minimize(loss, x0, jac=True, method="L-BFGS-B", bounds=bounds, options={"gtol": 1e-6, "maxiter": 60})
+    best = minimize(
+        loss, x0, jac=True, method="L-BFGS-B", bounds=bounds, options={"gtol": 1e-6, "maxiter": 60}
+    )
     return GammaPrior(np.exp(best.x[0]), np.exp(best.x[0] - best.x[1]))
 
 
@@ -82,7 +88,9 @@ class GroupPriors:
         wanted = np.asarray(group)
         place = np.minimum(np.searchsorted(self.names, wanted), max(len(self.names) - 1, 0))
         known = self.names[place] == wanted if len(self.names) else np.zeros(len(wanted), bool)
-        columns = zip((self.prior.shape, self.prior.rate), (self.population.shape, self.population.rate), strict=True)
+        columns = zip(
+            (self.prior.shape, self.prior.rate), (self.population.shape, self.population.rate), strict=True
+        )
         return GammaPrior(*(np.where(known, column[place], all_) for column, all_ in columns))
 
 
@@ -106,7 +114,11 @@ def fit_group_priors(
 
 
 def _fit_groups(
-    observations: Observations, member: NDArray[np.int64], n_groups: int, population: GammaPrior, n_rounds: int
+    observations: Observations,
+    member: NDArray[np.int64],
+    n_groups: int,
+    population: GammaPrior,
+    n_rounds: int,
 ) -> GammaPrior:
     from scipy.special import digamma
 

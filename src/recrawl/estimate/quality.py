@@ -82,7 +82,9 @@ def _checked(prior: QualityPrior | None, n: int, k: int) -> Array:
     assert prior is not None
     rows = prior.pseudo
     if rows.shape[1] != k + 1 or len(rows) not in (1, n):
-        raise ParameterError(f"prior is for {rows.shape[1] - 1} sources and {len(rows)} pages, not {k} and {n}")
+        raise ParameterError(
+            f"prior is for {rows.shape[1] - 1} sources and {len(rows)} pages, not {k} and {n}"
+        )
     return np.broadcast_to(rows, (n, k + 1, 3)).copy()
 
 

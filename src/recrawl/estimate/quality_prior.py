@@ -83,7 +83,9 @@ def fit_rows(
     n, d = len(offset) - 1, amount.shape[1]
     base = np.zeros(len(amount)) if base is None else base
     largest = np.where(amount > 0, amount, np.inf).min(axis=0, initial=np.inf)
-    shortest = np.minimum(largest, np.where(pseudo[:, :, 1] > 0, pseudo[:, :, 0], np.inf).min(axis=0, initial=np.inf))
+    shortest = np.minimum(
+        largest, np.where(pseudo[:, :, 1] > 0, pseudo[:, :, 0], np.inf).min(axis=0, initial=np.inf)
+    )
     upper = np.broadcast_to(MAX_WEIGHT / np.where(shortest < np.inf, shortest, 1.0), (n, d)).copy()
     out = _starts(offset, amount, changed, pseudo) if start is None else start.copy()
     out = np.minimum(out, upper)
@@ -121,14 +123,18 @@ def fit_quality_prior(
     typical = (float(observations.n_changes.sum()) + 0.5) / time if time > 0 else 1.0 / 86400.0
     everyone = np.zeros(n, dtype=np.int64)
     flat = QualityPrior(np.full((1, k), 0.5), 2.0, typical)
-    source, missed = _shared(observations, everyone, flat.pseudo[:, 1:], np.full(n, typical), typical, n_rounds)
+    source, missed = _shared(
+        observations, everyone, flat.pseudo[:, 1:], np.full(n, typical), typical, n_rounds
+    )
     precision = np.broadcast_to(_inside(source), (n, k))
     if host is not None:
         names, member = np.unique(np.asarray(host), return_inverse=True)
         if len(member) != n:
             raise ParameterError(f"host has {len(member)} rows but there are {n} pages")
         drawn = QualityPrior(np.repeat(_inside(source), len(names), axis=0), host_strength, typical)
-        shared, missed = _shared(observations, member, drawn.pseudo[:, 1:], missed, typical, max(1, n_rounds // 2))
+        shared, missed = _shared(
+            observations, member, drawn.pseudo[:, 1:], missed, typical, max(1, n_rounds // 2)
+        )
         precision = _inside(shared)[member]
     centre = max(float(np.exp(np.mean(np.log(np.maximum(missed, 1e-300))))), 1e-3 * typical) if n else typical
     return QualityPrior(precision, strength, np.full(max(n, 1), centre) if n else centre)
@@ -139,7 +145,12 @@ def _inside(weight: Array) -> Array:
 
 
 def _shared(
-    observations: Observations, member: NDArray[np.int64], pseudo: Array, missed: Array, typical: float, n_rounds: int
+    observations: Observations,
+    member: NDArray[np.int64],
+    pseudo: Array,
+    missed: Array,
+    typical: float,
+    n_rounds: int,
 ) -> tuple[Array, Array]:
     """Weights per group with one missed rate per page: fit one given the other, by turns."""
     assert observations.signals is not None
@@ -147,7 +158,9 @@ def _shared(
     order = np.argsort(member[page], kind="stable")
     groups = len(pseudo)
     offset = np.concatenate([[0], np.cumsum(np.bincount(member[page], minlength=groups))])
-    own = QualityPrior(np.full((1, 1), 0.5), 1.0, np.full(max(len(missed), 1), typical)).pseudo[: len(missed), :1]
+    own = QualityPrior(np.full((1, 1), 0.5), 1.0, np.full(max(len(missed), 1), typical)).pseudo[
+        : len(missed), :1
+    ]
     weight = None
     for _ in range(n_rounds):
         base = (missed[page] * observations.interval)[order]
@@ -155,7 +168,9 @@ def _shared(
         weight, _ = fit_rows(offset, rows, observations.changed[order], pseudo, base=base, start=weight)
         base = (weight[member[page]] * observations.signals).sum(axis=1)
         time = observations.interval[:, None]
-        fitted, _ = fit_rows(observations.offset, time, observations.changed, own, base=base, start=missed[:, None])
+        fitted, _ = fit_rows(
+            observations.offset, time, observations.changed, own, base=base, start=missed[:, None]
+        )
         missed = fitted[:, 0]
     assert weight is not None
     return weight, missed

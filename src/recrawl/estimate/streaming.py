@@ -30,7 +30,9 @@ class RateStream:
         if not half_life > 0:
             raise ParameterError(f"half_life is {half_life}: must be above 0")
         self.half_life = float(half_life)
-        self._prior = np.stack(np.broadcast_arrays(np.atleast_1d(prior.shape), prior.rate), axis=1).astype(np.float64)
+        self._prior = np.stack(np.broadcast_arrays(np.atleast_1d(prior.shape), prior.rate), axis=1).astype(
+            np.float64
+        )
         if len(self._prior) not in (1, n_pages):
             raise ParameterError(f"prior has {len(self._prior)} rows but there are {n_pages} pages")
         self._state = np.broadcast_to(self._prior, (n_pages, 2)).copy()
@@ -81,7 +83,9 @@ class RateStream:
         With forgetting, ``elapsed`` is the time per page that the later stream covers, by which this one fades.
         """
         if type(self) is not RateStream or type(later) is not RateStream:
-            raise ParameterError("merge is defined for RateStream; a drifting rate's evidence depends on its order")
+            raise ParameterError(
+                "merge is defined for RateStream; a drifting rate's evidence depends on its order"
+            )
         if len(self) != len(later) or not np.array_equal(*np.broadcast_arrays(self._prior, later._prior)):
             raise ParameterError("merge needs two streams of the same pages and the same prior")
         kept = np.exp2(-np.broadcast_to(np.asarray(elapsed, np.float64), (len(self),)) / self.half_life)
@@ -121,7 +125,9 @@ class DriftStream(RateStream):
     True
     """
 
-    def __init__(self, prior: GammaPrior, n_pages: int, *, half_life: float = 69.0, restart: float = 0.35) -> None:
+    def __init__(
+        self, prior: GammaPrior, n_pages: int, *, half_life: float = 69.0, restart: float = 0.35
+    ) -> None:
         if not 0 < restart < np.inf:
             raise ParameterError(f"restart is {restart}: must be finite and above 0")
         super().__init__(prior, n_pages, half_life=half_life)
