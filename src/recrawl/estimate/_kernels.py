@@ -1,9 +1,9 @@
 """The irregular maximum-likelihood estimate of a change rate, for many pages at once.
 
-Unchanged intervals count only through their sum, so a page's work is its changed intervals. Where a page's intervals are
-whole multiples of one unit (daily crawls) they are counted instead of kept. The exponential is written out as a
-polynomial and eight doublings, because a loop of plain arithmetic is compiled to vector instructions and a library
-call is not; ``expm1(2y) = m(m + 2)`` keeps it exact for small arguments.
+Unchanged intervals count only through their sum, so a page's work is its changed intervals. Where a page's
+intervals are whole multiples of one unit (daily crawls) they are counted instead of kept. The exponential is
+written out as a polynomial and eight doublings, because a loop of plain arithmetic is compiled to vector
+instructions and a library call is not; ``expm1(2y) = m(m + 2)`` keeps it exact for small arguments.
 """
 
 import math
@@ -90,7 +90,8 @@ def first_guess(t: Array, w: Array, n: int, t_unchanged: float) -> float:
 def solve_score(t: Array, w: Array, n: int, t_unchanged: float, buffer: Array) -> float:
     """The rate at which Q = Σ w·t/(e^{rate·t} − 1) equals t_unchanged, kept in a bracket.
 
-    Halley's method on Q over the rate near the solution, and on ln Q over ln rate (which is nearly straight) far from it.
+    Halley's method on Q over the rate near the solution, and on ln Q over ln rate (which is nearly straight) far
+    from it.
     """
     rate = first_guess(t, w, n, t_unchanged)
     low, high = 0.0, math.inf
@@ -123,28 +124,28 @@ def solve_score(t: Array, w: Array, n: int, t_unchanged: float, buffer: Array) -
 def count_multiples(
     interval: Array, changed: NDArray[np.bool_], start: int, stop: int, unit: float, t: Array, w: Array
 ) -> tuple[int, float]:
-    """Count changed and unchanged intervals of 1 … 8 units, eight counters in one word; −1 where one is something else."""
+    """Count intervals of 1 … 8 units, eight counters in one word; −1 where an interval is something else."""
     per_unit = 1.0 / unit
-    broken = 0
-    unchanged = 0
+    broken = False
+    unchanged = np.int64(0)
     for k in range(8):
         t[k] = (k + 1) * unit
         w[k] = 0.0
     for first in range(start, stop, 128):
         n = min(128, stop - first)
         x, z = interval[first : first + n], changed[first : first + n]
-        everything, seen = 0, 0
+        everything, seen = np.int64(0), np.int64(0)
         for i in range(n):
-            k = np.int64(x[i] * per_unit + 0.5)
-            broken |= (k * unit != x[i]) | (np.uint64(k - 1) > np.uint64(7))
-            one = np.int64(1) << ((8 * (k - 1)) & 63)
+            above = np.int64(x[i] * per_unit + 0.5) - 1
+            broken |= ((above + 1) * unit != x[i]) | (np.uint64(above) > np.uint64(7))
+            one = np.int64(1) << ((8 * above) & 63)
             everything += one
             seen += one & -np.int64(z[i])
         rest = everything - seen
         for k in range(8):
             w[k] += (seen >> (8 * k)) & 255
             unchanged += (k + 1) * ((rest >> (8 * k)) & 255)
-    return (-1 if broken else 8), unchanged * unit
+    return (-1 if broken else 8), float(unchanged) * unit
 
 
 @inline
@@ -229,12 +230,12 @@ def solve_page(t: Array, w: Array, n: int, unchanged: float, buffer: Array) -> f
     if n == 0:
         return 1.0 / unchanged if unchanged > 0.0 else 0.0
     if unchanged <= 0.0:
-        shortest = t[0]
-        for i in range(1, n):
-            shortest = min(shortest, t[i])
+        shortest = math.inf
+        for i in range(n):
+            shortest = min(shortest, float(t[i]))
         return 1.0 / shortest
     if n == 1:
-        return math.log1p(w[0] * t[0] / unchanged) / t[0]
+        return math.log1p(w[0] * t[0] / unchanged) / float(t[0])
     return solve_score(t, w, pad(t, w, n), unchanged, buffer)
 
 
@@ -251,10 +252,9 @@ def log_likelihood(t: Array, w: Array, n: int, unchanged: float, rate: float) ->
 
 
 @inline
-def likelihood_end(
-    t: Array, w: Array, n: int, unchanged: float, start: float, level: float, side: float
-) -> float:
-    """Where the likelihood falls to ``level`` on one side: steps out, then Newton, which cannot overshoot a concave curve."""
+def likelihood_end(t: Array, w: Array, n: int, unchanged: float, start: float, level: float, side: float) -> float:
+    """Where the likelihood falls to ``level`` on one side: steps out, then Newton, which cannot overshoot a concave
+    curve."""
     u, step = math.log(start), 0.5
     for _ in range(1500):
         u += side * step
@@ -308,9 +308,7 @@ def likelihood_intervals(
 
 
 @inline
-def page_interval(
-    t: Array, w: Array, n: int, unchanged: float, rate: float, drop: float
-) -> tuple[float, float]:
+def page_interval(t: Array, w: Array, n: int, unchanged: float, rate: float, drop: float) -> tuple[float, float]:
     if n == 0:
         return 0.0, (drop / unchanged if unchanged > 0.0 else OPEN_END)
     if unchanged <= 0.0:

@@ -1,8 +1,8 @@
 """The posterior of a change rate under a gamma prior, integrated exactly enough to invert it.
 
-Over θ = ln rate the posterior density is e^{aθ − B·rate}·∏(1 − e^{−rate·t})^w: log-concave, so it has one peak and can be cut
-into panels on both sides until it has fallen by e^{−34}. Each panel is ten Gauss–Legendre points; the polynomial
-through them is integrated in closed form, so moments, quantiles and draws need no further evaluation.
+Over θ = ln rate the posterior density is e^{aθ − B·rate}·∏(1 − e^{−rate·t})^w: log-concave, so it has one peak and
+can be cut into panels on both sides until it has fallen by e^{−34}. Each panel is ten Gauss–Legendre points; the
+polynomial through them is integrated in closed form, so moments, quantiles and draws need no further evaluation.
 """
 
 import math
@@ -54,9 +54,7 @@ def log_seen(t: Array, w: Array, n: int, rate: float, buffer: Array) -> float:
 
 
 @jit
-def find_peak(
-    t: Array, w: Array, n: int, a: float, b: float, n_changed: float, buffer: Array
-) -> tuple[float, float]:
+def find_peak(t: Array, w: Array, n: int, a: float, b: float, n_changed: float, buffer: Array) -> tuple[float, float]:
     """θ at the peak of the posterior over ln rate, and the curvature there (positive)."""
     u = math.log((a + n_changed) / b)
     low, high = -math.inf, u + 1e-9
@@ -103,7 +101,8 @@ def fill_panel(
 def cut_panels(
     t: Array, w: Array, n: int, a: float, b: float, n_changed: float, edge: Array, value: Array, buffer: Array
 ) -> tuple[int, float, float]:
-    """Panels over the posterior: left ends and widths in ``edge``, densities in ``value``; their number, peak, its height."""
+    """Panels over the posterior: left ends and widths in ``edge``, densities in ``value``; their number, peak, its
+    height."""
     peak, curve = find_peak(t, w, n, a, b, n_changed, buffer)
     rate = math.exp(peak)
     height = a * peak - b * rate + log_seen(t, w, n, rate, buffer)
@@ -130,9 +129,7 @@ def cut_panels(
 
 
 @inline
-def integrate(
-    edge: Array, value: Array, count: int, peak: float, mass: Array
-) -> tuple[float, float, float, float]:
+def integrate(edge: Array, value: Array, count: int, peak: float, mass: Array) -> tuple[float, float, float, float]:
     """Mass of each panel; total mass, mean rate, its variance and the mean of ln rate."""
     total = first = log_first = 0.0
     for k in range(count):
@@ -189,9 +186,7 @@ def invert_panel(value: Array, left: float, width: float, wanted: float, mass: f
 
 
 @jit
-def quantile(
-    edge: Array, value: Array, order: NDArray[np.int64], mass: Array, total: float, p: float
-) -> float:
+def quantile(edge: Array, value: Array, order: NDArray[np.int64], mass: Array, total: float, p: float) -> float:
     """The rate below which a share p of the posterior lies."""
     wanted = p * total
     for k in order:
@@ -224,7 +219,8 @@ def posteriors(
     moments: Array,
     quantiles: Array,
 ) -> None:
-    """Per page: ln evidence, mean, variance, mean of ln rate; and the rates at the given probabilities (one row or one per page)."""
+    """Per page: ln evidence, mean, variance, mean of ln rate; and the rates at the given probabilities (one row or
+    one per page)."""
     longest = 24
     for page in range(len(shape)):
         longest = max(longest, offset[page + 1] - offset[page] + 16)

@@ -1,7 +1,8 @@
 """Joint maximum likelihood of what changes a page and what its signals are worth, for many pages or groups at once.
 
-P(changed) = 1 − e^{−s}, s = base + Σ_j p_j·x_j, p ≥ 0: the log likelihood is concave in p. A prior is a pair of fractional
-pseudo-observations per parameter, which keeps that form. Newton's method with the bounds as an active set.
+P(changed) = 1 − e^{−s}, s = base + Σ_j p_j·x_j, p ≥ 0: the log likelihood is concave in p. A prior is a pair of
+fractional pseudo-observations per parameter, which keeps that form. Newton's method with the bounds as an active
+set.
 """
 
 import math
@@ -20,7 +21,8 @@ MAX_WEIGHT = 36.0  # e^{−36} is the chance of an outcome that doubles can no l
 def value_and_slopes(
     x: Array, base: Array, w: Array, n: int, unchanged: Array, p: Array, g: Array, h: Array, slopes: bool
 ) -> float:
-    """Log likelihood of the changed rows x and of the summed unchanged ones; gradient and negative Hessian on request."""
+    """Log likelihood of the changed rows x and of the summed unchanged ones; gradient and negative Hessian on
+    request."""
     d = len(p)
     value = 0.0
     for j in range(d):
@@ -50,7 +52,8 @@ def value_and_slopes(
 
 @jit
 def solve_free(h: Array, g: Array, free: NDArray[np.bool_], step: Array) -> None:
-    """step = h⁻¹g over the free parameters (0 elsewhere), by elimination with a ridge far below rounding of the answer."""
+    """step = h⁻¹g over the free parameters (0 elsewhere), by elimination with a ridge far below rounding of the
+    answer."""
     d = len(g)
     m = np.empty((d, d + 1))
     for j in range(d):
@@ -77,9 +80,7 @@ def mark_free(p: Array, g: Array, upper: Array, free: NDArray[np.bool_]) -> None
 
 
 @jit
-def climb(
-    x: Array, base: Array, w: Array, n: int, unchanged: Array, upper: Array, p: Array, h: Array
-) -> None:
+def climb(x: Array, base: Array, w: Array, n: int, unchanged: Array, upper: Array, p: Array, h: Array) -> None:
     """From a start p inside the bounds to the maximum; leaves the negative Hessian there in h."""
     d = len(p)
     g, step, tried = np.empty(d), np.zeros(d), np.empty(d)
@@ -117,7 +118,8 @@ def fit_weights(
     out: Array,
     information: Array,
 ) -> None:
-    """Fit every page: ``pseudo[i, j]`` = (amount, changed weight, unchanged weight) of parameter j; ``out`` holds the starts."""
+    """Fit every page: ``pseudo[i, j]`` = (amount, changed weight, unchanged weight) of parameter j; ``out`` holds
+    the starts."""
     d = amount.shape[1]
     longest = 0
     for page in range(len(out)):

@@ -82,7 +82,8 @@ def move(source: Array, i: int, target: Array, j: int) -> None:
 
 @inline
 def make_room(slot: Array) -> None:
-    """From N_SLOTS + 1 hypotheses to N_SLOTS: merge the neighbours in age that differ least, weighed by their weight."""
+    """From N_SLOTS + 1 hypotheses to N_SLOTS: merge the neighbours in age that differ least, weighed by their
+    weight."""
     least, place = math.inf, 0
     for j in range(N_SLOTS):
         w1, w2 = slot[j, 0], slot[j + 1, 0]
@@ -119,7 +120,8 @@ def update_drifting(
 ) -> None:
     """Hypotheses "the rate last jumped at crawl k", oldest first, weighed by how well each foretold the outcomes.
 
-    Before each crawl the rate has jumped with probability ``hazard``; a jump starts at gamma(restart, mean = the estimate).
+    Before each crawl the rate has jumped with probability ``hazard``; a jump starts at gamma(restart, mean = the
+    estimate).
     """
     slot = np.empty((N_SLOTS + 1, 3))
     for i in range(len(page)):
@@ -164,7 +166,8 @@ def drifting_gammas(state: Array, out: Array) -> None:
 def update_quality(state: Array, page: NDArray[np.int64], amount: Array, changed: NDArray[np.bool_]) -> None:
     """Independent gammas of (missed rate, weight of source 1, …): amount is (interval, signals of source 1, …).
 
-    Of a changed interval with Z = 1 − ∏ r_j^{a_j}, the moments of parameter j are those above with r^a replaced by the product.
+    Of a changed interval with Z = 1 − ∏ r_j^{a_j}, the moments of parameter j are those above with r^a replaced by
+    the product.
     """
     n = state.shape[1]
     for i in range(len(page)):

@@ -68,7 +68,8 @@ def estimate_change_rate(
     - ``posterior``: mean and quantiles under a gamma prior; ``prior=None`` fits it to these very observations.
     - ``complete``: (U + ½)/(T + ½ day), for logs in which every single change is a row (Kolobov alg. 4, line 13).
 
-    ``day`` is the length of a day in the intervals' unit (default: seconds). ``level=None`` skips intervals and evidence.
+    ``day`` is the length of a day in the intervals' unit (default: seconds). ``level=None`` skips intervals and
+    evidence.
 
     >>> seen = Observations([0, 4], interval=[1.0, 1.0, 1.0, 1.0], changed=[True, True, True, False])
     >>> float(estimate_change_rate(seen, "mle").change_rate[0])  # ln 4
@@ -137,7 +138,15 @@ def _closed_form(observations: Observations, method: str, day: float, level: flo
         return _result(observations, method, rate, None)
     tails = np.array([0.5 - level / 2, 0.5 + level / 2])
     low, high = _binomial_ends(n, x, step, tails) if method == "regular" else _count_ends(x, time, tails)
-    return _result(observations, method, rate, level, np.minimum(low, rate), np.maximum(high, rate), x + 0.5)
+    return _result(
+        observations,
+        method,
+        rate,
+        level,
+        np.minimum(low, rate),
+        np.maximum(high, rate),
+        np.asarray(x + 0.5, np.float64),
+    )
 
 
 def _count_ends(x: NDArray[np.int64], time: Array, tails: Array) -> tuple[Array, Array]:
@@ -147,9 +156,7 @@ def _count_ends(x: NDArray[np.int64], time: Array, tails: Array) -> tuple[Array,
     return np.where(known, gamma.quantile(tails[0]), 0.0), np.where(known, gamma.quantile(tails[1]), OPEN_END)
 
 
-def _binomial_ends(
-    n: NDArray[np.int64], x: NDArray[np.int64], step: Array, tails: Array
-) -> tuple[Array, Array]:
+def _binomial_ends(n: NDArray[np.int64], x: NDArray[np.int64], step: Array, tails: Array) -> tuple[Array, Array]:
     """Jeffreys interval of the changed share p, carried over to −ln(1 − p)/C."""
     from scipy.special import betaincinv
 
@@ -159,9 +166,7 @@ def _binomial_ends(
     return ends[0], np.where(known, ends[1], OPEN_END)
 
 
-def _posterior(
-    observations: Observations, prior: GammaPrior | None, day: float, level: float | None
-) -> RateEstimate:
+def _posterior(observations: Observations, prior: GammaPrior | None, day: float, level: float | None) -> RateEstimate:
     from recrawl.estimate.posterior import posterior_moments
     from recrawl.estimate.priors import fit_prior
 
@@ -183,10 +188,10 @@ def _result(
     high: Array | None = None,
     evidence: Array | None = None,
 ) -> RateEstimate:
-    none = np.zeros(0)
-    parts = [none if column is None else np.asarray(column, np.float64) for column in (low, high, evidence)]
+    ends = [np.zeros(0) if column is None else np.asarray(column, np.float64) for column in (low, high, evidence)]
+    counts = observations.n_crawls, observations.n_changes
     return RateEstimate(
-        rate, *parts, observations.n_crawls, observations.n_changes, method, 0.0 if level is None else level
+        np.abs(rate), ends[0], ends[1], ends[2], counts[0], counts[1], method=method, level=level or 0.0
     )
 
 

@@ -17,13 +17,15 @@ Estimate = Callable[[Observations], Any]
 def check_estimator(
     factory: Callable[[], Estimate], *, order_matters: bool = False, consistent: bool = True
 ) -> list[str]:
-    """Run the contract on estimators that ``factory()`` makes; returns the names of the checks passed, raises on the first failure.
+    """Run the contract on estimators that ``factory()`` makes; returns the names of the checks passed, raises on
+    the first failure.
 
-    An estimator is called with ``Observations`` and returns rates per page, as an array or with a ``change_rate``. It must
-    give finite rates at least 0 for every history, leave its input alone, repeat itself, treat pages one by one
-    in any order, not depend on the order of crawls (unless ``order_matters``), rise when an outcome turns to changed, fall when an
-    unchanged interval is added, and find the rate of a long history (unless not ``consistent``). An object with ``update(ids,
-    interval, changed)`` and ``change_rate`` is a stream and is fed instead; its factory takes the number of pages.
+    An estimator is called with ``Observations`` and returns rates per page, as an array or with a ``change_rate``.
+    It must give finite rates at least 0 for every history, leave its input alone, repeat itself, treat pages one by
+    one in any order, not depend on the order of crawls (unless ``order_matters``), rise when an outcome turns to
+    changed, fall when an unchanged interval is added, and find the rate of a long history (unless not
+    ``consistent``). An object with ``update(ids, interval, changed)`` and ``change_rate`` is a stream and is fed
+    instead; its factory takes the number of pages.
 
     >>> from functools import partial
     >>> from recrawl.estimate import estimate_change_rate
@@ -63,7 +65,8 @@ def stream_estimator(make: Callable[[int], Any]) -> Callable[[], Estimate]:
 
 
 def corner_cases() -> Observations:
-    """The histories that break estimators: none, one crawl, all and none changed, huge and tiny intervals, 10,000 crawls."""
+    """The histories that break estimators: none, one crawl, all and none changed, huge and tiny intervals, 10,000
+    crawls."""
     one = [
         (1.0, True),
         (1.0, False),
@@ -101,34 +104,26 @@ def check_input_untouched(factory: Callable[[], Estimate]) -> None:
     before = [column.copy() for column in (cases.offset, cases.interval, cases.changed)]
     _rates(factory, cases)
     after = (cases.offset, cases.interval, cases.changed)
-    assert all(np.array_equal(x, y) for x, y in zip(before, after, strict=True)), (
-        "the estimator changed its input"
-    )
+    assert all(np.array_equal(x, y) for x, y in zip(before, after, strict=True)), "the estimator changed its input"
 
 
 def check_repeats(factory: Callable[[], Estimate]) -> None:
     """The same observations give the same rates."""
     cases = _ordinary(1)
-    assert np.array_equal(_rates(factory, cases), _rates(factory, cases)), (
-        "two calls on the same input differ"
-    )
+    assert np.array_equal(_rates(factory, cases), _rates(factory, cases)), "two calls on the same input differ"
 
 
 def check_pages_apart(factory: Callable[[], Estimate]) -> None:
     """Pages in another order get the same rates."""
     cases = _ordinary(2)
     order = np.random.default_rng(0).permutation(len(cases))
-    _close(
-        _rates(factory, cases)[order], _rates(factory, cases[order]), "the order of pages changes their rates"
-    )
+    _close(_rates(factory, cases)[order], _rates(factory, cases[order]), "the order of pages changes their rates")
 
 
 def check_crawl_order(factory: Callable[[], Estimate]) -> None:
     """A page's crawls in another order give the same rate (10% for streams that approximate)."""
     cases = _ordinary(3)
-    back = np.concatenate(
-        [np.arange(b - 1, a - 1, -1) for a, b in zip(cases.offset, cases.offset[1:], strict=False)]
-    )
+    back = np.concatenate([np.arange(b - 1, a - 1, -1) for a, b in zip(cases.offset, cases.offset[1:], strict=False)])
     turned = Observations(cases.offset, cases.interval[back], cases.changed[back])
     _close(_rates(factory, cases), _rates(factory, turned), "the order of crawls changes the rate", 0.1)
 
@@ -164,9 +159,7 @@ def check_long_history(factory: Callable[[], Estimate]) -> None:
     changed = rng.random(interval.shape) < -np.expm1(-interval)
     found = _rates(factory, Observations(np.arange(21) * 2000, interval.ravel(), changed.ravel()))
     middle = float(np.median(found))
-    assert abs(middle - 1.0) < 0.1, (
-        f"the median over 20 pages of true rate 1 is {middle:.3f} after 2,000 crawls"
-    )
+    assert abs(middle - 1.0) < 0.1, f"the median over 20 pages of true rate 1 is {middle:.3f} after 2,000 crawls"
 
 
 def _rates(factory: Callable[[], Estimate], observations: Observations) -> Array:

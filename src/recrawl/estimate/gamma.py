@@ -48,7 +48,8 @@ class GammaPrior:
     def hours(cls, day: float = 86400.0) -> GammaPrior:
         """For a web of which nothing is known: shape 1 and 57.5 h, what "changed after 1 h, unchanged after 57 h" says.
 
-        The pseudo-observations (1 − e^{−λ·1h})·e^{−λ·57h} over ln λ, to first order in λ·1h (Grimes, Ford & Tassone §4.4).
+        The pseudo-observations (1 − e^{−λ·1h})·e^{−λ·57h} over ln λ, to first order in λ·1h (Grimes, Ford & Tassone
+        §4.4).
 
         >>> round(float(GammaPrior.hours(day=24.0).mean), 4)
         0.0174

@@ -13,8 +13,8 @@ Array = NDArray[np.float64]
 class RequestRates:
     """Reader requests per time with old ones fading: 16 bytes per page, O(1) per request.
 
-    rate(now) = ln 2/half_life·Σ 2^{−(now − t)/half_life} over requests at t; divided by 1 − 2^{−(now − start)/half_life} so that a
-    young page is not held to be unread. Times in any unit, rates per that unit.
+    rate(now) = ln 2/half_life·Σ 2^{−(now − t)/half_life} over requests at t; divided by 1 − 2^{−(now −
+    start)/half_life} so that a young page is not held to be unread. Times in any unit, rates per that unit.
 
     >>> requests = RequestRates(n_pages=1, half_life=10.0, start=0.0)
     >>> requests.update([0, 0], [10.0, 20.0])
@@ -57,10 +57,11 @@ class RequestRates:
 def link_importance(source: ArrayLike, target: ArrayLike, n_pages: int, *, damping: float = 0.85) -> Array:
     """Importance from links between pages: PageRank, scaled to mean 1.
 
-    x = (1 − damping) + damping·Σ_{in-links} x/(out-links); pages without out-links give to all. Repeated links count once.
+    x = (1 − damping) + damping·Σ_{in-links} x/(out-links); pages without out-links give to all. Repeated links
+    count once.
 
     >>> link_importance([0, 1], [2, 2], 3).round(3).tolist()  # 0 and 1 link to 2
-    [0.588, 0.588, 1.824]
+    [0.638, 0.638, 1.723]
     """
     edges = np.stack([np.asarray(source, np.int64), np.asarray(target, np.int64)], axis=1)
     if len(edges) and (edges.min() < 0 or edges.max() >= n_pages):
@@ -88,16 +89,16 @@ def combine_importance(
     weight: ArrayLike = 1.0,
     blend: float = 0.1,
 ) -> Array:
-    """One importance per page with mean 1 before weights: requests, a little of links for pages not yet asked for, times the user's weight.
+    """One importance per page with mean 1 before weights: requests, a little of links for pages not yet asked for,
+    times the user's weight.
 
-    importance = weight·((1 − blend)·requests/mean(requests) + blend·links/mean(links)); a part that is missing is left out.
+    importance = weight·((1 − blend)·requests/mean(requests) + blend·links/mean(links)); a part that is missing is
+    left out.
 
     >>> combine_importance(requests=[3.0, 1.0], links=[1.0, 1.0], weight=[1.0, 2.0]).round(6).tolist()
     [1.45, 1.1]
     """
-    parts = [
-        (np.asarray(p, np.float64), s) for p, s in ((requests, 1 - blend), (links, blend)) if p is not None
-    ]
+    parts = [(np.asarray(p, np.float64), s) for p, s in ((requests, 1 - blend), (links, blend)) if p is not None]
     factor = np.asarray(weight, np.float64)
     for name, column in (("weight", factor), *(("requests or links", p) for p, _ in parts)):
         if not ((column >= 0) & (column < np.inf)).all():

@@ -91,7 +91,7 @@ class Observations:
     def n_changes(self) -> Rows:
         """Changed intervals per page."""
         seen = np.concatenate([[0], np.cumsum(self.changed)])
-        return seen[self.offset[1:]] - seen[self.offset[:-1]]
+        return np.asarray(seen[self.offset[1:]] - seen[self.offset[:-1]], dtype=np.int64)
 
     @property
     def total_time(self) -> Array:

@@ -22,9 +22,9 @@ class PoissonLook:
     """What speaks for and against constant rates; ratios are seen over expected, 1 = Poisson.
 
     ``dispersion`` per page is a χ² over eight blocks of its history per degree of freedom (0 for pages not tested);
-    ``rejected`` the share of tested pages whose constant rate is rejected at 5%, ``burst`` the changes found right after a
-    changed interval over those expected there. ``by_hour`` (UTC) and ``by_weekday`` (Monday first) use only intervals short
-    enough to tell; n_hour and n_weekday say how many.
+    ``rejected`` the share of tested pages whose constant rate is rejected at 5%, ``burst`` the changes found right
+    after a changed interval over those expected there. ``by_hour`` (UTC) and ``by_weekday`` (Monday first) use only
+    intervals short enough to tell; n_hour and n_weekday say how many.
     """
 
     dispersion: Array
@@ -37,14 +37,12 @@ class PoissonLook:
     n_weekday: int
 
 
-def poisson_look(
-    observations: Observations, change_rate: ArrayLike, ended_at: ArrayLike | None = None
-) -> PoissonLook:
+def poisson_look(observations: Observations, change_rate: ArrayLike, ended_at: ArrayLike | None = None) -> PoissonLook:
     """Compare outcomes with those expected at each page's constant rate; times in seconds since 1970, UTC.
 
-    Expected changes of an interval: p = 1 − e^{−rate·t}. Dispersion: Σ_blocks (seen − Σp)²/Σp(1 − p)/(blocks − 1), on pages with at
-    least 8 changes and 8 unchanged intervals. Seasonality: Σ changed·share_h/Σ p·share_h, share_h = part of the interval
-    that lies in hour (weekday) h.
+    Expected changes of an interval: p = 1 − e^{−rate·t}. Dispersion: Σ_blocks (seen − Σp)²/Σp(1 − p)/(blocks − 1),
+    on pages with at least 8 changes and 8 unchanged intervals. Seasonality: Σ changed·share_h/Σ p·share_h, share_h
+    = part of the interval that lies in hour (weekday) h.
 
     >>> seen = Observations([0, 2], [3600.0, 3600.0], [True, False])
     >>> poisson_look(seen, [2e-4]).n_tested
@@ -61,9 +59,7 @@ def poisson_look(
     return PoissonLook(dispersion, tested, rejected, _burst(observations, page, expected), *season)
 
 
-def _dispersion(
-    observations: Observations, page: NDArray[np.int64], expected: Array
-) -> tuple[Array, int, float]:
+def _dispersion(observations: Observations, page: NDArray[np.int64], expected: Array) -> tuple[Array, int, float]:
     from scipy.special import chdtrc
 
     n, seen = observations.n_crawls, observations.n_changes
@@ -71,8 +67,7 @@ def _dispersion(
     block = page * N_BLOCKS + place * N_BLOCKS // np.maximum(n[page], 1)
     spread = expected * (1 - expected)
     sums = [
-        np.bincount(block, weights=w, minlength=len(n) * N_BLOCKS)
-        for w in (observations.changed - expected, spread)
+        np.bincount(block, weights=w, minlength=len(n) * N_BLOCKS) for w in (observations.changed - expected, spread)
     ]
     gap, variance = (s.reshape(len(n), N_BLOCKS) for s in sums)
     squares = np.divide(gap**2, variance, out=np.zeros_like(gap), where=variance > 1e-9).sum(axis=1)

@@ -28,9 +28,7 @@ class PosteriorMoments(NamedTuple):
         return GammaPrior(self.mean**2 / self.variance, self.mean / self.variance)
 
 
-def posterior_moments(
-    observations: Observations, prior: GammaPrior, probability: ArrayLike = ()
-) -> PosteriorMoments:
+def posterior_moments(observations: Observations, prior: GammaPrior, probability: ArrayLike = ()) -> PosteriorMoments:
     """Posterior of every page's rate under a gamma prior and the censored likelihood.
 
     p(λ | data) ∝ λ^{a − 1} e^{−bλ}·∏_changed (1 − e^{−λt})·∏_unchanged e^{−λt}; rates per unit of the intervals.
@@ -46,9 +44,7 @@ def posterior_moments(
     return _integrate(observations, prior, levels.reshape(1, -1))
 
 
-def posterior_draws(
-    observations: Observations, prior: GammaPrior, size: int, rng: np.random.Generator
-) -> Array:
+def posterior_draws(observations: Observations, prior: GammaPrior, size: int, rng: np.random.Generator) -> Array:
     """Draws from every page's posterior, shape (pages, size): the exact inverse distribution at uniform numbers.
 
     >>> seen = Observations([0, 1], interval=[3.0], changed=[False])
@@ -69,4 +65,5 @@ def _integrate(observations: Observations, prior: GammaPrior, levels: Array) -> 
     moments, quantiles = np.zeros((n, 4)), np.zeros((n, levels.shape[1]))
     columns = (observations.offset, observations.interval, observations.changed, observations.unit())
     posteriors(*columns, shape, rate, np.ascontiguousarray(levels), moments, quantiles)
-    return PosteriorMoments(*(moments[:, k].copy() for k in range(4)), quantiles)
+    log_evidence, mean, variance, log_mean = moments.T.copy()
+    return PosteriorMoments(log_evidence, mean, variance, log_mean, quantiles)

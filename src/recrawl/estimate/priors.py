@@ -26,9 +26,9 @@ def fit_prior(
 ) -> GammaPrior:
     """The gamma prior under which the outcomes of all pages are most likely (empirical Bayes under censoring).
 
-    Maximises Σ_i ln ∫ Gamma(λ; a, b)·∏_changed (1 − e^{−λt})·∏_unchanged e^{−λt} dλ over (a, b), with the exact gradient
-    Σ_i (E_i ln λ − ψ(a) + ln b, a/b − E_i λ). Fewer than ten pages with history: ``GammaPrior.hours``. More than
-    ``max_pages``: evenly taken ones.
+    Maximises Σ_i ln ∫ Gamma(λ; a, b)·∏_changed (1 − e^{−λt})·∏_unchanged e^{−λt} dλ over (a, b), with the exact
+    gradient Σ_i (E_i ln λ − ψ(a) + ln b, a/b − E_i λ). Fewer than ten pages with history: ``GammaPrior.hours``.
+    More than ``max_pages``: evenly taken ones.
 
     >>> seen = Observations([0, 1], interval=[1.0], changed=[True])
     >>> float(fit_prior(seen, day=24.0).rate)  # one page is too little to learn from
@@ -63,9 +63,7 @@ def _most_likely(observations: Observations, start: GammaPrior) -> GammaPrior:
     centre = float(np.log(first.mean))
     bounds = [(low, high), (centre - 15.0, centre + 15.0)]
     x0 = np.array([float(np.log(first.shape)), centre])
-    best = minimize(
-        loss, x0, jac=True, method="L-BFGS-B", bounds=bounds, options={"gtol": 1e-6, "maxiter": 60}
-    )
+    best = minimize(loss, x0, jac=True, method="L-BFGS-B", bounds=bounds, options={"gtol": 1e-6, "maxiter": 60})
     return GammaPrior(np.exp(best.x[0]), np.exp(best.x[0] - best.x[1]))
 
 
@@ -88,9 +86,7 @@ class GroupPriors:
         wanted = np.asarray(group)
         place = np.minimum(np.searchsorted(self.names, wanted), max(len(self.names) - 1, 0))
         known = self.names[place] == wanted if len(self.names) else np.zeros(len(wanted), bool)
-        columns = zip(
-            (self.prior.shape, self.prior.rate), (self.population.shape, self.population.rate), strict=True
-        )
+        columns = zip((self.prior.shape, self.prior.rate), (self.population.shape, self.population.rate), strict=True)
         return GammaPrior(*(np.where(known, column[place], all_) for column, all_ in columns))
 
 
@@ -99,9 +95,10 @@ def fit_group_priors(
 ) -> GroupPriors:
     """Gamma priors per group (folder, host): a group's pages are alike, and groups are drawn from the population.
 
-    Model: λ_i ~ Gamma(a, b_g) for the pages of group g, b_g ~ Gamma(c, d). EM: E_i λ and E_i ln λ from the exact posteriors,
-    E b_g = (c + n_g·a)/(d + Σ λ_i), then a, c and d from their gamma likelihoods. A new page of g starts from the
-    distribution of λ given b_g's posterior, matched by a gamma in mean and variance: fewer pages, wider prior.
+    Model: λ_i ~ Gamma(a, b_g) for the pages of group g, b_g ~ Gamma(c, d). EM: E_i λ and E_i ln λ from the exact
+    posteriors, E b_g = (c + n_g·a)/(d + Σ λ_i), then a, c and d from their gamma likelihoods. A new page of g
+    starts from the distribution of λ given b_g's posterior, matched by a gamma in mean and variance: fewer pages,
+    wider prior.
     """
     names, member = np.unique(np.asarray(group), return_inverse=True)
     if len(member) != len(observations):
@@ -136,7 +133,7 @@ def _fit_groups(
         a = _inverse_digamma(float(np.mean(found.log_mean + log_b[member])))
         c, d = _gamma_fit(b, log_b)
         a = min(max(a, SHAPE_RANGE[0]), SHAPE_RANGE[1])
-    return _predictive(a, np.maximum(c + size * a, 2.5), d + total)
+    return _predictive(a, np.maximum(c + size * a, 2.5), np.asarray(d + total, np.float64))
 
 
 def _predictive(a: float, shape_b: Array, rate_b: Array) -> GammaPrior:

@@ -52,7 +52,8 @@ def estimate_signal_quality(
     precision = 1 − e^{−κ}, false_rate = γ·e^{−κ}, change_rate = α + Σ precision·γ, recall = precision·γ/change_rate
     (exact when a change is signalled by at most one source). Weights are capped at 36, e^{−36} = 2e-16.
 
-    - ``shrunk``: with the prior given, or one fitted here: a page is drawn to its host's quality, the host to the source's.
+    - ``shrunk``: with the prior given, or one fitted here: a page is drawn to its host's quality, the host to the
+      source's.
     - ``mle``: no prior; 0 or the cap where the data set no bound.
     - ``naive``: shares of intervals with a signal and a change; biased, for comparison (App. E, fig. 10).
 
@@ -82,9 +83,7 @@ def _checked(prior: QualityPrior | None, n: int, k: int) -> Array:
     assert prior is not None
     rows = prior.pseudo
     if rows.shape[1] != k + 1 or len(rows) not in (1, n):
-        raise ParameterError(
-            f"prior is for {rows.shape[1] - 1} sources and {len(rows)} pages, not {k} and {n}"
-        )
+        raise ParameterError(f"prior is for {rows.shape[1] - 1} sources and {len(rows)} pages, not {k} and {n}")
     return np.broadcast_to(rows, (n, k + 1, 3)).copy()
 
 

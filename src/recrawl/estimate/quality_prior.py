@@ -19,8 +19,9 @@ MAX_WEIGHT = 36.0
 class QualityPrior:
     """Pseudo-observations per parameter: (amount, weight of "changed", weight of "unchanged"), rows (1 or n, 1 + k, 3).
 
-    A precision p of strength s counts as s lone signals, of which a share p was followed by a change; a missed rate m of
-    strength s as s intervals of length ln 2/m, of which half saw one. Both put the prior's peak at the value given.
+    A precision p of strength s counts as s lone signals, of which a share p was followed by a change; a missed rate
+    m of strength s as s intervals of length ln 2/m, of which half saw one. Both put the prior's peak at the value
+    given.
 
     >>> prior = QualityPrior(precision=[0.25], strength=4.0, missed_rate=0.1)
     >>> prior.pseudo[0, 1].tolist()  # one signal, followed by a change once, three times not
@@ -77,15 +78,14 @@ def fit_rows(
     base: Array | None = None,
     start: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Parameters of every page or group and the information matrix behind them: the kernel with its bounds and starts."""
+    """Parameters of every page or group and the information matrix behind them: the kernel with its bounds and
+    starts."""
     from recrawl.estimate._quality_kernels import fit_weights
 
     n, d = len(offset) - 1, amount.shape[1]
     base = np.zeros(len(amount)) if base is None else base
     largest = np.where(amount > 0, amount, np.inf).min(axis=0, initial=np.inf)
-    shortest = np.minimum(
-        largest, np.where(pseudo[:, :, 1] > 0, pseudo[:, :, 0], np.inf).min(axis=0, initial=np.inf)
-    )
+    shortest = np.minimum(largest, np.where(pseudo[:, :, 1] > 0, pseudo[:, :, 0], np.inf).min(axis=0, initial=np.inf))
     upper = np.broadcast_to(MAX_WEIGHT / np.where(shortest < np.inf, shortest, 1.0), (n, d)).copy()
     out = _starts(offset, amount, changed, pseudo) if start is None else start.copy()
     out = np.minimum(out, upper)
@@ -98,9 +98,9 @@ def _starts(offset: NDArray[np.int64], amount: Array, changed: NDArray[np.bool_]
     """A start inside the bounds: changes shared evenly over the amounts seen."""
     n, d = len(offset) - 1, amount.shape[1]
     page = np.repeat(np.arange(n), np.diff(offset))
-    changes = np.bincount(page, weights=changed, minlength=n) + 0.5
-    total = np.stack([np.bincount(page, weights=amount[:, j], minlength=n) for j in range(d)], axis=1)
-    total += pseudo[:, :, 0] * (pseudo[:, :, 1] + pseudo[:, :, 2])
+    changes = np.bincount(page, weights=changed.astype(np.float64), minlength=n) + 0.5
+    total: Array = np.stack([np.bincount(page, weights=amount[:, j], minlength=n) for j in range(d)], axis=1)
+    total = total + pseudo[:, :, 0] * (pseudo[:, :, 1] + pseudo[:, :, 2])
     return np.where(total > 0, changes[:, None] / d / np.where(total > 0, total, 1.0), 0.0)
 
 
@@ -112,10 +112,12 @@ def fit_quality_prior(
     host_strength: float = 10.0,
     n_rounds: int = 8,
 ) -> QualityPrior:
-    """The prior of every page: the precision of each source on its host, the host's drawn to the source's over all hosts.
+    """The prior of every page: the precision of each source on its host, the host's drawn to the source's over all
+    hosts.
 
-    Precisions shared by many pages are fitted jointly with one missed rate per page, by turns (each turn is concave, so is
-    the whole). ``strength`` and ``host_strength`` are how many lone signals the borrowed quality counts for.
+    Precisions shared by many pages are fitted jointly with one missed rate per page, by turns (each turn is
+    concave, so is the whole). ``strength`` and ``host_strength`` are how many lone signals the borrowed quality
+    counts for.
     """
     assert observations.signals is not None
     n, k = len(observations), observations.n_sources
@@ -123,18 +125,14 @@ def fit_quality_prior(
     typical = (float(observations.n_changes.sum()) + 0.5) / time if time > 0 else 1.0 / 86400.0
     everyone = np.zeros(n, dtype=np.int64)
     flat = QualityPrior(np.full((1, k), 0.5), 2.0, typical)
-    source, missed = _shared(
-        observations, everyone, flat.pseudo[:, 1:], np.full(n, typical), typical, n_rounds
-    )
+    source, missed = _shared(observations, everyone, flat.pseudo[:, 1:], np.full(n, typical), typical, n_rounds)
     precision = np.broadcast_to(_inside(source), (n, k))
     if host is not None:
         names, member = np.unique(np.asarray(host), return_inverse=True)
         if len(member) != n:
             raise ParameterError(f"host has {len(member)} rows but there are {n} pages")
         drawn = QualityPrior(np.repeat(_inside(source), len(names), axis=0), host_strength, typical)
-        shared, missed = _shared(
-            observations, member, drawn.pseudo[:, 1:], missed, typical, max(1, n_rounds // 2)
-        )
+        shared, missed = _shared(observations, member, drawn.pseudo[:, 1:], missed, typical, max(1, n_rounds // 2))
         precision = _inside(shared)[member]
     centre = max(float(np.exp(np.mean(np.log(np.maximum(missed, 1e-300))))), 1e-3 * typical) if n else typical
     return QualityPrior(precision, strength, np.full(max(n, 1), centre) if n else centre)
@@ -158,9 +156,7 @@ def _shared(
     order = np.argsort(member[page], kind="stable")
     groups = len(pseudo)
     offset = np.concatenate([[0], np.cumsum(np.bincount(member[page], minlength=groups))])
-    own = QualityPrior(np.full((1, 1), 0.5), 1.0, np.full(max(len(missed), 1), typical)).pseudo[
-        : len(missed), :1
-    ]
+    own = QualityPrior(np.full((1, 1), 0.5), 1.0, np.full(max(len(missed), 1), typical)).pseudo[: len(missed), :1]
     weight = None
     for _ in range(n_rounds):
         base = (missed[page] * observations.interval)[order]
@@ -168,9 +164,7 @@ def _shared(
         weight, _ = fit_rows(offset, rows, observations.changed[order], pseudo, base=base, start=weight)
         base = (weight[member[page]] * observations.signals).sum(axis=1)
         time = observations.interval[:, None]
-        fitted, _ = fit_rows(
-            observations.offset, time, observations.changed, own, base=base, start=missed[:, None]
-        )
+        fitted, _ = fit_rows(observations.offset, time, observations.changed, own, base=base, start=missed[:, None])
         missed = fitted[:, 0]
     assert weight is not None
     return weight, missed

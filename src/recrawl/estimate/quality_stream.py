@@ -15,9 +15,9 @@ Array = NDArray[np.float64]
 class QualityStream:
     """Gammas of a page's missed rate and of each source's weight, and its signal counts: 24 + 24·k bytes per page.
 
-    An unchanged interval is taken in exactly; of a changed one each parameter gets its share of the credit: the gamma of
-    the same mean and variance as its posterior given that the others are independent. ``prior`` starts them:
-    one gamma of the missed rate, then one per source of its weight κ = −ln(1 − precision).
+    An unchanged interval is taken in exactly; of a changed one each parameter gets its share of the credit: the
+    gamma of the same mean and variance as its posterior given that the others are independent. ``prior`` starts
+    them: one gamma of the missed rate, then one per source of its weight κ = −ln(1 − precision).
 
     >>> prior = [GammaPrior(1.0, 2.0), GammaPrior(2.0, 4.0)]
     >>> stream = QualityStream(prior, n_pages=1)
@@ -85,7 +85,7 @@ class QualityStream:
     @property
     def change_rate(self) -> Array:
         """Missed rate plus what the signals stand for."""
-        return self.missed_rate + (self.precision * self.signal_rate).sum(axis=1)
+        return np.asarray(self.missed_rate + (self.precision * self.signal_rate).sum(axis=1))
 
     @property
     def recall(self) -> Array:

@@ -15,10 +15,10 @@ Ids = NDArray[np.int64]
 class RateStream:
     """A gamma (shape, rate) per page, 16 bytes, updated in O(1) per crawl: the streaming form of ``posterior``.
 
-    Unchanged intervals are taken in exactly; a changed one is replaced by the gamma of the same mean and variance. Measured
-    (docs/estimate.md): after 98 crawls the mean is within 0.01 posterior standard deviations of the exact posterior's
-    for nine pages in ten. ``half_life`` (time) lets old evidence fade to the prior: shape ← a₀ + (shape − a₀)·2^{−interval/half_life},
-    rate likewise.
+    Unchanged intervals are taken in exactly; a changed one is replaced by the gamma of the same mean and variance.
+    Measured (docs/estimate.md): after 98 crawls the mean is within 0.01 posterior standard deviations of the exact
+    posterior's for nine pages in ten. ``half_life`` (time) lets old evidence fade to the prior: shape ← a₀ + (shape
+    − a₀)·2^{−interval/half_life}, rate likewise.
 
     >>> stream = RateStream(GammaPrior(1.0, 2.0), n_pages=1)
     >>> stream.update([0], [3.0], [False])
@@ -30,9 +30,7 @@ class RateStream:
         if not half_life > 0:
             raise ParameterError(f"half_life is {half_life}: must be above 0")
         self.half_life = float(half_life)
-        self._prior = np.stack(np.broadcast_arrays(np.atleast_1d(prior.shape), prior.rate), axis=1).astype(
-            np.float64
-        )
+        self._prior = np.stack(np.broadcast_arrays(np.atleast_1d(prior.shape), prior.rate), axis=1).astype(np.float64)
         if len(self._prior) not in (1, n_pages):
             raise ParameterError(f"prior has {len(self._prior)} rows but there are {n_pages} pages")
         self._state = np.broadcast_to(self._prior, (n_pages, 2)).copy()
@@ -83,10 +81,8 @@ class RateStream:
         With forgetting, ``elapsed`` is the time per page that the later stream covers, by which this one fades.
         """
         if type(self) is not RateStream or type(later) is not RateStream:
-            raise ParameterError(
-                "merge is defined for RateStream; a drifting rate's evidence depends on its order"
-            )
-        if len(self) != len(later) or not np.array_equal(*np.broadcast_arrays(self._prior, later._prior)):
+            raise ParameterError("merge is defined for RateStream; a drifting rate's evidence depends on its order")
+        if len(self) != len(later) or not (self._prior == later._prior).all():
             raise ParameterError("merge needs two streams of the same pages and the same prior")
         kept = np.exp2(-np.broadcast_to(np.asarray(elapsed, np.float64), (len(self),)) / self.half_life)
         both = RateStream.__new__(RateStream)
@@ -114,10 +110,10 @@ class RateStream:
 class DriftStream(RateStream):
     """A rate that may jump: three hypotheses of when it last did, 72 bytes per page, O(1) per crawl.
 
-    Each hypothesis is a gamma and a weight; the weights follow how well each foretold the outcomes (a filter for "before
-    each crawl the rate is redrawn with probability 1 − 2^{−1/half_life}"), and the two neighbours that differ least are merged.
-    ``half_life`` counts crawls. A restart believes gamma(``restart``, mean = the estimate before it). Cannot be merged: what an
-    outcome says depends on what came before it.
+    Each hypothesis is a gamma and a weight; the weights follow how well each foretold the outcomes (a filter for
+    "before each crawl the rate is redrawn with probability 1 − 2^{−1/half_life}"), and the two neighbours that
+    differ least are merged. ``half_life`` counts crawls. A restart believes gamma(``restart``, mean = the estimate
+    before it). Cannot be merged: what an outcome says depends on what came before it.
 
     >>> stream = DriftStream(GammaPrior(1.0, 2.0), n_pages=1)
     >>> stream.update([0, 0], [3.0, 3.0], [False, True])
@@ -125,9 +121,7 @@ class DriftStream(RateStream):
     True
     """
 
-    def __init__(
-        self, prior: GammaPrior, n_pages: int, *, half_life: float = 69.0, restart: float = 0.35
-    ) -> None:
+    def __init__(self, prior: GammaPrior, n_pages: int, *, half_life: float = 69.0, restart: float = 0.35) -> None:
         if not 0 < restart < np.inf:
             raise ParameterError(f"restart is {restart}: must be finite and above 0")
         super().__init__(prior, n_pages, half_life=half_life)
