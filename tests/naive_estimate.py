@@ -4,7 +4,7 @@ import itertools
 
 import mpmath
 import numpy as np
-from scipy.optimize import brentq, minimize
+from scipy.optimize import brentq, minimize, root
 
 
 def mle(interval, changed, pseudo=()):
@@ -39,7 +39,8 @@ def likelihood_ends(interval, changed, rate, drop):
 
     top = fallen(np.log(rate)) - drop
     return tuple(
-        np.exp(brentq(lambda u: fallen(u) - top, np.log(rate), np.log(rate) + side * 30, xtol=1e-14)) for side in (-1, 1)
+        np.exp(brentq(lambda u: fallen(u) - top, np.log(rate), np.log(rate) + side * 30, xtol=1e-14))
+        for side in (-1, 1)
     )
 
 
@@ -70,7 +71,9 @@ def posterior(interval, changed, shape, rate, probability=None):
         mean = sum(mpmath.quad(lambda u: density(u) * mpmath.e**u, part) for part in parts) / total
         square = sum(mpmath.quad(lambda u: density(u) * (mpmath.e**u - mean) ** 2, part) for part in parts) / total
         evidence = mpmath.log(total) + shape * mpmath.log(rate) - mpmath.loggamma(shape)
-        shares = [float(sum(m for m, part in zip(mass, parts, strict=True) if part[1] <= b) / total) for b in below or []]
+        shares = [
+            float(sum(m for m, part in zip(mass, parts, strict=True) if part[1] <= b) / total) for b in below or []
+        ]
         return float(mean), float(square), float(evidence), shares
 
 
@@ -101,10 +104,14 @@ def quality(amount, changed, pseudo=()):
     best = (np.inf, None)
     for size in range(1, x.shape[1] + 1):
         for chosen in itertools.combinations(range(x.shape[1]), size):
-            found = minimize(loss, np.full(size, -1.0), args=(chosen,), jac=True, method="BFGS", options={"gtol": 1e-12})
+            found = minimize(
+                loss, np.full(size, -1.0), args=(chosen,), jac=True, method="BFGS", options={"gtol": 1e-12}
+            )
+            exact = root(lambda free, which: loss(free, which)[1], found.x, args=(chosen,), tol=1e-14)
+            point = exact.x if np.abs(exact.x - found.x).max() < 1e-3 else found.x
             if np.isfinite(found.fun) and found.fun < best[0] - 1e-12:
                 p = np.zeros(x.shape[1])
-                p[list(chosen)] = np.exp(found.x) * scale[list(chosen)]
+                p[list(chosen)] = np.exp(point) * scale[list(chosen)]
                 best = (found.fun, p)
     return best[1]
 

@@ -32,7 +32,9 @@ def test_mle_equals_root_finding(pages):
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.lists(st.lists(st.tuples(st.integers(1, 12), st.booleans()), min_size=9, max_size=60), min_size=1, max_size=5))
+@given(
+    st.lists(st.lists(st.tuples(st.integers(1, 12), st.booleans()), min_size=9, max_size=60), min_size=1, max_size=5)
+)
 def test_counted_whole_days_equal_root_finding(pages):
     pages = [[(86400.0 * k, z) for k, z in page] for page in pages]
     found = estimate_change_rate(observations(pages), "mle", level=None).change_rate
@@ -40,7 +42,9 @@ def test_counted_whole_days_equal_root_finding(pages):
     np.testing.assert_allclose(found, wanted, rtol=1e-8)
 
 
-@pytest.mark.parametrize(("method", "pseudo"), [("smoothed", [(0.5, 1), (0.5, 0)]), ("prior-hours", [(1 / 24, 1), (57 / 24, 0)])])
+@pytest.mark.parametrize(
+    ("method", "pseudo"), [("smoothed", [(0.5, 1), (0.5, 0)]), ("prior-hours", [(1 / 24, 1), (57 / 24, 0)])]
+)
 def test_pseudo_observations_equal_root_finding(method, pseudo):
     rng = np.random.default_rng(1)
     pages = [[(float(t), bool(rng.random() < 0.4)) for t in rng.exponential(2.0, n)] for n in range(30)]

@@ -162,7 +162,7 @@ def _signals(value: ArrayLike, m: int) -> Array:
     counts = np.asarray(value, dtype=np.float64)
     if counts.ndim not in (1, 2) or len(counts) != m:
         raise ParameterError(f"signals must have one row per crawl, {m}, and one column per source")
-    counts = counts.reshape(m, -1) if counts.ndim == 2 or m else counts.reshape(0, 1)
+    counts = counts[:, None] if counts.ndim == 1 else counts
     bad = ~((counts >= 0) & (counts < np.inf))
     if bad.any():
         row, source = (int(i) for i in np.argwhere(bad)[0])

@@ -138,7 +138,7 @@ def _ends(
     spread = np.sqrt(covariance[:, np.arange(1, k + 1), np.arange(1, k + 1)])
     low, high = np.clip(weight - z * spread, 0, MAX_WEIGHT), np.clip(weight + z * spread, 0, MAX_WEIGHT)
     about_rate = 1.0 / np.maximum(count, 0.5)
-    wide = np.exp(np.minimum(z * np.sqrt(spread**2 + about_rate), 700.0))
+    wide = np.exp(np.minimum(z * np.sqrt(np.minimum(spread, 1e6) ** 2 + about_rate), 100.0))
     false_rate = rate * np.exp(-weight)
     ends = {
         "precision": (-np.expm1(-low), -np.expm1(-high)),
