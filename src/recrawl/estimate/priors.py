@@ -91,7 +91,7 @@ class GroupPriors:
 
 
 def fit_group_priors(
-    observations: Observations, group: ArrayLike, *, day: float = 86400.0, n_rounds: int = 30
+    observations: Observations, group: ArrayLike, *, day: float = 86400.0, n_rounds: int = 15, max_pages: int = 20_000
 ) -> GroupPriors:
     """Gamma priors per group (folder, host): a group's pages are alike, and groups are drawn from the population.
 
@@ -107,6 +107,9 @@ def fit_group_priors(
     if len(names) < 2 or len(observations) < MIN_PAGES:
         n = len(names)
         return GroupPriors(names, GammaPrior(*population.rows(n)), population)
+    if len(member) > max_pages:
+        some = np.linspace(0, len(member) - 1, max_pages).astype(np.int64)
+        observations, member = observations[some], member[some]
     return GroupPriors(names, _fit_groups(observations, member, len(names), population, n_rounds), population)
 
 
@@ -130,9 +133,11 @@ def _fit_groups(
         total = np.bincount(member, weights=found.mean, minlength=n_groups)
         shape_b, rate_b = c + size * a, d + total
         b, log_b = shape_b / rate_b, digamma(shape_b) - np.log(rate_b)
-        a = _inverse_digamma(float(np.mean(found.log_mean + log_b[member])))
-        c, d = _gamma_fit(b, log_b)
+        before, a = a, _inverse_digamma(float(np.mean(found.log_mean + log_b[member])))
         a = min(max(a, SHAPE_RANGE[0]), SHAPE_RANGE[1])
+        c, d = _gamma_fit(b[size > 0], log_b[size > 0])
+        if abs(a - before) < 1e-3 * a:
+            break
     return _predictive(a, np.maximum(c + size * a, 2.5), np.asarray(d + total, np.float64))
 
 

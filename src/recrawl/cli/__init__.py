@@ -1,0 +1,76 @@
+"""The command ``recrawl``: one file per command, each a thin layer over the library.
+
+Bad input of any kind ends in one line on standard error and exit code 2, never in a traceback.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from recrawl.cli import estimate
+from recrawl.errors import RecrawlError
+
+app = typer.Typer(
+    name="recrawl",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+app.command(name="estimate", epilog=estimate.EPILOG)(estimate.estimate)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from recrawl import __version__
+
+        typer.echo(f"recrawl {__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool,
+    typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True),
+]
+
+
+@app.callback()
+def options(version: Version = False) -> None:
+    """Keep copies of changing web pages as fresh as a request budget allows, and prove it."""
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command and exit: 0 when it did its work, 2 after bad input, 130 when interrupted."""
+    try:
+        code = app(argv, prog_name="recrawl", standalone_mode=False)
+    except RecrawlError as problem:
+        code = _complain(str(problem))
+    except OSError as problem:
+        where = f"{problem.filename}: " if problem.filename else ""
+        code = _complain(f"{where}{problem.strerror or problem}")
+    except (KeyboardInterrupt, typer.Abort):
+        code = 130
+    except Exception as problem:
+        message = _usage_message(problem)
+        if message is None:
+            raise
+        code = _complain(message) if message else 2
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(message: str) -> int:
+    typer.echo(f"recrawl: {' '.join(message.split())}", err=True)
+    return 2
+
+
+def _usage_message(problem: Exception) -> str | None:
+    # Typer carries its own copy of click or uses the installed one, by version; both look like this.
+    describe = getattr(problem, "format_message", None)
+    if describe is None:
+        return None
+    message = str(describe())
+    context = getattr(problem, "ctx", None)
+    return f"{message.rstrip('.')} (see {context.command_path} --help)" if message and context else message
