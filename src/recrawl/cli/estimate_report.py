@@ -119,7 +119,7 @@ def analyse(path: Path, method: str, group: str, level: float, lenient: bool, te
 
 
 def page_columns(found: Findings, scale: float) -> dict[str, Any]:
-    """One row per page, as ``recrawl solve`` reads it: rates per unit, quality where there are signals."""
+    """One row per page, as ``recrawl solve`` reads it; ``believed_<source>`` is the precision, for people."""
     rates, log = found.rates, found.log
     top = np.minimum(rates.high, 1e300) * scale
     columns: dict[str, Any] = {
@@ -133,10 +133,10 @@ def page_columns(found: Findings, scale: float) -> dict[str, Any]:
         columns["importance"] = log.importance
     if found.quality is not None:
         for k, source in enumerate(log.sources):
-            tail = "" if len(log.sources) == 1 else f"_{source}"
-            columns[f"precision{tail}"] = found.quality.precision[:, k]
+            tail = "" if len(log.sources) == 1 else f"_{k + 1}"
             columns[f"recall{tail}"] = found.quality.recall[:, k]
             columns[f"false_rate{tail}"] = found.quality.false_rate[:, k] * scale
+            columns[f"believed_{source}"] = found.quality.precision[:, k]
     return columns
 
 
@@ -166,7 +166,7 @@ def print_report(found: Findings, scale: float, unit: str, limit: int, files: li
     for name, count in figures["repairs"].items():
         console.print(f"repaired: {name}: {count}", highlight=False, markup=False)
     for line in summary_lines(found, figures, unit):
-        console.print(line, highlight=False, markup=False)
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     if figures["rates"]:
         table = Table("url", f"changes per {unit}", f"{found.rates.level:.0%} interval", "crawls", "changed", box=None)
         for row in figures["rates"]:
