@@ -80,11 +80,19 @@ def drift(
             "log_rmse": np.sqrt(np.mean(np.log(last) ** 2)),
         }
         row[name] = {key: float(value) for key, value in figures.items()}
+        if factor == 1:
+            row[name]["freshness_lost"] = freshness_lost(last / ratio)
         row[name]["median_path"] = [float(np.median(p) / factor) for p in path]
     for name in streams:
         for key in ("rmse", "log_rmse"):
             row[name][f"{key}_over_oracle"] = row[name][key] / row["oracle"][key]
     return row
+
+
+def freshness_lost(crawls: Array) -> float:
+    """Freshness x·(1 − e^{−1/x}) lost by crawling pages of rate 1 at these rates x instead of all at their mean."""
+    mean = crawls.mean()
+    return float(-mean * np.expm1(-1 / mean) + np.mean(crawls * np.expm1(-1 / crawls)))
 
 
 def _follow(stream: RateStream, rate: float, crawls: int, ratio: float, rng: np.random.Generator) -> list[Array]:

@@ -77,14 +77,14 @@ def _drift(rows: list[dict[str, Any]]) -> str:
     for row in rows:
         for name in ("drift", "half-life 10 crawls", "no forgetting", "oracle"):
             found = row[name]
+            lost = f"{found['freshness_lost']:.4f}" if "freshness_lost" in found else ""
             ratios = [f"{found[k]:.2f}" if k in found else "" for k in ("rmse_over_oracle", "log_rmse_over_oracle")]
-            body.append(
-                [f"{row['ratio']:.2f}", f"x{row['factor']:g}", name, f"{found['median']:.3f}", f"{found['rmse']:.3f}"]
-                + [ratios[0], f"{found['log_rmse']:.3f}", ratios[1]]
-            )
+            cells = [f"{row['ratio']:.2f}", f"x{row['factor']:g}", name, f"{found['median']:.3f}"]
+            body.append([*cells, f"{found['rmse']:.3f}", ratios[0], f"{found['log_rmse']:.3f}", ratios[1], lost])
     head = ["interval·estimate", "jump", "estimator", "median/true", "RMSE", "/oracle", "RMSE of ln", "/oracle"]
     title = f"## A jump after 100 crawls: {rows[0]['crawls_after']} crawls later, {rows[0]['pages']} pages\n\n"
-    return title + "x1: no jump, after 120 crawls.\n\n" + _table(head, body)
+    note = "x1: no jump, 120 crawls. Freshness lost: by planning on the estimates, at the same crawls per time.\n\n"
+    return title + note + _table([*head, "freshness lost"], body)
 
 
 def _signals(rows: list[dict[str, Any]]) -> str:

@@ -33,13 +33,22 @@ class RateEstimate:
     low: Array
     high: Array
     evidence: Array
-    n_crawls: NDArray[np.int64]
-    n_changes: NDArray[np.int64]
+    observations: Observations
     method: str
     level: float
 
     def __len__(self) -> int:
         return len(self.change_rate)
+
+    @property
+    def n_crawls(self) -> NDArray[np.int64]:
+        """Intervals behind each rate."""
+        return self.observations.n_crawls
+
+    @property
+    def n_changes(self) -> NDArray[np.int64]:
+        """Changed intervals behind each rate."""
+        return self.observations.n_changes
 
     def gamma(self) -> GammaPrior:
         """The estimates as gamma distributions, to plan on or to start a stream from."""
@@ -107,6 +116,7 @@ def _pseudo_for(method: str, pseudo: Sequence[PseudoObservation], day: float) ->
 def _likelihood(
     observations: Observations, method: str, pseudo: Sequence[PseudoObservation], level: float | None
 ) -> RateEstimate:
+    from recrawl.estimate._counted_kernels import counted_rates
     from recrawl.estimate._kernels import likelihood_intervals, mle_rates
 
     seen = [(entry[0], entry[2] if len(entry) == 3 else 1.0) for entry in pseudo if entry[1]]
@@ -116,7 +126,10 @@ def _likelihood(
     columns = (observations.offset, observations.interval, observations.changed, observations.unit())
     n = len(observations)
     rate = np.zeros(n)
-    mle_rates(*columns, *extra, rate)
+    if columns[-1] > 0 and not pseudo:
+        counted_rates(*columns, rate)
+    else:
+        mle_rates(*columns, *extra, rate)
     if level is None:
         return _result(observations, method, rate, None)
     low, high, evidence = np.zeros(n), np.zeros(n), np.zeros(n)
@@ -189,10 +202,7 @@ def _result(
     evidence: Array | None = None,
 ) -> RateEstimate:
     ends = [np.zeros(0) if column is None else np.asarray(column, np.float64) for column in (low, high, evidence)]
-    counts = observations.n_crawls, observations.n_changes
-    return RateEstimate(
-        np.abs(rate), ends[0], ends[1], ends[2], counts[0], counts[1], method=method, level=level or 0.0
-    )
+    return RateEstimate(np.abs(rate), ends[0], ends[1], ends[2], observations, method, level or 0.0)
 
 
 def _drop(level: float) -> float:

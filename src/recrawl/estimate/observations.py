@@ -90,8 +90,7 @@ class Observations:
     @property
     def n_changes(self) -> Rows:
         """Changed intervals per page."""
-        seen = np.concatenate([[0], np.cumsum(self.changed)])
-        return np.asarray(seen[self.offset[1:]] - seen[self.offset[:-1]], dtype=np.int64)
+        return self.per_page(self.changed).astype(np.int64)
 
     @property
     def total_time(self) -> Array:
@@ -108,7 +107,7 @@ class Observations:
         total = np.zeros(len(self))
         crawled = self.n_crawls > 0
         if crawled.any():
-            total[crawled] = np.add.reduceat(np.asarray(column, np.float64), self.offset[:-1][crawled])
+            total[crawled] = np.add.reduceat(column, self.offset[:-1][crawled], dtype=np.float64)
         return total
 
     def unit(self) -> float:

@@ -121,7 +121,7 @@ class DriftStream(RateStream):
     True
     """
 
-    def __init__(self, prior: GammaPrior, n_pages: int, *, half_life: float = 69.0, restart: float = 0.35) -> None:
+    def __init__(self, prior: GammaPrior, n_pages: int, *, half_life: float = 55.0, restart: float = 0.35) -> None:
         if not 0 < restart < np.inf:
             raise ParameterError(f"restart is {restart}: must be finite and above 0")
         super().__init__(prior, n_pages, half_life=half_life)
