@@ -186,12 +186,10 @@ def main() -> None:
     draw(results, options.output / "estimate.png")
     for row in results["batch"]:
         print(
-            f"MLE, {row['gaps']} gaps: {row['microseconds_per_page']:.3f} µs per page, {row['times_faster']:.0f} times the twin"
+            f"MLE, {row['gaps']}: {row['microseconds_per_page']:.3f} µs per page, {row['times_faster']:.0f} x the twin"
         )
     for row in results["streams"]:
-        print(
-            f"{row['stream']}: {row['million_updates_per_second']:.1f} M updates/s, {row['bytes_per_page']:.0f} bytes per page"
-        )
+        print(f"{row['stream']}: {row['million_updates_per_second']:.1f} M/s, {row['bytes_per_page']:.0f} B per page")
 
 
 if __name__ == "__main__":

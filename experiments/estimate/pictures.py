@@ -38,12 +38,12 @@ def draw_bias(rows: list[dict[str, Any]], path: Path) -> None:
                 y = np.clip([row[key] for row in chosen], -1, 2)
                 style = "--" if method == "stream" else "-"
                 panels[line, column].plot(x, y, style, marker="o", markersize=4, color=COLOURS[method], label=method)
-        panels[0, column].set_title(f"{pattern} intervals")
+        panels[0, column].set_title({"two decades": "spread over two decades"}.get(pattern, f"{pattern} intervals"))
         panels[1, column].set_xlabel("true changes per day")
         panels[0, column].axhline(0, color="#999999", linewidth=0.7)
-    panels[0, 0].set(xscale="log", ylabel="relative bias (cut at +2)")
-    panels[1, 0].set(ylabel="relative RMSE (cut at 2)", ylim=(0, 2))
-    panels[0, -1].legend(frameon=False, fontsize=9)
+    panels[0, 0].set(xscale="log", ylabel="relative bias")
+    panels[1, 0].set(ylabel="relative RMSE", ylim=(0, 1.2))
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside right upper", frameon=False)
     figure.suptitle(f"Estimators after {rows[0]['crawls']} crawls of {rows[0]['pages']} pages")
     figure.savefig(path, dpi=110)
     plt.close(figure)
@@ -67,7 +67,7 @@ def draw_drift(rows: list[dict[str, Any]], path: Path) -> None:
         panel.set_title(title, fontsize=9)
         panel.set_yscale("log")
     for panel in panels[1]:
-        panel.set_xlabel("crawls after the jump")
+        panel.set(xlabel="crawls after the jump", xticks=[1, 5, 10, 15, 20])
     for panel in panels[:, 0]:
         panel.set_ylabel("median estimate / new rate")
     panels[0, 0].legend(frameon=False, fontsize=9)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from recrawl.errors import ParameterError, RecrawlError
+    from recrawl.estimate import Observations, check_estimator, estimate_change_rate, estimate_signal_quality
     from recrawl.model import Pages
     from recrawl.solver import Plan, solve
 
@@ -14,12 +15,26 @@ __version__ = "0.1.0"
 _HOMES = {
     "ParameterError": "recrawl.errors",
     "RecrawlError": "recrawl.errors",
+    "Observations": "recrawl.estimate",
     "Pages": "recrawl.model",
     "Plan": "recrawl.solver",
+    "check_estimator": "recrawl.estimate",
+    "estimate_change_rate": "recrawl.estimate",
+    "estimate_signal_quality": "recrawl.estimate",
     "solve": "recrawl.solver",
 }
 
-__all__ = ["Pages", "ParameterError", "Plan", "RecrawlError", "solve"]
+__all__ = [
+    "Observations",
+    "Pages",
+    "ParameterError",
+    "Plan",
+    "RecrawlError",
+    "check_estimator",
+    "estimate_change_rate",
+    "estimate_signal_quality",
+    "solve",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -98,6 +98,29 @@ def test_shrunk_meets_the_optimality_conditions(rows):
     assert np.all(np.abs(slope * p) < 1e-6 * len(rows))
 
 
+def test_what_cannot_be_told_apart_still_reaches_the_top():
+    """Every changed interval had the same length and one signal: the Hessian is singular, the optimum is not."""
+    seen = Observations([0, 6], [1.0] * 6, [True, False, True, True, False, False], signals=[1, 0, 1, 1, 1, 0])
+    found = estimate_signal_quality(seen, "mle")
+    assert found.missed_rate[0] == 0.0
+    assert found.precision[0, 0] == pytest.approx(0.75, rel=1e-9)
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.integers(0, 2), st.integers(0, 2), st.booleans()), min_size=1, max_size=30)
+)
+def test_mle_is_a_maximum_within_its_bounds(rows):
+    table = np.array(rows, dtype=float)
+    seen = Observations([0, len(rows)], table[:, 0], table[:, 3].astype(bool), table[:, 1:3])
+    found = estimate_signal_quality(seen, "mle")
+    p = np.concatenate([found.missed_rate, found.weight[0]])
+    slope = naive.quality_slope(table[:, :3], seen.changed, p) if seen.changed.any() else -table[:, :3].sum(axis=0)
+    below_cap = p < 36 / table[:, :3].max(axis=0, initial=1e-9) * 0.99
+    assert np.all(slope[below_cap] < 1e-6 * len(rows))
+    assert np.all(np.abs(slope * p)[below_cap & (p > 0)] < 1e-6 * len(rows))
+
+
 def test_without_signals_the_missed_rate_is_the_change_rate():
     seen = signalled_world(20, 40, seed=4)
     silent = Observations(seen.offset, seen.interval, seen.changed, np.zeros((len(seen.interval), 1)))

@@ -1,7 +1,7 @@
 """The MLE of pages crawled at whole multiples of one unit (daily crawls), eight pages side by side.
 
-Such a page is sixteen counts: changed and unchanged intervals of 1 … 8 units. With m = e^{rate·unit} − 1 all that the score
-needs follows by e^{(k+1)x} − 1 = m_k + m + m_k·m, and eight pages fill a vector register.
+Such a page is sixteen counts: changed and unchanged intervals of 1 … 8 units. With m = e^{rate·unit} − 1 all that
+the score needs follows by e^{(k+1)x} − 1 = m_k + m + m_k·m, and eight pages fill a vector register.
 """
 
 import math

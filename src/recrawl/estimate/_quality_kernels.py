@@ -51,26 +51,30 @@ def value_and_slopes(
 
 
 @jit
-def solve_free(h: Array, g: Array, free: NDArray[np.bool_], step: Array) -> None:
-    """step = h⁻¹g over the free parameters (0 elsewhere), by elimination with a ridge far below rounding of the
-    answer."""
+def solve_free(h: Array, g: Array, free: NDArray[np.bool_], damping: float, step: Array) -> bool:
+    """step = (h + damping·diag h)⁻¹g over the free parameters, 0 elsewhere; False unless it leads upwards."""
     d = len(g)
     m = np.empty((d, d + 1))
     for j in range(d):
         for k in range(d):
             m[j, k] = h[j, k] if free[j] and free[k] else 0.0
         m[j, d] = g[j] if free[j] else 0.0
-        m[j, j] = h[j, j] * (1.0 + 1e-14) + 1e-300 if free[j] else 1.0
+        m[j, j] = h[j, j] * (1.0 + damping) + 1e-300 if free[j] else 1.0
     for j in range(d):
         for i in range(j + 1, d):
             f = m[i, j] / m[j, j]
             for k in range(j, d + 1):
                 m[i, k] -= f * m[j, k]
+    upwards = 0.0
     for j in range(d - 1, -1, -1):
         total = m[j, d]
         for k in range(j + 1, d):
             total -= m[j, k] * step[k]
-        step[j] = total / m[j, j] if m[j, j] > 0.0 else 0.0
+        if not m[j, j] > 0.0:
+            return False
+        step[j] = min(max(total / m[j, j], -1e200), 1e200)
+        upwards += step[j] * g[j]
+    return upwards >= 0.0
 
 
 @inline
@@ -79,30 +83,58 @@ def mark_free(p: Array, g: Array, upper: Array, free: NDArray[np.bool_]) -> None
         free[j] = not ((p[j] <= 0.0 and g[j] <= 0.0) or (p[j] >= upper[j] and g[j] >= 0.0))
 
 
+@inline
+def try_step(
+    x: Array,
+    base: Array,
+    w: Array,
+    n: int,
+    unchanged: Array,
+    upper: Array,
+    p: Array,
+    step: Array,
+    tried: Array,
+    value: float,
+    g: Array,
+    h: Array,
+) -> float:
+    """Go along the step, cut at the bounds, halved until the likelihood does not fall; relative move, or −1."""
+    size = 1.0
+    for _ in range(40):
+        moved = 0.0
+        for j in range(len(p)):
+            tried[j] = min(upper[j], max(0.0, p[j] + size * step[j]))
+            moved = max(moved, abs(tried[j] - p[j]) / (abs(p[j]) + 1e-300))
+        if value_and_slopes(x, base, w, n, unchanged, tried, g, h, False) - value >= -1e-13 * abs(value):
+            return moved
+        size *= 0.5
+    return -1.0
+
+
 @jit
 def climb(x: Array, base: Array, w: Array, n: int, unchanged: Array, upper: Array, p: Array, h: Array) -> None:
-    """From a start p inside the bounds to the maximum; leaves the negative Hessian there in h."""
+    """From a start p inside the bounds to the maximum; leaves the negative Hessian there in h.
+
+    Where parameters cannot be told apart (every signal came with the same interval) the Hessian is singular: damping.
+    """
     d = len(p)
     g, step, tried = np.empty(d), np.zeros(d), np.empty(d)
     free = np.empty(d, np.bool_)
+    damping = 1e-14
     value = value_and_slopes(x, base, w, n, unchanged, p, g, h, True)
     for _ in range(300):
         mark_free(p, g, upper, free)
-        solve_free(h, g, free, step)
-        size, moved, gain = 1.0, 0.0, -math.inf
-        while size > 1e-12:
-            moved = 0.0
-            for j in range(d):
-                tried[j] = min(upper[j], max(0.0, p[j] + size * step[j]))
-                moved = max(moved, abs(tried[j] - p[j]) / (abs(p[j]) + 1e-300))
-            gain = value_and_slopes(x, base, w, n, unchanged, tried, g, h, False) - value
-            if gain >= -1e-13 * abs(value):
+        moved = -1.0
+        if solve_free(h, g, free, damping, step):
+            moved = try_step(x, base, w, n, unchanged, upper, p, step, tried, value, g, h)
+        if moved < 0.0:
+            damping = max(damping * 100.0, 1e-10)
+            if damping > 1e6:
                 break
-            size *= 0.5
-        if size <= 1e-12:
-            break
+            continue
         p[:] = tried
         value = value_and_slopes(x, base, w, n, unchanged, p, g, h, True)
+        damping = max(damping * 0.01, 1e-14)
         if moved < 1e-11:
             break
 

@@ -17,15 +17,13 @@ Estimate = Callable[[Observations], Any]
 def check_estimator(
     factory: Callable[[], Estimate], *, order_matters: bool = False, consistent: bool = True
 ) -> list[str]:
-    """Run the contract on estimators that ``factory()`` makes; returns the names of the checks passed, raises on
-    the first failure.
+    """Run the contract on estimators that ``factory()`` makes: the names of the checks passed, or an AssertionError.
 
     An estimator is called with ``Observations`` and returns rates per page, as an array or with a ``change_rate``.
-    It must give finite rates at least 0 for every history, leave its input alone, repeat itself, treat pages one by
-    one in any order, not depend on the order of crawls (unless ``order_matters``), rise when an outcome turns to
-    changed, fall when an unchanged interval is added, and find the rate of a long history (unless not
-    ``consistent``). An object with ``update(ids, interval, changed)`` and ``change_rate`` is a stream and is fed
-    instead; its factory takes the number of pages.
+    It must give finite rates of at least 0 for every history, leave its input alone, repeat itself, treat pages one
+    by one in any order, not depend on the order of crawls (unless ``order_matters``), not fall when an outcome
+    turns to changed, not rise when an unchanged interval is added, and find the rate of a long history (unless not
+    ``consistent``). A stream is wrapped by ``stream_estimator`` first.
 
     >>> from functools import partial
     >>> from recrawl.estimate import estimate_change_rate

@@ -84,8 +84,8 @@ def fit_rows(
 
     n, d = len(offset) - 1, amount.shape[1]
     base = np.zeros(len(amount)) if base is None else base
-    largest = np.where(amount > 0, amount, np.inf).min(axis=0, initial=np.inf)
-    shortest = np.minimum(largest, np.where(pseudo[:, :, 1] > 0, pseudo[:, :, 0], np.inf).min(axis=0, initial=np.inf))
+    shortest = np.where(amount > 0, amount, np.inf).min(axis=0, initial=np.inf)
+    shortest = np.minimum(shortest, np.where(pseudo[:, :, 1] > 0, pseudo[:, :, 0], np.inf).min(axis=0, initial=np.inf))
     upper = np.broadcast_to(MAX_WEIGHT / np.where(shortest < np.inf, shortest, 1.0), (n, d)).copy()
     out = _starts(offset, amount, changed, pseudo) if start is None else start.copy()
     out = np.minimum(out, upper)

@@ -32,8 +32,9 @@ class QualityStream:
         rows = [np.stack(np.broadcast_arrays(np.atleast_1d(p.shape), p.rate), axis=1) for p in prior]
         if any(len(r) not in (1, n_pages) for r in rows):
             raise ParameterError(f"prior must have 1 row or one per page, {n_pages}")
-        self._prior = np.stack([np.broadcast_to(r, (n_pages, 2)) for r in rows], axis=1)
-        self._state = self._prior.copy()
+        n_rows = max(len(r) for r in rows)
+        self._prior = np.stack([np.broadcast_to(r, (n_rows, 2)) for r in rows], axis=1)
+        self._state = np.broadcast_to(self._prior, (n_pages, len(prior), 2)).copy()
         self._count = np.zeros((n_pages, len(prior) - 1))
         self._time = np.zeros(n_pages)
 

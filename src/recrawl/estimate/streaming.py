@@ -16,9 +16,10 @@ class RateStream:
     """A gamma (shape, rate) per page, 16 bytes, updated in O(1) per crawl: the streaming form of ``posterior``.
 
     Unchanged intervals are taken in exactly; a changed one is replaced by the gamma of the same mean and variance.
-    Measured (docs/estimate.md): after 98 crawls the mean is within 0.01 posterior standard deviations of the exact
-    posterior's for nine pages in ten. ``half_life`` (time) lets old evidence fade to the prior: shape ← a₀ + (shape
-    − a₀)·2^{−interval/half_life}, rate likewise.
+    Measured after 98 crawls, in posterior standard deviations: the median page is 0.003 (daily crawls) to 0.03
+    (intervals over two decades) from the exact batch posterior mean, 99% of pages within 0.06 to 0.24; the batch
+    MLE is 0.1 away, as far as the exact posterior mean is from it (docs/estimate.md). ``half_life`` (time) lets old
+    evidence fade to the prior: shape ← a₀ + (shape − a₀)·2^{−interval/half_life}, rate likewise.
 
     >>> stream = RateStream(GammaPrior(1.0, 2.0), n_pages=1)
     >>> stream.update([0], [3.0], [False])
@@ -121,7 +122,7 @@ class DriftStream(RateStream):
     True
     """
 
-    def __init__(self, prior: GammaPrior, n_pages: int, *, half_life: float = 55.0, restart: float = 0.35) -> None:
+    def __init__(self, prior: GammaPrior, n_pages: int, *, half_life: float = 69.0, restart: float = 0.35) -> None:
         if not 0 < restart < np.inf:
             raise ParameterError(f"restart is {restart}: must be finite and above 0")
         super().__init__(prior, n_pages, half_life=half_life)
