@@ -19,7 +19,9 @@ from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+import naive_estimate as naive
+
 from recrawl.estimate import (
     DriftStream,
     GammaPrior,
@@ -28,7 +30,6 @@ from recrawl.estimate import (
     RateStream,
     estimate_change_rate,
 )
-from tests import naive_estimate as naive
 
 CRAWLS = 98
 

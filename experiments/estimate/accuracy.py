@@ -115,6 +115,12 @@ def closeness(n: int = 5000, seed: int = 3) -> list[dict[str, Any]]:
                     f"{name}_p99_sd": float(np.quantile(apart, 0.99)),
                     f"{name}_median_relative": float(np.median(relative)),
                 }
+            halves = [RateStream(prior, len(true)) for _ in range(2)]
+            for half, stream_ in enumerate(halves):
+                rows_ = (np.arange(len(seen.page)) % k < k // 2) == (half == 0)
+                stream_.update(seen.page[rows_], seen.interval[rows_], seen.changed[rows_])
+            apart = np.abs(halves[0].merge(halves[1]).change_rate - exact.mean) / scale
+            row |= {"merged_median_sd": float(np.median(apart)), "merged_p90_sd": float(np.quantile(apart, 0.9))}
             apart = (np.abs(exact.mean - mle) / scale)[both]
             rows.append(row | {"batch_posterior_to_mle_median_sd": float(np.median(apart))})
     return rows

@@ -50,10 +50,10 @@ def _coverage(rows: list[dict[str, Any]]) -> str:
 
 def _closeness(rows: list[dict[str, Any]]) -> str:
     keys = ["posterior_median_sd", "posterior_p90_sd", "posterior_p99_sd", "mle_median_sd", "mle_p90_sd"]
-    keys += ["mle_median_relative", "batch_posterior_to_mle_median_sd"]
+    keys += ["mle_median_relative", "batch_posterior_to_mle_median_sd", "merged_median_sd", "merged_p90_sd"]
     body = [[r["pattern"], str(r["crawls"]), *(f"{r[key]:.3f}" for key in keys)] for r in rows]
     head = ["intervals", "crawls", "stream − posterior: median", "90%", "99%", "stream − MLE: median", "90%"]
-    head += ["relative", "posterior − MLE: median"]
+    head += ["relative", "posterior − MLE: median", "two merged halves − posterior: median", "90%"]
     title = "## The stream beside the batch estimates, in posterior standard deviations\n\n"
     return title + _table(head, body)
 

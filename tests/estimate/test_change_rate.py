@@ -2,6 +2,7 @@
 
 import math
 
+import naive_estimate as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,6 @@ from hypothesis import strategies as st
 from recrawl.errors import ParameterError
 from recrawl.estimate import GammaPrior, Observations, estimate_change_rate
 from recrawl.estimate.checks import corner_cases
-from tests import naive_estimate as naive
 
 METHODS = ["naive", "regular", "mle", "smoothed", "prior-hours", "posterior", "complete"]
 crawl = st.tuples(st.floats(-6, 9).map(lambda x: 10.0**x), st.booleans())

@@ -1,5 +1,6 @@
 """The exact posterior against adaptive quadrature, its intervals against their promise, and fitted priors."""
 
+import naive_estimate as naive
 import numpy as np
 import pytest
 from scipy import stats
@@ -14,7 +15,6 @@ from recrawl.estimate import (
     posterior_moments,
 )
 from recrawl.estimate.checks import corner_cases
-from tests import naive_estimate as naive
 
 CASES = {
     "nothing": ([], []),

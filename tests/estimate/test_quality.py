@@ -1,5 +1,6 @@
 """Signal quality against its naive twin, its optimality conditions, its corners, and Appendix E in small."""
 
+import naive_estimate as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,7 +17,6 @@ from recrawl.estimate import (
     estimate_signal_quality,
     fit_quality_prior,
 )
-from tests import naive_estimate as naive
 
 
 def signalled_world(n, k, seed, *, precision=0.6, recall=0.7, rate=0.5, sources=1):

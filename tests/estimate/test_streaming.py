@@ -1,5 +1,6 @@
 """Streams against one exact step at a time, against the batch posterior, merged, saved, and after a jump."""
 
+import naive_estimate as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +9,6 @@ from hypothesis import strategies as st
 from recrawl.errors import ParameterError
 from recrawl.estimate import DriftStream, GammaPrior, Observations, RateStream, posterior_moments
 from recrawl.estimate.checks import corner_cases
-from tests import naive_estimate as naive
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,8 @@ def _likelihood(
     observations: Observations, method: str, pseudo: Sequence[PseudoObservation], level: float | None
 ) -> RateEstimate:
     from recrawl.estimate._counted_kernels import counted_rates
-    from recrawl.estimate._kernels import likelihood_intervals, mle_rates
+    from recrawl.estimate._interval_kernels import likelihood_intervals
+    from recrawl.estimate._kernels import mle_rates
 
     seen = [(entry[0], entry[2] if len(entry) == 3 else 1.0) for entry in pseudo if entry[1]]
     unchanged = sum(entry[0] * (entry[2] if len(entry) == 3 else 1.0) for entry in pseudo if not entry[1])

@@ -41,8 +41,8 @@ def poisson_look(observations: Observations, change_rate: ArrayLike, ended_at: A
     """Compare outcomes with those expected at each page's constant rate; times in seconds since 1970, UTC.
 
     Expected changes of an interval: p = 1 − e^{−rate·t}. Dispersion: Σ_blocks (seen − Σp)²/Σp(1 − p)/(blocks − 1),
-    on pages with at least 8 changes and 8 unchanged intervals. Seasonality: Σ changed·share_h/Σ p·share_h, share_h
-    = part of the interval that lies in hour (weekday) h.
+    on pages with at least 8 changes and 8 unchanged intervals. Seasonality: Σ changed·share_h/Σ p·share_h, scaled
+    to mean 1, share_h = part of the interval that lies in hour (weekday) h.
 
     >>> seen = Observations([0, 2], [3600.0, 3600.0], [True, False])
     >>> poisson_look(seen, [2e-4]).n_tested
@@ -99,7 +99,7 @@ def _seasons(observations: Observations, expected: Array, ended_at: Array) -> tu
 def _season(
     observations: Observations, expected: Array, ended_at: Array, width: float, n_bins: int, longest: float
 ) -> tuple[Array, int]:
-    """Seen over expected changes per bin of a cycle, each interval shared out over the bins it touches."""
+    """Seen over expected changes per bin of a cycle, mean 1, each interval shared out over the bins it touches."""
     use = (observations.interval > 0) & (observations.interval <= longest)
     length, end = observations.interval[use], ended_at[use]
     first = np.floor((end - length) / width)
@@ -110,4 +110,5 @@ def _season(
         place = ((first + step) % n_bins).astype(np.int64)
         seen += np.bincount(place, weights=share * observations.changed[use], minlength=n_bins)
         hoped += np.bincount(place, weights=share * expected[use], minlength=n_bins)
-    return np.divide(seen, hoped, out=np.ones(n_bins), where=hoped > 0), int(use.sum())
+    level = seen.sum() / hoped.sum() if seen.sum() > 0 else 1.0
+    return np.divide(seen / level, hoped, out=np.ones(n_bins), where=hoped > 0), int(use.sum())
