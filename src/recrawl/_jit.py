@@ -1,7 +1,8 @@
 """How every kernel is compiled: the one place for compiler flags and for where compiled code is kept.
 
 Never fast-math: infinity is a value here (a proof signal weighs infinity, a page never crawled waits for infinity).
-Division follows IEEE, so that 0-guards are written out where they matter and cost nothing where they do not.
+Sums alone may be reordered (`jit_sum`), which lets them run in vector registers. Division follows IEEE, so that
+0-guards are written out where they matter and cost nothing where they do not.
 
 Numba notices a change of a kernel's own file only, but kernels call kernels of other files. So the cache is one
 folder per state of all kernel files together, in the user's cache folder: it cannot be stale, and a read-only
@@ -15,9 +16,12 @@ import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numba
+
+_config: Any = numba.config
+_njit: Any = numba.njit
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -27,22 +31,27 @@ def jit(function: F) -> F:
     return _compile(function, inline=False)
 
 
+def jit_sum(function: F) -> F:
+    """Compile a kernel whose loops only add up: the compiler may reorder additions, and nothing else."""
+    return _compile(function, inline=False, reorder=True)
+
+
 def inline(function: F) -> F:
     """Compile a small kernel that is part of its callers: the optimiser sees through the call."""
     return _compile(function, inline=True)
 
 
-def _compile(function: F, *, inline: bool) -> F:
+def _compile(function: F, *, inline: bool, reorder: bool = False) -> F:
     folder = cache_folder()
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(folder or "")
+    before = _config.CACHE_DIR
+    _config.CACHE_DIR = str(folder or "")
     try:
-        options = {"nogil": True, "error_model": "numpy", "cache": folder is not None and not inline}
-        if inline:
-            options["forceinline"] = True
-        compiled: F = numba.njit(**options)(function)
+        options: dict[str, object] = {"nogil": True, "error_model": "numpy", "forceinline": inline}
+        options["cache"] = folder is not None and not inline
+        options["fastmath"] = {"reassoc"} if reorder else False
+        compiled: F = _njit(**options)(function)
     finally:
-        numba.config.CACHE_DIR = before
+        _config.CACHE_DIR = before
     return compiled
 
 

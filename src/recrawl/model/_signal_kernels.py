@@ -14,9 +14,9 @@ The exponent is passed as (offset, n), s = offset + n·κ, so that a tiny offset
 import math
 
 from recrawl._jit import inline, jit
-from recrawl.model._kernels import fresh_inverse, fresh_value, harmonic_value, lower_gamma
+from recrawl.model._kernels import fresh_inverse, fresh_value, harmonic_value, lower_gamma, third_order
 
-_ALL = 1 << 62  # "all terms": the exact value; a smaller count gives the j-term approximation
+ALL_TERMS = 1 << 62  # "all terms": the exact value; a smaller count gives the j-term approximation
 _SATURATED = 45.0  # beyond this exponent, V equals its limit to the last digit
 _LARGE_SHAPE = 10_000  # from here on the incomplete gamma comes from its uniform expansion
 
@@ -98,24 +98,23 @@ def signal_interval(alpha: float, gamma: float, kappa: float, offset: float, n: 
 def signal_value(
     alpha: float, gamma: float, kappa: float, change_rate: float, offset: float, n: float, terms: int
 ) -> float:
-    """V per unit of importance at the exponent offset + n·κ, from the first `terms` terms (`_ALL` for the exact value)."""
+    """V per unit of importance at the exponent offset + n·κ, from its first `terms` terms (`ALL_TERMS`: exact)."""
     if change_rate == 0.0:
         return 0.0
     if gamma == 0.0 or kappa == 0.0:
         return fresh_value(offset) / change_rate
     if math.isinf(kappa) and n > 0.0:
-        if terms >= _ALL:
+        if terms >= ALL_TERMS:
             return 1.0 / change_rate
         offset, n = math.inf, 0.0
     s = offset + (0.0 if n == 0.0 else n * kappa)
     if s <= 0.0:
         return 0.0
-    if terms >= _ALL:
+    if terms >= ALL_TERMS:
         if s > _SATURATED:
             return 1.0 / change_rate
-        if alpha > 0.0 and not math.isinf(kappa):
-            if _linear_from_here(n + offset / kappa, alpha / (gamma * kappa)):
-                return _linear_value(alpha, gamma, kappa, change_rate, s)
+        if alpha > 0.0 and kappa < math.inf and _linear_from_here(n + offset / kappa, alpha / (gamma * kappa)):
+            return _linear_value(alpha, gamma, kappa, change_rate, s)
     return _summed_value(alpha, gamma, kappa, offset, n, s, terms)
 
 
@@ -124,35 +123,19 @@ def _linear_value(alpha: float, gamma: float, kappa: float, change_rate: float, 
     """1/Δ − ∫_s^∞ e^{−u} ψ(u) du with ψ(u) = u/m + γκ²/(2m²), m = α + γκ, arranged so that nothing cancels."""
     drift = alpha + gamma * kappa
     second = harmonic_value(kappa)  # κ − 1 + e^{−κ}
-    third = _third_order(kappa)  # κ²/2 − κ + 1 − e^{−κ}
+    third = third_order(kappa)  # κ²/2 − κ + 1 − e^{−κ}
     half_square = 0.5 * kappa * kappa
     constant = (gamma * half_square * second - drift * third) / (drift * change_rate)
     return (fresh_value(s) + gamma * (constant + half_square * -math.expm1(-s) / drift)) / drift
 
 
-@inline
-def _third_order(x: float) -> float:
-    """x²/2 − x + 1 − e^{−x} = x³/6 − x⁴/24 + …"""
-    if x >= 0.5:
-        return 0.5 * x * x - (x + math.expm1(-x))
-    total = 0.0
-    for k in range(18, 2, -1):
-        total = (1.0 - total * x) / k
-    return 0.5 * x * x * x * total
-
-
 @jit
-def _summed_value(
-    alpha: float, gamma: float, kappa: float, offset: float, n: float, s: float, terms: int
-) -> float:
+def _summed_value(alpha: float, gamma: float, kappa: float, offset: float, n: float, s: float, terms: int) -> float:
     count = n if alpha == 0.0 else n + offset / kappa
     offset_x = gamma * (offset / alpha) if alpha > 0.0 else 0.0
     per_signal = gamma * kappa / alpha if alpha > 0.0 else math.inf
     log_share = math.log1p(alpha / gamma)  # −log(γ/(α + γ))
-    if alpha == 0.0:
-        i = n
-    else:
-        i = _count_settled(offset_x, n, per_signal, math.floor(count))
+    i = n if alpha == 0.0 else _count_settled(offset_x, n, per_signal, math.floor(count))
     if i >= terms:
         return _settled_sum(s, kappa, log_share, float(terms)) / gamma
     total = _settled_sum(s, kappa, log_share, i)
@@ -211,6 +194,8 @@ def _before_and_within(a: float, x: float, ratio: float, log_share: float) -> fl
         return 0.0
     if math.isinf(x):
         return math.exp(-a * log_share)
+    if _settled(a - 1.0, x):
+        return -math.exp(-a * log_share) * math.expm1(a * log_share - x * ratio)
     if a >= _LARGE_SHAPE:
         return _before_and_within_large(a, x, ratio, log_share)
     y = x * (1.0 + ratio)
@@ -327,7 +312,7 @@ def signal_inverse(
         count = signal_count(gamma, kappa, change_rate, value, terms)
         return count * kappa
     limit = 1.0 / change_rate
-    if terms < _ALL:
+    if terms < ALL_TERMS:
         limit = signal_value(alpha, gamma, kappa, change_rate, math.inf, 0.0, terms)
     if value >= limit:
         return math.inf
@@ -349,8 +334,10 @@ def signal_inverse(
             if math.isinf(high):
                 better = 2.0 * s
             else:
-                better = 0.5 * (low + high) if low > 0.25 * high else (math.sqrt(low * high) if low > 0.0 else 0.1 * high)
-        if abs(better - s) <= 4e-16 * s or s > 1e4:
+                better = (
+                    0.5 * (low + high) if low > 0.25 * high else (math.sqrt(low * high) if low > 0.0 else 0.1 * high)
+                )
+        if abs(better - s) <= 1e-11 * s or s > 1e4:
             return better
         s = better
     return s
@@ -359,7 +346,7 @@ def signal_inverse(
 @jit
 def signal_slope(alpha: float, gamma: float, kappa: float, s: float, terms: int) -> float:
     """dV/ds per unit of importance: e^{−s} ψ(s), ψ from the first `terms` terms."""
-    if terms >= _ALL:
+    if terms >= ALL_TERMS:
         return math.exp(-s) * signal_interval(alpha, gamma, kappa, s, 0.0)
     count = s / kappa
     total = 0.0

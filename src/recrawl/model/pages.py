@@ -20,11 +20,11 @@ class Pages:
     have shape (n,), or (n, k) for k independent signal sources. ``evidence`` is the gamma shape behind an estimated
     ``change_rate``; infinity means the rate is known exactly. ``cost`` is what one crawl takes from the budget.
 
-    >>> pages = Pages([0.5, 2.0], importance=[1.0, 3.0], recall=0.8, false_rate=[0.0, 0.4])
+    >>> pages = Pages([0.5, 2.0], importance=[1.0, 3.0], recall=0.75, false_rate=[0.0, 0.5])
     >>> pages.missed_rate.tolist()
-    [0.1, 0.4]
+    [0.125, 0.5]
     >>> pages.precision.tolist()
-    [1.0, 0.8]
+    [1.0, 0.75]
     """
 
     __slots__ = ("change_rate", "cost", "evidence", "false_rate", "host", "importance", "recall")
@@ -108,7 +108,8 @@ class Pages:
     def __getitem__(self, rows: Any) -> Pages:
         """The chosen rows: a mask, an index array or a slice."""
         index = slice(rows, rows + 1 or None) if isinstance(rows, (int, np.integer)) else rows
-        return Pages(**{name: None if col is None else col[index] for name, col in self.columns().items()})
+        rows_of: dict[str, Any] = {name: col if col is None else col[index] for name, col in self.columns().items()}
+        return Pages(**rows_of)
 
     def __repr__(self) -> str:
         sources = f", {self.n_sources} signal sources" if self.n_sources > 1 else ""
@@ -134,7 +135,9 @@ class Pages:
     @property
     def has_signals(self) -> bool:
         """Whether any page can be signalled at all."""
-        return any(bool(np.any(column)) for column in (_one_if_constant(self.recall), _one_if_constant(self.false_rate)))
+        return any(
+            bool(np.any(column)) for column in (_one_if_constant(self.recall), _one_if_constant(self.false_rate))
+        )
 
     @property
     def missed_rate(self) -> Array:

@@ -1,0 +1,136 @@
+"""``recrawl solve``: the best crawl rates for given pages and a budget, a price or a target."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recrawl.errors import ParameterError
+
+if TYPE_CHECKING:
+    from recrawl import Pages, Plan
+
+EPILOG = (
+    "Example:  recrawl solve examples/pages.csv --budget 150/day --plot demo.png --output demo-rates.csv\n\n"
+    "A budget is an amount with a unit: 2/s, 5000/day, 100k/month, 0.05/page/day."
+)
+
+
+class Objective(StrEnum):
+    """What is made as large, or its loss as small, as possible."""
+
+    freshness = "freshness"
+    harmonic = "harmonic"
+    age = "age"
+
+
+class Spacing(StrEnum):
+    """How the crawls of one page lie in time."""
+
+    even = "even"
+    random = "random"
+    steps = "steps"
+
+
+def solve(
+    pages: Annotated[
+        Path,
+        typer.Argument(metavar="PAGES", help="Table of pages, CSV or Parquet, with a column change_rate."),
+    ],
+    budget: Annotated[str | None, typer.Option(help="Crawls that may be spent, e.g. 150/day.")] = None,
+    target: Annotated[str | None, typer.Option(help="Freshness to reach, e.g. 0.9 or 90%.")] = None,
+    price: Annotated[float | None, typer.Option(help="What one crawl costs, in units of importance × time.")] = None,
+    unit: Annotated[str, typer.Option(help="Time unit of the rates in the file and of plain numbers.")] = "day",
+    objective: Annotated[Objective, typer.Option(help="What to optimise.")] = Objective.freshness,
+    spacing: Annotated[Spacing, typer.Option(help="How crawls lie in time.")] = Spacing.even,
+    floor: Annotated[str | None, typer.Option(help="Least crawl rate of every page, e.g. 1/month.")] = None,
+    ceiling: Annotated[str | None, typer.Option(help="Largest crawl rate of every page, e.g. 2/h.")] = None,
+    host_limit: Annotated[
+        list[str] | None, typer.Option(help="HOST=RATE, most crawls of a host; may be repeated.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="Write the table with the rates (CSV or Parquet).")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw rates and freshness over budget (PNG).")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Find the crawl rates that keep the pages of a table as fresh as a budget allows."""
+    from recrawl.cli.request import Request
+
+    request = Request(
+        budget=budget,
+        target=target,
+        price=price,
+        unit=unit,
+        objective=objective.value,
+        spacing=spacing.value,
+        floor=floor,
+        ceiling=ceiling,
+        host_limit=host_limit or [],
+    )
+    _check_outputs(output, plot)
+    run(pages, request, output, plot, as_json)
+
+
+def run(path: Path, request: Any, output: Path | None, plot: Path | None, as_json: bool) -> None:
+    """Read, solve, write and report."""
+    from rich.console import Console
+
+    from recrawl.cli.columns import read_pages
+    from recrawl.cli.report import Figures, print_figures
+    from recrawl.cli.tables import read_table
+
+    errors = Console(stderr=True)
+    with errors.status(f"reading {path}") as status:
+        table = read_table(path)
+        pages = read_pages(table, hosts=bool(request.host_limit))
+        status.update(f"solving for {len(pages)} pages")
+        plan = request.solve(pages)
+        figures = Figures.of(pages, plan, request)
+        if output is not None:
+            status.update(f"writing {output}")
+            _write_rates(table, output, pages, plan, request)
+        if plot is not None:
+            status.update(f"drawing {plot}")
+            _draw(pages, plan, request, plot)
+    if as_json:
+        files = {"output": output and str(output), "plot": plot and str(plot)}
+        typer.echo(json.dumps({"file": str(path), **figures.as_dict(), **files}, allow_nan=False))
+        return
+    print_figures(figures, title=str(path), files=[file for file in (output, plot) if file is not None])
+
+
+def _check_outputs(output: Path | None, plot: Path | None) -> None:
+    from recrawl.cli.tables import check_folder, check_writable
+
+    if output is not None:
+        check_writable(output)
+    if plot is None:
+        return
+    if plot.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ParameterError(f"{plot}: the suffix of a plot must be .png, .svg or .pdf")
+    check_folder(plot)
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise ParameterError("--plot needs matplotlib: pip install 'recrawl[data]'") from None
+
+
+def _write_rates(table: Any, output: Path, pages: Pages, plan: Plan, request: Any) -> None:
+    import numpy as np
+
+    from recrawl.cli.tables import write_table
+    from recrawl.model.freshness import page_freshness
+
+    rate = np.asarray(plan.crawl_rate, dtype=np.float64)
+    interval = np.divide(1.0, rate, out=np.full(rate.shape, np.nan), where=rate > 0)
+    fresh = page_freshness(pages, rate, spacing=request.spacing)
+    write_table(table, output, {"crawl_rate": rate, "interval": interval, "freshness": fresh})
+
+
+def _draw(pages: Pages, plan: Plan, request: Any, path: Path) -> None:
+    from recrawl.cli.plots import draw_solution
+
+    draw_solution(pages, plan, request, path)
