@@ -5,6 +5,7 @@ import itertools
 import mpmath
 import numpy as np
 from scipy.optimize import brentq, minimize, root
+from scipy.special import roots_genlaguerre
 
 
 def mle(interval, changed, pseudo=()):
@@ -128,3 +129,37 @@ def quality_slope(amount, changed, p, pseudo=()):
 def log_marginal(interval, changed, shape, rate):
     """ln ∫ Gamma(λ; shape, rate)·likelihood dλ of one page."""
     return posterior(interval, changed, shape, rate)[2]
+
+
+def drifting(crawls, shape, rate, hazard, restart, step=moment_step):
+    """All hypotheses of when the rate last jumped, none merged: weights and gammas after the crawls, oldest first."""
+    slots = [(1.0, shape, rate)]
+    for interval, changed in crawls:
+        centre = np.exp(sum(w * np.log(a / b) for w, a, b in slots))
+        slots = [(w * (1 - hazard), a, b) for w, a, b in slots] + [(hazard, restart, restart / centre)]
+        chance = [(b / (b + interval)) ** a for _, a, b in slots]
+        chance = [1 - c if changed else c for c in chance]
+        total = sum(w * c for (w, _, _), c in zip(slots, chance, strict=True))
+        slots = [(w * c / total, *step(a, b, interval, changed)) for (w, a, b), c in zip(slots, chance, strict=True)]
+    return slots
+
+
+def closed_step(shape, rate, interval, changed):
+    """The gamma after one crawl from the closed moments of λ^{a−1}e^{−bλ}(1 − e^{−λt}), in 30 digits."""
+    if not changed:
+        return shape, rate + interval
+    with mpmath.workdps(30):
+        a, b, r = mpmath.mpf(shape), mpmath.mpf(rate), mpmath.mpf(rate) / (mpmath.mpf(rate) + interval)
+        first, second = ((1 - r ** (a + k)) / (1 - r**a) for k in (1, 2))
+        mean, square = a / b * first, a * (a + 1) / b**2 * second
+        variance = square - mean**2
+        return float(mean**2 / variance), float(mean / variance)
+
+
+def credit(gammas, amounts):
+    """Mean and variance of each of two gammas given a change within (interval, signals), by Gauss–Laguerre quadrature."""
+    (x, v), (y, w) = (roots_genlaguerre(80, a - 1) for a, _ in gammas)
+    x, y = (x / gammas[0][1])[:, None], (y / gammas[1][1])[None, :]
+    mass = v[:, None] * w[None, :] * -np.expm1(-x * amounts[0] - y * amounts[1])
+    means = [float(np.sum(mass * z) / mass.sum()) for z in (x, y)]
+    return means, [float(np.sum(mass * (z - m) ** 2) / mass.sum()) for z, m in zip((x, y), means, strict=True)]

@@ -160,8 +160,20 @@ def test_json_table_and_picture(log_file, tmp_path, capsys):
     rows = list(csv.DictReader(rates.read_text().splitlines()))
     assert len(rows) == 30
     assert all(float(r["low"]) <= float(r["change_rate"]) <= float(r["high"]) for r in rows)
-    assert {"recall", "false_rate", "evidence"} < set(rows[0])
+    assert {"recall", "false_rate", "shape"} < set(rows[0])
     assert plot.read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize("signals", [True, False])
+def test_solve_reads_what_estimate_writes(log_file, tmp_path, capsys, signals):
+    log, rates = tmp_path / "log.csv", tmp_path / "rates.csv"
+    lines = log_file.read_text().splitlines()
+    log.write_text("\n".join(lines if signals else [line.rsplit(",", 1)[0] for line in lines]) + "\n")
+    assert run(capsys, log, "--output", rates)[0] == 0
+    with pytest.raises(SystemExit) as stop:
+        main(["solve", str(rates), "--budget", "40/day", "--json"])
+    assert stop.value.code == 0
+    assert 0 < json.loads(capsys.readouterr().out)["freshness"] < 1
 
 
 @pytest.mark.parametrize("method", ["posterior", "mle", "smoothed", "prior-hours", "regular", "naive", "complete"])

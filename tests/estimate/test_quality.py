@@ -160,6 +160,16 @@ def test_short_histories_are_drawn_to_their_host():
     assert error["shrunk"] < 0.5 * error["mle"]
 
 
+def test_credit_for_a_change_equals_double_quadrature():
+    gammas, amounts = [(1.5, 3.0), (2.0, 4.0)], (1.2, 2.0)
+    stream = QualityStream([GammaPrior(a, b) for a, b in gammas], 1)
+    stream.update([0], [amounts[0]], [True], [[amounts[1]]])
+    means, variances = naive.credit(gammas, amounts)
+    np.testing.assert_allclose([stream.missed_rate[0], stream.weight[0, 0]], means, rtol=1e-7)
+    shape, rate = stream.state()["pages"][0].T
+    np.testing.assert_allclose(shape / rate**2, variances, rtol=1e-6)
+
+
 def test_stream_without_signals_is_the_rate_stream():
     prior = GammaPrior(0.7, 1.5)
     stream = QualityStream([prior, GammaPrior(1.0, 1.0)], 1)

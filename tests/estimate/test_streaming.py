@@ -128,6 +128,29 @@ def test_bad_crawls_are_named():
         RateStream(GammaPrior(1.0, 2.0), 2, half_life=0)
 
 
+@pytest.mark.parametrize("outcomes", [(True, True), (True, False), (False, True), (False, False)])
+def test_two_crawls_equal_all_hypotheses(outcomes):
+    crawls = list(zip((1.5, 0.7), outcomes, strict=True))
+    stream = DriftStream(GammaPrior(2.0, 3.0), 1, half_life=20.0, restart=0.5)
+    stream.update([0, 0], [t for t, _ in crawls], [z for _, z in crawls])
+    slots = naive.drifting(crawls, 2.0, 3.0, 1 - 2 ** (-1 / 20), 0.5, step=naive.closed_step)
+    wanted = np.exp(sum(w * np.log(a / b) for w, a, b in slots))
+    assert stream.change_rate[0] == pytest.approx(wanted, rel=1e-9)
+
+
+def test_three_hypotheses_stay_near_all_of_them():
+    rng = np.random.default_rng(3)
+    apart = []
+    for _ in range(12):
+        crawls = [(1.0, bool(rng.random() < p)) for p in [0.6] * 15 + [0.05] * 10]
+        stream = DriftStream(GammaPrior(1.0, 1.0), 1)
+        stream.update(np.zeros(25, int), [t for t, _ in crawls], [z for _, z in crawls])
+        slots = naive.drifting(crawls, 1.0, 1.0, 1 - 2 ** (-1 / 69), 0.35, step=naive.closed_step)
+        apart.append(np.log(stream.change_rate[0]) - sum(w * np.log(a / b) for w, a, b in slots))
+    assert np.median(np.abs(apart)) < 0.15
+    assert np.max(np.abs(apart)) < 0.7
+
+
 @pytest.mark.parametrize("factor", [10.0, 0.1])
 def test_a_jump_is_found_within_twenty_crawls(factor):
     """Median within 30% and RMSE at most 1.4 times a restarted oracle's, when intervals follow the estimate."""

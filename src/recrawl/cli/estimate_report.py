@@ -119,7 +119,11 @@ def analyse(path: Path, method: str, group: str, level: float, lenient: bool, te
 
 
 def page_columns(found: Findings, scale: float) -> dict[str, Any]:
-    """One row per page, as ``recrawl solve`` reads it; ``believed_<source>`` is the precision, for people."""
+    """One row per page, as ``recrawl solve`` reads it; ``believed_<source>`` is the precision, for people.
+
+    Plans for pages with signals take rates as known: there the gamma shape is named ``shape``, which solve does not
+    read.
+    """
     rates, log = found.rates, found.log
     top = np.minimum(rates.high, 1e300) * scale
     columns: dict[str, Any] = {
@@ -128,7 +132,8 @@ def page_columns(found: Findings, scale: float) -> dict[str, Any]:
         "low": rates.low * scale,
         "high": top,
     }
-    columns |= {"evidence": np.maximum(rates.evidence, 1e-9), "n_crawls": rates.n_crawls, "n_changes": rates.n_changes}
+    columns["evidence" if found.quality is None else "shape"] = np.maximum(rates.evidence, 1e-9)
+    columns |= {"n_crawls": rates.n_crawls, "n_changes": rates.n_changes}
     if log.importance is not None:
         columns["importance"] = log.importance
     if found.quality is not None:
