@@ -157,7 +157,7 @@ def closed_step(shape, rate, interval, changed):
 
 
 def credit(gammas, amounts):
-    """Mean and variance of each of two gammas given a change within (interval, signals), by Gauss–Laguerre quadrature."""
+    """Mean and variance of each of two gammas given a change within (interval, signals), by Gauss–Laguerre."""
     (x, v), (y, w) = (roots_genlaguerre(80, a - 1) for a, _ in gammas)
     x, y = (x / gammas[0][1])[:, None], (y / gammas[1][1])[None, :]
     mass = v[:, None] * w[None, :] * -np.expm1(-x * amounts[0] - y * amounts[1])

@@ -131,3 +131,23 @@ def test_choosing_pages_keeps_their_rows():
     some = cases[[10, 3, 10]]
     assert some.n_crawls.tolist() == [30, 1, 30]
     assert some.interval[30] == cases.interval[cases.offset[3]]
+
+
+def test_ten_thousand_crawls_equal_root_finding():
+    rng = np.random.default_rng(8)
+    interval = 10.0 ** rng.uniform(-6, 9, 10_000)
+    changed = rng.random(10_000) < -np.expm1(-1e-3 * interval)
+    whole = rng.integers(1, 9, 10_000) * 3600.0
+    often = rng.random(10_000) < -np.expm1(-1e-4 * whole)
+    seen = Observations([0, 10_000, 20_000], np.concatenate([interval, whole]), np.concatenate([changed, often]))
+    wanted = [naive.mle(interval, changed), naive.mle(whole, often)]
+    np.testing.assert_allclose(estimate_change_rate(seen, "mle", level=None).change_rate, wanted, rtol=1e-8)
+    alone = estimate_change_rate(seen[[1]], "mle", level=None).change_rate
+    np.testing.assert_allclose(alone, wanted[1:], rtol=1e-8)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_pages_give_no_rates(method):
+    found = estimate_change_rate(Observations([0], [], np.zeros(0, bool)), method)
+    assert len(found) == 0
+    assert len(found.low) == 0
