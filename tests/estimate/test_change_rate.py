@@ -151,3 +151,13 @@ def test_no_pages_give_no_rates(method):
     found = estimate_change_rate(Observations([0], [], np.zeros(0, bool)), method)
     assert len(found) == 0
     assert len(found.low) == 0
+
+
+def test_equal_intervals_that_are_no_common_unit():
+    rng = np.random.default_rng(9)
+    lengths = 10.0 ** rng.uniform(-6, 9, 300)
+    changed = rng.random((300, 40)) < rng.random((300, 1))
+    seen = Observations(np.arange(301) * 40, np.repeat(lengths, 40), changed.ravel())
+    found = estimate_change_rate(seen, "mle", level=None).change_rate
+    wanted = [naive.mle(np.full(40, t), z) for t, z in zip(lengths, changed, strict=True)]
+    np.testing.assert_allclose(found, wanted, rtol=1e-8)

@@ -110,12 +110,11 @@ def solve_score(t: Array, w: Array, n: int, t_unchanged: float, buffer: Array) -
             slope = s + 0.5 * g * (s + s * s - rate * rate * e / q) / s
             moved = rate * math.exp(max(-3.0, min(3.0, g / max(slope, 0.5 * s))))
             close = False
-        if not low < moved < high:
-            close = high - low <= 1e-14 * low or excess == 0.0
-            moved = rate if excess == 0.0 else 0.5 * (low + high)
-        rate = moved
         if close:
-            break
+            return moved
+        if not low < moved < high:
+            moved = 0.5 * (low + high) if high < math.inf else 2.0 * rate
+        rate = moved
     return rate
 
 
