@@ -94,5 +94,15 @@ def _signals(rows: list[dict[str, Any]]) -> str:
         + [f"{r['coverage_90']:.3f}" if "coverage_90" in r else ""]
         for r in rows
     ]
-    head = ["horizon", "crawls", "method", "quantity", "mean error", "RMSE", "10% of |error|", "90%", "worst"]
+    head = [
+        "horizon",
+        "crawls",
+        "method",
+        "quantity",
+        "mean error",
+        "RMSE",
+        "10% of errors below",
+        "90% below",
+        "worst",
+    ]
     return "## Appendix E: precision and recall recovered\n\n" + _table([*head, "90% interval covers"], body)
