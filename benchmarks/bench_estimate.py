@@ -117,7 +117,8 @@ def streams(n: int, rounds: int) -> list[dict[str, Any]]:
     ]
     rows = []
     for name, stream, more in made:
-        stream.update(ids[:10], interval[:10], changed[:10], *(s[:10] for s in more))
+        for _ in range(5):  # compiles, and gives every page some history: the first crawls are cheaper
+            stream.update(ids, interval, changed, *more)
         seconds = best_of(rounds, lambda s=stream, m=more: s.update(ids, interval, changed, *m))
         size = sum(v.nbytes for v in stream.state().values() if isinstance(v, np.ndarray) and len(v) == n)
         rows.append(
@@ -134,7 +135,7 @@ def draw(results: dict[str, Any], path: Path) -> None:
     from matplotlib import pyplot as plt
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
-    names = [f"{row['gaps']}\ngaps" for row in results["batch"]]
+    names = [f"{row['gaps']} gaps\n{row['times_faster']:.0f} times faster" for row in results["batch"]]
     place = np.arange(len(names))
     for shift, key, label, colour in (
         (-0.2, "twin_microseconds_per_page", "naive twin (scipy)", "#bbbbbb"),
@@ -143,27 +144,15 @@ def draw(results: dict[str, Any], path: Path) -> None:
         values = [row[key] for row in results["batch"]]
         bars = left.bar(place + shift, values, 0.38, label=label, color=colour)
         left.bar_label(bars, [f"{v:.3g} µs" for v in values], fontsize=8)
-    for x, row in zip(place, results["batch"], strict=True):
-        left.text(x, 0.02, f"{row['times_faster']:.0f} times", ha="center", transform=left.get_xaxis_transform())
-    left.set(
-        yscale="log",
-        xticks=place,
-        xticklabels=names,
-        ylabel="µs per page of 98 crawls",
-        title="Batch MLE",
-        ylim=(0.05, 500),
-    )
+    left.set(yscale="log", xticks=place, xticklabels=names, ylim=(0.05, 500))
+    left.set(ylabel="µs per page of 98 crawls", title="Batch MLE")
     left.legend(frameon=False)
     speeds = [row["million_updates_per_second"] for row in results["streams"]]
-    bars = right.barh([row["stream"] for row in results["streams"]], speeds, color="#aa3377")
-    right.bar_label(
-        bars,
-        [f" {s:.1f}, {row['bytes_per_page']:.0f} B/page" for s, row in zip(speeds, results["streams"], strict=True)],
-    )
-    right.axvline(5, color="#999999", linestyle="--")
-    right.set(
-        xlabel="million updates per second, one core (dashed: 5)", title="Streaming", xlim=(0, max(speeds) * 1.35)
-    )
+    labels = [f"{row['stream']}\n{row['bytes_per_page']:.0f} bytes/page" for row in results["streams"]]
+    right.axvline(5, color="#999999", linestyle="--", zorder=0)
+    right.bar_label(right.barh(labels, speeds, color="#aa3377"), [f" {s:.1f}" for s in speeds])
+    right.set(xlabel="million updates per second, one core (dashed: 5)", xlim=(0, max(speeds) * 1.15))
+    right.set_title(f"Streaming, {results['streams'][0]['pages']:,} pages in random order")
     right.invert_yaxis()
     figure.savefig(path, dpi=110)
 

@@ -101,7 +101,7 @@ def _signals(rows: list[dict[str, Any]]) -> str:
         "quantity",
         "mean error",
         "RMSE",
-        "10% of errors below",
+        "10% below",
         "90% below",
         "worst",
     ]

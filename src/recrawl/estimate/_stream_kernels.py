@@ -15,6 +15,7 @@ from recrawl._jit import inline, jit
 Array = NDArray[np.float64]
 
 N_SLOTS = 3
+CHUNK = 256
 
 
 @inline
@@ -32,6 +33,16 @@ def after_crawl(a: float, b: float, t: float, changed: bool) -> tuple[float, flo
     return seen, shape, shape * b / (a * first)
 
 
+@inline
+def touch(state: Array, page: NDArray[np.int64], first: int, last: int) -> float:
+    """Load the rows of the next crawls: loads that depend on nothing overlap, so far-apart pages arrive together."""
+    total = 0.0
+    for i in range(first, last):
+        total += state[page[i], 0]
+        total += state[page[i], state.shape[1] - 1]
+    return total
+
+
 @jit
 def update_rates(
     state: Array,
@@ -40,10 +51,13 @@ def update_rates(
     changed: NDArray[np.bool_],
     prior: Array,
     half_life: float,
-) -> None:
+) -> float:
     """One crawl after the other: forget towards the prior by 2^{−interval/half_life}, then take in the outcome."""
     forgets = half_life < math.inf
+    warmth = 0.0
     for i in range(len(page)):
+        if i % CHUNK == 0:
+            warmth += touch(state, page, i, min(i + CHUNK, len(page)))
         row = page[i]
         a, b = state[row, 0], state[row, 1]
         if forgets:
@@ -52,6 +66,7 @@ def update_rates(
             a = prior[base, 0] + (a - prior[base, 0]) * kept
             b = prior[base, 1] + (b - prior[base, 1]) * kept
         _, state[row, 0], state[row, 1] = after_crawl(a, b, interval[i], changed[i])
+    return warmth
 
 
 @inline
@@ -117,14 +132,18 @@ def update_drifting(
     changed: NDArray[np.bool_],
     hazard: float,
     restart: float,
-) -> None:
+) -> float:
     """Hypotheses "the rate last jumped at crawl k", oldest first, weighed by how well each foretold the outcomes.
 
     Before each crawl the rate has jumped with probability ``hazard``; a jump starts at gamma(restart, mean = the
     estimate).
     """
     slot = np.empty((N_SLOTS + 1, 3))
+    flat = state.reshape(len(state), -1)
+    warmth = 0.0
     for i in range(len(page)):
+        if i % CHUNK == 0:
+            warmth += touch(flat, page, i, min(i + CHUNK, len(page)))
         row = page[i]
         for j in range(N_SLOTS):
             move(state[row], j, slot, j)
@@ -145,6 +164,7 @@ def update_drifting(
         make_room(slot)
         for j in range(N_SLOTS):
             move(slot, j, state[row], j)
+    return warmth
 
 
 @jit
@@ -163,14 +183,18 @@ def drifting_gammas(state: Array, out: Array) -> None:
 
 
 @jit
-def update_quality(state: Array, page: NDArray[np.int64], amount: Array, changed: NDArray[np.bool_]) -> None:
+def update_quality(state: Array, page: NDArray[np.int64], amount: Array, changed: NDArray[np.bool_]) -> float:
     """Independent gammas of (missed rate, weight of source 1, …): amount is (interval, signals of source 1, …).
 
     Of a changed interval with Z = 1 − ∏ r_j^{a_j}, the moments of parameter j are those above with r^a replaced by
     the product.
     """
     n = state.shape[1]
+    flat = state.reshape(len(state), -1)
+    warmth = 0.0
     for i in range(len(page)):
+        if i % CHUNK == 0:
+            warmth += touch(flat, page, i, min(i + CHUNK, len(page)))
         gamma = state[page[i]]
         if not changed[i]:
             for j in range(n):
@@ -191,3 +215,4 @@ def update_quality(state: Array, page: NDArray[np.int64], amount: Array, changed
             second = first + rest * (b / (b + x)) / seen
             shape = a * first * first / ((a + 1.0) * second - a * first * first)
             gamma[j, 0], gamma[j, 1] = shape, shape * b / (a * first)
+    return warmth
