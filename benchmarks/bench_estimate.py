@@ -70,7 +70,7 @@ def batch(n: int, kind: str, rounds: int, sample: int = 1000) -> dict[str, Any]:
     ours = best_of(rounds, lambda: estimate_change_rate(seen, "mle", level=None)) / n
     pages = [slice(seen.offset[i], seen.offset[i + 1]) for i in range(sample)]
     answers = [naive.mle(seen.interval[p], seen.changed[p]) for p in pages]
-    twin = best_of(rounds, lambda: [naive.mle(seen.interval[p], seen.changed[p]) for p in pages]) / sample
+    twin = best_of(6 * rounds, lambda: [naive.mle(seen.interval[p], seen.changed[p]) for p in pages]) / sample
     error = float(np.max(np.abs(found[:sample] / np.array(answers) - 1)))
     return {
         "gaps": kind,
@@ -161,7 +161,7 @@ def main() -> None:
     """Run everything and write the results."""
     parser = argparse.ArgumentParser(description="Time the estimators.")
     parser.add_argument("--pages", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
