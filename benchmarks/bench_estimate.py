@@ -45,7 +45,7 @@ def best_of(rounds: int, call: Callable[[], object]) -> float:
 
 
 def histories(n: int, kind: str, rng: np.random.Generator) -> Observations:
-    """n pages with 98 crawls: rates lognormal (median .17 per day, as SPEC §F), gaps distinct or whole days 1 … 7."""
+    """n pages with 98 crawls: rates lognormal (median .17 per day), gaps distinct or whole days 1 … 7."""
     m = n * CRAWLS
     interval, changed = np.empty(m), np.empty(m, bool)
     for first in range(0, n, 20_000):

@@ -1,4 +1,4 @@
-"""Loops in which the estimate chooses the next crawl: the 1 h / 57 h loop of SPEC §B, and rates that jump."""
+"""Loops in which the estimate chooses the next crawl: the 1 h / 57 h loop of Grimes et al., and rates that jump."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def _hours(rows: list[dict[str, Any]]) -> str:
             body.append([f"{horizon:g} h", str(row["runs"]), name, f"{row[key]:.1%}", *others])
     title = "## The 1 h / 57 h loop, change time 24 h, wait 1/3 of the estimated change time\n\n"
     known = "With the rate known: 0% very stale, 28.3% changed.\n\n"
-    return title + known + _table(["horizon", "runs", "figure", "here", "SPEC §B", "paper"], body)
+    return title + known + _table(["horizon", "runs", "figure", "here", "earlier reading", "paper"], body)
 
 
 def _drift(rows: list[dict[str, Any]]) -> str:

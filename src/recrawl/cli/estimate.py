@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EPILOG = (
     "Example:  recrawl estimate crawls.csv --output rates.csv --plot rates.png\n\n"
     "A crawl log is CSV, TSV or Parquet with the columns url, time (seconds since 1970 or ISO 8601) and changed (since "
-    "the page's row before), and optionally signals or signals_<source>, importance, status."
+    "the page's row before), and optionally signals or signals_NAME, importance, status."
 )
 UNITS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0}
 

@@ -74,6 +74,8 @@ class Findings:
             "dispersion": float(np.median(tested)) if len(tested) else None,
             "rejected": look.rejected if look.n_tested else None,
             "burst": look.burst,
+            "intervals_by_hour": look.n_hour,
+            "intervals_by_weekday": look.n_weekday,
             "by_hour": look.by_hour.tolist() if look.n_hour else None,
             "by_weekday": look.by_weekday.tolist() if look.n_weekday else None,
         }

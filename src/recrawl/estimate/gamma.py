@@ -73,5 +73,5 @@ class GammaPrior:
             return np.asarray(gammaincinv(self.shape, probability) / self.rate)
 
     def fresh(self, elapsed: ArrayLike) -> Array:
-        """Probability that a copy of this age is still fresh: (1 + elapsed/rate)^{−shape} (SPEC §A)."""
+        """Probability that a copy of this age is still fresh: (1 + elapsed/rate)^{−shape}."""
         return np.asarray(np.exp(-self.shape * np.log1p(np.asarray(elapsed, np.float64) / self.rate)))
