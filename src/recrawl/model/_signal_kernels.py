@@ -63,13 +63,21 @@ def _linear_from_here(count: float, ratio: float) -> bool:
     return count * 19.739 * ratio * ratio > 36.0 * (1.0 + 2.7 * ratio) ** 2
 
 
+@inline
+def _whole_signals(offset: float, n: float, kappa: float) -> float:
+    """How many signals lift the exponent from 0 to offset + n·κ when nothing else does."""
+    if offset == 0.0 and n == math.floor(n):
+        return n
+    return math.inf if math.isinf(offset) else math.ceil((n + offset / kappa) * (1.0 - 1e-14))
+
+
 @jit
 def signal_interval(alpha: float, gamma: float, kappa: float, offset: float, n: float) -> float:
     """ψ: expected time until the exponent reaches offset + n·κ (time units of 1/γ and 1/α)."""
     if gamma == 0.0 or kappa == 0.0:
         return offset / alpha if alpha > 0.0 else (math.inf if offset > 0.0 else 0.0)
     if alpha == 0.0:
-        return math.inf if math.isinf(offset) else n / gamma
+        return _whole_signals(offset, n, kappa) / gamma
     if math.isinf(kappa):
         if n > 0.0 or math.isinf(offset):
             return 1.0 / gamma
@@ -103,13 +111,14 @@ def signal_value(
         return 0.0
     if gamma == 0.0 or kappa == 0.0:
         return fresh_value(offset) / change_rate
-    if math.isinf(kappa) and n > 0.0:
-        if terms >= ALL_TERMS:
-            return 1.0 / change_rate
-        offset, n = math.inf, 0.0
+    if math.isinf(kappa) and n > 0.0:  # a proof: only the first term is left, and it is the limit
+        return 1.0 / change_rate
     s = offset + (0.0 if n == 0.0 else n * kappa)
     if s <= 0.0:
         return 0.0
+    if math.isinf(s) and terms < ALL_TERMS:  # Σ_{i<terms} e^{−iκ} (γ/(α + γ))^{i+1} / γ
+        per_term = kappa + math.log1p(alpha / gamma)
+        return math.expm1(-terms * per_term) / math.expm1(-per_term) / (alpha + gamma)
     if terms >= ALL_TERMS:
         if s > _SATURATED:
             return 1.0 / change_rate
@@ -131,11 +140,11 @@ def _linear_value(alpha: float, gamma: float, kappa: float, change_rate: float, 
 
 @jit
 def _summed_value(alpha: float, gamma: float, kappa: float, offset: float, n: float, s: float, terms: int) -> float:
-    count = n if alpha == 0.0 else n + offset / kappa
+    count = _whole_signals(offset, n, kappa) if alpha == 0.0 else n + offset / kappa
     offset_x = gamma * (offset / alpha) if alpha > 0.0 else 0.0
     per_signal = gamma * kappa / alpha if alpha > 0.0 else math.inf
     log_share = math.log1p(alpha / gamma)  # −log(γ/(α + γ))
-    i = n if alpha == 0.0 else _count_settled(offset_x, n, per_signal, math.floor(count))
+    i = count if alpha == 0.0 else _count_settled(offset_x, n, per_signal, math.floor(count))
     if i >= terms:
         return _settled_sum(s, kappa, log_share, float(terms)) / gamma
     total = _settled_sum(s, kappa, log_share, i)

@@ -1,0 +1,5 @@
+"""Parameters in, next page out."""
+
+from recrawl.schedule.scheduler import Scheduler
+
+__all__ = ["Scheduler"]

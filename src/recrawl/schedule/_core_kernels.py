@@ -1,0 +1,406 @@
+"""The choice itself. Pages lie in three layers, by what their value can be:
+
+near    value ≥ near level, or about to be: evaluated at every pick
+bands   each below its own level until it wakes; the levels fall from band to band
+far     below the far level until it wakes
+
+A sleeping page cannot reach the level of its layer before its tick on the wheel, because values only grow with time and
+`wake_time` is never late. So when n near pages have a value ≥ near level, the n best of them are the n best of all. If
+there are fewer, the uppermost band joins the near set and its lower level becomes the near level; when no band is left, all
+sleeping pages are looked at once and new bands are cut. If there are many more, the near level is raised and the rest
+becomes a new band. Nothing here knows the budget: the levels follow it.
+"""
+
+import math
+
+import numpy as np
+
+from recrawl._jit import inline, jit
+from recrawl.schedule._set_kernels import (
+    band_add,
+    band_remove,
+    fall_asleep,
+    near_add,
+    pop_slot,
+    spare_blocks,
+    state_of,
+    tick_of,
+    wake_up,
+    wheel_add,
+)
+from recrawl.schedule._value_kernels import value_of, wake_time
+from recrawl.schedule.layout import (
+    ASLEEP,
+    BANDS,
+    BLOCK,
+    CLOCK,
+    COVER,
+    DECISIONS,
+    DONE,
+    FAR,
+    FAR_LEVEL,
+    GROW_BLOCKS,
+    GROW_NEAR,
+    HEAD,
+    LAST_SCAN,
+    LEVEL,
+    N_ASLEEP,
+    N_BANDS,
+    N_NEAR,
+    N_PAGES,
+    NEAR_LEVEL,
+    ORDER,
+    SCAN_AT,
+    SCANS,
+    SIZE,
+    SLOTS,
+    TOP,
+    WAKES,
+    WHEELS,
+    State,
+)
+
+LEAST = 1e-300  # below every positive value that matters
+
+
+@inline
+def room_for(s: State, pages: int) -> int:
+    """Whether that many pages can be placed, or which array must grow first."""
+    if s.ints[N_NEAR] + pages > s.near_id.size:
+        return GROW_NEAR
+    if spare_blocks(s) < pages // BLOCK + 2 * BANDS:
+        return GROW_BLOCKS
+    return DONE
+
+
+@jit
+def place(s: State, i: int, now: float) -> None:
+    """Put a page that is in no container where its value belongs."""
+    value = value_of(s, i, now)
+    if value >= s.flts[NEAR_LEVEL]:
+        near_add(s, i, value)
+    else:
+        settle(s, i, now, value)
+
+
+@jit
+def settle(s: State, i: int, now: float, value: float) -> None:
+    """Let a page below the near level sleep in the band of its value, or further up if it would wake at once."""
+    bands = s.ints[N_BANDS]
+    here = tick_of(s, now)
+    k = 0
+    while k < bands and value < (s.flts[LEVEL + s.ints[ORDER + k + 1]] if k + 1 < bands else s.flts[FAR_LEVEL]):
+        k += 1
+    while True:
+        level = s.flts[LEVEL + s.ints[ORDER + k]] if k < bands else s.flts[FAR_LEVEL]
+        wake = wake_time(s, i, now, level, value)
+        if math.isinf(wake):
+            s.rec[i].prev = -1
+            break
+        tick = tick_of(s, wake)
+        if tick > here:
+            wheel_add(s, i, tick)
+            break
+        if k == 0:
+            near_add(s, i, value)
+            return
+        k -= 1
+    fall_asleep(s, i)
+    s.rec[i].band = FAR
+    if k < bands:
+        band_add(s, i, s.ints[ORDER + k])
+
+
+@jit
+def rest(s: State, i: int, now: float) -> None:
+    """Put a page whose value is most likely small to sleep without computing it."""
+    wake = wake_time(s, i, now, s.flts[FAR_LEVEL], -1.0)
+    tick = tick_of(s, wake) if not math.isinf(wake) else 0
+    if not math.isinf(wake) and tick <= tick_of(s, now):
+        place(s, i, now)
+        return
+    s.rec[i].prev = -1
+    s.rec[i].band = FAR
+    fall_asleep(s, i)
+    if not math.isinf(wake):
+        wheel_add(s, i, tick)
+
+
+@inline
+def _wheel_empty(s: State, wheel: int) -> bool:
+    for slot in range(wheel * SLOTS, (wheel + 1) * SLOTS):
+        if s.heads[slot] >= 0:
+            return False
+    return True
+
+
+@inline
+def _chain_length(s: State, first: int) -> int:
+    n = 0
+    while first >= 0:
+        n += 1
+        first = s.rec[first].next
+    return n
+
+
+@jit
+def _cascade(s: State, now: float) -> None:
+    """At the turn of a wheel, deal the next slot of the wheel above out to the ones below.
+
+    A slot there stands for many ticks, so each page's wake time is asked again.
+    """
+    clock = s.ints[CLOCK]
+    for wheel in range(1, WHEELS):
+        if clock & ((1 << (8 * wheel)) - 1):
+            return
+        i = pop_slot(s, wheel * SLOTS + ((clock >> (8 * wheel)) & (SLOTS - 1)))
+        while i >= 0:
+            following = s.rec[i].next
+            s.rec[i].prev = -1
+            s.rec[i].next = -1
+            band = s.rec[i].band
+            level = s.flts[FAR_LEVEL] if band == FAR else s.flts[LEVEL + band]
+            wake = wake_time(s, i, now, level, -1.0)
+            if not math.isinf(wake):
+                wheel_add(s, i, max(tick_of(s, wake), clock))
+            i = following
+
+
+@jit
+def advance(s: State, now: float) -> int:
+    """Turn the wheel to `now`; pages that wake are placed anew. DONE, or what must grow before going on."""
+    target = tick_of(s, now)
+    while s.ints[CLOCK] < target:
+        clock = s.ints[CLOCK]
+        if target - clock > 64 and _wheel_empty(s, 0):
+            jump = clock | 0xFF
+            if target - clock > 0x4000 and _wheel_empty(s, 1):
+                jump = clock | (0xFFFFFF if target - clock > 0x400000 and _wheel_empty(s, 2) else 0xFFFF)
+            if jump > clock:
+                s.ints[CLOCK] = min(target, jump)
+                continue
+        s.ints[CLOCK] = clock + 1
+        if (clock + 1) & 0xFF == 0:
+            _cascade(s, now)
+        slot = (clock + 1) & (SLOTS - 1)
+        if s.heads[slot] < 0:
+            continue
+        status = room_for(s, _chain_length(s, s.heads[slot]))
+        if status != DONE:
+            s.ints[CLOCK] = clock
+            return status
+        _wake_slot(s, slot, now)
+    return DONE
+
+
+@jit
+def _wake_slot(s: State, slot: int, now: float) -> None:
+    i = pop_slot(s, slot)
+    while i >= 0:
+        following = s.rec[i].next
+        s.rec[i].prev = -1
+        s.rec[i].next = -1
+        wake_up(s, i)
+        s.ints[WAKES] += 1
+        place(s, i, now)
+        i = following
+
+
+@jit
+def refresh_near(s: State, now: float) -> None:
+    """Evaluate every near page."""
+    for j in range(s.ints[N_NEAR]):
+        s.near_val[j] = value_of(s, s.near_id[j], now)
+
+
+@jit
+def count_ripe(s: State) -> int:
+    """How many near pages have a value at or above the near level."""
+    n = 0
+    level = s.flts[NEAR_LEVEL]
+    for j in range(s.ints[N_NEAR]):
+        if s.near_val[j] >= level:
+            n += 1
+    return n
+
+
+@jit
+def lower(s: State, now: float, n: int) -> int:
+    """Bring more pages near: the uppermost band, or, when there is none, cut new bands from all sleeping pages."""
+    if s.ints[N_BANDS] == 0:
+        return scan(s, now, n)
+    slot = s.ints[ORDER]
+    size = s.ints[SIZE + slot]
+    status = room_for(s, size)
+    if status != DONE:
+        return status
+    bands = s.ints[N_BANDS]
+    s.flts[NEAR_LEVEL] = s.flts[LEVEL + s.ints[ORDER + 1]] if bands > 1 else s.flts[FAR_LEVEL]
+    while s.ints[SIZE + slot] > 0:
+        i = s.blocks[s.ints[HEAD + slot], s.ints[TOP + slot] - 1]
+        wake_up(s, i)
+        near_add(s, i, value_of(s, i, now))
+    for k in range(bands - 1):
+        s.ints[ORDER + k] = s.ints[ORDER + k + 1]
+    s.ints[N_BANDS] = bands - 1
+    return DONE
+
+
+@jit
+def scan(s: State, now: float, n: int) -> int:
+    """Look at all sleeping pages once: those above a new, lower far level come near, the others sleep below it."""
+    if s.ints[SCAN_AT] < 0:
+        cover = _cover(s, n)
+        level = max(_sampled_level(s, now, cover), LEAST)
+        s.ints[SCANS] += 1
+        s.ints[LAST_SCAN] = s.ints[DECISIONS]
+        s.ints[COVER] = cover
+        s.flts[NEAR_LEVEL] = s.flts[FAR_LEVEL] = min(level, s.flts[FAR_LEVEL])
+        s.ints[SCAN_AT] = 0
+    while s.ints[SCAN_AT] < s.ints[N_PAGES]:
+        i = s.ints[SCAN_AT]
+        if state_of(s, i) == ASLEEP:
+            status = room_for(s, 1)
+            if status != DONE:
+                return status
+            wake_up(s, i)
+            place(s, i, now)
+        s.ints[SCAN_AT] = i + 1
+    s.ints[SCAN_AT] = -1
+    return DONE
+
+
+@jit
+def _cover(s: State, n: int) -> int:
+    """How many pages the bands should hold: some multiple of the random swings of the level, more after a recent scan."""
+    usual = int(16.0 * math.sqrt(s.ints[N_PAGES])) + 16 * n + 64
+    if s.ints[SCANS] > 0 and s.ints[DECISIONS] - s.ints[LAST_SCAN] < 8 * s.ints[COVER]:
+        return int(min(4 * s.ints[COVER], s.ints[N_PAGES] + 1))
+    return usual
+
+
+@jit
+def _sampled_level(s: State, now: float, cover: int) -> float:
+    """A level that about `cover` of the sleeping pages exceed, from a spread sample; 0 where that is all of them."""
+    asleep = s.ints[N_ASLEEP]
+    if cover >= asleep:
+        return 0.0
+    stride = max(s.ints[N_PAGES] // 65536, 1)
+    values = np.empty(s.ints[N_PAGES] // stride + 1)
+    m = 0
+    for i in range(0, s.ints[N_PAGES], stride):
+        if state_of(s, i) == ASLEEP:
+            values[m] = value_of(s, i, now)
+            m += 1
+    rank = int(cover * m / asleep) + 1
+    if rank >= m:
+        return 0.0
+    values = values[:m]
+    return float(np.partition(values, m - rank)[m - rank])
+
+
+@jit
+def shrink(s: State, now: float, keep: int) -> int:
+    """Raise the near level until about `keep` pages are near; the others become new bands, each 8 times the one above."""
+    near = s.ints[N_NEAR]
+    if spare_blocks(s) < near // BLOCK + 2 * BANDS:
+        return GROW_BLOCKS
+    ids = s.near_id[:near].copy()
+    values = s.near_val[:near].copy()
+    ranked = np.sort(values)[::-1]
+    if ranked[keep] <= s.flts[NEAR_LEVEL]:
+        return DONE
+    rank, n_new = keep, 0
+    while rank < near and ranked[rank] > s.flts[NEAR_LEVEL] and n_new < BANDS // 2:
+        rank *= 8
+        n_new += 1
+    _make_band_room(s, n_new)
+    for j in range(n_new):
+        rank //= 8
+        _new_band(s, ranked[rank])
+    s.flts[NEAR_LEVEL] = ranked[keep]
+    s.ints[N_NEAR] = 0
+    for j in range(near):
+        if values[j] >= ranked[keep]:
+            near_add(s, ids[j], values[j])
+        else:
+            settle(s, ids[j], now, values[j])
+    return DONE
+
+
+@jit
+def _new_band(s: State, level: float) -> None:
+    """A new, empty, uppermost band below a level."""
+    slot = _free_slot(s)
+    for k in range(s.ints[N_BANDS], 0, -1):
+        s.ints[ORDER + k] = s.ints[ORDER + k - 1]
+    s.ints[ORDER] = slot
+    s.ints[N_BANDS] += 1
+    s.flts[LEVEL + slot] = level
+
+
+@jit
+def _free_slot(s: State) -> int:
+    for slot in range(BANDS):
+        used = False
+        for k in range(s.ints[N_BANDS]):
+            used = used or s.ints[ORDER + k] == slot
+        if not used:
+            s.ints[HEAD + slot] = -1
+            s.ints[TOP + slot] = 0
+            s.ints[SIZE + slot] = 0
+            return slot
+    return -1
+
+
+@jit
+def _make_band_room(s: State, more: int) -> None:
+    """Keep the bands few and within the cover: sink the lowest, or join the two neighbours that are smallest."""
+    total = 0
+    for k in range(s.ints[N_BANDS]):
+        total += s.ints[SIZE + s.ints[ORDER + k]]
+    usual = int(16.0 * math.sqrt(s.ints[N_PAGES])) + 64
+    while s.ints[N_BANDS] > 1 and total > 2 * max(s.ints[COVER], usual):
+        total -= s.ints[SIZE + s.ints[ORDER + s.ints[N_BANDS] - 1]]
+        _sink_lowest(s)
+    while s.ints[N_BANDS] + more > BANDS:
+        best, best_size = 0, 1 << 62
+        for k in range(s.ints[N_BANDS] - 1):
+            size = s.ints[SIZE + s.ints[ORDER + k]] + s.ints[SIZE + s.ints[ORDER + k + 1]]
+            if size < best_size:
+                best, best_size = k, size
+        _join(s, best)
+
+
+@jit
+def _sink_lowest(s: State) -> None:
+    """The lowest band becomes part of the far pages: they sleep below what was its level."""
+    slot = s.ints[ORDER + s.ints[N_BANDS] - 1]
+    s.flts[FAR_LEVEL] = s.flts[LEVEL + slot]
+    while s.ints[SIZE + slot] > 0:
+        band_remove_top(s, slot)
+    s.ints[N_BANDS] -= 1
+
+
+@jit
+def band_remove_top(s: State, slot: int) -> int:
+    """Take the newest member out of a band (it stays in the wheel)."""
+    i = s.blocks[s.ints[HEAD + slot], s.ints[TOP + slot] - 1]
+    band_remove(s, i)
+    return int(i)
+
+
+@jit
+def _join(s: State, k: int) -> None:
+    """Bands k and k + 1 become one, below the upper level; pages of the lower one wake earlier than they need to."""
+    upper, under = s.ints[ORDER + k], s.ints[ORDER + k + 1]
+    level = s.flts[LEVEL + upper]
+    small, large = (upper, under) if s.ints[SIZE + upper] < s.ints[SIZE + under] else (under, upper)
+    while s.ints[SIZE + small] > 0:
+        i = band_remove_top(s, small)
+        band_add(s, i, large)
+    s.flts[LEVEL + large] = level
+    s.ints[ORDER + k] = large
+    for j in range(k + 1, s.ints[N_BANDS] - 1):
+        s.ints[ORDER + j] = s.ints[ORDER + j + 1]
+    s.ints[N_BANDS] -= 1

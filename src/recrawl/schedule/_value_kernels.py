@@ -1,0 +1,206 @@
+"""What crawling a page is worth now, and when at the earliest it can be worth a given level.
+
+`wake_time` never answers too late; that is all the scheduler's exactness rests on. Without useful signals it inverts the
+value. With signals, whose inverse is dear, it answers by bounds: ψ is subadditive, ψ(δ) ≤ δ/α and ψ(δ) ≤ (δ + κ)/(α + γκ),
+so an exponent δ ahead the value has grown by at most e^{−s} δ (ψ(s) + ψ(δ)).
+"""
+
+import math
+
+from recrawl._jit import inline, jit
+from recrawl.model._kernels import fresh_inverse
+from recrawl.model._page_kernels import page_elapsed, page_value
+from recrawl.model._signal_kernels import ALL_TERMS, signal_interval, signal_value, signal_weight
+from recrawl.schedule.layout import (
+    COST,
+    DELAY_AT,
+    DELAY_SHARE,
+    EVALUATED,
+    EVIDENCE,
+    EXPONENT,
+    FLOOR,
+    N_DELAYS,
+    OBJECTIVE,
+    POLICY,
+    TERMS,
+    State,
+)
+
+NO_SIGNALS, TRUSTING, SIGNALS, TRUSTING_PLUS = 0, 1, 2, 3
+_OVERDUE = 1e250  # a page waiting longer than its floor allows comes before all others, the longest first
+_EARLY = 1e-11  # how much earlier than computed a page is woken, relative
+
+
+@inline
+def _optional(s: State, row: int, i: int, default: float) -> float:
+    r = s.ints[row]
+    return s.extra[r, i] if r >= 0 else default
+
+
+@inline
+def believed(s: State, i: int) -> tuple[float, float, float]:
+    """(missed rate, signal rate, weight) of page i as the policy believes them."""
+    p = s.rec[i]
+    policy = s.ints[POLICY]
+    recall, false_rate = p.recall, p.false_rate
+    if policy == NO_SIGNALS or p.change_rate <= 0.0:
+        return p.change_rate, 0.0, 0.0
+    true_rate = recall * p.change_rate
+    if policy == TRUSTING:
+        false_rate = 0.0
+    elif policy == TRUSTING_PLUS:
+        if not (true_rate > 0.7 * (true_rate + false_rate) and recall > 0.6):
+            return p.change_rate, 0.0, 0.0
+        false_rate = 0.0
+    return (1.0 - recall) * p.change_rate, true_rate + false_rate, signal_weight(true_rate, false_rate)
+
+
+@inline
+def _silent(s: State, missed: float, signalled: float, elapsed: float) -> float:
+    """Exponent of the time without signals; signals still on their way count as missed: α·t + λΔ·E[min(t, delay)]."""
+    k = s.ints[N_DELAYS]
+    if k == 0:
+        return missed * elapsed
+    late = 0.0
+    for j in range(k):
+        late += s.flts[DELAY_SHARE + j] * min(elapsed, s.flts[DELAY_AT + j])
+    return missed * elapsed + signalled * late
+
+
+@jit
+def _silent_inverse(s: State, missed: float, signalled: float, exponent: float) -> float:
+    """The smallest elapsed time whose silent exponent is the given one; delays are sorted."""
+    k = s.ints[N_DELAYS]
+    if exponent <= 0.0:
+        return 0.0
+    before, reached = 0.0, 0.0
+    waiting = 1.0
+    for j in range(k):
+        slope = missed + signalled * waiting
+        at = s.flts[DELAY_AT + j]
+        gained = slope * (at - before)
+        if reached + gained >= exponent and slope > 0.0:
+            return before + (exponent - reached) / slope
+        reached += gained
+        before = at
+        waiting = max(waiting - s.flts[DELAY_SHARE + j], 0.0)
+    return before + (exponent - reached) / missed if missed > 0.0 else math.inf
+
+
+@inline
+def signal_units(s: State, i: int, kappa: float) -> float:
+    """Signals since the copy was fetched, in units of the page's (matched) weight."""
+    if s.ints[EXPONENT] < 0:
+        return float(s.rec[i].signals)
+    total = s.extra[s.ints[EXPONENT], i]
+    return total / kappa if total > 0.0 and kappa > 0.0 else 0.0
+
+
+@jit
+def value_of(s: State, i: int, now: float) -> float:
+    """Crawl value of page i per unit of cost."""
+    s.ints[EVALUATED] += 1
+    p = s.rec[i]
+    elapsed = max(now - p.last, 0.0)
+    floor = _optional(s, FLOOR, i, 0.0)
+    if floor > 0.0 and elapsed * floor >= 1.0:
+        return _OVERDUE * elapsed * floor
+    if p.importance <= 0.0 or p.change_rate <= 0.0:
+        return 0.0
+    alpha, gamma, kappa = believed(s, i)
+    objective = s.ints[OBJECTIVE]
+    if gamma > 0.0 and kappa > 0.0:
+        n = signal_units(s, i, kappa)
+        if objective == 0:
+            offset = _silent(s, alpha, p.change_rate - alpha, elapsed)
+            v = signal_value(alpha, gamma, kappa, p.change_rate, offset, n, s.ints[TERMS])
+        else:
+            v = page_value(objective, p.change_rate, math.inf, alpha, gamma, kappa, elapsed, n, ALL_TERMS)
+    else:
+        shape = _optional(s, EVIDENCE, i, math.inf)
+        v = page_value(objective, p.change_rate, shape, p.change_rate, 0.0, 0.0, elapsed, 0.0, ALL_TERMS)
+    return p.importance * v / _optional(s, COST, i, 1.0)
+
+
+@jit
+def wake_time(s: State, i: int, now: float, level: float, value: float) -> float:
+    """A time ≥ now before which the value of page i stays below the level; infinity where it always does.
+
+    `value` is its value now if that is known, negative if not.
+    """
+    p = s.rec[i]
+    wake = _value_wake(s, i, now, level, value)
+    floor = _optional(s, FLOOR, i, 0.0)
+    if floor > 0.0:
+        wake = min(wake, p.last + 1.0 / floor)
+    return max(wake - _EARLY * (wake - p.last), now) if wake < math.inf else wake
+
+
+@inline
+def _value_wake(s: State, i: int, now: float, level: float, value: float) -> float:
+    p = s.rec[i]
+    if p.importance <= 0.0 or p.change_rate <= 0.0:
+        return math.inf
+    goal = level * _optional(s, COST, i, 1.0) / p.importance
+    alpha, gamma, kappa = believed(s, i)
+    if gamma > 0.0 and kappa > 0.0:
+        if s.ints[OBJECTIVE] == 0:
+            known = value * _optional(s, COST, i, 1.0) / p.importance
+            return _signal_wake(s, i, now, goal, alpha, gamma, kappa, known)
+        return math.inf  # complete signals, harmonic: the value grows with signals only
+    shape = _optional(s, EVIDENCE, i, math.inf)
+    d = p.change_rate
+    return p.last + page_elapsed(s.ints[OBJECTIVE], d, shape, d, 0.0, 0.0, goal, 0.0, ALL_TERMS)
+
+
+@inline
+def _least_exponent(alpha: float, gamma: float, kappa: float, goal: float) -> float:
+    """An exponent below which V < goal: from ψ(u) ≤ u/α and from ψ(u) ≤ (u + κ)/m, m = α + γκ."""
+    least = fresh_inverse(min(goal * alpha, 0.999999)) if alpha > 0.0 else 0.0
+    if not math.isinf(kappa):
+        least = max(least, -kappa + math.sqrt(kappa * kappa + 2.0 * (alpha + gamma * kappa) * goal))
+    return least
+
+
+@jit
+def _signal_wake(
+    s: State, i: int, now: float, goal: float, alpha: float, gamma: float, kappa: float, known: float
+) -> float:
+    p = s.rec[i]
+    d = p.change_rate
+    if goal * d >= 1.0:
+        return math.inf
+    n = signal_units(s, i, kappa)
+    heard = 0.0 if n == 0.0 else n * kappa
+    if math.isinf(heard):
+        return now
+    signalled = d - alpha
+    elapsed = max(now - p.last, 0.0)
+    offset = _silent(s, alpha, signalled, elapsed)
+    least = _least_exponent(alpha, gamma, kappa, goal)
+    if least > 1.05 * (offset + heard):
+        return p.last + _silent_inverse(s, alpha, signalled, least - heard)
+    speed = alpha
+    for j in range(s.ints[N_DELAYS]):
+        if elapsed < s.flts[DELAY_AT + j]:
+            speed += signalled * s.flts[DELAY_SHARE + j]
+    if speed <= 0.0:
+        return math.inf
+    if known < 0.0:
+        known = signal_value(alpha, gamma, kappa, d, offset, n, s.ints[TERMS])
+        s.ints[EVALUATED] += 1
+    gap = goal - known
+    if gap <= 0.0:
+        return now
+    total = offset + heard
+    room = gap * math.exp(min(total, 700.0))
+    psi = signal_interval(alpha, gamma, kappa, offset, n)
+    ahead = math.inf
+    if alpha > 0.0:  # δ(ψ + δ/α) = room
+        ahead = 2.0 * room / (psi + math.sqrt(psi * psi + 4.0 * room / alpha))
+    if not math.isinf(kappa):  # δ(ψ + (δ + κ)/m) = room
+        drift = alpha + gamma * kappa
+        start = psi + kappa / drift
+        other = 2.0 * room / (start + math.sqrt(start * start + 4.0 * room / drift))
+        ahead = other if math.isinf(ahead) else max(ahead, other)
+    return now + ahead / speed

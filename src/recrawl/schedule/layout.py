@@ -1,0 +1,78 @@
+"""How a scheduler's state lies in memory: one cache line per page, a few small arrays beside them.
+
+Kernels take the whole state as one tuple of arrays. Columns that only some users need (cost, evidence, floor, the
+exponent of several signal sources) take memory only when used.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+PAGE = np.dtype(
+    [
+        ("change_rate", "f8"),
+        ("importance", "f8"),
+        ("recall", "f8"),
+        ("false_rate", "f8"),
+        ("last", "f8"),  # when the copy was fetched
+        ("host", "i4"),
+        ("next", "i4"),  # in a wheel slot
+        ("prev", "i4"),  # in a wheel slot; −2 − slot at the head of one, −1 in none
+        ("pos", "i4"),  # place in the near set, in a band, among the leases or a host's parked pages
+        ("log", "i4"),  # newest of the recent signals
+        ("signals", "u2"),  # signals since the copy was fetched
+        ("state", "u1"),
+        ("band", "u1"),
+    ]
+)
+SIGNAL = np.dtype([("time", "f8"), ("weight", "f8"), ("next", "i4"), ("pad", "i4")])
+LEASE = np.dtype([("until", "f8"), ("id", "i4"), ("next", "i4"), ("prev", "i4"), ("pad", "i4")])
+
+GONE, ASLEEP, NEAR, LEASED, PAUSED, PARKED = 0, 1, 2, 3, 4, 5
+
+BLOCK = 62  # members in one block of a band's list; then the block before and a spare
+BANDS = 12
+FAR = 255  # band of a page below all bands
+SLOTS, WHEELS = 256, 4
+
+# ints
+CLOCK, N_NEAR, N_BANDS, N_ASLEEP, N_BLOCKS, FREE_BLOCK, N_LOG, FREE_LOG = 0, 1, 2, 3, 4, 5, 6, 7
+FIRST_LEASE, LAST_LEASE, N_LEASED, POLICY, OBJECTIVE, TERMS, ALIVE, N_PAGES, COVER = 8, 9, 10, 11, 12, 13, 14, 15, 16
+COST, EVIDENCE, FLOOR, EXPONENT, N_DELAYS = 17, 18, 19, 20, 21  # rows of `extra` (−1: unused), number of delays
+N_LEASES, FREE_LEASE, SCAN_AT = 22, 23, 32  # lease slots ever used, the first free one; where a scan goes on (−1: none)
+N_PARKED, WANTED = 33, 34  # parked pages; what should grow when there is time
+EVALUATED, DECISIONS, SCANS, WAKES, LATE, BACKWARDS, EXPIRED, LAST_SCAN = 24, 25, 26, 27, 28, 29, 30, 31
+ORDER, HEAD, TOP, SIZE = 40, 56, 72, 88  # arrays: bands from the top; head blocks; members in the head; members
+N_INTS = 104
+
+# flts
+ORIGIN, WIDTH, NOW, NEAR_LEVEL, FAR_LEVEL, LEASE_TIME, WINDOW, THRESHOLD = 0, 1, 2, 3, 4, 5, 6, 7
+LEVEL = 8  # per band: the level its pages sleep below
+DELAY_AT, DELAY_SHARE = 24, 40  # the delay distribution of signals
+N_FLTS = 56
+
+# hosts: columns
+H_UNTIL, H_SPACING, H_RUNNING, H_LIMIT, H_HEAD, H_TOP, H_SIZE, H_PAUSED = 0, 1, 2, 3, 4, 5, 6, 7
+N_HOST = 8
+
+# what a kernel answers when a small array must grow before it can go on
+DONE, GROW_NEAR, GROW_BLOCKS, GROW_LOG, GROW_LEASES = 0, 1, 2, 3, 4
+
+
+class State(NamedTuple):
+    """All arrays of a scheduler."""
+
+    rec: NDArray[Any]  # PAGE, one per id ever given
+    near_id: NDArray[np.int32]
+    near_val: NDArray[np.float64]
+    blocks: NDArray[np.int32]  # (n, BLOCK + 2)
+    heads: NDArray[np.int32]  # WHEELS × SLOTS
+    ints: NDArray[np.int64]
+    flts: NDArray[np.float64]
+    extra: NDArray[np.float64]  # (optional columns, ids)
+    hosts: NDArray[np.float64]  # (hosts, N_HOST)
+    log: NDArray[Any]  # SIGNAL
+    leases: NDArray[Any]  # LEASE, in the order in which they end

@@ -1,0 +1,169 @@
+"""Memory: the arrays of a scheduler, how they start, grow, are saved, and check themselves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from recrawl.errors import ParameterError
+from recrawl.schedule import layout as at
+from recrawl.schedule.layout import State
+
+_MOST_DELAYS = 16
+
+
+class Memory:
+    """Holds the current `State` and replaces its arrays when they must grow."""
+
+    def __init__(self, start: float, lease: float) -> None:
+        if not (lease > 0):
+            raise ParameterError(f"lease is {lease}: must be above 0")
+        ints = np.zeros(at.N_INTS, dtype=np.int64)
+        flts = np.zeros(at.N_FLTS)
+        for place in (at.FREE_BLOCK, at.FREE_LOG, at.FREE_LEASE, at.FIRST_LEASE, at.LAST_LEASE, at.SCAN_AT):
+            ints[place] = -1
+        for place in (at.COST, at.EVIDENCE, at.FLOOR, at.EXPONENT):
+            ints[place] = -1
+        ints[at.HEAD : at.HEAD + at.BANDS] = -1
+        flts[at.ORIGIN] = flts[at.NOW] = start
+        flts[at.WIDTH] = 1.0
+        flts[at.LEASE_TIME] = lease
+        flts[at.NEAR_LEVEL] = flts[at.FAR_LEVEL] = math.inf
+        self.state = State(
+            rec=np.zeros(0, dtype=at.PAGE),
+            near_id=np.zeros(1024, dtype=np.int32),
+            near_val=np.zeros(1024),
+            blocks=np.zeros((64, at.BLOCK + 2), dtype=np.int32),
+            heads=np.full(at.WHEELS * at.SLOTS, -1, dtype=np.int32),
+            ints=ints,
+            flts=flts,
+            extra=np.zeros((1, 1)),
+            hosts=np.zeros((0, at.N_HOST)),
+            log=np.zeros(64, dtype=at.SIGNAL),
+            leases=np.zeros(64, dtype=at.LEASE),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(array.nbytes for array in self.state)
+
+    def set_pace(self, budget: float | None, change_rate: NDArray[np.float64]) -> None:
+        """Choose the width of a tick: about an eighth of the time between two wakes. Only while nothing is asleep."""
+        state = self.state
+        if state.ints[at.N_ASLEEP]:
+            return
+        n = max(int(state.ints[at.ALIVE]), 1)
+        active = change_rate[change_rate > 0]
+        cycle = n / budget if budget else (1.0 / float(np.median(active)) if len(active) else 1.0)
+        state.flts[at.WIDTH] = cycle / (8 * n)
+        state.flts[at.ORIGIN] = state.flts[at.NOW]
+        state.ints[at.CLOCK] = 0
+
+    def append(self, n: int) -> NDArray[np.int64]:
+        """Room for n more pages; their ids."""
+        state = self.state
+        first = int(state.ints[at.N_PAGES])
+        if first + n > np.iinfo(np.int32).max:
+            raise ParameterError(f"{first + n} pages: a scheduler holds at most {np.iinfo(np.int32).max} ids")
+        if first + n > len(state.rec):
+            size = max(first + n, 2 * first if n < first else 0)
+            rec = np.zeros(size, dtype=at.PAGE)
+            rec[:first] = state.rec[:first]
+            extra = state.extra
+            if extra.shape[1] > 1:
+                extra = np.zeros((len(extra), size))
+                extra[:, :first] = state.extra[:, :first]
+            self.state = state._replace(rec=rec, extra=extra)
+        self.state.ints[at.N_PAGES] = first + n
+        self.state.ints[at.ALIVE] += n
+        return np.arange(first, first + n, dtype=np.int64)
+
+    def optional(self, place: int, default: float) -> NDArray[np.float64]:
+        """The row of an optional column, made on first use."""
+        state = self.state
+        row = int(state.ints[place])
+        if row < 0:
+            n = len(state.rec)
+            used = sum(int(state.ints[p]) >= 0 for p in (at.COST, at.EVIDENCE, at.FLOOR, at.EXPONENT))
+            extra = np.zeros((used + 1, max(n, 2)))
+            if used:
+                extra[:used] = state.extra[:used]
+            extra[used] = default
+            self.state = state._replace(extra=extra)
+            self.state.ints[place] = row = used
+        column: NDArray[np.float64] = self.state.extra[row]
+        return column
+
+    def grow(self, what: int) -> None:
+        """Double the array that a kernel asked for."""
+        state = self.state
+        state.ints[at.WANTED] = at.DONE
+        if what == at.GROW_NEAR:
+            room = 4 * len(state.near_id)
+            self.state = state._replace(near_id=_larger(state.near_id, room), near_val=_larger(state.near_val, room))
+        elif what == at.GROW_BLOCKS:
+            room = 2 * len(state.blocks) + len(state.near_id) // at.BLOCK + len(state.hosts)
+            self.state = state._replace(blocks=_larger(state.blocks, room))
+        elif what == at.GROW_LOG:
+            self.state = state._replace(log=_larger(state.log, 2 * len(state.log)))
+        else:
+            self.state = state._replace(leases=_larger(state.leases, 4 * len(state.leases)))
+
+    def add_hosts(self, n: int) -> None:
+        """Room for more hosts, each without limits."""
+        hosts = np.zeros((n, at.N_HOST))
+        hosts[:, at.H_UNTIL] = -math.inf
+        hosts[:, at.H_LIMIT] = math.inf
+        hosts[:, at.H_HEAD] = -1
+        self.state = self.state._replace(hosts=np.concatenate([self.state.hosts, hosts]))
+
+    def hold(self, host: int, until: float) -> None:
+        """See `Scheduler.hold`."""
+        if math.isnan(until):
+            raise ParameterError("until is nan")
+        self.state.hosts[host, at.H_UNTIL] = until
+
+    def limit_host(self, host: int, spacing: float | None, concurrency: int | None) -> None:
+        """See `Scheduler.host`."""
+        if spacing is not None:
+            if not (0 <= spacing < math.inf):
+                raise ParameterError(f"spacing is {spacing}: must be finite and at least 0")
+            self.state.hosts[host, at.H_SPACING] = spacing
+        if concurrency is not None:
+            if concurrency < 1:
+                raise ParameterError(f"concurrency is {concurrency}: must be at least 1")
+            self.state.hosts[host, at.H_LIMIT] = concurrency
+
+    def set_delay(self, delays: ArrayLike, shares: ArrayLike) -> None:
+        """Delays of signals and how probable each is."""
+        times, parts = np.asarray(delays, dtype=np.float64), np.asarray(shares, dtype=np.float64)
+        if times.shape != parts.shape or times.ndim != 1 or not 0 < len(times) <= _MOST_DELAYS:
+            raise ParameterError(f"delay: two lists of one length, at most {_MOST_DELAYS}, are needed")
+        if not ((times >= 0).all() and (np.diff(times) >= 0).all() and np.isfinite(times).all()):
+            raise ParameterError("delay: times must be finite, at least 0 and sorted")
+        if not ((parts >= 0).all() and abs(parts.sum() - 1) < 1e-9):
+            raise ParameterError("delay: probabilities must be at least 0 and add up to 1")
+        k = len(times)
+        self.optional(at.EXPONENT, 0.0)
+        self.state.ints[at.N_DELAYS] = k
+        self.state.flts[at.DELAY_AT : at.DELAY_AT + k] = times
+        self.state.flts[at.DELAY_SHARE : at.DELAY_SHARE + k] = parts
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """Copies of all arrays."""
+        return {name: array.copy() for name, array in self.state._asdict().items()}
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over copies of saved arrays."""
+        self.state = State(**{name: np.array(arrays[name]) for name in State._fields})
+
+
+def _larger(array: NDArray[Any], room: int) -> NDArray[Any]:
+    larger = np.zeros((room, *array.shape[1:]), dtype=array.dtype)
+    larger[: len(array)] = array
+    return larger

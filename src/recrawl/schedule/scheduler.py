@@ -1,0 +1,286 @@
+"""Scheduler: the exact greedy choice among many pages, at a cost that does not grow with their number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from recrawl.errors import ParameterError
+from recrawl.model.kinds import Objective, first_row
+from recrawl.model.pages import Pages
+from recrawl.schedule import layout as at
+from recrawl.schedule.columns import PageColumns
+from recrawl.schedule.memory import Memory
+
+Ids = NDArray[np.int64]
+Array = NDArray[np.float64]
+PolicyName = Literal[
+    "no-signals", "trusting", "signals", "trusting-plus", "signals-delayed", "approx-1", "approx-2", "approx-3"
+]
+
+_STATS = {
+    "decisions": at.DECISIONS,
+    "evaluated": at.EVALUATED,
+    "rebuilds": at.SCANS,
+    "wakes": at.WAKES,
+    "late_records": at.LATE,
+    "time_went_back": at.BACKWARDS,
+    "leases_expired": at.EXPIRED,
+    "near": at.N_NEAR,
+    "asleep": at.N_ASLEEP,
+    "leased": at.N_LEASED,
+    "parked": at.N_PARKED,
+    "pages": at.ALIVE,
+}
+
+
+class Scheduler:
+    """At every moment, the pages most worth crawling: Algorithm 1 of Busa-Fekete et al. 2025, exact and lazy.
+
+    ``policy`` says how signals are believed: not at all ("no-signals"), as proof ("trusting"), as what they are
+    ("signals"), by the first j terms of the value ("approx-j"), as proof where precision > 0.7 and recall > 0.6
+    ("trusting-plus"), or as they are but not within ``delay_window`` after a crawl ("signals-delayed"). With ``delay``
+    (sorted delays, their probabilities) late signals are weighed by the chance that they tell of a change the copy has
+    not seen. ``budget`` (crawls per time) is only a hint for the first layout: the levels follow the picks.
+
+    >>> s = Scheduler(Pages([1.0, 4.0, 2.0]))
+    >>> s.pick(1.0, 2).tolist()
+    [2, 0]
+    """
+
+    def __init__(
+        self,
+        pages: Pages | None = None,
+        *,
+        budget: float | None = None,
+        objective: Objective = "freshness",
+        policy: str = "signals",
+        start: float = 0.0,
+        lease: float = 300.0,
+        delay_window: float | None = None,
+        delay: tuple[ArrayLike, ArrayLike] | None = None,
+        floor: float = 0.0,
+    ) -> None:
+        self._memory = Memory(start, lease)
+        self._columns = PageColumns(self._memory, objective, policy, floor)
+        self._budget = None
+        self.policy = policy
+        self.objective = objective
+        if budget is not None:
+            self.budget = budget
+        self._set_delay(delay_window, delay)
+        if pages is not None:
+            self.add(pages, start)
+
+    # --- the Policy protocol -----------------------------------------------------------------------------------------
+
+    def add(self, pages: Pages, now: float, *, fetched_at: ArrayLike | None = None) -> Ids:
+        """New pages, fetched now or at ``fetched_at``; their ids, which are never used again."""
+        _check_time("now", now)
+        fetched = np.broadcast_to(
+            np.asarray(now if fetched_at is None else fetched_at, dtype=np.float64), (len(pages),)
+        )
+        first_row("fetched_at", ~np.isfinite(fetched), "must be finite")
+        ids = self._columns.append(pages, fetched)
+        self._memory.set_pace(self._budget, pages.change_rate)
+        self._place(ids, now)
+        return ids
+
+    def pick(self, now: float, n: int) -> Ids:
+        """The n pages of largest crawl value, best first, leased until recorded or released; fewer when fewer can be."""
+        from recrawl.schedule._pick_kernels import pick
+
+        _check_time("now", now)
+        if n < 0:
+            raise ParameterError(f"n is {n}: must be at least 0")
+        out = np.empty(n, dtype=np.int64)
+        taken = 0
+        while True:
+            status, got = pick(self._memory.state, float(now), n - taken, out[taken:])
+            taken += got
+            if status == at.DONE:
+                break
+            self._memory.grow(status)
+        if self._memory.state.ints[at.WANTED]:
+            self._memory.grow(int(self._memory.state.ints[at.WANTED]))
+        return out[:taken]
+
+    def record(
+        self,
+        ids: ArrayLike,
+        now: float,
+        *,
+        changed: ArrayLike | None = None,
+        as_of: ArrayLike | None = None,
+        failed: ArrayLike | None = None,
+        gone: ArrayLike | None = None,
+    ) -> None:
+        """Copies were fetched, as of ``as_of`` (default now); a failed crawl leaves the page as it was."""
+        from recrawl.schedule._pick_kernels import record
+
+        _check_time("now", now)
+        rows = self._columns.check(ids)
+        when = _per_id("as_of", float(now) if as_of is None else as_of, rows)
+        first_row("as_of", ~(when <= now), "must not lie after now")
+        fetched = np.ones(1, dtype=np.bool_) if failed is None else ~_per_id("failed", failed, rows).astype(np.bool_)
+        self._in_parts(record, rows, float(now), when, fetched)
+
+    def release(self, ids: ArrayLike, now: float) -> None:
+        """The crawls did not happen: the pages come back as they were."""
+        self.record(ids, now, failed=True)
+
+    def signal(self, ids: ArrayLike, now: float, *, source: int = 0, changed_at: ArrayLike | None = None) -> None:
+        """Change signals; repeated ids count. One about a change at or before the copy's fetch says nothing new."""
+        from recrawl.schedule._pick_kernels import signal
+
+        _check_time("now", now)
+        rows = self._columns.check(ids)
+        about = _per_id("changed_at", np.inf if changed_at is None else changed_at, rows)
+        self._in_parts(signal, rows, float(now), about, self._columns.weights(rows, source))
+
+    def update(self, ids: ArrayLike, **columns: Any) -> None:
+        """New parameters for pages: change_rate, importance, recall, false_rate, host, cost, evidence."""
+        rows = self._columns.check(ids, distinct=True)
+        self._columns.update(rows, columns)
+        self._place(rows, float(self._memory.state.flts[at.NOW]))
+
+    def remove(self, ids: ArrayLike) -> None:
+        """Pages leave for good; later use of their ids raises ParameterError."""
+        self._withdraw(ids, at.GONE)
+
+    def next_at(self, now: float) -> float:
+        """When a pick can next return something; infinity while nothing can."""
+        from recrawl.schedule._pick_kernels import next_time
+
+        _check_time("now", now)
+        while True:
+            status, when = next_time(self._memory.state, float(now))
+            if status == at.DONE:
+                return float(when)
+            self._memory.grow(status)
+
+    def state(self) -> dict[str, Any]:
+        """Everything, as plain arrays and values that can be saved."""
+        return {
+            "policy": self.policy,
+            "objective": self.objective,
+            "budget": self._budget,
+            "memory": self._memory.saved(),
+            "columns": self._columns.saved(),
+        }
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any]) -> Scheduler:
+        """A scheduler that goes on exactly where ``state()`` was taken."""
+        scheduler = cls(policy=state["policy"], objective=state["objective"])
+        scheduler._memory.load(state["memory"])
+        scheduler._columns.load(state["columns"])
+        scheduler._budget = state["budget"]
+        return scheduler
+
+    # --- beyond it ---------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return int(self._memory.state.ints[at.ALIVE])
+
+    def value(self, ids: ArrayLike, now: float) -> Array:
+        """Crawl values of pages, per unit of cost."""
+        from recrawl.schedule._pick_kernels import fill_values
+
+        rows = self._columns.check(ids)
+        out = np.empty(len(rows))
+        fill_values(self._memory.state, rows, float(now), out)
+        return out
+
+    @property
+    def threshold(self) -> float:
+        """The smallest crawl value of the last pick: what a crawl was worth at the margin."""
+        return float(self._memory.state.flts[at.THRESHOLD])
+
+    @property
+    def budget(self) -> float | None:
+        """Crawls per time the caller means to make; a hint, changed at any time without recomputation."""
+        return self._budget
+
+    @budget.setter
+    def budget(self, budget: float) -> None:
+        if not (budget > 0 and np.isfinite(budget)):
+            raise ParameterError(f"budget is {budget}: must be finite and above 0")
+        self._budget = float(budget)
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """Counters: decisions made, values evaluated, scans of all pages, pages near, asleep, leased, parked …"""
+        return {name: int(self._memory.state.ints[place]) for name, place in _STATS.items()}
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all arrays."""
+        return self._memory.nbytes + self._columns.nbytes
+
+    def pause(self, ids: ArrayLike) -> None:
+        """Pages are not picked until they are resumed; signals go on being counted."""
+        self._withdraw(ids, at.PAUSED)
+
+    def resume(self, ids: ArrayLike) -> None:
+        """Paused pages may be picked again."""
+        rows = self._columns.check(ids, distinct=True)
+        paused = rows[self._memory.state.rec["state"][rows] == at.PAUSED]
+        self._place(paused, float(self._memory.state.flts[at.NOW]))
+
+    def hold(self, host: Any, until: float) -> None:
+        """No page of a host is picked before a time (infinity: until held to an earlier one)."""
+        self._memory.hold(self._columns.host_index(host), float(until))
+
+    def host(self, host: Any, *, spacing: float | None = None, concurrency: int | None = None) -> None:
+        """Least time between two picks of a host, and how many of its pages may be leased at once."""
+        self._memory.limit_host(self._columns.host_index(host), spacing, concurrency)
+
+    def _withdraw(self, ids: ArrayLike, state: int) -> None:
+        from recrawl.schedule._pick_kernels import withdraw
+
+        withdraw(self._memory.state, self._columns.check(ids), state)
+
+    def _place(self, rows: Ids, now: float) -> None:
+        from recrawl.schedule._pick_kernels import put_back
+
+        self._in_parts(put_back, rows, max(now, float(self._memory.state.flts[at.NOW])))
+
+    def _in_parts(self, kernel: Any, rows: Ids, now: float, *columns: NDArray[Any]) -> None:
+        """Run a kernel over ids, growing small arrays when it asks for that."""
+        done = 0
+        while True:
+            rest = [column if len(column) == 1 else column[done:] for column in columns]
+            status, more = kernel(self._memory.state, rows[done:], now, *rest)
+            done += more
+            if status == at.DONE:
+                return
+            self._memory.grow(status)
+
+    def _set_delay(self, window: float | None, delay: tuple[ArrayLike, ArrayLike] | None) -> None:
+        if self.policy == "signals-delayed":
+            if window is None:
+                if self._budget is None:
+                    raise ParameterError("delay_window is missing: without a budget there is no default (5 / budget)")
+                window = 5.0 / self._budget
+            self._memory.state.flts[at.WINDOW] = window
+        elif window is not None:
+            raise ParameterError("delay_window belongs to the policy 'signals-delayed'")
+        if delay is not None:
+            self._memory.set_delay(*delay)
+
+
+def _check_time(name: str, time: float) -> None:
+    if not np.isfinite(time):
+        raise ParameterError(f"{name} is {time}: must be finite")
+
+
+def _per_id(name: str, value: ArrayLike, rows: Ids) -> Array:
+    column = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    if column.ndim != 1 or len(column) not in (1, len(rows)):
+        raise ParameterError(f"{name} has {len(column)} values for {len(rows)} ids")
+    first_row(name, np.isnan(column), "must be a number")
+    return column
