@@ -96,7 +96,7 @@ def test_doctests(name):
     assert failed == 0
 
 
-@pytest.mark.parametrize("path", [ROOT / "README.md"], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [ROOT / "README.md", ROOT / "docs/schedule.md"], ids=lambda path: path.name)
 def test_python_blocks_run(path):
     for block in re.findall(r"^```python\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL):
         exec(compile(block, str(path), "exec"), {})

@@ -13,6 +13,8 @@ HEAVY = ["numba", "aiohttp", "fastapi", "matplotlib", "pyarrow"]
     [
         "import recrawl",
         "import recrawl.cli",
+        "import recrawl.schedule",
+        "from recrawl import Pacer, Policy",
         "from recrawl.cli import app; app(['--help'], standalone_mode=False)",
         "from recrawl.cli import app; app(['solve', '--help'], standalone_mode=False)",
         "from recrawl.cli import app; app(['estimate', '--help'], standalone_mode=False)",

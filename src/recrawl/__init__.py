@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from recrawl.errors import ParameterError, RecrawlError
     from recrawl.estimate import Observations, check_estimator, estimate_change_rate, estimate_signal_quality
     from recrawl.model import Pages
+    from recrawl.schedule import Pacer, Policy, Scheduler
     from recrawl.solver import Plan, solve
 
 __version__ = "0.1.0"
@@ -16,8 +17,11 @@ _HOMES = {
     "ParameterError": "recrawl.errors",
     "RecrawlError": "recrawl.errors",
     "Observations": "recrawl.estimate",
+    "Pacer": "recrawl.schedule",
     "Pages": "recrawl.model",
     "Plan": "recrawl.solver",
+    "Policy": "recrawl.schedule",
+    "Scheduler": "recrawl.schedule",
     "check_estimator": "recrawl.estimate",
     "estimate_change_rate": "recrawl.estimate",
     "estimate_signal_quality": "recrawl.estimate",
@@ -26,10 +30,13 @@ _HOMES = {
 
 __all__ = [
     "Observations",
+    "Pacer",
     "Pages",
     "ParameterError",
     "Plan",
+    "Policy",
     "RecrawlError",
+    "Scheduler",
     "check_estimator",
     "estimate_change_rate",
     "estimate_signal_quality",

@@ -36,12 +36,17 @@ def jit_sum(function: F) -> F:
     return _compile(function, inline=False, reorder=True)
 
 
+def jit_lean(function: F) -> F:
+    """Compile a kernel that allocates nothing: without reference counts, calls that pass many arrays cost little."""
+    return _compile(function, inline=False, counted=False)
+
+
 def inline(function: F) -> F:
     """Compile a small kernel that is part of its callers: the optimiser sees through the call."""
     return _compile(function, inline=True)
 
 
-def _compile(function: F, *, inline: bool, reorder: bool = False) -> F:
+def _compile(function: F, *, inline: bool, reorder: bool = False, counted: bool = True) -> F:
     folder = cache_folder()
     before = _config.CACHE_DIR
     _config.CACHE_DIR = str(folder or "")
@@ -49,6 +54,8 @@ def _compile(function: F, *, inline: bool, reorder: bool = False) -> F:
         options: dict[str, object] = {"nogil": True, "error_model": "numpy", "forceinline": inline}
         options["cache"] = folder is not None and not inline
         options["fastmath"] = {"reassoc"} if reorder else False
+        if not counted:
+            options["_nrt"] = False
         compiled: F = _njit(**options)(function)
     finally:
         _config.CACHE_DIR = before

@@ -26,16 +26,40 @@ def harmonic_value(x: float) -> float:
     return x * x * total
 
 
+# 1/(k + 2)!, k = 0 … 13
+_INVERSE_FACTORIALS = (
+    0.5,
+    1 / 6,
+    1 / 24,
+    1 / 120,
+    1 / 720,
+    1 / 5040,
+    1 / 40320,
+    1 / 362880,
+    1 / 3628800,
+    1 / 39916800,
+    1 / 479001600,
+    1 / 6227020800,
+    1 / 87178291200,
+    1 / 1307674368000,
+)
+
+
+@inline
+def _polynomial(coefficients: tuple[float, ...], t: float) -> float:
+    total = 0.0
+    for k in range(len(coefficients) - 1, -1, -1):
+        total = total * t + coefficients[k]
+    return total
+
+
 @inline
 def fresh_value(x: float) -> float:
-    """1 − e^{−x}(1 + x) = Σ_{k≥2} (−1)^k (k−1)/k! x^k, the regularised incomplete gamma P(2, x)."""
-    if x >= _SMALL:
-        return -math.expm1(-x) - x * math.exp(-x) if x < 745.0 else 1.0
-    # e^{−x} Σ_{k≥2} x^k / k!: all terms positive
-    total = 0.0
-    for k in range(17, 1, -1):
-        total = (1.0 + total * x) / k
-    return math.exp(-x) * x * x * total
+    """1 − e^{−x}(1 + x), for small x as e^{−x} Σ_{k≥2} x^k / k!: the regularised incomplete gamma P(2, x)."""
+    decay = math.exp(-x)
+    if x < _SMALL:
+        return decay * x * x * _polynomial(_INVERSE_FACTORIALS, x)
+    return 1.0 - decay * (1.0 + x) if x < 745.0 else 1.0
 
 
 @inline
@@ -105,14 +129,6 @@ _START_3 = (
     1.3921071231481242e-07,
     -1.0957054807214601e-08,
 )
-
-
-@inline
-def _polynomial(coefficients: tuple[float, ...], t: float) -> float:
-    total = 0.0
-    for k in range(len(coefficients) - 1, -1, -1):
-        total = total * t + coefficients[k]
-    return total
 
 
 @jit

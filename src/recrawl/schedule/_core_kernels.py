@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from recrawl._jit import inline, jit
+from recrawl._jit import inline, jit, jit_lean
 from recrawl.schedule._set_kernels import (
     band_add,
     band_remove,
@@ -73,7 +73,7 @@ def room_for(s: State, pages: int) -> int:
     return DONE
 
 
-@jit
+@jit_lean
 def place(s: State, i: int, now: float) -> None:
     """Put a page that is in no container where its value belongs."""
     value = value_of(s, i, now)
@@ -83,7 +83,7 @@ def place(s: State, i: int, now: float) -> None:
         settle(s, i, now, value)
 
 
-@jit
+@jit_lean
 def settle(s: State, i: int, now: float, value: float) -> None:
     """Let a page below the near level sleep in the band of its value, or further up if it would wake at once."""
     bands = s.ints[N_BANDS]
@@ -111,7 +111,7 @@ def settle(s: State, i: int, now: float, value: float) -> None:
         band_add(s, i, s.ints[ORDER + k])
 
 
-@jit
+@jit_lean
 def rest(s: State, i: int, now: float) -> None:
     """Put a page whose value is most likely small to sleep without computing it."""
     wake = wake_time(s, i, now, s.flts[FAR_LEVEL], -1.0)
@@ -143,7 +143,7 @@ def _chain_length(s: State, first: int) -> int:
     return n
 
 
-@jit
+@jit_lean
 def _cascade(s: State, now: float) -> None:
     """At the turn of a wheel, deal the next slot of the wheel above out to the ones below.
 
@@ -166,7 +166,7 @@ def _cascade(s: State, now: float) -> None:
             i = following
 
 
-@jit
+@jit_lean
 def advance(s: State, now: float) -> int:
     """Turn the wheel to `now`; pages that wake are placed anew. DONE, or what must grow before going on."""
     target = tick_of(s, now)
@@ -193,7 +193,7 @@ def advance(s: State, now: float) -> int:
     return DONE
 
 
-@jit
+@jit_lean
 def _wake_slot(s: State, slot: int, now: float) -> None:
     i = pop_slot(s, slot)
     while i >= 0:
@@ -206,14 +206,14 @@ def _wake_slot(s: State, slot: int, now: float) -> None:
         i = following
 
 
-@jit
+@jit_lean
 def refresh_near(s: State, now: float) -> None:
     """Evaluate every near page."""
     for j in range(s.ints[N_NEAR]):
         s.near_val[j] = value_of(s, s.near_id[j], now)
 
 
-@jit
+@jit_lean
 def count_ripe(s: State) -> int:
     """How many near pages have a value at or above the near level."""
     n = 0
@@ -270,7 +270,7 @@ def scan(s: State, now: float, n: int) -> int:
     return DONE
 
 
-@jit
+@jit_lean
 def _cover(s: State, n: int) -> int:
     """How many pages the bands should hold: some multiple of the random swings of the level, more after a recent scan."""
     usual = int(16.0 * math.sqrt(s.ints[N_PAGES])) + 16 * n + 64
@@ -325,10 +325,23 @@ def shrink(s: State, now: float, keep: int) -> int:
             near_add(s, ids[j], values[j])
         else:
             settle(s, ids[j], now, values[j])
+    _make_geometric(s)
     return DONE
 
 
-@jit
+@jit_lean
+def _make_geometric(s: State) -> None:
+    """Join bands until each is several times the one above: a page then climbs through few of them."""
+    k = 0
+    while k + 1 < s.ints[N_BANDS]:
+        if s.ints[SIZE + s.ints[ORDER + k + 1]] < 4 * s.ints[SIZE + s.ints[ORDER + k]]:
+            _join(s, k)
+            k = max(k - 1, 0)
+        else:
+            k += 1
+
+
+@jit_lean
 def _new_band(s: State, level: float) -> None:
     """A new, empty, uppermost band below a level."""
     slot = _free_slot(s)
@@ -339,7 +352,7 @@ def _new_band(s: State, level: float) -> None:
     s.flts[LEVEL + slot] = level
 
 
-@jit
+@jit_lean
 def _free_slot(s: State) -> int:
     for slot in range(BANDS):
         used = False
@@ -353,7 +366,7 @@ def _free_slot(s: State) -> int:
     return -1
 
 
-@jit
+@jit_lean
 def _make_band_room(s: State, more: int) -> None:
     """Keep the bands few and within the cover: sink the lowest, or join the two neighbours that are smallest."""
     total = 0
@@ -372,7 +385,7 @@ def _make_band_room(s: State, more: int) -> None:
         _join(s, best)
 
 
-@jit
+@jit_lean
 def _sink_lowest(s: State) -> None:
     """The lowest band becomes part of the far pages: they sleep below what was its level."""
     slot = s.ints[ORDER + s.ints[N_BANDS] - 1]
@@ -382,7 +395,7 @@ def _sink_lowest(s: State) -> None:
     s.ints[N_BANDS] -= 1
 
 
-@jit
+@jit_lean
 def band_remove_top(s: State, slot: int) -> int:
     """Take the newest member out of a band (it stays in the wheel)."""
     i = s.blocks[s.ints[HEAD + slot], s.ints[TOP + slot] - 1]
@@ -390,7 +403,7 @@ def band_remove_top(s: State, slot: int) -> int:
     return int(i)
 
 
-@jit
+@jit_lean
 def _join(s: State, k: int) -> None:
     """Bands k and k + 1 become one, below the upper level; pages of the lower one wake earlier than they need to."""
     upper, under = s.ints[ORDER + k], s.ints[ORDER + k + 1]

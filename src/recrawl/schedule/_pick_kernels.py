@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit
+from recrawl._jit import inline, jit, jit_lean
 from recrawl.schedule._core_kernels import (
     LEAST,
     advance,
@@ -161,7 +161,7 @@ def _take(s: State, now: float, n: int, out: Ids) -> int:
     return taken
 
 
-@jit
+@jit_lean
 def _take_one_by_one(s: State, now: float, n: int, out: Ids) -> int:
     taken = 0
     while taken < n:
@@ -222,7 +222,7 @@ def host_free(s: State, h: int, now: float) -> bool:
     return s.hosts[h, H_PAUSED] == 0.0 and s.hosts[h, H_UNTIL] <= now and s.hosts[h, H_RUNNING] < s.hosts[h, H_LIMIT]
 
 
-@jit
+@jit_lean
 def free_hosts(s: State, now: float) -> int:
     """Bring back the parked pages of hosts that may be crawled again."""
     for h in range(s.hosts.shape[0]):
@@ -240,7 +240,7 @@ def free_hosts(s: State, now: float) -> int:
 # --- leases --------------------------------------------------------------------------------------------------------
 
 
-@jit
+@jit_lean
 def _lease(s: State, i: int, now: float) -> None:
     slot = s.ints[FREE_LEASE]
     if slot >= 0:
@@ -268,7 +268,7 @@ def _lease(s: State, i: int, now: float) -> None:
         s.hosts[h, H_RUNNING] += 1
 
 
-@jit
+@jit_lean
 def end_lease(s: State, i: int) -> None:
     """The page is no longer being crawled."""
     slot = s.rec[i].pos
@@ -289,7 +289,7 @@ def end_lease(s: State, i: int) -> None:
         s.hosts[h, H_RUNNING] -= 1
 
 
-@jit
+@jit_lean
 def expire_leases(s: State, now: float) -> int:
     """Pages whose crawl was never recorded come back."""
     while s.ints[FIRST_LEASE] >= 0 and s.leases[s.ints[FIRST_LEASE]].until <= now:
@@ -306,7 +306,7 @@ def expire_leases(s: State, now: float) -> int:
 # --- what happens to pages -------------------------------------------------------------------------------------------
 
 
-@jit
+@jit_lean
 def take_out(s: State, i: int) -> None:
     """Remove a page from whatever container it is in."""
     state = state_of(s, i)
@@ -320,7 +320,7 @@ def take_out(s: State, i: int) -> None:
         unpark(s, i, s.rec[i].host)
 
 
-@jit
+@jit_lean
 def record(s: State, ids: Ids, now: float, as_of: Array, fetched: NDArray[np.bool_]) -> tuple[int, int]:
     """(status, how many were done): the copies are as of then; where nothing was fetched the page only comes back."""
     now = max(now, s.flts[NOW])
@@ -346,7 +346,7 @@ def record(s: State, ids: Ids, now: float, as_of: Array, fetched: NDArray[np.boo
     return DONE, ids.size
 
 
-@jit
+@jit_lean
 def keep_signals_after(s: State, i: int, when: float) -> None:
     """Forget the signals that the new copy has seen."""
     p = s.rec[i]
@@ -372,7 +372,7 @@ def keep_signals_after(s: State, i: int, when: float) -> None:
         s.extra[s.ints[EXPONENT], i] = weight
 
 
-@jit
+@jit_lean
 def _remember(s: State, i: int, now: float, weight: float) -> None:
     """Log a signal, and drop logged ones that no record can ask about any more."""
     p = s.rec[i]
@@ -389,7 +389,7 @@ def _remember(s: State, i: int, now: float, weight: float) -> None:
     forget_before(s, i, now - s.flts[LEASE_TIME])
 
 
-@jit
+@jit_lean
 def forget_before(s: State, i: int, when: float) -> None:
     """Free the logged signals of a page that are older; they stay counted."""
     entry = s.rec[i].log
@@ -426,7 +426,7 @@ def _seen_weight(s: State, weight: float, elapsed: float) -> float:
     return -math.log1p(within * math.expm1(-weight))
 
 
-@jit
+@jit_lean
 def signal(s: State, ids: Ids, now: float, changed_at: Array, weights: Array) -> tuple[int, int]:
     """(status, how many were done). A signal about a change before the copy, or within the window, is not counted."""
     here = max(now, s.flts[NOW])
@@ -452,7 +452,7 @@ def signal(s: State, ids: Ids, now: float, changed_at: Array, weights: Array) ->
     return DONE, ids.size
 
 
-@jit
+@jit_lean
 def put_back(s: State, ids: Ids, now: float) -> tuple[int, int]:
     """(status, how many were done): place pages anew, after a change of their parameters or a pause."""
     for k in range(ids.size):
@@ -469,7 +469,7 @@ def put_back(s: State, ids: Ids, now: float) -> tuple[int, int]:
     return DONE, ids.size
 
 
-@jit
+@jit_lean
 def withdraw(s: State, ids: Ids, state: int) -> None:
     """Take pages out for good (GONE) or for a time (PAUSED)."""
     for k in range(ids.size):
@@ -485,7 +485,7 @@ def withdraw(s: State, ids: Ids, state: int) -> None:
             forget_before(s, i, math.inf)
 
 
-@jit
+@jit_lean
 def fill_values(s: State, ids: Ids, now: float, out: Array) -> None:
     """Crawl values of pages at a time; 0 for removed ones."""
     before = s.ints[EVALUATED]

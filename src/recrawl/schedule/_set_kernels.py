@@ -3,7 +3,7 @@
 All are intrusive: a page knows its place, so that leaving takes constant time.
 """
 
-from recrawl._jit import inline, jit
+from recrawl._jit import inline, jit_lean
 from recrawl.schedule.layout import (
     ASLEEP,
     BLOCK,
@@ -91,7 +91,7 @@ def _drop(s: State, i: int, head: int, top: int) -> tuple[int, int]:
     return head, top
 
 
-@jit
+@jit_lean
 def band_add(s: State, i: int, slot: int) -> None:
     """Put a page into a band."""
     head, top = _push(s, i, s.ints[HEAD + slot], s.ints[TOP + slot])
@@ -100,7 +100,7 @@ def band_add(s: State, i: int, slot: int) -> None:
     s.rec[i].band = slot
 
 
-@jit
+@jit_lean
 def band_remove(s: State, i: int) -> None:
     """Take a page out of its band, if it is in one."""
     slot = s.rec[i].band
@@ -112,7 +112,7 @@ def band_remove(s: State, i: int) -> None:
     s.rec[i].band = FAR
 
 
-@jit
+@jit_lean
 def park(s: State, i: int, h: int) -> None:
     """Set a page aside until its host may be crawled again."""
     head, top = _push(s, i, int(s.hosts[h, H_HEAD]), int(s.hosts[h, H_TOP]))
@@ -122,7 +122,7 @@ def park(s: State, i: int, h: int) -> None:
     set_state(s, i, PARKED)
 
 
-@jit
+@jit_lean
 def unpark(s: State, i: int, h: int) -> None:
     """Take a page from those set aside."""
     head, top = _drop(s, i, int(s.hosts[h, H_HEAD]), int(s.hosts[h, H_TOP]))
@@ -152,7 +152,7 @@ def _wheel_slot(clock: int, tick: int) -> int:
     return wheel * SLOTS + ((tick >> (8 * wheel)) & (SLOTS - 1))
 
 
-@jit
+@jit_lean
 def wheel_add(s: State, i: int, tick: int) -> None:
     """Let a page sleep until a tick after the clock."""
     slot = _wheel_slot(s.ints[CLOCK], tick)
@@ -165,7 +165,7 @@ def wheel_add(s: State, i: int, tick: int) -> None:
     s.heads[slot] = i
 
 
-@jit
+@jit_lean
 def wheel_remove(s: State, i: int) -> None:
     """Take a page out of the wheel, if it is in it."""
     p = s.rec[i]
@@ -222,7 +222,7 @@ def fall_asleep(s: State, i: int) -> None:
     s.ints[N_ASLEEP] += 1
 
 
-@jit
+@jit_lean
 def wake_up(s: State, i: int) -> None:
     """Take a sleeping page out of wheel and band."""
     wheel_remove(s, i)

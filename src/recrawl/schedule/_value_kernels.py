@@ -7,7 +7,7 @@ so an exponent δ ahead the value has grown by at most e^{−s} δ (ψ(s) + ψ(�
 
 import math
 
-from recrawl._jit import inline, jit
+from recrawl._jit import inline, jit_lean
 from recrawl.model._kernels import fresh_inverse
 from recrawl.model._page_kernels import page_elapsed, page_value
 from recrawl.model._signal_kernels import ALL_TERMS, signal_interval, signal_value, signal_weight
@@ -67,7 +67,7 @@ def _silent(s: State, missed: float, signalled: float, elapsed: float) -> float:
     return missed * elapsed + signalled * late
 
 
-@jit
+@jit_lean
 def _silent_inverse(s: State, missed: float, signalled: float, exponent: float) -> float:
     """The smallest elapsed time whose silent exponent is the given one; delays are sorted."""
     k = s.ints[N_DELAYS]
@@ -96,7 +96,7 @@ def signal_units(s: State, i: int, kappa: float) -> float:
     return total / kappa if total > 0.0 and kappa > 0.0 else 0.0
 
 
-@jit
+@jit_lean
 def value_of(s: State, i: int, now: float) -> float:
     """Crawl value of page i per unit of cost."""
     s.ints[EVALUATED] += 1
@@ -122,7 +122,7 @@ def value_of(s: State, i: int, now: float) -> float:
     return p.importance * v / _optional(s, COST, i, 1.0)
 
 
-@jit
+@jit_lean
 def wake_time(s: State, i: int, now: float, level: float, value: float) -> float:
     """A time ≥ now before which the value of page i stays below the level; infinity where it always does.
 
@@ -162,7 +162,7 @@ def _least_exponent(alpha: float, gamma: float, kappa: float, goal: float) -> fl
     return least
 
 
-@jit
+@jit_lean
 def _signal_wake(
     s: State, i: int, now: float, goal: float, alpha: float, gamma: float, kappa: float, known: float
 ) -> float:
