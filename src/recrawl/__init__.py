@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from recrawl.errors import ParameterError, RecrawlError
+    from recrawl.estimate import Observations, check_estimator, estimate_change_rate, estimate_signal_quality
     from recrawl.model import Pages
     from recrawl.schedule import Pacer, Policy, Scheduler
     from recrawl.solver import Plan, solve
@@ -15,15 +16,32 @@ __version__ = "0.1.0"
 _HOMES = {
     "ParameterError": "recrawl.errors",
     "RecrawlError": "recrawl.errors",
+    "Observations": "recrawl.estimate",
     "Pacer": "recrawl.schedule",
     "Pages": "recrawl.model",
     "Plan": "recrawl.solver",
     "Policy": "recrawl.schedule",
     "Scheduler": "recrawl.schedule",
+    "check_estimator": "recrawl.estimate",
+    "estimate_change_rate": "recrawl.estimate",
+    "estimate_signal_quality": "recrawl.estimate",
     "solve": "recrawl.solver",
 }
 
-__all__ = ["Pacer", "Pages", "ParameterError", "Plan", "Policy", "RecrawlError", "Scheduler", "solve"]
+__all__ = [
+    "Observations",
+    "Pacer",
+    "Pages",
+    "ParameterError",
+    "Plan",
+    "Policy",
+    "RecrawlError",
+    "Scheduler",
+    "check_estimator",
+    "estimate_change_rate",
+    "estimate_signal_quality",
+    "solve",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli import solve
+from recrawl.cli import estimate, solve
 from recrawl.errors import RecrawlError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 app.command(name="solve", epilog=solve.EPILOG)(solve.solve)
+app.command(name="estimate", epilog=estimate.EPILOG)(estimate.estimate)
 
 
 def _print_version(wanted: bool) -> None:

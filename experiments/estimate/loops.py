@@ -1,0 +1,105 @@
+"""Loops in which the estimate chooses the next crawl: the 1 h / 57 h loop of Grimes et al., and rates that jump."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from worlds import Array, outcomes
+
+from recrawl.estimate import DriftStream, GammaPrior, Observations, RateStream, estimate_change_rate
+
+
+def hours_loop(horizon: float, runs: int, ratio: float = 1 / 3, seed: int = 4) -> dict[str, Any]:
+    """Pages of mean change time 24 h enter with no history; estimate with 1 h / 57 h, wait ratio/estimate, observe,
+    repeat.
+
+    Very stale: at the crawl that ends an interval the copy has been stale for 8 h or more (the known-rate interval). An
+    interval counts when it ends within the horizon.
+    """
+    rng = np.random.default_rng(seed)
+    now = np.zeros(runs)
+    history: list[tuple[Array, Array, Any]] = []
+    stale8 = changed_count = intervals = 0
+    rate = 1 / 24.0
+    active = np.arange(runs)
+    while len(active):
+        seen = _columns(history, runs)
+        found = estimate_change_rate(seen[active], "prior-hours", day=24.0, level=None).change_rate
+        wait = ratio / found
+        first = rng.exponential(1 / rate, len(active))
+        ends = now[active] + wait <= horizon
+        changed = first < wait
+        stale8 += int(np.sum((wait - first >= 8.0) & ends))
+        changed_count += int(np.sum(changed & ends))
+        intervals += int(ends.sum())
+        history.append((active[ends], wait[ends], changed[ends]))
+        now[active] += wait
+        active = active[ends]
+    return {
+        "horizon": horizon,
+        "runs": runs,
+        "very_stale": stale8 / intervals,
+        "changed_share": changed_count / intervals,
+        "intervals": intervals,
+    }
+
+
+def _columns(history: list[tuple[Array, Array, Any]], n: int) -> Observations:
+    if not history:
+        return Observations(np.zeros(n + 1, np.int64), [], np.zeros(0, bool))
+    page, wait, changed = (np.concatenate(parts) for parts in zip(*history, strict=True))
+    return Observations.from_pages(page, wait, changed, n_pages=n)
+
+
+def drift(
+    factor: float, ratio: float, n: int = 10_000, before: int = 100, after: int = 20, seed: int = 5
+) -> dict[str, Any]:
+    """n pages of rate 1, crawled ``before`` times at ratio/estimate; the rate jumps by factor; ``after`` more crawls.
+
+    The oracle is a stream restarted at the jump with the belief every restart has: shape 0.35 around the rate before.
+    """
+    rng = np.random.default_rng(seed)
+    streams = {
+        "drift": DriftStream(GammaPrior(0.35, 0.35), n),
+        "half-life 10 crawls": RateStream(GammaPrior(0.35, 0.35), n, half_life=10.0 * ratio),
+        "no forgetting": RateStream(GammaPrior(0.35, 0.35), n),
+    }
+    paths: dict[str, list[Array]] = {}
+    for name, stream in streams.items():
+        _follow(stream, 1.0, before, ratio, rng)
+        paths[name] = _follow(stream, factor, after, ratio, rng)
+    fresh = before + after if factor == 1 else after
+    paths["oracle"] = _follow(RateStream(GammaPrior(0.35, 0.35), n), factor, fresh, ratio, rng)[-after:]
+    row: dict[str, Any] = {"factor": factor, "ratio": ratio, "pages": n, "crawls_after": after}
+    for name, path in paths.items():
+        last = path[-1] / factor
+        figures = {
+            "median": np.median(last),
+            "rmse": np.sqrt(np.mean((last - 1) ** 2)),
+            "log_rmse": np.sqrt(np.mean(np.log(last) ** 2)),
+        }
+        row[name] = {key: float(value) for key, value in figures.items()}
+        if factor == 1:
+            row[name]["freshness_lost"] = freshness_lost(last / ratio)
+        row[name]["median_path"] = [float(np.median(p) / factor) for p in path]
+    for name in streams:
+        for key in ("rmse", "log_rmse"):
+            row[name][f"{key}_over_oracle"] = row[name][key] / row["oracle"][key]
+    return row
+
+
+def freshness_lost(crawls: Array) -> float:
+    """Freshness x·(1 − e^{−1/x}) lost by crawling pages of rate 1 at these rates x instead of all at their mean."""
+    mean = crawls.mean()
+    return float(-mean * np.expm1(-1 / mean) + np.mean(crawls * np.expm1(-1 / crawls)))
+
+
+def _follow(stream: RateStream, rate: float, crawls: int, ratio: float, rng: np.random.Generator) -> list[Array]:
+    n = len(stream)
+    path = []
+    for _ in range(crawls):
+        interval = ratio / stream.change_rate
+        stream.update(np.arange(n), interval, outcomes(rng, np.full(n, rate), interval))
+        path.append(stream.change_rate)
+    return path

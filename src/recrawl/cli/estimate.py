@@ -1,0 +1,120 @@
+"""``recrawl estimate``: change rates with intervals, signal quality and how Poisson the pages look, from a crawl
+log."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recrawl.errors import ParameterError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+EPILOG = (
+    "Example:  recrawl estimate crawls.csv --output rates.csv --plot rates.png\n\n"
+    "A crawl log is CSV, TSV or Parquet with the columns url, time (seconds since 1970 or ISO 8601) and changed (since "
+    "the page's row before), and optionally signals or signals_NAME, importance, status."
+)
+UNITS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0}
+
+
+class Method(StrEnum):
+    """How rates are estimated."""
+
+    posterior = "posterior"
+    mle = "mle"
+    smoothed = "smoothed"
+    prior_hours = "prior-hours"
+    regular = "regular"
+    naive = "naive"
+    complete = "complete"
+
+
+class Group(StrEnum):
+    """Pages that are believed to be alike before they are crawled."""
+
+    host = "host"
+    folder = "folder"
+    all = "all"
+
+
+class Unit(StrEnum):
+    """Time unit of the rates printed and written."""
+
+    second = "second"
+    minute = "minute"
+    hour = "hour"
+    day = "day"
+    week = "week"
+
+
+def estimate(
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="Crawl log, CSV or Parquet: url, time, changed.")],
+    method: Annotated[Method, typer.Option(help="How rates are estimated.")] = Method.posterior,
+    group: Annotated[Group, typer.Option(help="Pages that share a prior (method posterior).")] = Group.host,
+    level: Annotated[float, typer.Option(help="Probability that an interval holds the true rate.")] = 0.9,
+    unit: Annotated[Unit, typer.Option(help="Time unit of the rates.")] = Unit.day,
+    limit: Annotated[int, typer.Option(help="Pages to list, most crawled first.", min=0)] = 10,
+    output: Annotated[Path | None, typer.Option(help="Write every page's figures (CSV or Parquet).")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw rates, intervals and seasons (PNG).")] = None,
+    lenient: Annotated[bool, typer.Option("--lenient", help="Repair a bad log and count the repairs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Estimate how often the pages of a crawl log change, how far to trust that, and what their signals are worth."""
+    if not 0 < level < 1:
+        raise ParameterError(f"--level is {level}: must lie between 0 and 1")
+    check_outputs(output, plot)
+    from recrawl.cli.estimate_report import analyse, print_report, write_rates
+
+    with _progress() as bar:
+        task = bar.add_task(f"reading {log}", total=1.0)
+        found = analyse(
+            log,
+            method.value,
+            group.value,
+            level,
+            lenient,
+            lambda share, what: bar.update(task, completed=share, description=what),
+        )
+        scale = UNITS[unit.value]
+        if output is not None:
+            write_rates(found, output, scale)
+        if plot is not None:
+            from recrawl.cli.estimate_plot import draw_estimates
+
+            draw_estimates(found, plot, scale, unit.value)
+    if as_json:
+        files = {"output": output and str(output), "plot": plot and str(plot)}
+        typer.echo(json.dumps({"file": str(log), **found.as_dict(scale, unit.value, limit), **files}, allow_nan=False))
+        return
+    print_report(found, scale, unit.value, limit, [file for file in (output, plot) if file is not None])
+
+
+def check_outputs(output: Path | None, plot: Path | None) -> None:
+    """Complain before the work, not after it."""
+    if output is not None and output.suffix.lower() not in (".csv", ".parquet", ".pq"):
+        raise ParameterError(f"{output}: the suffix of an output must be .csv or .parquet")
+    if plot is not None and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ParameterError(f"{plot}: the suffix of a plot must be .png, .svg or .pdf")
+    for path in (output, plot):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise ParameterError(f"{path}: there is no folder {path.absolute().parent}")
+    if plot is not None:
+        try:
+            import matplotlib  # noqa: F401
+        except ImportError:
+            raise ParameterError("--plot needs matplotlib: pip install 'recrawl[data]'") from None
+
+
+def _progress() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
