@@ -14,7 +14,7 @@ The exponent is passed as (offset, n), s = offset + n·κ, so that a tiny offset
 import math
 
 from recrawl._jit import inline, jit
-from recrawl.model._kernels import fresh_inverse, fresh_value, harmonic_value, lower_gamma, third_order
+from recrawl.model._kernels import fresh_inverse, fresh_value, harmonic_value, lower_gamma, reciprocal, third_order
 
 ALL_TERMS = 1 << 62  # "all terms": the exact value; a smaller count gives the j-term approximation
 _SATURATED = 45.0  # beyond this exponent, V equals its limit to the last digit
@@ -210,13 +210,13 @@ def _before_and_within(a: float, x: float, ratio: float, log_share: float) -> fl
     y = x * (1.0 + ratio)
     share = ratio / (1.0 + ratio)  # 1 − g
     keep = 1.0 / (1.0 + ratio)
-    j = a + 1.0
+    j = int(a) + 1
     term = math.exp(j * math.log(y) - y - math.lgamma(j + 1.0))
     lost = share
     total = term * lost
     while True:
-        j += 1.0
-        term *= y / j
+        j += 1
+        term *= y * reciprocal(j)
         lost = lost * keep + share
         total += term * lost
         if j > y and term * y <= 1e-17 * total * (j + 1.0 - y):

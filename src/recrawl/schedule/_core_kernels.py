@@ -32,6 +32,7 @@ from recrawl.schedule._value_kernels import value_of, wake_time
 from recrawl.schedule.layout import (
     ASLEEP,
     BANDS,
+    BITS,
     BLOCK,
     CLOCK,
     COVER,
@@ -151,9 +152,9 @@ def _cascade(s: State, now: float) -> None:
     """
     clock = s.ints[CLOCK]
     for wheel in range(1, WHEELS):
-        if clock & ((1 << (8 * wheel)) - 1):
+        if clock & ((1 << (BITS * wheel)) - 1):
             return
-        i = pop_slot(s, wheel * SLOTS + ((clock >> (8 * wheel)) & (SLOTS - 1)))
+        i = pop_slot(s, wheel * SLOTS + ((clock >> (BITS * wheel)) & (SLOTS - 1)))
         while i >= 0:
             following = s.rec[i].next
             s.rec[i].prev = -1
@@ -172,15 +173,15 @@ def advance(s: State, now: float) -> int:
     target = tick_of(s, now)
     while s.ints[CLOCK] < target:
         clock = s.ints[CLOCK]
-        if target - clock > 64 and _wheel_empty(s, 0):
-            jump = clock | 0xFF
-            if target - clock > 0x4000 and _wheel_empty(s, 1):
-                jump = clock | (0xFFFFFF if target - clock > 0x400000 and _wheel_empty(s, 2) else 0xFFFF)
+        if target - clock > SLOTS // 4 and clock & 0xFF == 0 and _wheel_empty(s, 0):
+            jump = clock | (SLOTS - 1)
+            if target - clock > SLOTS * SLOTS // 4 and _wheel_empty(s, 1):
+                jump = clock | (SLOTS * SLOTS - 1)
             if jump > clock:
                 s.ints[CLOCK] = min(target, jump)
                 continue
         s.ints[CLOCK] = clock + 1
-        if (clock + 1) & 0xFF == 0:
+        if (clock + 1) & (SLOTS - 1) == 0:
             _cascade(s, now)
         slot = (clock + 1) & (SLOTS - 1)
         if s.heads[slot] < 0:

@@ -109,7 +109,7 @@ def pick(s: State, now: float, n: int, out: Ids) -> tuple[int, int]:
             break
         if count_ripe(s) == 0:
             status = lower(s, now, n)
-    if status == DONE and s.ints[N_NEAR] > 2 * kept(n) + 16:
+    if status == DONE and s.ints[N_NEAR] > kept(n) + kept(n) // 2 + 16:
         s.ints[WANTED] = shrink(s, now, kept(n))
     return status, taken
 
@@ -143,7 +143,7 @@ def come_near(s: State, now: float, n: int) -> int:
 @inline
 def kept(n: int) -> int:
     """How many pages the near set is cut down to when n are picked at a time."""
-    return max(8, n + n // 2)
+    return 8 + n + n // 8
 
 
 @inline
@@ -452,6 +452,24 @@ def _seen_weight(s: State, weight: float, elapsed: float) -> float:
     if within >= 1.0 - 1e-12:
         return weight
     return -math.log1p(within * math.expm1(-weight))
+
+
+@jit_lean
+def sweep_log(s: State) -> None:
+    """Free every logged signal that no record can ask about any more."""
+    for i in range(s.ints[N_PAGES]):
+        if s.rec[i].log >= 0:
+            forget_before(s, i, s.flts[NOW] - s.flts[LEASE_TIME])
+
+
+@jit_lean
+def log_free(s: State) -> int:
+    """How many freed log entries there are."""
+    n, entry = 0, s.ints[FREE_LOG]
+    while entry >= 0:
+        n += 1
+        entry = s.log[entry].next
+    return n
 
 
 @jit_lean

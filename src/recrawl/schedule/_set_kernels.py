@@ -6,6 +6,7 @@ All are intrusive: a page knows its place, so that leaving takes constant time.
 from recrawl._jit import inline, jit_lean
 from recrawl.schedule.layout import (
     ASLEEP,
+    BITS,
     BLOCK,
     CLOCK,
     FAR,
@@ -144,7 +145,7 @@ def unpark(s: State, i: int, h: int) -> None:
 def tick_of(s: State, time: float) -> int:
     """The wheel's tick at a time; far ahead it stops at the last one the wheel can hold."""
     ticks = (time - s.flts[ORIGIN]) / s.flts[WIDTH]
-    most = s.ints[CLOCK] + (1 << 31)
+    most = s.ints[CLOCK] + (1 << (BITS * WHEELS - 1))
     return int(ticks) if ticks < most else int(most)
 
 
@@ -153,9 +154,9 @@ def _wheel_slot(clock: int, tick: int) -> int:
     differs = clock ^ tick
     wheel = 0
     while wheel < WHEELS - 1 and differs >= SLOTS:
-        differs >>= 8
+        differs >>= BITS
         wheel += 1
-    return wheel * SLOTS + ((tick >> (8 * wheel)) & (SLOTS - 1))
+    return wheel * SLOTS + ((tick >> (BITS * wheel)) & (SLOTS - 1))
 
 
 @jit_lean

@@ -8,7 +8,7 @@ the value. With signals, whose inverse is dear, it answers by bounds: ψ is suba
 import math
 
 from recrawl._jit import inline, jit_lean
-from recrawl.model._kernels import fresh_inverse
+from recrawl.model._kernels import fresh_inverse, fresh_value
 from recrawl.model._page_kernels import page_elapsed, page_value
 from recrawl.model._signal_kernels import ALL_TERMS, signal_interval, signal_value, signal_weight
 from recrawl.schedule.layout import (
@@ -116,6 +116,8 @@ def value_of(s: State, i: int, now: float) -> float:
             v = signal_value(alpha, gamma, kappa, p.change_rate, offset, n, s.ints[TERMS])
         else:
             v = page_value(objective, p.change_rate, math.inf, alpha, gamma, kappa, elapsed, n, ALL_TERMS)
+    elif objective == 0 and s.ints[EVIDENCE] < 0:  # the frequent case, without a call
+        v = fresh_value(p.change_rate * elapsed) / p.change_rate
     else:
         shape = _optional(s, EVIDENCE, i, math.inf)
         v = page_value(objective, p.change_rate, shape, p.change_rate, 0.0, 0.0, elapsed, 0.0, ALL_TERMS)
@@ -148,8 +150,10 @@ def _value_wake(s: State, i: int, now: float, level: float, value: float) -> flo
             known = value * _optional(s, COST, i, 1.0) / p.importance
             return _signal_wake(s, i, now, goal, alpha, gamma, kappa, known)
         return math.inf  # complete signals, harmonic: the value grows with signals only
-    shape = _optional(s, EVIDENCE, i, math.inf)
     d = p.change_rate
+    if s.ints[OBJECTIVE] == 0 and s.ints[EVIDENCE] < 0:
+        return float(p.last + fresh_inverse(goal * d) / d)
+    shape = _optional(s, EVIDENCE, i, math.inf)
     return float(p.last + page_elapsed(s.ints[OBJECTIVE], d, shape, d, 0.0, 0.0, goal, 0.0, ALL_TERMS))
 
 

@@ -13,6 +13,7 @@ from recrawl.model.kinds import OBJECTIVES, Objective, first_row
 from recrawl.model.pages import Pages
 from recrawl.model.signals import matched_source, signal_weight
 from recrawl.schedule import layout as at
+from recrawl.schedule._pick_kernels import valid
 from recrawl.schedule.memory import Memory
 
 Ids = NDArray[np.int64]
@@ -114,8 +115,6 @@ class PageColumns:
 
     def check(self, ids: ArrayLike, *, distinct: bool = False) -> Ids:
         """Ids as an array, or ParameterError for one that does not exist (any more)."""
-        from recrawl.schedule._pick_kernels import valid
-
         rows = self.whole(ids)
         self.raise_for(*valid(self._memory.state, rows))
         if distinct and len(np.unique(rows)) != len(rows):

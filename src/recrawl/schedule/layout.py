@@ -35,7 +35,8 @@ GONE, ASLEEP, NEAR, LEASED, PAUSED, PARKED = 0, 1, 2, 3, 4, 5
 BLOCK = 62  # members in one block of a band's list; then the block before and a spare
 BANDS = 12
 FAR = 255  # band of a page below all bands
-SLOTS, WHEELS = 256, 4
+BITS, WHEELS = 12, 3
+SLOTS = 1 << BITS
 
 # ints
 CLOCK, N_NEAR, N_BANDS, N_ASLEEP, N_BLOCKS, FREE_BLOCK, N_LOG, FREE_LOG = 0, 1, 2, 3, 4, 5, 6, 7

@@ -54,14 +54,14 @@ class Memory:
         return sum(array.nbytes for array in self.state)
 
     def set_pace(self, budget: float | None, change_rate: NDArray[np.float64]) -> None:
-        """Choose the width of a tick: about an eighth of the time between two wakes. Only while nothing is asleep."""
+        """Choose the width of a tick: half the time between two crawls. Only while nothing is asleep."""
         state = self.state
         if state.ints[at.N_ASLEEP]:
             return
         n = max(int(state.ints[at.ALIVE]), 1)
         active = change_rate[change_rate > 0]
         cycle = n / budget if budget else (1.0 / float(np.median(active)) if len(active) else 1.0)
-        state.flts[at.WIDTH] = cycle / (8 * n)
+        state.flts[at.WIDTH] = cycle / (2 * n)
         state.flts[at.ORIGIN] = state.flts[at.NOW]
         state.ints[at.CLOCK] = 0
 
@@ -115,9 +115,17 @@ class Memory:
             room = len(state.blocks) * 3 // 2 + len(state.near_id) // at.BLOCK + len(state.hosts) + 16
             self.state = state._replace(blocks=_larger(state.blocks, room))
         elif what == at.GROW_LOG:
-            self.state = state._replace(log=_larger(state.log, 2 * len(state.log)))
+            self._grow_log()
         else:
             self.state = state._replace(leases=_larger(state.leases, 4 * len(state.leases)))
+
+    def _grow_log(self) -> None:
+        """Free signals too old to be asked about; only where that is not enough, double the log."""
+        from recrawl.schedule._pick_kernels import log_free, sweep_log
+
+        sweep_log(self.state)
+        if log_free(self.state) < len(self.state.log) // 4:
+            self.state = self.state._replace(log=_larger(self.state.log, 2 * len(self.state.log)))
 
     def add_hosts(self, n: int) -> None:
         """Room for more hosts, each without limits."""

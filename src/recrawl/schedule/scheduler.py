@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from recrawl.errors import ParameterError
 from recrawl.model.kinds import Objective, first_row
 from recrawl.model.pages import Pages
+from recrawl.schedule import _pick_kernels as kernels
 from recrawl.schedule import layout as at
 from recrawl.schedule.columns import PageColumns
 from recrawl.schedule.memory import Memory
@@ -95,8 +96,6 @@ class Scheduler:
 
     def pick(self, now: float, n: int) -> Ids:
         """The n pages of largest crawl value, best first, leased until recorded or released; fewer if fewer can be."""
-        from recrawl.schedule._pick_kernels import pick
-
         _check_time("now", now)
         if n < 0:
             raise ParameterError(f"n is {n}: must be at least 0")
@@ -104,10 +103,10 @@ class Scheduler:
         if 8 * n > len(memory.state.near_id):
             memory.make_room(min(n, len(self)))
         out = np.empty(n, dtype=np.int64)
-        status, taken = pick(memory.state, float(now), n, out)
+        status, taken = kernels.pick(memory.state, float(now), n, out)
         while status != at.DONE:
             memory.grow(status)
-            status, more = pick(memory.state, float(now), n - taken, out[taken:])
+            status, more = kernels.pick(memory.state, float(now), n - taken, out[taken:])
             taken += more
         if memory.state.ints[at.WANTED]:
             memory.grow(int(memory.state.ints[at.WANTED]))
@@ -127,13 +126,11 @@ class Scheduler:
 
         A page that is gone is set aside until it is resumed or removed.
         """
-        from recrawl.schedule._pick_kernels import record
-
         _check_time("now", now)
         rows = self._columns.whole(ids)
         here = max(float(now), float(self._memory.state.flts[at.NOW]))
         if as_of is None and changed is None and failed is None and gone is None:
-            self._in_parts(record, rows, here, np.array([here]), _YES)
+            self._in_parts(kernels.record, rows, here, np.array([here]), _YES)
             return
         rows = self._columns.check(rows)
         when = _per_id("as_of", here if as_of is None else as_of, rows)
@@ -141,7 +138,7 @@ class Scheduler:
         flags = {"changed": changed, "failed": failed, "gone": gone}
         given = {name: _flags(name, flag, rows) for name, flag in flags.items() if flag is not None}
         fetched = ~given["failed"] if failed is not None else _YES
-        self._in_parts(record, rows, here, when, fetched)
+        self._in_parts(kernels.record, rows, here, when, fetched)
         if gone is not None and given["gone"].any():
             self.pause(rows[np.broadcast_to(given["gone"], rows.shape)])
 
@@ -151,12 +148,10 @@ class Scheduler:
 
     def signal(self, ids: ArrayLike, now: float, *, source: int = 0, changed_at: ArrayLike | None = None) -> None:
         """Change signals; repeated ids count. One about a change at or before the copy's fetch says nothing new."""
-        from recrawl.schedule._pick_kernels import signal
-
         _check_time("now", now)
         rows = self._columns.check(ids)
         about = _per_id("changed_at", np.inf if changed_at is None else changed_at, rows)
-        self._in_parts(signal, rows, float(now), about, self._columns.weights(rows, source))
+        self._in_parts(kernels.signal, rows, float(now), about, self._columns.weights(rows, source))
 
     def update(self, ids: ArrayLike, **columns: Any) -> None:
         """New parameters for pages: change_rate, importance, recall, false_rate, host, cost, evidence."""
@@ -170,11 +165,9 @@ class Scheduler:
 
     def next_at(self, now: float) -> float:
         """When a pick can next return something; infinity while nothing can."""
-        from recrawl.schedule._pick_kernels import next_time
-
         _check_time("now", now)
         while True:
-            status, when = next_time(self._memory.state, float(now))
+            status, when = kernels.next_time(self._memory.state, float(now))
             if status == at.DONE:
                 return float(when)
             self._memory.grow(status)
@@ -205,11 +198,9 @@ class Scheduler:
 
     def value(self, ids: ArrayLike, now: float) -> Array:
         """Crawl values of pages, per unit of cost."""
-        from recrawl.schedule._pick_kernels import fill_values
-
         rows = self._columns.check(ids)
         out = np.empty(len(rows))
-        fill_values(self._memory.state, rows, float(now), out)
+        kernels.fill_values(self._memory.state, rows, float(now), out)
         return out
 
     @property
@@ -257,14 +248,10 @@ class Scheduler:
         self._memory.limit_host(self._columns.host_index(host), spacing, concurrency)
 
     def _withdraw(self, ids: ArrayLike, state: int) -> None:
-        from recrawl.schedule._pick_kernels import withdraw
-
-        withdraw(self._memory.state, self._columns.check(ids), state)
+        kernels.withdraw(self._memory.state, self._columns.check(ids), state)
 
     def _place(self, rows: Ids, now: float) -> None:
-        from recrawl.schedule._pick_kernels import put_back
-
-        self._in_parts(put_back, rows, max(now, float(self._memory.state.flts[at.NOW])))
+        self._in_parts(kernels.put_back, rows, max(now, float(self._memory.state.flts[at.NOW])))
 
     def _in_parts(self, kernel: Any, rows: Ids, now: float, *columns: NDArray[Any]) -> None:
         """Run a kernel over ids, growing small arrays when it asks for that."""
