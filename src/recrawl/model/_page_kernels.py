@@ -10,6 +10,7 @@ from recrawl.model._kernels import (
     age_inverse,
     age_value,
     fresh_inverse,
+    fresh_value,
     harmonic_inverse,
     harmonic_value,
     posterior_inverse,
@@ -17,6 +18,7 @@ from recrawl.model._kernels import (
     posterior_value,
 )
 from recrawl.model._signal_kernels import (
+    _RARE,
     ALL_TERMS,
     _before_and_within,
     signal_count,
@@ -192,6 +194,8 @@ def sources_value(alpha: float, gammas: Array, kappas: Array, change_rate: float
     if s > 745.0:
         return 1.0 / change_rate
     gamma: float = gammas.sum()
+    if alpha > _RARE * gamma:
+        return fresh_value(s) / change_rate
     ratio = alpha / gamma
     log_share = math.log1p(ratio)
     k = gammas.size

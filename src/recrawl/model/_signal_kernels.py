@@ -18,6 +18,8 @@ from recrawl.model._kernels import fresh_inverse, fresh_value, harmonic_value, l
 
 ALL_TERMS = 1 << 62  # "all terms": the exact value; a smaller count gives the j-term approximation
 _SATURATED = 45.0  # beyond this exponent, V equals its limit to the last digit
+_RARE = 1e100  # a page that changes unseen this many times per signal has no signals: dropping them changes no digit
+_MOST = 1e15  # more terms than are ever summed
 _LARGE_SHAPE = 10_000  # from here on the incomplete gamma comes from its uniform expansion
 
 
@@ -59,8 +61,11 @@ def _count_settled(offset_x: float, n: float, per_signal: float, last: float) ->
 
 @inline
 def _linear_from_here(count: float, ratio: float) -> bool:
-    """Whether ψ has become linear at s = count·κ; the decay rate d(r) is at least 2π²r²/(1 + 2.7r)²."""
-    return count * 19.739 * ratio * ratio > 36.0 * (1.0 + 2.7 * ratio) ** 2
+    """Whether ψ has become linear at s = count·κ; the decay rate d(r) is at least 2π²r²/(1 + 2.7r)².
+
+    And u ≤ (α + γκ)·ψ(u) ≤ u + κ anywhere (Wald), so beyond 1e13 counts nothing else is left in a float.
+    """
+    return count > 1e13 or count * 19.739 * ratio * ratio > 36.0 * (1.0 + 2.7 * ratio) ** 2
 
 
 @jit
@@ -73,9 +78,12 @@ def signal_interval(alpha: float, gamma: float, kappa: float, offset: float, n: 
     if math.isinf(kappa):
         if n > 0.0 or math.isinf(offset):
             return 1.0 / gamma
-        return -math.expm1(-gamma * (offset / alpha)) / gamma
+        x = gamma * (offset / alpha)
+        return offset / alpha if x * _RARE < 1.0 else -math.expm1(-x) / gamma
     if math.isinf(offset):
         return math.inf
+    if alpha > _RARE * gamma:
+        return (offset + n * kappa) / alpha
     count = n + offset / kappa
     ratio = alpha / (gamma * kappa)
     if _linear_from_here(count, ratio):
@@ -83,7 +91,7 @@ def signal_interval(alpha: float, gamma: float, kappa: float, offset: float, n: 
         return (offset + n * kappa + 0.5 * kappa * (gamma * kappa / drift)) / drift
     offset_x = gamma * (offset / alpha)
     per_signal = 1.0 / ratio
-    i = _count_settled(offset_x, n, per_signal, math.floor(count))
+    i = _count_settled(offset_x, n, per_signal, math.floor(min(count, _MOST)))
     total = i
     while i <= count:
         part = _lower_gamma_any(i + 1.0, _argument(i, offset_x, n, per_signal))
@@ -104,12 +112,12 @@ def signal_value(
     if gamma == 0.0 or kappa == 0.0:
         return fresh_value(offset) / change_rate
     if math.isinf(kappa) and n > 0.0:
-        if terms >= ALL_TERMS:
-            return 1.0 / change_rate
-        offset, n = math.inf, 0.0
+        return 1.0 / change_rate
     s = offset + (0.0 if n == 0.0 else n * kappa)
     if s <= 0.0:
         return 0.0
+    if alpha > _RARE * gamma:
+        return fresh_value(s) / change_rate
     if terms >= ALL_TERMS:
         if s > _SATURATED:
             return 1.0 / change_rate
@@ -131,7 +139,7 @@ def _linear_value(alpha: float, gamma: float, kappa: float, change_rate: float, 
 
 @jit
 def _summed_value(alpha: float, gamma: float, kappa: float, offset: float, n: float, s: float, terms: int) -> float:
-    count = n if alpha == 0.0 else n + offset / kappa
+    count = n if alpha == 0.0 or math.isinf(kappa) else min(n + offset / kappa, _MOST)
     offset_x = gamma * (offset / alpha) if alpha > 0.0 else 0.0
     per_signal = gamma * kappa / alpha if alpha > 0.0 else math.inf
     log_share = math.log1p(alpha / gamma)  # −log(γ/(α + γ))
@@ -202,7 +210,10 @@ def _before_and_within(a: float, x: float, ratio: float, log_share: float) -> fl
     share = ratio / (1.0 + ratio)  # 1 − g
     keep = 1.0 / (1.0 + ratio)
     j = a + 1.0
-    term = math.exp(j * math.log(y) - y - math.lgamma(j + 1.0))
+    log_term = j * math.log(y) - y - math.lgamma(j + 1.0)
+    if log_term < -650.0 and y > j:  # far below the bulk of the Poisson law, and there g^m is 0
+        return math.exp(-a * log_share)
+    term = math.exp(log_term)
     lost = share
     total = term * lost
     while True:
