@@ -24,6 +24,7 @@ from recrawl.model._signal_kernels import (
     signal_count,
     signal_interval,
     signal_inverse,
+    signal_offset,
     signal_slope,
     signal_value,
 )
@@ -58,7 +59,8 @@ def page_value(
     if objective == FRESHNESS:
         if gamma == 0.0 or kappa == 0.0:
             return posterior_value(change_rate * elapsed, shape) / change_rate
-        return signal_value(alpha, gamma, kappa, change_rate, alpha * elapsed, n, terms)
+        offset = alpha * elapsed if alpha > 0.0 else 0.0
+        return signal_value(alpha, gamma, kappa, change_rate, offset, n, terms)
     x = change_rate * elapsed
     if objective == AGE:
         return age_value(x) / (change_rate * change_rate)
@@ -130,7 +132,10 @@ def page_elapsed(
     if alpha == 0.0:
         return 0.0 if n >= signal_count(gamma, kappa, change_rate, value, terms) else math.inf
     s = signal_inverse(alpha, gamma, kappa, change_rate, value, terms, 0.0)
-    return max(s - (0.0 if n == 0.0 else n * kappa), 0.0) / alpha
+    if math.isinf(s):
+        return s
+    guess = s if n == 0.0 else s - n * kappa
+    return signal_offset(alpha, gamma, kappa, change_rate, value, n, terms, guess) / alpha
 
 
 @jit

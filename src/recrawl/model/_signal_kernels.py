@@ -355,6 +355,33 @@ def signal_inverse(
 
 
 @jit
+def signal_offset(
+    alpha: float, gamma: float, kappa: float, change_rate: float, value: float, n: float, terms: int, guess: float
+) -> float:
+    """The offset beside n·κ at which V reaches `value`, for V(0, n) < value < V(∞, n), also where it is tiny."""
+    low, high = 0.0, math.inf
+    x = guess if guess > 0.0 else 1e-16 * kappa
+    for _ in range(200):
+        reached = signal_value(alpha, gamma, kappa, change_rate, x, n, terms)
+        if abs(reached - value) <= 2e-16 * value:
+            break
+        if reached < value:
+            low = x
+        else:
+            high = x
+        s = x if n == 0.0 else x + n * kappa
+        full = math.exp(-s) * signal_interval(alpha, gamma, kappa, x, n)
+        slope = full if terms >= ALL_TERMS else signal_slope(alpha, gamma, kappa, s, terms)
+        better = x + (value - reached) / slope
+        if not (low < better < high):
+            better = 4.0 * x if math.isinf(high) else (math.sqrt(low * high) if low > 0.0 else 0.01 * high)
+        if abs(better - x) <= 1e-15 * x or x < 1e-300:
+            break
+        x = better
+    return x
+
+
+@jit
 def signal_slope(alpha: float, gamma: float, kappa: float, s: float, terms: int) -> float:
     """dV/ds per unit of importance: e^{−s} ψ(s), ψ from the first `terms` terms."""
     if terms >= ALL_TERMS:
