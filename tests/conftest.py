@@ -1,4 +1,4 @@
-"""One hypothesis profile for all tests: the same examples in every run, no time limit (kernels compile on first use)."""
+"""One hypothesis profile for all tests: the same examples in every run, no time limit (kernels compile first)."""
 
 from hypothesis import HealthCheck, settings
 
