@@ -159,3 +159,12 @@ def test_uncertain_rates_with_signals_are_refused():
     for function in (crawl_value, fresh_probability, elapsed_at_value):
         with pytest.raises(ParameterError, match="evidence, row 1"):
             function(pages, 0.1)
+
+
+def test_one_value_for_all_rows_stays_one_value():
+    pages = Pages(np.arange(1.0, 9.0), recall=0.5)
+    for other in (pages.replace(importance=2.0), pages[::2], pages[pages.change_rate > 3], pages[[1, 2]]):
+        for name in ("recall", "false_rate", "cost", "evidence"):
+            column = getattr(other, name)
+            assert column.strides == (0,)
+            assert column.shape == (len(other),)
