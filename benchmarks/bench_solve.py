@@ -14,7 +14,6 @@ import argparse
 import json
 import os
 import platform
-import resource
 import subprocess
 import sys
 import tempfile
@@ -65,6 +64,12 @@ def best_of(runs: int, function: Callable[[], object]) -> float:
     return min(times)
 
 
+def memory(field: str) -> int:
+    """Bytes that this process holds (VmRSS) or has held at most (VmHWM); ru_maxrss would count the parent's too."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split(f"{field}:")[1].split()[0]) * 1024
+
+
 def run_case(case: str, folder: str) -> dict[str, object]:
     """Solve one case; to be called in a fresh process."""
     from recrawl import Pages, solve
@@ -74,9 +79,9 @@ def run_case(case: str, folder: str) -> dict[str, object]:
     n = len(loaded["change_rate"])
     solve(Pages(**{name: column[:5000] for name, column in loaded.items()}), BUDGET * 5000, **options)
     pages = Pages(**loaded)
-    held = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    held = memory("VmRSS")
     plan = solve(pages, BUDGET * n, **options)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = memory("VmHWM")
     repeats = 2 if n > 2_000_000 else 3
     seconds = best_of(repeats, lambda: solve(pages, BUDGET * n, **options))
     importance, change_rate = pages.importance, pages.change_rate
