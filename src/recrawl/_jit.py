@@ -46,6 +46,11 @@ def inline(function: F) -> F:
     return _compile(function, inline=True)
 
 
+def inline_sum(function: F) -> F:
+    """Compile a loop that only adds up as part of its callers; the loop itself must carry the leave to reorder."""
+    return _compile(function, inline=True, reorder=True)
+
+
 def _compile(function: F, *, inline: bool, reorder: bool = False, counted: bool = True) -> F:
     folder = cache_folder()
     before = _config.CACHE_DIR

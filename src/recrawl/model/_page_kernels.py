@@ -10,6 +10,7 @@ from recrawl.model._kernels import (
     age_inverse,
     age_value,
     fresh_inverse,
+    fresh_value,
     harmonic_inverse,
     harmonic_value,
     posterior_inverse,
@@ -17,11 +18,13 @@ from recrawl.model._kernels import (
     posterior_value,
 )
 from recrawl.model._signal_kernels import (
+    _RARE,
     ALL_TERMS,
     _before_and_within,
     signal_count,
     signal_interval,
     signal_inverse,
+    signal_offset,
     signal_slope,
     signal_value,
 )
@@ -56,7 +59,8 @@ def page_value(
     if objective == FRESHNESS:
         if gamma == 0.0 or kappa == 0.0:
             return posterior_value(change_rate * elapsed, shape) / change_rate
-        return signal_value(alpha, gamma, kappa, change_rate, alpha * elapsed, n, terms)
+        offset = alpha * elapsed if alpha > 0.0 else 0.0
+        return signal_value(alpha, gamma, kappa, change_rate, offset, n, terms)
     x = change_rate * elapsed
     if objective == AGE:
         return age_value(x) / (change_rate * change_rate)
@@ -128,7 +132,10 @@ def page_elapsed(
     if alpha == 0.0:
         return 0.0 if n >= signal_count(gamma, kappa, change_rate, value, terms) else math.inf
     s = signal_inverse(alpha, gamma, kappa, change_rate, value, terms, 0.0)
-    return max(s - (0.0 if n == 0.0 else n * kappa), 0.0) / alpha
+    if math.isinf(s):
+        return s
+    guess = s if n == 0.0 else s - n * kappa
+    return signal_offset(alpha, gamma, kappa, change_rate, value, n, terms, guess) / alpha
 
 
 @jit
@@ -192,6 +199,8 @@ def sources_value(alpha: float, gammas: Array, kappas: Array, change_rate: float
     if s > 745.0:
         return 1.0 / change_rate
     gamma: float = gammas.sum()
+    if alpha > _RARE * gamma:
+        return fresh_value(s) / change_rate
     ratio = alpha / gamma
     log_share = math.log1p(ratio)
     k = gammas.size

@@ -18,6 +18,8 @@ from recrawl.model._kernels import fresh_inverse, fresh_value, harmonic_value, l
 
 ALL_TERMS = 1 << 62  # "all terms": the exact value; a smaller count gives the j-term approximation
 _SATURATED = 45.0  # beyond this exponent, V equals its limit to the last digit
+_RARE = 1e100  # a page that changes unseen this many times per signal has no signals: dropping them changes no digit
+_MOST = 1e15  # more terms than are ever summed
 _LARGE_SHAPE = 10_000  # from here on the incomplete gamma comes from its uniform expansion
 
 
@@ -59,8 +61,11 @@ def _count_settled(offset_x: float, n: float, per_signal: float, last: float) ->
 
 @inline
 def _linear_from_here(count: float, ratio: float) -> bool:
-    """Whether ψ has become linear at s = count·κ; the decay rate d(r) is at least 2π²r²/(1 + 2.7r)²."""
-    return count * 19.739 * ratio * ratio > 36.0 * (1.0 + 2.7 * ratio) ** 2
+    """Whether ψ has become linear at s = count·κ; the decay rate d(r) is at least 2π²r²/(1 + 2.7r)².
+
+    And u ≤ (α + γκ)·ψ(u) ≤ u + κ anywhere (Wald), so beyond 1e13 counts nothing else is left in a float.
+    """
+    return count > 1e13 or count * 19.739 * ratio * ratio > 36.0 * (1.0 + 2.7 * ratio) ** 2
 
 
 @inline
@@ -81,9 +86,12 @@ def signal_interval(alpha: float, gamma: float, kappa: float, offset: float, n: 
     if math.isinf(kappa):
         if n > 0.0 or math.isinf(offset):
             return 1.0 / gamma
-        return -math.expm1(-gamma * (offset / alpha)) / gamma
+        x = gamma * (offset / alpha)
+        return offset / alpha if x * _RARE < 1.0 else -math.expm1(-x) / gamma
     if math.isinf(offset):
         return math.inf
+    if alpha > _RARE * gamma:
+        return (offset + n * kappa) / alpha
     count = n + offset / kappa
     ratio = alpha / (gamma * kappa)
     if _linear_from_here(count, ratio):
@@ -91,7 +99,7 @@ def signal_interval(alpha: float, gamma: float, kappa: float, offset: float, n: 
         return (offset + n * kappa + 0.5 * kappa * (gamma * kappa / drift)) / drift
     offset_x = gamma * (offset / alpha)
     per_signal = 1.0 / ratio
-    i = _count_settled(offset_x, n, per_signal, math.floor(count))
+    i = _count_settled(offset_x, n, per_signal, math.floor(min(count, _MOST)))
     total = i
     while i <= count:
         part = _lower_gamma_any(i + 1.0, _argument(i, offset_x, n, per_signal))
@@ -119,6 +127,8 @@ def signal_value(
     if math.isinf(s) and terms < ALL_TERMS:  # Σ_{i<terms} e^{−iκ} (γ/(α + γ))^{i+1} / γ
         per_term = kappa + math.log1p(alpha / gamma)
         return math.expm1(-terms * per_term) / math.expm1(-per_term) / (alpha + gamma)
+    if alpha > _RARE * gamma:
+        return fresh_value(s) / change_rate
     if terms >= ALL_TERMS:
         if s > _SATURATED:
             return 1.0 / change_rate
@@ -140,7 +150,9 @@ def _linear_value(alpha: float, gamma: float, kappa: float, change_rate: float, 
 
 @jit
 def _summed_value(alpha: float, gamma: float, kappa: float, offset: float, n: float, s: float, terms: int) -> float:
-    count = _whole_signals(offset, n, kappa) if alpha == 0.0 else n + offset / kappa
+    count = n if math.isinf(kappa) else min(n + offset / kappa, _MOST)
+    if alpha == 0.0:
+        count = _whole_signals(offset, n, kappa)
     offset_x = gamma * (offset / alpha) if alpha > 0.0 else 0.0
     per_signal = gamma * kappa / alpha if alpha > 0.0 else math.inf
     log_share = math.log1p(alpha / gamma)  # −log(γ/(α + γ))
@@ -211,7 +223,10 @@ def _before_and_within(a: float, x: float, ratio: float, log_share: float) -> fl
     share = ratio / (1.0 + ratio)  # 1 − g
     keep = 1.0 / (1.0 + ratio)
     j = int(a) + 1
-    term = math.exp(j * math.log(y) - y - math.lgamma(j + 1.0))
+    log_term = j * math.log(y) - y - math.lgamma(j + 1.0)
+    if log_term < -650.0 and y > j:  # far below the bulk of the Poisson law, and there g^m is 0
+        return math.exp(-a * log_share)
+    term = math.exp(log_term)
     lost = share
     total = term * lost
     while True:
@@ -350,6 +365,33 @@ def signal_inverse(
             return better
         s = better
     return s
+
+
+@jit
+def signal_offset(
+    alpha: float, gamma: float, kappa: float, change_rate: float, value: float, n: float, terms: int, guess: float
+) -> float:
+    """The offset beside n·κ at which V reaches `value`, for V(0, n) < value < V(∞, n), also where it is tiny."""
+    low, high = 0.0, math.inf
+    x = guess if guess > 0.0 else 1e-16 * kappa
+    for _ in range(200):
+        reached = signal_value(alpha, gamma, kappa, change_rate, x, n, terms)
+        if abs(reached - value) <= 2e-16 * value:
+            break
+        if reached < value:
+            low = x
+        else:
+            high = x
+        s = x if n == 0.0 else x + n * kappa
+        full = math.exp(-s) * signal_interval(alpha, gamma, kappa, x, n)
+        slope = full if terms >= ALL_TERMS else signal_slope(alpha, gamma, kappa, s, terms)
+        better = x + (value - reached) / slope
+        if not (low < better < high):
+            better = 4.0 * x if math.isinf(high) else (math.sqrt(low * high) if low > 0.0 else 0.01 * high)
+        if abs(better - x) <= 1e-15 * x or x < 1e-300:
+            break
+        x = better
+    return x
 
 
 @jit

@@ -109,6 +109,10 @@ class Pages:
         """The chosen rows: a mask, an index array or a slice."""
         index = slice(rows, rows + 1 or None) if isinstance(rows, (int, np.integer)) else rows
         rows_of: dict[str, Any] = {name: col if col is None else col[index] for name, col in self.columns().items()}
+        for name in ("recall", "false_rate", "cost", "evidence"):  # one value for all rows stays one value
+            column = getattr(self, name)
+            if column.ndim == 1 and column.strides[0] == 0 and len(column) > 1:
+                rows_of[name] = column[0]
         return Pages(**rows_of)
 
     def __repr__(self) -> str:
@@ -228,7 +232,7 @@ def _stretch(column: Array, shape: tuple[int, ...]) -> Array:
         column = column[:, 0]
     elif column.ndim == 1 and len(shape) == 2:
         column = column[:, None]
-    if column.shape == shape:
+    if column.shape == shape and column.strides[0] > 0:
         column = np.ascontiguousarray(column).view()
         column.flags.writeable = False
         return column

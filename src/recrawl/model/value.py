@@ -199,7 +199,7 @@ def _exact_sources(pages: Pages, elapsed: Array, counts: Array, terms: int | Non
     missed = pages.missed_rate
     out = np.empty(len(pages))
     for i in range(len(pages)):
-        used = rates[i] > 0
+        used = (rates[i] > 0) & (weights[i] > 0)  # a signal that weighs nothing changes nothing
         if not used.any():
             out[i] = _fill(0, pages[i : i + 1], elapsed[i : i + 1], np.zeros(1), "freshness", None)[0]
             continue

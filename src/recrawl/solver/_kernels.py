@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit, jit_sum
+from recrawl._jit import inline, inline_sum, jit, jit_sum
 from recrawl.model._outcome_kernels import page_outcome
 from recrawl.model._page_kernels import at
 from recrawl.model._rate_kernels import EVEN, HARMONIC_RANDOM, RANDOM, SIGNALS, rate_at
@@ -69,7 +69,7 @@ def _common_rate(
     return _clip(rate if importance > 0.0 and change_rate > 0.0 else 0.0, low, high)
 
 
-@inline
+@inline_sum
 def _common_totals_of(
     kind: int,
     start: int,
@@ -249,18 +249,17 @@ def _weigh_of(
         k = only if only >= 0 else kind[i]
         r, p, floor, cap = rate[i], at(price, i), at(low, i), at(high, i)
         earned, share, marginal = page_outcome(k, d, m, a, alpha, gamma, kappa, at(exponent, i), i, p, r)
+        # at an optimum the slope lies a rounding above or below the price, by chance: no branch on that
+        excess, above = marginal - p, r - floor
         gains += earned
         fresh += share
-        if r > floor:
-            paid += p * (r - floor)
-            if marginal < p:
-                loss += (p - marginal) * (r - floor)
-        if marginal > p and r < cap:
-            if marginal <= p * (1.0 + _ROUNDING):
-                overshoot = max(overshoot, marginal / p - 1.0)
-            else:
-                more = _enough(k, d, m, a, alpha, gamma, kappa, i, p, r)
-                loss += (marginal - p) * (min(more, cap) - r)
+        paid += p * above if above > 0.0 else 0.0
+        loss += max(-excess, 0.0) * above if above > 0.0 else 0.0
+        if excess > p * _ROUNDING and r < cap:
+            more = _enough(k, d, m, a, alpha, gamma, kappa, i, p, r)
+            loss += excess * (min(more, cap) - r)
+        else:
+            overshoot = max(overshoot, excess / p if r < cap and p > 0.0 else 0.0)
     return gains, fresh, loss, paid, overshoot
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from recrawl.errors import ParameterError
 from recrawl.model.pages import Pages
 from recrawl.solver.curves import Curves
-from recrawl.solver.multiplier import PriceSearch
+from recrawl.solver.multiplier import PriceSearch, enclose
 
 Array = NDArray[np.float64]
 
@@ -60,10 +60,9 @@ class Host:
         start = self.curves.typical_price(self.limit)
         search = PriceSearch(lambda extra: self.curves.totals(common, extra)[1], self.limit).run(start)
         search.narrow()
-        low, high, share = search.prices()
-        below, above = self.curves.rates(common, low), self.curves.rates(common, high)
-        rate = above + share * (below - above)
-        return Settled(high, rate, float(cost @ rate))
+        mix = enclose(search, lambda extra: self.curves.rates(common, extra), lambda rate: float(rate.sum()))
+        rate = mix.above + mix.share * (mix.below - mix.above)
+        return Settled(mix.high, rate, float(cost @ rate))
 
     def most(self) -> float:
         """Crawls per time its pages could use if nothing were scarce."""

@@ -11,10 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+A = TypeVar("A")
 
 _CLOSE = 1e-11  # a total this near to its goal, relative, has met it
 _NEAR = 1e-7  # a bracket this narrow, relative, is mixed; judged by its gap, it may be narrowed further
 _TOUCH = 1e-15  # prices this near have nothing between them
+_STEP = 1e-14  # the first step outwards where an answer given anew lies on the other side of the goal
 _FAR = 60.0  # stands for the logarithm of a total that is zero or infinite
 _SECANT_STEPS = 4
 _LIMIT = 650.0  # |log price| beyond which there is no answer
@@ -109,6 +113,47 @@ class PriceSearch:
             t += math.copysign(step, off)
             step *= 8.0
             off = self._ask(t)
+
+
+@dataclass(frozen=True)
+class Enclosed(Generic[A]):
+    """Answers at two prices around a goal, and the share of the lower price's answer in the mix that meets it."""
+
+    low: float
+    high: float
+    below: A
+    above: A
+    share: float
+
+
+def enclose(search: PriceSearch, answer: Callable[[float], A], measure: Callable[[A], float]) -> Enclosed[A]:
+    """Ask again at the prices of a search, and step outwards where the answers do not lie around the goal.
+
+    Thresholds of noisy pages are searched from where the last search ended. Where a rate is almost a step of the price,
+    that is enough for another answer at the same price: what is mixed must be what is handed out.
+    """
+    goal = search.goal
+    low, high, _ = search.prices()
+    above = answer(high)
+    less = measure(above)
+    if low == high and abs(less / goal - 1.0) <= 10.0 * _CLOSE:
+        return Enclosed(low, high, above, above, 0.0)
+    step = _STEP
+    while less > goal and step < 1e-3:
+        high *= 1.0 + step
+        step *= 8.0
+        above = answer(high)
+        less = measure(above)
+    below = answer(low)
+    more = measure(below)
+    step = _STEP
+    while more < goal and step < 1e-3:
+        low *= 1.0 - step
+        step *= 8.0
+        below = answer(low)
+        more = measure(below)
+    share = (goal - less) / (more - less) if math.isfinite(more) and more > less else 0.0
+    return Enclosed(low, high, below, above, min(max(share, 0.0), 1.0))
 
 
 def _interpolate(a: float, fa: float, b: float, fb: float, c: float, fc: float) -> float:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
-CHUNK = 1 << 17
+CHUNK = 1 << 16
 
 
 @cache

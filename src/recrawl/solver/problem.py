@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from recrawl.errors import ParameterError
 from recrawl.solver.curves import Curves, Outcome
 from recrawl.solver.hosts import Host, Settled
-from recrawl.solver.multiplier import PriceSearch
+from recrawl.solver.multiplier import PriceSearch, enclose
 from recrawl.solver.plan import Plan
 
 Array = NDArray[np.float64]
@@ -95,37 +96,36 @@ class Problem:
         if self.least >= budget * (1 - 1e-12):
             return self.judge(self.rates(typical / _FREE), budget)
         search = PriceSearch(self.spent, budget).run(*self._first_guess(budget, typical))
-        return self._best_mix(search, budget)
+        return self._best_mix(search, lambda found: self.curves.sum_of(found.rate), budget)
 
     def at_target(self, target: float) -> Judged:
         """The cheapest rates whose freshness is the target."""
         goal = target * float(self.curves.importance.sum())
         typical = self.curves.typical_price(self.curves.sum_of(np.ones(1)))
-        best, worst = self._fresh(typical * _FREE), self._fresh(typical / _FREE)
+        best, worst = (self._fresh_of(self.rates(price)) for price in (typical * _FREE, typical / _FREE))
         if best < goal:
             raise ParameterError(f"target is {target}: the most that can be reached is {target * best / goal:.6g}")
         if worst >= goal:
             return self.judge(self.rates(typical / _FREE), None)
-        return self._best_mix(PriceSearch(self._fresh, goal).run(typical), None)
+        search = PriceSearch(lambda price: self._fresh_of(self.rates(price)), goal).run(typical)
+        return self._best_mix(search, self._fresh_of, None)
 
-    def _best_mix(self, search: PriceSearch, budget: float | None) -> Judged:
+    def _best_mix(self, search: PriceSearch, measure: Callable[[Found], float], budget: float | None) -> Judged:
         """Rates mixed between the two prices of a search; prices narrowed as far as the gap asks for."""
         while True:
-            low, high, share = search.prices()
-            found = self.rates(high)
-            if low != high:
-                below = self.rates(low)
+            mix = enclose(search, self.rates, measure)
+            found, below = mix.above, mix.below
+            if below is not found:
                 below.rate -= found.rate
-                below.rate *= share
+                below.rate *= mix.share
                 found.rate += below.rate
-                found.price += share * (low - high)
+                found.price += mix.share * (mix.low - mix.high)
             judged = self.judge(found, budget)
             if judged.gap <= _GOOD_GAP or not search.narrow():
                 return judged
 
-    def _fresh(self, price: float) -> float:
-        found = self.rates(price)
-        return self.curves.weigh(found.rate, np.full(1, price)).fresh
+    def _fresh_of(self, found: Found) -> float:
+        return self.curves.weigh(found.rate, np.full(1, found.price)).fresh
 
     def _first_guess(self, budget: float, typical: float) -> tuple[float, float]:
         """(price, elasticity of the total) from every 16th page, whose own first guess comes the same way."""
