@@ -32,7 +32,7 @@ MUTATIONS = [  # (file, text, its replacement, the mistake)
     (SIGNALS, "second - drift * third", "second + drift * third", "sign in the linear regime"),
     (SIGNALS, "(1 / 12 - gap * gap * (1 / 720", "(1 / 24 - gap * gap * (1 / 720", "Euler–Maclaurin coefficient"),
     (SIGNALS, "c0 = -1 / 3 + eta", "c0 = -1 / 4 + eta", "coefficient of Temme's expansion"),
-    ("_kernels.py", "total = (1.0 + total * x) / k", "total = (1.0 + total * x) / (k + 1)", "series of the value"),
+    ("_kernels.py", "    0.5,\n    1 / 6,", "    0.5,\n    1 / 7,", "series of the value"),
     ("_kernels.py", "total = (1.0 - total * x) / k", "total = (1.0 + total * x) / k", "sign in the harmonic series"),
     ("_kernels.py", "total += (k - 1) * term", "total += k * term", "series of the age value"),
     ("_kernels.py", "weight /= shape", "weight /= shape + 1.0", "series of the posterior value"),

@@ -362,11 +362,11 @@ def record(s: State, ids: Ids, now: float, as_of: Array, fetched: NDArray[np.boo
             continue
         when = as_of[k] if as_of.size > 1 else as_of[0]
         if fetched[k] if fetched.size > 1 else fetched[0]:
-            if when > s.rec[i].last:
-                s.rec[i].last = when
-                keep_signals_after(s, i, when)
-            else:
+            if when < s.rec[i].last:
                 s.ints[LATE] += 1
+                continue
+            s.rec[i].last = when
+            keep_signals_after(s, i, when)
         if state == PAUSED:
             continue
         take_out(s, i)
