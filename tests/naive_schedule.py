@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
+
+from naive_float_value import OVERDUE, noisy, plain
 
 
 def proportional(weight: Sequence[float], budget: float, ceiling: Sequence[float]) -> list[float]:
@@ -80,3 +83,124 @@ def equal_slope_split(curves: Sequence[tuple[float, float]], budget: float) -> l
         else:
             high = middle
     return [(a / high) ** (1 / p) for a, p in curves]
+
+
+class Copy:
+    """One page of `BruteForce`: parameters (recall and false_rate per source), last fetch, signals, lease, pause."""
+
+    def __init__(self, change_rate, importance, recall, false_rate, host, cost, evidence, last):
+        self.change_rate, self.importance, self.recall, self.false_rate = change_rate, importance, recall, false_rate
+        self.host, self.cost, self.evidence, self.last = host, cost, evidence, last
+        self.signals: list[list[float]] = []  # time, weight, 1 while a late record may still ask for it
+        self.lease_end = -math.inf
+        self.paused = False
+
+
+class BruteForce:
+    """The scheduler by definition: every value computed at every pick, the largest eligible one taken, n times."""
+
+    def __init__(self, policy="signals", objective="freshness", lease=300.0, window=0.0, delay=None, floor=0.0, start=0.0):
+        self.policy, self.objective, self.lease, self.window = policy, objective, lease, window
+        self.delay = [] if delay is None else list(zip(*delay, strict=True))
+        self.floor, self.now = floor, start
+        self.terms = float(policy[-1]) if policy.startswith("approx-") else math.inf
+        self.pages: dict[int, Copy] = {}
+        self.hosts: dict[object, dict[str, float]] = {}
+        self.n_late = self.n_back = 0
+
+    def host(self, name):
+        return self.hosts.setdefault(name, {"until": -math.inf, "spacing": 0.0, "limit": math.inf})
+
+    def forward(self, now):
+        self.n_back += now < self.now
+        self.now = max(now, self.now)
+
+    def _source(self, page):
+        """(missed rate, signal rate, weight) of all sources together, as the policy believes them."""
+        silent = math.prod(1 - r for r in page.recall)
+        true_rate = page.recall[0] * page.change_rate if len(page.recall) == 1 else (1 - silent) * page.change_rate
+        false_rate = sum(page.false_rate)
+        if self.policy == "no-signals":
+            return page.change_rate, 0.0, 0.0
+        if self.policy == "trusting-plus":
+            caught = true_rate / page.change_rate
+            if not (true_rate > 0.7 * (true_rate + false_rate) and caught > 0.6):
+                return page.change_rate, 0.0, 0.0
+        if self.policy.startswith("trusting"):
+            false_rate = 0.0
+        return silent * page.change_rate, true_rate + false_rate, _weight(true_rate, false_rate)
+
+    def _lone_weight(self, page, source):
+        if self.policy.startswith("trusting"):
+            return math.inf if page.recall[source] > 0 else 0.0
+        others = math.prod(1 - r for k, r in enumerate(page.recall) if k != source)
+        return _weight(page.change_rate * page.recall[source] * others, page.false_rate[source])
+
+    def value(self, page, now):
+        elapsed = max(now - page.last, 0.0)
+        if self.floor > 0 and elapsed * self.floor >= 1:
+            return OVERDUE * elapsed * self.floor
+        if page.importance == 0 or page.change_rate == 0:
+            return 0.0
+        alpha, gamma, kappa = self._source(page)
+        if not (gamma > 0 and kappa > 0):
+            unit = plain(self.objective, page.change_rate, page.evidence, elapsed)
+        elif self.objective == "harmonic":
+            unit = len(page.signals) / page.change_rate
+        else:
+            late = sum(share * min(elapsed, delay) for delay, share in self.delay)
+            offset = alpha * elapsed + (page.change_rate - alpha) * late
+            if len(page.recall) > 1 or self.delay:
+                heard = sum(signal[1] for signal in page.signals)
+            else:
+                heard = len(page.signals) * kappa if page.signals else 0.0
+            unit = noisy(alpha, gamma, kappa, page.change_rate, offset, heard, self.terms)
+        return page.importance * unit / page.cost
+
+    def signal(self, i, now, source, changed_at):
+        page, now = self.pages[i], max(now, self.now)
+        if changed_at <= page.last or now - page.last < self.window:
+            return
+        weight = self._lone_weight(page, source)
+        if self.delay:
+            within = sum(share for delay, share in self.delay if delay <= now - page.last)
+            weight = weight if within >= 1 - 1e-12 else -math.log1p(within * math.expm1(-weight))
+        page.signals.append([now, weight, 1.0])
+        for old in page.signals:
+            if old[0] < now - self.lease:
+                old[2] = 0.0
+
+    def record(self, i, as_of, failed, gone):
+        page = self.pages[i]
+        page.lease_end = -math.inf
+        page.paused = page.paused or gone
+        if not failed and as_of > page.last:
+            page.last = as_of
+            page.signals = [signal for signal in page.signals if signal[0] > as_of and signal[2]]
+        elif not failed:
+            self.n_late += 1
+
+    def eligible(self, i):
+        page = self.pages[i]
+        if page.paused or page.lease_end > self.now:
+            return False
+        if page.host is None:
+            return True
+        host = self.host(page.host)
+        running = sum(other.host == page.host and other.lease_end > self.now for other in self.pages.values())
+        return host["until"] <= self.now and running < host["limit"]
+
+    def take(self, i):
+        """Page i is picked now."""
+        page = self.pages[i]
+        page.lease_end = self.now + self.lease
+        if page.host is not None:
+            host = self.host(page.host)
+            if host["spacing"] > 0:
+                host["until"] = max(host["until"], self.now + host["spacing"])
+
+
+def _weight(true_rate, false_rate):
+    if true_rate <= 0:
+        return 0.0
+    return math.inf if false_rate <= 0 else math.log1p(true_rate / false_rate)

@@ -16,6 +16,7 @@ from recrawl.schedule import _pick_kernels as kernels
 from recrawl.schedule import layout as at
 from recrawl.schedule.columns import PageColumns
 from recrawl.schedule.memory import Memory
+from recrawl.schedule.selfcheck import check_memory
 
 Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
@@ -246,6 +247,10 @@ class Scheduler:
     def host(self, host: Any, *, spacing: float | None = None, concurrency: int | None = None) -> None:
         """Least time between two picks of a host, and how many of its pages may be leased at once."""
         self._memory.limit_host(self._columns.host_index(host), spacing, concurrency)
+
+    def _check(self) -> None:
+        """Raise AssertionError if the memory contradicts itself."""
+        check_memory(self._memory.state, float(self._memory.state.flts[at.NOW]))
 
     def _withdraw(self, ids: ArrayLike, state: int) -> None:
         kernels.withdraw(self._memory.state, self._columns.check(ids), state)

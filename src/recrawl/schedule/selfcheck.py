@@ -1,0 +1,208 @@
+"""A scheduler's memory checks itself: every page in exactly one container, every link both ways, nothing asleep too long.
+
+For tests: it looks at everything, in plain Python, and raises AssertionError with a message that names the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from recrawl.schedule import layout as at
+from recrawl.schedule.layout import State
+
+_TOLERANCE = 1e-9
+
+
+def check_memory(state: State, now: float) -> None:
+    """Raise AssertionError if anything in the memory of a scheduler contradicts anything else at time ``now``."""
+    used = int(state.ints[at.N_PAGES])
+    status = state.rec["state"][:used]
+    held: dict[int, str] = {}
+    for name, want, members in (
+        ("wheel or band", at.ASLEEP, np.flatnonzero(status == at.ASLEEP).tolist()),
+        ("near set", at.NEAR, _near(state)),
+        ("leases", at.LEASED, _leases(state)),
+        ("parked lists", at.PARKED, _parked(state)),
+    ):
+        for i in members:
+            assert 0 <= i < used, f"id {i} in the {name} was never given"
+            assert i not in held, f"page {i} is in the {name} and in the {held[i]}"
+            assert status[i] == want, f"page {i} is in the {name}, but its state is {status[i]}"
+            held[i] = name
+    for i in np.flatnonzero((status != at.GONE) & (status != at.PAUSED)).tolist():
+        assert i in held, f"page {i} has state {status[i]} and is in no container"
+    _check_counters(state, status)
+    wheel, banded = _check_wheel(state), _check_bands(state)
+    for i in wheel | banded:
+        assert status[i] == at.ASLEEP, f"page {i} is in wheel or band, but its state is {status[i]}"
+    _check_free_blocks(state)
+    _check_log(state, used)
+    _check_running(state, status)
+    if state.ints[at.SCAN_AT] < 0:
+        _check_levels(state, np.flatnonzero(status == at.ASLEEP), now)
+
+
+def _near(state: State) -> list[int]:
+    n = int(state.ints[at.N_NEAR])
+    ids: list[int] = state.near_id[:n].tolist()
+    for place, i in enumerate(ids):
+        assert state.rec["pos"][i] == place, f"near page {i} is at {place}, its pos says {state.rec['pos'][i]}"
+    return ids
+
+
+def _chain(links: Any, first: int, most: int, what: str) -> Iterator[int]:
+    """The entries of a linked list, which may hold at most so many."""
+    seen = 0
+    while first >= 0:
+        assert seen < most, f"{what}: a ring"
+        yield int(first)
+        seen += 1
+        first = int(links[first])
+
+
+def _leases(state: State) -> list[int]:
+    slots = int(state.ints[at.N_LEASES])
+    assert slots <= len(state.leases)
+    ids, before, until = [], -1, -np.inf
+    chain = list(_chain(state.leases["next"], int(state.ints[at.FIRST_LEASE]), slots, "leases"))
+    for slot in chain:
+        entry = state.leases[slot]
+        assert entry["prev"] == before, f"lease {slot} follows {before}, but its prev is {entry['prev']}"
+        assert entry["until"] >= until, f"lease {slot} ends before the one ahead of it"
+        assert state.rec["pos"][entry["id"]] == slot, f"leased page {entry['id']} does not know its lease"
+        ids.append(int(entry["id"]))
+        before, until = slot, float(entry["until"])
+    assert state.ints[at.LAST_LEASE] == before, "the last lease is not the end of the chain"
+    free = list(_chain(state.leases["next"], int(state.ints[at.FREE_LEASE]), slots, "free leases"))
+    assert sorted(chain + free) == list(range(slots)), "a lease slot is lost, or both used and free"
+    return ids
+
+
+def _blocks(state: State, head: int, top: int, what: str) -> tuple[list[int], list[int]]:
+    """(members, blocks) of a block list; every member knows its place."""
+    ids: list[int] = []
+    blocks = list(_chain(state.blocks[:, at.BLOCK], head, len(state.blocks), what))
+    for block in blocks:
+        filled = top if block == head else at.BLOCK
+        assert 0 < filled <= at.BLOCK, f"{what}: a block with {filled} members"
+        for place in range(filled):
+            i = int(state.blocks[block, place])
+            assert state.rec["pos"][i] == block * at.BLOCK + place, f"{what}: page {i} does not know its place"
+            ids.append(i)
+    return ids, blocks
+
+
+def _parked(state: State) -> list[int]:
+    ids: list[int] = []
+    for h, row in enumerate(state.hosts):
+        here, _ = _blocks(state, int(row[at.H_HEAD]), int(row[at.H_TOP]), f"parked pages of host {h}")
+        assert len(here) == row[at.H_SIZE], f"host {h} has {len(here)} parked pages and counts {row[at.H_SIZE]}"
+        for i in here:
+            assert page_hosts(state)[i] == h, f"page {i} is parked at host {h}, but on host {page_hosts(state)[i]}"
+        ids += here
+    return ids
+
+
+def page_hosts(state: State) -> Any:
+    """The host of every page, −1 for none."""
+    if "host" in (state.rec.dtype.names or ()):
+        return state.rec["host"]
+    column = getattr(state, "host", np.zeros(0, np.int32))
+    return column if len(column) else np.full(len(state.rec), -1)
+
+
+def _check_counters(state: State, status: Any) -> None:
+    for name, place, want in (
+        ("asleep", at.N_ASLEEP, at.ASLEEP),
+        ("near", at.N_NEAR, at.NEAR),
+        ("leased", at.N_LEASED, at.LEASED),
+        ("parked", at.N_PARKED, at.PARKED),
+    ):
+        n = int((status == want).sum())
+        assert state.ints[place] == n, f"{n} pages are {name}, the counter says {state.ints[place]}"
+    alive = int((status != at.GONE).sum())
+    assert state.ints[at.ALIVE] == alive, f"{alive} pages live, the counter says {state.ints[at.ALIVE]}"
+
+
+def _check_wheel(state: State) -> set[int]:
+    found: set[int] = set()
+    for slot, first in enumerate(state.heads.tolist()):
+        before = -2 - slot
+        for i in _chain(state.rec["next"], first, len(state.rec), f"slot {slot}"):
+            assert state.rec["prev"][i] == before, f"page {i} in slot {slot}: prev is {state.rec['prev'][i]}"
+            assert i not in found, f"page {i} is in two slots"
+            found.add(i)
+            before = i
+    loose = set(np.flatnonzero(state.rec["prev"][: int(state.ints[at.N_PAGES])] != -1).tolist()) - found
+    assert not loose, f"pages {sorted(loose)[:5]} think they are in the wheel"
+    return found
+
+
+def _check_bands(state: State) -> set[int]:
+    found: set[int] = set()
+    order = state.ints[at.ORDER : at.ORDER + int(state.ints[at.N_BANDS])].tolist()
+    assert len(set(order)) == len(order), f"a band stands twice in the order {order}"
+    levels = [float(state.flts[at.LEVEL + slot]) for slot in order]
+    ladder = [float(state.flts[at.NEAR_LEVEL]), *levels[1:], float(state.flts[at.FAR_LEVEL])]
+    assert all(a >= b for a, b in zip(ladder, ladder[1:], strict=False)), f"levels rise: {ladder}"
+    if order:
+        assert levels[0] <= state.flts[at.NEAR_LEVEL], "the uppermost band reaches above the near level"
+    for slot in order:
+        ids, _ = _blocks(state, int(state.ints[at.HEAD + slot]), int(state.ints[at.TOP + slot]), f"band {slot}")
+        size = int(state.ints[at.SIZE + slot])
+        assert len(ids) == size, f"band {slot} has {len(ids)} pages and counts {size}"
+        for i in ids:
+            assert state.rec["band"][i] == slot, f"page {i} is in band {slot}, its record says {state.rec['band'][i]}"
+        found.update(ids)
+    banded = np.flatnonzero((state.rec["band"] != at.FAR) & (state.rec["state"] == at.ASLEEP))
+    loose = set(banded[banded < state.ints[at.N_PAGES]].tolist()) - found
+    assert not loose, f"pages {sorted(loose)[:5]} think they are in a band"
+    return found
+
+
+def _check_free_blocks(state: State) -> None:
+    total = int(state.ints[at.N_BLOCKS])
+    assert total <= len(state.blocks), "more blocks in use than there are"
+    lists = [(int(row[at.H_HEAD]), int(row[at.H_TOP])) for row in state.hosts]
+    for slot in state.ints[at.ORDER : at.ORDER + int(state.ints[at.N_BANDS])].tolist():
+        lists.append((int(state.ints[at.HEAD + slot]), int(state.ints[at.TOP + slot])))
+    used = [block for head, top in lists for block in _blocks(state, head, top, "blocks")[1]]
+    free = list(_chain(state.blocks[:, at.BLOCK], int(state.ints[at.FREE_BLOCK]), total, "free blocks"))
+    assert sorted(used + free) == list(range(total)), "a block is lost, or both used and free"
+
+
+def _check_log(state: State, used: int) -> None:
+    total = int(state.ints[at.N_LOG])
+    assert total <= len(state.log), "more logged signals than there is room for"
+    entries = list(_chain(state.log["next"], int(state.ints[at.FREE_LOG]), total, "free log"))
+    for i in range(used):
+        mine = list(_chain(state.log["next"], int(state.rec["log"][i]), total, f"log of page {i}"))
+        assert len(mine) <= state.rec["signals"][i] or state.rec["signals"][i] == 65535, f"page {i} logs too many signals"
+        assert not mine or state.rec["state"][i] != at.GONE, f"page {i} is gone and has logged signals"
+        entries += mine
+    assert sorted(entries) == list(range(total)), "a logged signal is lost, or both used and free"
+
+
+def _check_running(state: State, status: Any) -> None:
+    leased = page_hosts(state)[: len(status)][status == at.LEASED]
+    for h, row in enumerate(state.hosts):
+        n = int((leased == h).sum())
+        assert row[at.H_RUNNING] == n, f"host {h} has {n} leased pages and counts {row[at.H_RUNNING]}"
+
+
+def _check_levels(state: State, asleep: Any, now: float) -> None:
+    """A sleeping page is worth less than the level of its layer."""
+    from recrawl.schedule._pick_kernels import fill_values
+
+    value = np.empty(len(asleep))
+    fill_values(state, asleep.astype(np.int64), max(now, float(state.flts[at.NOW])), value)
+    band = state.rec["band"][asleep].astype(np.int64)
+    levels = np.append(state.flts[at.LEVEL : at.LEVEL + at.BANDS], state.flts[at.FAR_LEVEL])
+    level = levels[np.where(band == at.FAR, at.BANDS, band)]
+    late = np.flatnonzero(~(value <= level * (1 + _TOLERANCE)))
+    if len(late):
+        k = late[0]
+        raise AssertionError(f"page {asleep[k]} sleeps below {level[k]} and is worth {value[k]}")
