@@ -73,6 +73,8 @@ def _whole_signals(offset: float, n: float, kappa: float) -> float:
     """How many signals lift the exponent from 0 to offset + n·κ when nothing else does."""
     if offset == 0.0 and n == math.floor(n):
         return n
+    if math.isinf(kappa):
+        return 1.0 if offset > 0.0 or n > 0.0 else 0.0
     return math.inf if math.isinf(offset) else math.ceil((n + offset / kappa) * (1.0 - 1e-14))
 
 

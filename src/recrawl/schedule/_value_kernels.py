@@ -88,12 +88,17 @@ def _silent_inverse(s: State, missed: float, signalled: float, exponent: float) 
 
 
 @inline
-def signal_units(s: State, i: int, kappa: float) -> float:
-    """Signals since the copy was fetched, in units of the page's (matched) weight."""
-    if s.ints[EXPONENT] < 0:
-        return float(s.rec[i].signals)
+def heard_signals(s: State, i: int, kappa: float) -> tuple[float, float]:
+    """What the signals since the fetch add to the exponent: an amount, and some times the page's (matched) weight.
+
+    An amount where that weight is infinite (proof) but theirs is not: they may tell of changes before the fetch.
+    """
+    if s.ints[EXPONENT] < 0 or s.ints[OBJECTIVE] != 0:
+        return 0.0, float(s.rec[i].signals)
     total = s.extra[s.ints[EXPONENT], i]
-    return total / kappa if total > 0.0 and kappa > 0.0 else 0.0
+    if not math.isinf(kappa):
+        return 0.0, (total / kappa if total > 0.0 and kappa > 0.0 else 0.0)
+    return (0.0, 1.0) if math.isinf(total) else (total, 0.0)
 
 
 @jit_lean
@@ -110,9 +115,9 @@ def value_of(s: State, i: int, now: float) -> float:
     alpha, gamma, kappa = believed(s, i)
     objective = s.ints[OBJECTIVE]
     if gamma > 0.0 and kappa > 0.0:
-        n = signal_units(s, i, kappa)
+        amount, n = heard_signals(s, i, kappa)
         if objective == 0:
-            offset = _silent(s, alpha, p.change_rate - alpha, elapsed)
+            offset = _silent(s, alpha, p.change_rate - alpha, elapsed) + amount
             v = signal_value(alpha, gamma, kappa, p.change_rate, offset, n, s.ints[TERMS])
         else:
             v = page_value(objective, p.change_rate, math.inf, alpha, gamma, kappa, elapsed, n, ALL_TERMS)
@@ -174,37 +179,39 @@ def _signal_wake(
     d = p.change_rate
     if goal * d >= 1.0:
         return math.inf
-    n = signal_units(s, i, kappa)
-    heard = 0.0 if n == 0.0 else n * kappa
+    amount, n = heard_signals(s, i, kappa)
+    heard = amount + (0.0 if n == 0.0 else n * kappa)
     if math.isinf(heard):
         return now
     signalled = d - alpha
     elapsed = max(now - p.last, 0.0)
-    offset = _silent(s, alpha, signalled, elapsed)
+    offset = _silent(s, alpha, signalled, elapsed) + amount
+    total = offset + (0.0 if n == 0.0 else n * kappa)
     least = _least_exponent(alpha, gamma, kappa, goal)
-    if least > 1.05 * (offset + heard):
+    if least > 1.05 * total:
         return float(p.last + _silent_inverse(s, alpha, signalled, least - heard))
     speed = alpha
     for j in range(s.ints[N_DELAYS]):
         if elapsed < s.flts[DELAY_AT + j]:
             speed += signalled * s.flts[DELAY_SHARE + j]
-    if speed <= 0.0:
-        return math.inf
     if known < 0.0:
         known = signal_value(alpha, gamma, kappa, d, offset, n, s.ints[TERMS])
         s.ints[EVALUATED] += 1
     gap = goal - known
     if gap <= 0.0:
         return now
-    total = offset + heard
+    if speed <= 0.0:
+        return math.inf
     room = gap * math.exp(min(total, 700.0))
     psi = signal_interval(alpha, gamma, kappa, offset, n)
-    ahead = math.inf
+    ahead = 0.0
     if alpha > 0.0:  # δ(ψ + δ/α) = room
         ahead = 2.0 * room / (psi + math.sqrt(psi * psi + 4.0 * room / alpha))
-    if not math.isinf(kappa):  # δ(ψ + (δ + κ)/m) = room
+    if math.isinf(kappa):  # ψ ≤ 1/γ
+        ahead = max(ahead, room * gamma)
+    else:  # δ(ψ + (δ + κ)/m) = room
         drift = alpha + gamma * kappa
         start = psi + kappa / drift
         other = 2.0 * room / (start + math.sqrt(start * start + 4.0 * room / drift))
-        ahead = other if math.isinf(ahead) else max(ahead, other)
+        ahead = max(ahead, other)
     return now + ahead / speed
