@@ -72,11 +72,11 @@ class PageColumns:
         rec["band"][rows] = at.FAR
         rec["last"][rows] = fetched_at
         rec["state"][rows] = at.PAUSED  # until it is placed
-        self._write(ids, pages)
+        self.write(ids, pages)
         return ids
 
-    def update(self, rows: Ids, columns: Mapping[str, Any]) -> None:
-        """Exchange some columns of some pages; nothing is changed if any of it is invalid."""
+    def revised(self, rows: Ids, columns: Mapping[str, Any]) -> Pages:
+        """What some pages will be with some columns exchanged, if that is valid."""
         pages = self.read(rows).replace(**columns)
         if len(pages) != len(rows):
             raise ParameterError(f"{next(iter(columns))} has {len(pages)} rows for {len(rows)} ids")
@@ -85,7 +85,7 @@ class PageColumns:
             self._sources is not None and pages.n_sources != self._sources.shape[2]
         ):
             raise ParameterError("recall: the number of signal sources cannot change")
-        self._write(rows, pages)
+        return pages
 
     def read(self, rows: Ids) -> Pages:
         """The parameters of some pages."""
@@ -136,8 +136,11 @@ class PageColumns:
             raise ParameterError(f"source is {source}: there are {n_sources}, counted from 0")
         if self._memory.state.ints[at.EXPONENT] < 0 or len(rows) == 0:
             return _ONE
+        if len(rows) == 0:
+            return np.ones(1)
         if self._trusting:
-            return np.full(1, np.inf)
+            recall = self._memory.state.rec["recall"][rows] if self._sources is None else self._sources[0][rows, source]
+            return np.where(recall > 0, np.inf, 0.0)
         weight = signal_weight(self.read(rows))
         return np.ascontiguousarray(weight if weight.ndim == 1 else weight[:, source])
 
@@ -168,7 +171,7 @@ class PageColumns:
             first_row("recall", useful, "no age value is known for pages with signals")
         if self._objective == "harmonic":
             source = matched_source(pages)
-            noisy = useful & ~((source.missed_rate == 0) & np.isinf(source.weight))
+            noisy = useful & (source.weight > 0) & ~((source.missed_rate == 0) & np.isinf(source.weight))
             first_row("recall", noisy, "no harmonic value is known for noisy signals (neither absent nor complete)")
 
     def _check_sources(self, pages: Pages) -> None:
@@ -180,7 +183,8 @@ class PageColumns:
         elif pages.n_sources != max(n, 1):
             raise ParameterError(f"recall has {pages.n_sources} signal sources, the scheduler {max(n, 1)}")
 
-    def _write(self, rows: Ids, pages: Pages) -> None:
+    def write(self, rows: Ids, pages: Pages) -> None:
+        """Take over the parameters of some pages."""
         rec = self._memory.state.rec
         rec["change_rate"][rows] = pages.change_rate
         rec["importance"][rows] = pages.importance
@@ -196,10 +200,13 @@ class PageColumns:
         if self._floor > 0:
             self._memory.optional(at.FLOOR, self._floor)[rows] = self._floor
         if pages.host is not None:
-            names, code = np.unique(pages.host.astype(str), return_inverse=True)
-            first = {str(label): label for label in pages.host.tolist()}
-            index = np.array([self.host_index(first[name]) for name in names.tolist()], dtype=np.int32)
-            self._memory.set_hosts(rows, index[code])
+            self._memory.set_hosts(rows, self._host_indices(pages.host.tolist()))
+
+    def _host_indices(self, hosts: list[Any]) -> NDArray[np.int32]:
+        new = [host for host in dict.fromkeys(hosts) if host is not None and host not in self._hosts]
+        self._hosts.update({host: len(self._hosts) + k for k, host in enumerate(new)})
+        self._memory.add_hosts(len(new))
+        return np.fromiter((self._hosts.get(host, -1) for host in hosts), np.int32, len(hosts))
 
     def _write_sources(self, rows: Ids, pages: Pages) -> None:
         assert self._sources is not None

@@ -76,7 +76,7 @@ class Memory:
             rec = np.zeros(size, dtype=at.PAGE)
             rec[:first] = state.rec[:first]
             extra = state.extra
-            if extra.shape[1] > 1:
+            if any(state.ints[p] >= 0 for p in (at.COST, at.EVIDENCE, at.FLOOR, at.EXPONENT)):
                 extra = np.zeros((len(extra), size))
                 extra[:, :first] = state.extra[:, :first]
             host = state.host
@@ -139,23 +139,22 @@ class Memory:
         """Say which host pages are on."""
         if len(self.state.host) == 0:
             self.state = self.state._replace(host=np.full(len(self.state.rec), -1, dtype=np.int32))
+        running = self.state.hosts[:, at.H_RUNNING]
+        leased = self.state.rec["state"][rows] == at.LEASED
+        before = self.state.host[rows][leased]
+        np.subtract.at(running, before[before >= 0], 1)
+        np.add.at(running, hosts[leased & (hosts >= 0)], 1)
         self.state.host[rows] = hosts
 
     def hold(self, host: int, until: float) -> None:
         """See `Scheduler.hold`."""
-        if math.isnan(until):
-            raise ParameterError("until is nan")
         self.state.hosts[host, at.H_UNTIL] = until
 
     def limit_host(self, host: int, spacing: float | None, concurrency: int | None) -> None:
         """See `Scheduler.host`."""
         if spacing is not None:
-            if not (0 <= spacing < math.inf):
-                raise ParameterError(f"spacing is {spacing}: must be finite and at least 0")
             self.state.hosts[host, at.H_SPACING] = spacing
         if concurrency is not None:
-            if concurrency < 1:
-                raise ParameterError(f"concurrency is {concurrency}: must be at least 1")
             self.state.hosts[host, at.H_LIMIT] = concurrency
 
     def set_delay(self, delays: ArrayLike, shares: ArrayLike) -> None:

@@ -70,6 +70,7 @@ class Scheduler:
         delay: tuple[ArrayLike, ArrayLike] | None = None,
         floor: float = 0.0,
     ) -> None:
+        _check_time("start", start)
         self._memory = Memory(start, lease)
         self._columns = PageColumns(self._memory, objective, policy, floor)
         self._budget: float | None = None
@@ -86,9 +87,10 @@ class Scheduler:
     def add(self, pages: Pages, now: float, *, fetched_at: ArrayLike | None = None) -> Ids:
         """New pages, fetched now or at ``fetched_at``; their ids, which are never used again."""
         _check_time("now", now)
-        fetched = np.broadcast_to(
-            np.asarray(now if fetched_at is None else fetched_at, dtype=np.float64), (len(pages),)
-        )
+        fetched = np.asarray(now if fetched_at is None else fetched_at, dtype=np.float64)
+        if fetched.shape not in ((), (1,), (len(pages),)):
+            raise ParameterError(f"fetched_at has the shape {fetched.shape} for {len(pages)} pages")
+        fetched = np.broadcast_to(fetched, (len(pages),))
         first_row("fetched_at", ~np.isfinite(fetched), "must be finite")
         ids = self._columns.append(pages, fetched)
         self._memory.set_pace(self._budget, pages.change_rate)
@@ -107,7 +109,8 @@ class Scheduler:
         status, taken = kernels.pick(memory.state, float(now), n, out)
         while status != at.DONE:
             memory.grow(status)
-            status, more = kernels.pick(memory.state, float(now), n - taken, out[taken:])
+            again = float(memory.state.flts[at.NOW])  # not `now`: a time that went back is counted once
+            status, more = kernels.pick(memory.state, again, n - taken, out[taken:])
             taken += more
         if memory.state.ints[at.WANTED]:
             memory.grow(int(memory.state.ints[at.WANTED]))
@@ -151,14 +154,20 @@ class Scheduler:
         """Change signals; repeated ids count. One about a change at or before the copy's fetch says nothing new."""
         _check_time("now", now)
         rows = self._columns.check(ids)
+        here = max(float(now), float(self._memory.state.flts[at.NOW]))
         about = _per_id("changed_at", np.inf if changed_at is None else changed_at, rows)
-        self._in_parts(kernels.signal, rows, float(now), about, self._columns.weights(rows, source))
+        self._in_parts(kernels.signal, rows, here, about, self._columns.weights(rows, source))
 
     def update(self, ids: ArrayLike, **columns: Any) -> None:
         """New parameters for pages: change_rate, importance, recall, false_rate, host, cost, evidence."""
         rows = self._columns.check(ids, distinct=True)
-        self._columns.update(rows, columns)
-        self._place(rows, float(self._memory.state.flts[at.NOW]))
+        if len(rows) == 0:
+            return
+        pages = self._columns.revised(rows, columns)
+        status = self._memory.state.rec["state"][rows]
+        kernels.withdraw(self._memory.state, rows[status == at.PARKED], at.PAUSED)  # its host may be another from now on
+        self._columns.write(rows, pages)
+        self._place(rows[status != at.PAUSED], float(self._memory.state.flts[at.NOW]))
 
     def remove(self, ids: ArrayLike) -> None:
         """Pages leave for good; later use of their ids raises ParameterError."""
@@ -186,7 +195,8 @@ class Scheduler:
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Scheduler:
         """A scheduler that goes on exactly where ``state()`` was taken."""
-        scheduler = cls(policy=state["policy"], objective=state["objective"])
+        window = 0.0 if state["policy"] == "signals-delayed" else None  # the one in use comes with the memory
+        scheduler = cls(policy=state["policy"], objective=state["objective"], delay_window=window)
         scheduler._memory.load(state["memory"])
         scheduler._columns.load(state["columns"])
         scheduler._budget = state["budget"]
@@ -199,6 +209,7 @@ class Scheduler:
 
     def value(self, ids: ArrayLike, now: float) -> Array:
         """Crawl values of pages, per unit of cost."""
+        _check_time("now", now)
         rows = self._columns.check(ids)
         out = np.empty(len(rows))
         kernels.fill_values(self._memory.state, rows, float(now), out)
@@ -242,10 +253,16 @@ class Scheduler:
 
     def hold(self, host: Any, until: float) -> None:
         """No page of a host is picked before a time (infinity: until held to an earlier one)."""
+        if math.isnan(until):
+            raise ParameterError("until is nan")
         self._memory.hold(self._columns.host_index(host), float(until))
 
     def host(self, host: Any, *, spacing: float | None = None, concurrency: int | None = None) -> None:
         """Least time between two picks of a host, and how many of its pages may be leased at once."""
+        if spacing is not None and not (0 <= spacing < math.inf):
+            raise ParameterError(f"spacing is {spacing}: must be finite and at least 0")
+        if concurrency is not None and not (concurrency >= 1):
+            raise ParameterError(f"concurrency is {concurrency}: must be at least 1")
         self._memory.limit_host(self._columns.host_index(host), spacing, concurrency)
 
     def _check(self) -> None:
@@ -274,6 +291,8 @@ class Scheduler:
                 if self._budget is None:
                     raise ParameterError("delay_window is missing: without a budget there is no default (5 / budget)")
                 window = 5.0 / self._budget
+            if not (0 <= window < math.inf):
+                raise ParameterError(f"delay_window is {window}: must be finite and at least 0")
             self._memory.state.flts[at.WINDOW] = window
         elif window is not None:
             raise ParameterError("delay_window belongs to the policy 'signals-delayed'")
