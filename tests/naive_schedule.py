@@ -99,7 +99,9 @@ class Copy:
 class BruteForce:
     """The scheduler by definition: every value computed at every pick, the largest eligible one taken, n times."""
 
-    def __init__(self, policy="signals", objective="freshness", lease=300.0, window=0.0, delay=None, floor=0.0, start=0.0):
+    def __init__(
+        self, policy="signals", objective="freshness", lease=300.0, window=0.0, delay=None, floor=0.0, start=0.0
+    ):
         self.policy, self.objective, self.lease, self.window = policy, objective, lease, window
         self.delay = [] if delay is None else list(zip(*delay, strict=True))
         self.floor, self.now = floor, start

@@ -1,6 +1,7 @@
-"""SchedulerMachine: a scheduler and its brute-force twin live through the same story and must agree after every step."""
+"""SchedulerMachine: a scheduler and its brute-force twin live through one story and must agree after every step."""
 
 import math
+from typing import ClassVar
 
 import numpy as np
 from hypothesis import strategies as st
@@ -20,7 +21,7 @@ class SchedulerMachine(RuleBasedStateMachine):
 
     policy = "signals"
     objective = "freshness"
-    options: dict = {}
+    options: ClassVar[dict] = {}
     lease = 20.0
     hosts: tuple = ()
     n_sources = 1
@@ -30,7 +31,10 @@ class SchedulerMachine(RuleBasedStateMachine):
 
     def columns(self, rng, n):
         """Parameters of n pages: override for other worlds."""
-        return {"change_rate": rng.choice([0.0, 0.01, 0.3, 1.0, 1.0, 7.0], n), "importance": rng.choice([0, 0.5, 1, 1, 30], n)}
+        return {
+            "change_rate": rng.choice([0.0, 0.01, 0.3, 1.0, 1.0, 7.0], n),
+            "importance": rng.choice([0, 0.5, 1, 1, 30], n),
+        }
 
     # --- the story ---------------------------------------------------------------------------------------------------
 
@@ -97,7 +101,9 @@ class SchedulerMachine(RuleBasedStateMachine):
         if not len(ids):
             return
         columns = self._draw(rng, len(ids))
-        chosen = {name: column for name, column in columns.items() if rng.random() < 0.6 or "rate" in name or name == "recall"}
+        chosen = {
+            name: column for name, column in columns.items() if rng.random() < 0.6 or "rate" in name or name == "recall"
+        }
         self.scheduler.update(ids, **chosen)
         old = [self.twin.pages[i] for i in ids.tolist()]
         kept = {"importance": [p.importance for p in old], "cost": [p.cost for p in old]}
@@ -112,13 +118,15 @@ class SchedulerMachine(RuleBasedStateMachine):
     @rule(seed=SEEDS, back=st.sampled_from([0.0, 0.0, 0.0, 1.0]), dated=st.booleans())
     def signal(self, seed, back, dated):
         rng, ids = self._some(seed, 20, repeat=True)
-        source, now = int(rng.integers(self.n_sources)), self.time - back
+        source, now = int(rng.integers(self.n_sources)) if len(ids) else 0, self.time - back
         changed_at = now - rng.choice([0.0, 1.0, 50.0], len(ids)) if dated else np.full(len(ids), np.inf)
         self.scheduler.signal(ids, now, source=source, changed_at=changed_at if dated else None)
         for i, about in zip(ids.tolist(), changed_at.tolist(), strict=True):
             self.twin.signal(i, now, source, about)
 
-    @rule(seed=SEEDS, leased=st.booleans(), ago=st.sampled_from([None, None, 0.0, 0.5, 5.0, 200.0]), fails=st.booleans())
+    @rule(
+        seed=SEEDS, leased=st.booleans(), ago=st.sampled_from([None, None, 0.0, 0.5, 5.0, 200.0]), fails=st.booleans()
+    )
     def record(self, seed, leased, ago, fails):
         pool = [i for i, page in sorted(self.twin.pages.items()) if page.lease_end > self.twin.now] if leased else None
         rng, ids = self._some(seed, 40, among=pool)

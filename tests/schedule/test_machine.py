@@ -1,4 +1,4 @@
-"""Any story of events, told to a scheduler and to its brute-force twin: without signals, with costs, floors and hosts."""
+"""Any story of events, told to a scheduler and to its brute-force twin: plain pages, costs, floors and hosts."""
 
 import numpy as np
 from hypothesis import HealthCheck, settings
@@ -69,6 +69,6 @@ TestWeighted = Weighted.TestCase
 TestHosts = Hosts.TestCase
 TestSharedHosts = SharedHosts.TestCase
 TestHundreds = Hundreds.TestCase
-for case in (TestPlain, TestHarmonic, TestAge, TestWeighted, TestHosts, TestSharedHosts):
-    case.settings = FEW
+TestPlain.settings = TestHarmonic.settings = TestAge.settings = TestWeighted.settings = FEW
+TestHosts.settings = TestSharedHosts.settings = FEW
 TestHundreds.settings = settings(FEW, max_examples=6, stateful_step_count=15)

@@ -1,4 +1,4 @@
-"""A scheduler's memory checks itself: every page in exactly one container, every link both ways, nothing asleep too long.
+"""A scheduler's memory checks itself: every page in one container, every link both ways, nothing asleep too long.
 
 For tests: it looks at everything, in plain Python, and raises AssertionError with a message that names the page.
 """
@@ -6,6 +6,7 @@ For tests: it looks at everything, in plain Python, and raises AssertionError wi
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -147,7 +148,7 @@ def _check_bands(state: State) -> set[int]:
     assert len(set(order)) == len(order), f"a band stands twice in the order {order}"
     levels = [float(state.flts[at.LEVEL + slot]) for slot in order]
     ladder = [float(state.flts[at.NEAR_LEVEL]), *levels[1:], float(state.flts[at.FAR_LEVEL])]
-    assert all(a >= b for a, b in zip(ladder, ladder[1:], strict=False)), f"levels rise: {ladder}"
+    assert all(a >= b for a, b in pairwise(ladder)), f"levels rise: {ladder}"
     if order:
         assert levels[0] <= state.flts[at.NEAR_LEVEL], "the uppermost band reaches above the near level"
     for slot in order:
@@ -167,8 +168,8 @@ def _check_free_blocks(state: State) -> None:
     total = int(state.ints[at.N_BLOCKS])
     assert total <= len(state.blocks), "more blocks in use than there are"
     lists = [(int(row[at.H_HEAD]), int(row[at.H_TOP])) for row in state.hosts]
-    for slot in state.ints[at.ORDER : at.ORDER + int(state.ints[at.N_BANDS])].tolist():
-        lists.append((int(state.ints[at.HEAD + slot]), int(state.ints[at.TOP + slot])))
+    bands = state.ints[at.ORDER : at.ORDER + int(state.ints[at.N_BANDS])].tolist()
+    lists += [(int(state.ints[at.HEAD + slot]), int(state.ints[at.TOP + slot])) for slot in bands]
     used = [block for head, top in lists for block in _blocks(state, head, top, "blocks")[1]]
     free = list(_chain(state.blocks[:, at.BLOCK], int(state.ints[at.FREE_BLOCK]), total, "free blocks"))
     assert sorted(used + free) == list(range(total)), "a block is lost, or both used and free"
@@ -180,7 +181,9 @@ def _check_log(state: State, used: int) -> None:
     entries = list(_chain(state.log["next"], int(state.ints[at.FREE_LOG]), total, "free log"))
     for i in range(used):
         mine = list(_chain(state.log["next"], int(state.rec["log"][i]), total, f"log of page {i}"))
-        assert len(mine) <= state.rec["signals"][i] or state.rec["signals"][i] == 65535, f"page {i} logs too many signals"
+        assert len(mine) <= state.rec["signals"][i] or state.rec["signals"][i] == 65535, (
+            f"page {i} logs too many signals"
+        )
         assert not mine or state.rec["state"][i] != at.GONE, f"page {i} is gone and has logged signals"
         entries += mine
     assert sorted(entries) == list(range(total)), "a logged signal is lost, or both used and free"

@@ -1,0 +1,196 @@
+"""Wrong use of the scheduler raises ParameterError and leaves its state untouched; faults that were found once."""
+
+import math
+
+import numpy as np
+import pytest
+
+from recrawl.errors import ParameterError
+from recrawl.model.pages import Pages
+from recrawl.schedule.scheduler import Scheduler
+
+NAN, INF = math.nan, math.inf
+WRONG = {
+    "unknown id": lambda s: s.record([99], 3.0),
+    "negative id": lambda s: s.signal([-1], 3.0),
+    "removed id": lambda s: s.record([0, 4], 3.0),
+    "removed id in pause": lambda s: s.pause([4]),
+    "removed id in remove": lambda s: s.remove([0, 4]),
+    "removed id in value": lambda s: s.value([4], 3.0),
+    "ids are fractions": lambda s: s.release([0.5], 3.0),
+    "ids in two dimensions": lambda s: s.release([[0, 1]], 3.0),
+    "ids repeat in update": lambda s: s.update([0, 0], importance=2.0),
+    "ids repeat in resume": lambda s: s.resume([0, 0]),
+    "n below 0": lambda s: s.pick(3.0, -1),
+    "pick at nan": lambda s: s.pick(NAN, 1),
+    "pick at infinity": lambda s: s.pick(INF, 1),
+    "record at nan": lambda s: s.record([0], NAN),
+    "signal at nan": lambda s: s.signal([0], NAN),
+    "next_at nan": lambda s: s.next_at(NAN),
+    "value at nan": lambda s: s.value([0], NAN),
+    "add at nan": lambda s: s.add(Pages([1.0]), NAN),
+    "fetched at nan": lambda s: s.add(Pages([1.0]), 3.0, fetched_at=NAN),
+    "fetched_at of another length": lambda s: s.add(Pages([1.0, 2.0]), 3.0, fetched_at=[1.0, 2.0, 3.0]),
+    "as_of nan": lambda s: s.record([0], 3.0, as_of=NAN),
+    "as_of after now": lambda s: s.record([0], 3.0, as_of=4.0),
+    "as_of of another length": lambda s: s.record([0, 1], 3.0, as_of=[1.0, 2.0, 3.0]),
+    "failed of another length": lambda s: s.record([0, 1], 3.0, failed=[True, False, True]),
+    "gone of another length": lambda s: s.record([0, 1], 3.0, gone=[True, False, True]),
+    "changed of another length": lambda s: s.record([0, 1], 3.0, changed=[True, False, True]),
+    "changed_at nan": lambda s: s.signal([0], 3.0, changed_at=NAN),
+    "changed_at of another length": lambda s: s.signal([0, 1], 3.0, changed_at=[1.0, 2.0, 3.0]),
+    "unknown source": lambda s: s.signal([0], 3.0, source=1),
+    "source below 0": lambda s: s.signal([0], 3.0, source=-1),
+    "nan rate": lambda s: s.update([0, 1], change_rate=[1.0, NAN]),
+    "negative rate": lambda s: s.update([0], change_rate=-1.0),
+    "negative importance": lambda s: s.update([0], importance=-1.0),
+    "recall above 1": lambda s: s.update([0], recall=1.5),
+    "nan cost": lambda s: s.update([0], cost=NAN),
+    "column of another length": lambda s: s.update([0, 1], importance=[1.0, 2.0, 3.0]),
+    "unknown column": lambda s: s.update([0], colour=1.0),
+    "more sources": lambda s: s.update([0], recall=[[0.1, 0.2]]),
+    "more sources in add": lambda s: s.add(Pages([1.0], recall=[[0.1, 0.2]]), 3.0),
+    "evidence with signals": lambda s: s.update([0], recall=0.5, evidence=3.0),
+    "hold until nan": lambda s: s.hold("new", NAN),
+    "negative spacing": lambda s: s.host("new", spacing=-1.0),
+    "no concurrency": lambda s: s.host("a", spacing=1.0, concurrency=0),
+    "budget 0": lambda s: setattr(s, "budget", 0.0),
+    "budget nan": lambda s: setattr(s, "budget", NAN),
+}
+
+
+def flat(value):
+    if isinstance(value, dict):
+        return {key: flat(inner) for key, inner in value.items()}
+    return (value.dtype.str, value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value
+
+
+@pytest.fixture
+def scheduler():
+    pages = Pages(np.linspace(0.5, 2, 6), recall=0.5, false_rate=0.1, host=["a", "b"] * 3)
+    scheduler = Scheduler(pages, budget=3.0)
+    scheduler.signal([0, 1, 1], 1.0)
+    scheduler.pick(2.0, 2)
+    scheduler.remove([4])
+    return scheduler
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_use(scheduler, name):
+    before = flat(scheduler.state())
+    with pytest.raises(ParameterError):
+        WRONG[name](scheduler)
+    assert flat(scheduler.state()) == before
+    scheduler._check()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"lease": 0.0},
+        {"lease": NAN},
+        {"start": NAN},
+        {"floor": -1.0},
+        {"policy": "best"},
+        {"objective": "best"},
+        {"budget": -1.0},
+        {"delay_window": 1.0},
+        {"policy": "signals-delayed"},
+        {"policy": "signals-delayed", "delay_window": NAN},
+        {"delay": ([1.0, 0.5], [0.5, 0.5])},
+        {"delay": ([1.0], [0.5])},
+    ],
+)
+def test_wrong_options(options):
+    with pytest.raises(ParameterError):
+        Scheduler(Pages([1.0]), **options)
+
+
+# --- faults that were found once --------------------------------------------------------------------------------------
+
+
+def test_update_leaves_a_paused_page_paused():
+    scheduler = Scheduler(Pages([1.0, 2.0]))
+    scheduler.pause([0])
+    scheduler.update([0], importance=5.0)
+    assert scheduler.pick(1.0, 2).tolist() == [1]
+
+
+def test_a_complete_noisy_page_wakes_on_a_signal():
+    """Recall 1, so its value grows with signals alone: one that arrives while it sleeps must bring it up."""
+    scheduler = Scheduler(Pages([1.0, 1.0], recall=[1.0, 0.0], false_rate=[0.3, 0.0]))
+    scheduler.pick(1.0, 2)
+    scheduler.record([0, 1], 1.0)
+    scheduler.signal([0], 1.1)
+    assert scheduler.pick(1.1, 1).tolist() == [0]
+
+
+def test_a_page_moves_to_another_host_while_parked_or_leased():
+    scheduler = Scheduler(Pages([1.0, 2.0], host=["a", "a"]), lease=10.0)
+    scheduler.host("a", concurrency=1)
+    first = scheduler.pick(1.0, 2).tolist()
+    scheduler.update([0, 1], host=["b", "b"])
+    scheduler._check()
+    assert first + scheduler.pick(1.0, 2).tolist() in ([0, 1], [1, 0])
+    scheduler.record([0, 1], 2.0)
+    scheduler._check()
+
+
+def test_pages_without_a_host_stay_without_one():
+    scheduler = Scheduler(Pages([1.0, 2.0], host=["a", "a"]))
+    scheduler.add(Pages([3.0]), 0.0)
+    scheduler.update([2], importance=4.0)
+    assert scheduler.state()["columns"]["hosts"] == ["a"]
+
+
+def test_optional_columns_grow_from_one_page():
+    scheduler = Scheduler(delay=([0.5], [1.0]))
+    scheduler.add(Pages([1.0], recall=0.5, cost=2.0), 0.0)
+    scheduler.add(Pages([1.0, 1.0, 1.0], recall=0.5), 0.0)
+    scheduler.signal([0, 1, 2, 3], 3.0)
+    assert scheduler.value([0, 1, 2, 3], 3.0).tolist() == [0.5, 1.0, 1.0, 1.0]
+
+
+def test_proof_from_several_sources_or_late_is_proof():
+    several = Scheduler(Pages([2.0], recall=[[0.5, 0.5]]))
+    several.signal([0], 1.0, source=1)
+    late = Scheduler(Pages([2.0], recall=0.5), delay=([0.0, 9.0], [0.5, 0.5]))
+    quiet = late.value([0], 1.0)[0]
+    late.signal([0], 1.0)
+    assert several.value([0], 1.0).tolist() == [0.5]
+    assert quiet < late.value([0], 1.0)[0] < 0.5
+
+
+def test_a_signal_dated_before_the_last_pick_counts_as_of_then():
+    scheduler = Scheduler(Pages([1.0], recall=0.5))
+    scheduler.record([0], 5.0)
+    scheduler.pick(6.0, 0)
+    scheduler.signal([0], 3.0)
+    assert scheduler.value([0], 6.0).tolist() == [1.0]
+
+
+def test_restored_with_a_window():
+    scheduler = Scheduler(Pages([1.0], recall=0.5), policy="signals-delayed", delay_window=2.0)
+    other = Scheduler.restore(scheduler.state())
+    other.signal([0], 1.0)
+    assert other.value([0], 1.0) < 1.0
+    other.signal([0], 2.5)
+    assert other.value([0], 2.5).tolist() == [1.0]
+
+
+def test_time_that_went_back_is_counted_once():
+    scheduler = Scheduler(Pages(np.ones(500)))
+    scheduler.pick(2.0, 1)
+    scheduler.pick(1.0, 400)
+    assert scheduler.stats["time_went_back"] == 1
+
+
+@pytest.mark.parametrize("options", [{}, {"delay": ([0.5], [1.0])}])
+def test_nothing_to_do_is_fine(options):
+    scheduler = Scheduler(Pages([1.0]), **options)
+    none = np.zeros(0, np.int64)
+    scheduler.signal(none, 1.0)
+    scheduler.update(none, importance=3.0)
+    scheduler.record(none, 1.0)
+    scheduler.remove([])
+    assert scheduler.value(none, 1.0).tolist() == []
