@@ -174,13 +174,14 @@ class BruteForce:
 
     def record(self, i, as_of, failed, gone):
         page = self.pages[i]
+        if not failed and as_of < page.last:
+            self.n_late += 1
+            return
         page.lease_end = -math.inf
         page.paused = page.paused or gone
-        if not failed and as_of > page.last:
+        if not failed:
             page.last = as_of
             page.signals = [signal for signal in page.signals if signal[0] > as_of and signal[2]]
-        elif not failed:
-            self.n_late += 1
 
     def eligible(self, i):
         page = self.pages[i]

@@ -132,6 +132,10 @@ class SchedulerMachine(RuleBasedStateMachine):
         rng, ids = self._some(seed, 40, among=pool)
         here = max(self.time, self.twin.now)
         as_of = np.full(len(ids), here) if ago is None else here - ago * rng.random(len(ids))
+        last = np.array([self.twin.pages[i].last for i in ids.tolist()])
+        as_of = np.where(
+            (as_of < here - self.lease) & (as_of >= last), here, as_of
+        )  # signals are kept for a lease only
         failed = rng.random(len(ids)) < (0.3 if fails else 0.0)
         gone = rng.random(len(ids)) < (0.1 if fails else 0.0)
         flags = {"failed": failed, "gone": gone} if fails else {}

@@ -125,6 +125,21 @@ def test_a_complete_noisy_page_wakes_on_a_signal():
     assert scheduler.pick(1.1, 1).tolist() == [0]
 
 
+def test_a_complete_page_wakes_on_a_signal_for_the_harmonic_objective():
+    scheduler = Scheduler(Pages([1.0, 1.0], recall=[1.0, 0.0]), objective="harmonic")
+    scheduler.pick(1.0, 2)
+    scheduler.record([0, 1], 1.0)
+    scheduler.signal([0], 1.1)
+    assert scheduler.pick(1.1, 1).tolist() == [0]
+
+
+def test_an_outdated_record_does_not_set_a_page_aside():
+    scheduler = Scheduler(Pages([1.0]))
+    scheduler.record([0], 3.0)
+    scheduler.record([0], 4.0, as_of=2.0, gone=True)
+    assert scheduler.pick(5.0, 1).tolist() == [0]
+
+
 def test_a_page_moves_to_another_host_while_parked_or_leased():
     scheduler = Scheduler(Pages([1.0, 2.0], host=["a", "a"]), lease=10.0)
     scheduler.host("a", concurrency=1)

@@ -154,7 +154,7 @@ def _value_wake(s: State, i: int, now: float, level: float, value: float) -> flo
         if s.ints[OBJECTIVE] == 0:
             known = value * _optional(s, COST, i, 1.0) / p.importance
             return _signal_wake(s, i, now, goal, alpha, gamma, kappa, known)
-        return math.inf  # complete signals, harmonic: the value grows with signals only
+        return now if p.signals >= goal * p.change_rate else math.inf  # harmonic: it grows with (complete) signals only
     d = p.change_rate
     if s.ints[OBJECTIVE] == 0 and s.ints[EVIDENCE] < 0:
         return float(p.last + fresh_inverse(goal * d) / d)

@@ -142,9 +142,10 @@ class Scheduler:
         flags = {"changed": changed, "failed": failed, "gone": gone}
         given = {name: _flags(name, flag, rows) for name, flag in flags.items() if flag is not None}
         fetched = ~given["failed"] if failed is not None else _YES
+        outdated = fetched & (when < self._memory.state.rec["last"][rows])
         self._in_parts(kernels.record, rows, here, when, fetched)
         if gone is not None and given["gone"].any():
-            self.pause(rows[np.broadcast_to(given["gone"], rows.shape)])
+            self.pause(rows[np.broadcast_to(given["gone"] & ~outdated, rows.shape)])
 
     def release(self, ids: ArrayLike, now: float) -> None:
         """The crawls did not happen: the pages come back as they were."""
@@ -165,7 +166,9 @@ class Scheduler:
             return
         pages = self._columns.revised(rows, columns)
         status = self._memory.state.rec["state"][rows]
-        kernels.withdraw(self._memory.state, rows[status == at.PARKED], at.PAUSED)  # its host may be another from now on
+        kernels.withdraw(
+            self._memory.state, rows[status == at.PARKED], at.PAUSED
+        )  # its host may be another from now on
         self._columns.write(rows, pages)
         self._place(rows[status != at.PAUSED], float(self._memory.state.flts[at.NOW]))
 
