@@ -13,7 +13,7 @@ from recrawl.model.kinds import OBJECTIVES, Objective, first_row
 from recrawl.model.pages import Pages
 from recrawl.model.signals import matched_source, signal_weight
 from recrawl.schedule import layout as at
-from recrawl.schedule._pick_kernels import valid
+from recrawl.schedule._event_kernels import valid
 from recrawl.schedule.memory import Memory
 
 Ids = NDArray[np.int64]

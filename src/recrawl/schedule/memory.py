@@ -121,7 +121,7 @@ class Memory:
 
     def _grow_log(self) -> None:
         """Free signals too old to be asked about; only where that is not enough, double the log."""
-        from recrawl.schedule._pick_kernels import log_free, sweep_log
+        from recrawl.schedule._log_kernels import log_free, sweep_log
 
         sweep_log(self.state)
         if log_free(self.state) < len(self.state.log) // 4:

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from recrawl.errors import ParameterError
 from recrawl.model.kinds import Objective, first_row
 from recrawl.model.pages import Pages
-from recrawl.schedule import _pick_kernels as kernels
+from recrawl.schedule import _event_kernels as events
 from recrawl.schedule import layout as at
+from recrawl.schedule._pick_kernels import next_time, pick
 from recrawl.schedule.columns import PageColumns
 from recrawl.schedule.memory import Memory
 from recrawl.schedule.selfcheck import check_memory
@@ -106,11 +107,11 @@ class Scheduler:
         if 8 * n > len(memory.state.near_id):
             memory.make_room(min(n, len(self)))
         out = np.empty(n, dtype=np.int64)
-        status, taken = kernels.pick(memory.state, float(now), n, out)
+        status, taken = pick(memory.state, float(now), n, out)
         while status != at.DONE:
             memory.grow(status)
             again = float(memory.state.flts[at.NOW])  # not `now`: a time that went back is counted once
-            status, more = kernels.pick(memory.state, again, n - taken, out[taken:])
+            status, more = pick(memory.state, again, n - taken, out[taken:])
             taken += more
         if memory.state.ints[at.WANTED]:
             memory.grow(int(memory.state.ints[at.WANTED]))
@@ -134,7 +135,7 @@ class Scheduler:
         rows = self._columns.whole(ids)
         here = max(float(now), float(self._memory.state.flts[at.NOW]))
         if as_of is None and changed is None and failed is None and gone is None:
-            self._in_parts(kernels.record, rows, here, np.array([here]), _YES)
+            self._in_parts(events.record, rows, here, np.array([here]), _YES)
             return
         rows = self._columns.check(rows)
         when = _per_id("as_of", here if as_of is None else as_of, rows)
@@ -143,7 +144,7 @@ class Scheduler:
         given = {name: _flags(name, flag, rows) for name, flag in flags.items() if flag is not None}
         fetched = ~given["failed"] if failed is not None else _YES
         outdated = fetched & (when < self._memory.state.rec["last"][rows])
-        self._in_parts(kernels.record, rows, here, when, fetched)
+        self._in_parts(events.record, rows, here, when, fetched)
         if gone is not None and given["gone"].any():
             self.pause(rows[np.broadcast_to(given["gone"] & ~outdated, rows.shape)])
 
@@ -157,7 +158,7 @@ class Scheduler:
         rows = self._columns.check(ids)
         here = max(float(now), float(self._memory.state.flts[at.NOW]))
         about = _per_id("changed_at", np.inf if changed_at is None else changed_at, rows)
-        self._in_parts(kernels.signal, rows, here, about, self._columns.weights(rows, source))
+        self._in_parts(events.signal, rows, here, about, self._columns.weights(rows, source))
 
     def update(self, ids: ArrayLike, **columns: Any) -> None:
         """New parameters for pages: change_rate, importance, recall, false_rate, host, cost, evidence."""
@@ -166,9 +167,7 @@ class Scheduler:
             return
         pages = self._columns.revised(rows, columns)
         status = self._memory.state.rec["state"][rows]
-        kernels.withdraw(
-            self._memory.state, rows[status == at.PARKED], at.PAUSED
-        )  # its host may be another from now on
+        events.withdraw(self._memory.state, rows[status == at.PARKED], at.PAUSED)  # its host may be another from now on
         self._columns.write(rows, pages)
         self._place(rows[status != at.PAUSED], float(self._memory.state.flts[at.NOW]))
 
@@ -180,7 +179,7 @@ class Scheduler:
         """When a pick can next return something; infinity while nothing can."""
         _check_time("now", now)
         while True:
-            status, when = kernels.next_time(self._memory.state, float(now))
+            status, when = next_time(self._memory.state, float(now))
             if status == at.DONE:
                 return float(when)
             self._memory.grow(status)
@@ -215,7 +214,7 @@ class Scheduler:
         _check_time("now", now)
         rows = self._columns.check(ids)
         out = np.empty(len(rows))
-        kernels.fill_values(self._memory.state, rows, float(now), out)
+        events.fill_values(self._memory.state, rows, float(now), out)
         return out
 
     @property
@@ -273,10 +272,10 @@ class Scheduler:
         check_memory(self._memory.state, float(self._memory.state.flts[at.NOW]))
 
     def _withdraw(self, ids: ArrayLike, state: int) -> None:
-        kernels.withdraw(self._memory.state, self._columns.check(ids), state)
+        events.withdraw(self._memory.state, self._columns.check(ids), state)
 
     def _place(self, rows: Ids, now: float) -> None:
-        self._in_parts(kernels.put_back, rows, max(now, float(self._memory.state.flts[at.NOW])))
+        self._in_parts(events.put_back, rows, max(now, float(self._memory.state.flts[at.NOW])))
 
     def _in_parts(self, kernel: Any, rows: Ids, now: float, *columns: NDArray[Any]) -> None:
         """Run a kernel over ids, growing small arrays when it asks for that."""

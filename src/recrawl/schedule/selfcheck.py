@@ -198,7 +198,7 @@ def _check_running(state: State, status: Any) -> None:
 
 def _check_levels(state: State, asleep: Any, now: float) -> None:
     """A sleeping page is worth less than the level of its layer."""
-    from recrawl.schedule._pick_kernels import fill_values
+    from recrawl.schedule._event_kernels import fill_values
 
     value = np.empty(len(asleep))
     fill_values(state, asleep.astype(np.int64), max(now, float(state.flts[at.NOW])), value)

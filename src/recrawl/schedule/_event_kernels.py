@@ -1,0 +1,163 @@
+"""What happens to pages from outside: record, signal, update, remove, pause."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl._jit import jit_lean
+from recrawl.schedule._core_kernels import rest, room_for
+from recrawl.schedule._lease_kernels import end_lease
+from recrawl.schedule._log_kernels import forget_before, keep_signals_after, remember, seen_weight
+from recrawl.schedule._set_kernels import host_of, near_remove, set_state, state_of, unpark, wake_up
+from recrawl.schedule._value_kernels import value_of
+from recrawl.schedule.layout import (
+    ALIVE,
+    ASLEEP,
+    DONE,
+    EVALUATED,
+    EXPONENT,
+    FREE_LOG,
+    GONE,
+    GROW_LOG,
+    LATE,
+    LEASED,
+    N_LOG,
+    N_PAGES,
+    NEAR,
+    NOW,
+    PARKED,
+    PAUSED,
+    REMOVED_ID,
+    UNKNOWN_ID,
+    WINDOW,
+    State,
+)
+
+Ids = NDArray[np.int64]
+Array = NDArray[np.float64]
+
+
+@jit_lean
+def take_out(s: State, i: int) -> None:
+    """Remove a page from whatever container it is in."""
+    state = state_of(s, i)
+    if state == ASLEEP:
+        wake_up(s, i)
+    elif state == NEAR:
+        near_remove(s, i)
+    elif state == LEASED:
+        end_lease(s, i)
+    elif state == PARKED:
+        unpark(s, i, host_of(s, i))
+
+
+@jit_lean
+def valid(s: State, ids: Ids) -> tuple[int, int]:
+    """(DONE, 0), or what is wrong with the first bad id, and the id."""
+    for k in range(ids.size):
+        if ids[k] < 0 or ids[k] >= s.ints[N_PAGES]:
+            return UNKNOWN_ID, ids[k]
+        if state_of(s, ids[k]) == GONE:
+            return REMOVED_ID, ids[k]
+    return DONE, 0
+
+
+@jit_lean
+def record(s: State, ids: Ids, now: float, as_of: Array, fetched: NDArray[np.bool_]) -> tuple[int, int]:
+    """(status, how many were done): the copies are as of then; where nothing was fetched the page only comes back."""
+    problem, bad = valid(s, ids)
+    if problem != DONE:
+        return problem, bad
+    now = max(now, s.flts[NOW])
+    for k in range(ids.size):
+        i = ids[k]
+        status = room_for(s, 1)
+        if status != DONE:
+            return status, k
+        state = state_of(s, i)
+        if state == GONE:
+            continue
+        when = as_of[k] if as_of.size > 1 else as_of[0]
+        if fetched[k] if fetched.size > 1 else fetched[0]:
+            if when < s.rec[i].last:
+                s.ints[LATE] += 1
+                continue
+            s.rec[i].last = when
+            keep_signals_after(s, i, when)
+        if state == PAUSED:
+            continue
+        take_out(s, i)
+        rest(s, i, now)
+    return DONE, ids.size
+
+
+@jit_lean
+def signal(s: State, ids: Ids, now: float, changed_at: Array, weights: Array) -> tuple[int, int]:
+    """(status, how many were done). A signal about a change before the copy, or within the window, is not counted."""
+    problem, bad = valid(s, ids)
+    if problem != DONE:
+        return problem, bad
+    here = max(now, s.flts[NOW])
+    for k in range(ids.size):
+        i = ids[k]
+        if s.ints[FREE_LOG] < 0 and s.ints[N_LOG] >= s.log.size:
+            return GROW_LOG, k
+        status = room_for(s, 1)
+        if status != DONE:
+            return status, k
+        p = s.rec[i]
+        about = changed_at[k] if changed_at.size > 1 else changed_at[0]
+        if state_of(s, i) == GONE or about <= p.last or now - p.last < s.flts[WINDOW]:
+            continue
+        weight = seen_weight(s, weights[k] if weights.size > 1 else weights[0], now - p.last)
+        p.signals = min(p.signals + 1, 65535)
+        if s.ints[EXPONENT] >= 0:
+            s.extra[s.ints[EXPONENT], i] += weight
+        remember(s, i, now, weight)
+        if state_of(s, i) == ASLEEP:
+            wake_up(s, i)
+            rest(s, i, here)
+    return DONE, ids.size
+
+
+@jit_lean
+def put_back(s: State, ids: Ids, now: float) -> tuple[int, int]:
+    """(status, how many were done): place pages anew, after a change of their parameters or a pause."""
+    for k in range(ids.size):
+        status = room_for(s, 1)
+        if status != DONE:
+            return status, k
+        i = ids[k]
+        state = state_of(s, i)
+        if state in (GONE, LEASED):
+            continue
+        if state != PAUSED:
+            take_out(s, i)
+        rest(s, i, now)
+    return DONE, ids.size
+
+
+@jit_lean
+def withdraw(s: State, ids: Ids, state: int) -> None:
+    """Take pages out for good (GONE) or for a time (PAUSED)."""
+    for k in range(ids.size):
+        i = ids[k]
+        before = state_of(s, i)
+        if before == GONE:
+            continue
+        take_out(s, i)
+        set_state(s, i, state)
+        s.rec[i].prev = -1
+        if state == GONE:
+            s.ints[ALIVE] -= 1
+            forget_before(s, i, math.inf)
+
+
+@jit_lean
+def fill_values(s: State, ids: Ids, now: float, out: Array) -> None:
+    """Crawl values of pages at a time; 0 for removed ones."""
+    before = s.ints[EVALUATED]
+    for k in range(ids.size):
+        out[k] = value_of(s, ids[k], now) if state_of(s, ids[k]) != GONE else 0.0
+    s.ints[EVALUATED] = before
