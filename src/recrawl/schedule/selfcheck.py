@@ -130,9 +130,9 @@ def _check_counters(state: State, status: Any) -> None:
 
 def _check_wheel(state: State) -> set[int]:
     found: set[int] = set()
-    for slot, first in enumerate(state.heads.tolist()):
+    for slot in np.flatnonzero(state.heads >= 0).tolist():
         before = -2 - slot
-        for i in _chain(state.rec["next"], first, len(state.rec), f"slot {slot}"):
+        for i in _chain(state.rec["next"], int(state.heads[slot]), len(state.rec), f"slot {slot}"):
             assert state.rec["prev"][i] == before, f"page {i} in slot {slot}: prev is {state.rec['prev'][i]}"
             assert i not in found, f"page {i} is in two slots"
             found.add(i)
