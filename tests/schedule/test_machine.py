@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, settings
 
 from .machine import SchedulerMachine
 
-FEW = settings(deadline=None, max_examples=25, stateful_step_count=20, suppress_health_check=list(HealthCheck))
+FEW = settings(deadline=None, max_examples=60, stateful_step_count=20, suppress_health_check=list(HealthCheck))
 
 
 class Plain(SchedulerMachine):

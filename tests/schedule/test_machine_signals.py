@@ -7,7 +7,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from .machine import SchedulerMachine
 
-FEW = settings(deadline=None, max_examples=12, stateful_step_count=20, suppress_health_check=list(HealthCheck))
+FEW = settings(deadline=None, max_examples=30, stateful_step_count=20, suppress_health_check=list(HealthCheck))
 
 
 class Noisy(SchedulerMachine):

@@ -7,6 +7,7 @@ import pytest
 
 from recrawl.errors import ParameterError
 from recrawl.model.pages import Pages
+from recrawl.schedule import layout as at
 from recrawl.schedule.scheduler import Scheduler
 
 NAN, INF = math.nan, math.inf
@@ -138,6 +139,19 @@ def test_an_outdated_record_does_not_set_a_page_aside():
     scheduler.record([0], 3.0)
     scheduler.record([0], 4.0, as_of=2.0, gone=True)
     assert scheduler.pick(5.0, 1).tolist() == [0]
+
+
+def test_pages_wake_after_a_stall_longer_than_the_wheel():
+    """1e15 ticks at once: what slept in the upper wheels must be awake."""
+    rng = np.random.default_rng(1)
+    pages = Pages(rng.gamma(1.0, 1e-6, 3000), rng.uniform(0.5, 2.0, 3000))
+    scheduler = Scheduler(pages, budget=1e6, floor=1e-7, lease=1e12)
+    for now in (10.0, 11.0, 1e3, 1e6, 1e9):
+        value = scheduler.value(np.arange(3000), now)
+        value[scheduler._memory.state.rec["state"][:3000] == at.LEASED] = 0.0
+        ids = scheduler.pick(now, 20)
+        np.testing.assert_allclose(value[ids], np.sort(value)[::-1][:20], rtol=1e-12)
+        scheduler._check()
 
 
 def test_a_page_moves_to_another_host_while_parked_or_leased():

@@ -163,7 +163,8 @@ def _cascade(s: State, now: float) -> None:
             level = s.flts[FAR_LEVEL] if band == FAR else s.flts[LEVEL + band]
             wake = wake_time(s, i, now, level, -1.0)
             if not math.isinf(wake):
-                wheel_add(s, i, max(tick_of(s, wake), clock))
+                # one that is due wakes at this tick: after a long stall, that of `now` may be beyond the wheel
+                wheel_add(s, i, max(tick_of(s, wake), clock) if wake > now else clock)
             i = following
 
 
