@@ -55,21 +55,22 @@ def columns(case: str, n: int) -> dict[str, np.ndarray]:
     return given
 
 
-def best_of(runs: int, function: Callable[[], object], patience: float = 0.0) -> tuple[float, float]:
-    """(seconds of the fastest run, share of the machine that other processes took during it).
+def best_of(runs: int, function: Callable[[], object], patience: float = 0.0) -> tuple[float, float | None]:
+    """(seconds of the fastest run, share of the machine that other processes took during it if it was long enough).
 
     For up to `patience` seconds, runs during which others took more than a twentieth of the machine do not count.
     """
-    quiet: list[tuple[float, float]] = []
-    loud: list[tuple[float, float]] = []
+    quiet: list[tuple[float, float | None]] = []
+    loud: list[tuple[float, float | None]] = []
     end = time.perf_counter() + patience
     while len(quiet) < runs and (len(quiet) + len(loud) < runs or time.perf_counter() < end):
         busy, own, start = machine_seconds(), sum(os.times()[:2]), time.perf_counter()
         function()
         seconds = time.perf_counter() - start
         others = max(machine_seconds() - busy - (sum(os.times()[:2]) - own), 0.0) / (seconds * (os.cpu_count() or 1))
-        (quiet if others <= 0.05 or seconds < 0.05 else loud).append((seconds, others))
-    return min(quiet or loud)
+        known = seconds > 0.1  # the system counts in hundredths of a second
+        (loud if known and others > 0.05 else quiet).append((seconds, min(others, 1.0) if known else None))
+    return min(quiet or loud, key=lambda run: run[0])
 
 
 def machine_seconds() -> float:
@@ -224,7 +225,7 @@ def main() -> None:
             print(
                 f"{case:18} {n:>10,} pages {result['seconds']:9.4f} s {result['numpy_passes']:7.1f} passes "
                 f"{result['peak_mb_above_inputs']:7.1f} MB gap {result['gap']:.1e} {result['iterations']} iterations "
-                f"(others took {result['share_taken_by_others']:.0%})",
+                f"(others took {result['share_taken_by_others'] or 0:.0%})",
                 flush=True,
             )
     plain = {case: plain_python(case, SIZES[0]) for case in PLAIN}
