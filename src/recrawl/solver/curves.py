@@ -15,7 +15,7 @@ from recrawl.model._outcome_kernels import fill_outcomes
 from recrawl.model.kinds import choose_kinds, first_row, one_if_constant
 from recrawl.model.pages import Pages
 from recrawl.solver import _kernels
-from recrawl.solver.parallel import chunks
+from recrawl.solver.parallel import HEAVY, LIGHT, chunks
 
 Array = NDArray[np.float64]
 _NONE = np.zeros(1)  # nothing left out
@@ -57,22 +57,29 @@ class Curves:
 
     def totals(self, price: float, surcharge: float = 0.0, skip_below: Array = _NONE) -> tuple[float, float]:
         """(Σ cost·rate, Σ rate) when a crawl has the price price·cost + surcharge."""
-        sums = chunks(_kernels.totals, len(self), *self._columns(skip_below), price, surcharge)
+        sums = chunks(_kernels.totals, len(self), self._chunk, *self._columns(skip_below), price, surcharge)
         return math.fsum(s[0] for s in sums), math.fsum(s[1] for s in sums)
 
     def rates(self, price: float, surcharge: float = 0.0, skip_below: Array = _NONE, out: Array | None = None) -> Array:
         """Rates at that price; pages left out keep what ``out`` holds."""
         out = np.zeros(len(self)) if out is None else out
-        chunks(_kernels.fill_rates, len(self), *self._columns(skip_below), price, surcharge, out)
+        chunks(_kernels.fill_rates, len(self), self._chunk, *self._columns(skip_below), price, surcharge, out)
         return out
 
     def weigh(self, rate: Array, price: Array) -> Outcome:
         """What a plan earns, and how the slopes of its curves lie to the prices of its pages."""
         limits = (self.low, self.high)
-        sums = chunks(_kernels.weigh, len(self), *self._page_columns(), *limits, self.exponent, price, rate)
+        sums = chunks(
+            _kernels.weigh, len(self), self._chunk, *self._page_columns(), *limits, self.exponent, price, rate
+        )
         parts = list(zip(*sums, strict=True))
         gain, fresh, loss, paid = (math.fsum(part) for part in parts[:-1])
         return Outcome(gain, fresh, loss, paid, max(parts[-1]))
+
+    @property
+    def _chunk(self) -> int:
+        light = len(self.kind) == 1 and self.kind[0] in (kinds.RANDOM, kinds.HARMONIC_RANDOM, kinds.STEPS)
+        return LIGHT if light or len(self) > 64 * LIGHT else HEAVY
 
     @property
     def useful(self) -> NDArray[np.bool_]:
