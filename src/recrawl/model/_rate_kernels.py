@@ -124,7 +124,9 @@ def _harmonic_number(n: float) -> float:
 
 @inline
 def slope(kind: int, change_rate: float, shape: float, rate: float) -> float:
-    """d gain / d rate: what the next crawl per time earns. At rate 0 the limit from above."""
+    """d gain / d rate: what the next crawl per time earns; at rate 0 from above, at a page's cap from below."""
+    if kind >= COMPLETE and rate > change_rate * (1.0 + 1e-12):
+        return 0.0  # every signalled change is crawled already
     if kind == RANDOM:
         total = rate + change_rate
         return change_rate / (total * total)
