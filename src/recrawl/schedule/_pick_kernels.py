@@ -149,12 +149,33 @@ def _take_one_by_one(s: State, now: float, n: int, out: Ids) -> int:
     return taken
 
 
+@jit_lean
+def _park_blocked(s: State, now: float) -> None:
+    """Set near pages of hosts that may not be crawled now aside, so that others can come near."""
+    j = 0
+    while j < s.ints[N_NEAR]:
+        i = s.near_id[j]
+        h = host_of(s, i)
+        if h >= 0 and not host_free(s, h, now):
+            near_remove(s, i)
+            park(s, i, h)
+        else:
+            j += 1
+
+
 @jit
 def next_time(s: State, now: float) -> tuple[int, float]:
     """(status, the earliest time ≥ now at which a pick can return something)."""
     now = max(now, s.flts[NOW])
     s.flts[NOW] = now
     status = come_near(s, now, 1)
+    while status == DONE and s.hosts.shape[0] > 0:
+        if spare_blocks(s) < s.ints[N_NEAR] // BLOCK + s.hosts.shape[0] + 2:
+            return GROW_BLOCKS, now
+        _park_blocked(s, now)
+        if count_ripe(s) > 0 or all_near(s):
+            break
+        status = lower(s, now, 1)
     if status != DONE:
         return status, now
     soonest = math.inf
@@ -165,14 +186,10 @@ def next_time(s: State, now: float) -> tuple[int, float]:
                 return DONE, now
             if wake_time(s, s.near_id[j], now, LEAST, 0.0) < math.inf:
                 soonest = np.nextafter(now, math.inf)  # fetched this very moment
-        elif s.hosts[h, H_PAUSED] == 0.0 and s.hosts[h, H_RUNNING] < s.hosts[h, H_LIMIT]:
-            soonest = min(soonest, s.hosts[h, H_UNTIL])
     for h in range(s.hosts.shape[0]):
         waiting = s.hosts[h, H_SIZE] > 0.0 and s.hosts[h, H_PAUSED] == 0.0
         if waiting and s.hosts[h, H_RUNNING] < s.hosts[h, H_LIMIT]:
             soonest = min(soonest, max(s.hosts[h, H_UNTIL], now))
-    if not all_near(s):
-        soonest = now
     if s.ints[FIRST_LEASE] >= 0:
         soonest = min(soonest, s.leases[s.ints[FIRST_LEASE]].until)
     return DONE, soonest
