@@ -36,16 +36,6 @@ _EULER = 0.5772156649015329
 
 
 @inline
-def natural_cap(kind: int, change_rate: float) -> float:
-    """The rate beyond which a page gains nothing."""
-    if kind == STEPS:
-        return 1.0
-    if kind >= COMPLETE and kind <= COMPLETE_HARMONIC_EVEN:
-        return change_rate
-    return math.inf
-
-
-@inline
 def fresh_share(kind: int, change_rate: float, shape: float, rate: float) -> float:
     """Share of time the copy is fresh at a crawl rate."""
     if kind >= COMPLETE:  # also at every n-th signal: fresh for one gap of n

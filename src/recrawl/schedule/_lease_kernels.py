@@ -11,7 +11,6 @@ from recrawl.schedule.layout import (
     FREE_LEASE,
     H_HEAD,
     H_LIMIT,
-    H_PAUSED,
     H_RUNNING,
     H_SIZE,
     H_TOP,
@@ -31,7 +30,7 @@ from recrawl.schedule.layout import (
 def host_free(s: State, h: int, now: float) -> bool:
     """Whether a page of this host may be crawled now."""
     room = s.hosts[h, H_RUNNING] < s.hosts[h, H_LIMIT]
-    return bool(room and s.hosts[h, H_PAUSED] == 0.0 and s.hosts[h, H_UNTIL] <= now)
+    return bool(room and s.hosts[h, H_UNTIL] <= now)
 
 
 @jit_lean

@@ -19,7 +19,6 @@ from recrawl.schedule.layout import (
     GROW_LEASES,
     GROW_NEAR,
     H_LIMIT,
-    H_PAUSED,
     H_RUNNING,
     H_SIZE,
     H_SPACING,
@@ -187,8 +186,7 @@ def next_time(s: State, now: float) -> tuple[int, float]:
             if wake_time(s, s.near_id[j], now, LEAST, 0.0) < math.inf:
                 soonest = np.nextafter(now, math.inf)  # fetched this very moment
     for h in range(s.hosts.shape[0]):
-        waiting = s.hosts[h, H_SIZE] > 0.0 and s.hosts[h, H_PAUSED] == 0.0
-        if waiting and s.hosts[h, H_RUNNING] < s.hosts[h, H_LIMIT]:
+        if s.hosts[h, H_SIZE] > 0.0 and s.hosts[h, H_RUNNING] < s.hosts[h, H_LIMIT]:
             soonest = min(soonest, max(s.hosts[h, H_UNTIL], now))
     if s.ints[FIRST_LEASE] >= 0:
         soonest = min(soonest, s.leases[s.ints[FIRST_LEASE]].until)

@@ -55,8 +55,8 @@ DELAY_AT, DELAY_SHARE = 24, 40  # the delay distribution of signals
 N_FLTS = 56
 
 # hosts: columns
-H_UNTIL, H_SPACING, H_RUNNING, H_LIMIT, H_HEAD, H_TOP, H_SIZE, H_PAUSED = 0, 1, 2, 3, 4, 5, 6, 7
-N_HOST = 8
+H_UNTIL, H_SPACING, H_RUNNING, H_LIMIT, H_HEAD, H_TOP, H_SIZE = 0, 1, 2, 3, 4, 5, 6
+N_HOST = 7
 
 # what a kernel answers when a small array must grow before it can go on
 DONE, GROW_NEAR, GROW_BLOCKS, GROW_LOG, GROW_LEASES = 0, 1, 2, 3, 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,9 +21,6 @@ from recrawl.schedule.selfcheck import check_memory
 
 Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
-PolicyName = Literal[
-    "no-signals", "trusting", "signals", "trusting-plus", "signals-delayed", "approx-1", "approx-2", "approx-3"
-]
 
 _STATS = {
     "decisions": at.DECISIONS,
