@@ -1,0 +1,112 @@
+"""The compiled inner loops: policies against a trace, slot by slot."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl._jit import jit
+from recrawl.schedule._draw_kernels import give_back, pick_drawn
+from recrawl.schedule._event_kernels import record, signal
+from recrawl.schedule._pick_kernels import pick
+from recrawl.schedule._rate_policy_kernels import Book, crawled, pick_due, wake
+from recrawl.schedule.layout import DONE, GROW_LEASES, GROW_NEAR, WANTED, State
+from recrawl.simulate._tally_kernels import Tally, visit
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+SLOT, SIGNAL, PENDING = 0, 1, 2  # places in `cursor`: next slot, next signal, whether a crawl waits to be recorded
+ANCHOR, PERIOD = 0, 1  # places in `pace`: slot k is at anchor + k·period
+
+
+class Heard(NamedTuple):
+    """Signals in the order of their arrival, and what each weighs."""
+
+    at: Array
+    page: Ids
+    changed_at: Array
+    weight: Array
+
+
+@jit
+def hear(s: State, heard: Heard, cursor: Ids, now: float) -> int:
+    """Pass on the signals up to now; what must grow first, or DONE."""
+    k = cursor[SIGNAL]
+    while k < heard.at.size and heard.at[k] <= now:
+        about, weight = heard.changed_at[k : k + 1], heard.weight[k : k + 1]
+        status, _ = signal(s, heard.page[k : k + 1], heard.at[k], about, weight)
+        if GROW_NEAR <= status <= GROW_LEASES:
+            return int(status)
+        k += 1  # a signal for a page that is gone is dropped
+        cursor[SIGNAL] = k
+    return DONE
+
+
+@jit
+def run_scheduler(s: State, t: Tally, heard: Heard, pace: Array, last: int, cursor: Ids) -> int:
+    """Slots up to `last`: hear, pick one, crawl it, record. What must grow before it can go on, or DONE."""
+    out = np.empty(1, np.int64)
+    as_of = np.empty(1)
+    fetched = np.ones(1, np.bool_)
+    while cursor[SLOT] < last:
+        now = pace[ANCHOR] + cursor[SLOT] * pace[PERIOD]
+        if cursor[PENDING] < 0:
+            status = hear(s, heard, cursor, now)
+            if status != DONE:
+                return status
+            status, taken = pick(s, now, 1, out)
+            if status != DONE:
+                return int(status)
+            if taken == 0:
+                cursor[SLOT] += 1
+                continue
+            visit(t, out[0], now)
+            cursor[PENDING] = out[0]
+        out[0], as_of[0] = cursor[PENDING], now
+        status, _ = record(s, out, now, as_of, fetched)
+        if status != DONE:
+            return int(status)
+        cursor[PENDING] = -1
+        cursor[SLOT] += 1
+        if s.ints[WANTED] != DONE:
+            return int(s.ints[WANTED])
+    return DONE
+
+
+@jit
+def run_deadlines(book: Book, t: Tally, crawled_at: Array, pace: Array, slot: int, last: int, slack: float) -> int:
+    """Slots up to `last`: the released crawl that is due first. How many crawls there were."""
+    out = np.empty(1, np.int64)
+    n = 0
+    for k in range(slot, last):
+        now = pace[ANCHOR] + k * pace[PERIOD]
+        wake(book, now + slack)
+        if pick_due(book, np.inf, out) == 0:
+            continue
+        visit(t, out[0], now)
+        crawled_at[out[0]] = now
+        crawled(book, out, now + slack)
+        n += 1
+    return n
+
+
+@jit
+def run_draws(
+    book: Book, tree: Array, t: Tally, crawled_at: Array, chance: Array, used: float, pace: Array, slot: int
+) -> int:
+    """One slot per chance, a share of them used: a page drawn in proportion to the rates. How many crawls there were."""
+    out = np.empty(1, np.int64)
+    n = 0
+    for k in range(chance.size):
+        if chance[k] >= used:
+            continue
+        chance[k] /= used
+        now = pace[ANCHOR] + (slot + k) * pace[PERIOD]
+        if pick_drawn(book, tree, chance[k : k + 1], np.inf, out) == 0:
+            continue
+        visit(t, out[0], now)
+        crawled_at[out[0]] = now
+        give_back(book, tree, out)
+        n += 1
+    return n

@@ -1,0 +1,92 @@
+"""Policies by name, ready to be simulated: greedy ones, rate policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from recrawl.errors import ParameterError
+from recrawl.model.pages import Pages
+from recrawl.schedule.columns import POLICIES
+from recrawl.schedule.policy import Ids
+from recrawl.schedule.rate_policy import RatePolicy
+from recrawl.schedule.rates import RULES
+from recrawl.schedule.scheduler import Scheduler
+from recrawl.simulate.run import Contender
+from recrawl.simulate.trace import Trace
+from recrawl.solver.plan import Plan
+from recrawl.solver.solve import solve
+
+
+def contender(name: str) -> Contender:
+    """The policy of a name; ``names()`` lists them.
+
+    >>> contender("signals").name
+    'signals'
+    """
+    if name in POLICIES:
+        return Contender(name, greedy(name))
+    if name in RULES and name != "fixed":
+        return Contender(name, by_rule(name))
+    if name in _PLANNED:
+        return Contender(name, planned(_PLANNED[name]))
+    raise ParameterError(f"policy {name!r} is not one of {', '.join(names())}")
+
+
+def names() -> list[str]:
+    """The names of all policies."""
+    return [*POLICIES, *(rule for rule in RULES if rule != "fixed"), *_PLANNED]
+
+
+def greedy(policy: str, **settings: Any) -> Callable[[Trace, float, np.random.Generator], Scheduler]:
+    """The greedy choice among pages whose parameters are known."""
+
+    def make(trace: Trace, budget: float, rng: np.random.Generator) -> Scheduler:
+        lease = 1e-3 / budget  # crawls take no time here
+        return Scheduler(budget=budget, policy=policy, start=trace.start, lease=lease, **settings)
+
+    return make
+
+
+def by_rule(rule: str) -> Callable[[Trace, float, np.random.Generator], RatePolicy]:
+    """Crawl rates by a rule, as deadlines."""
+
+    def make(trace: Trace, budget: float, rng: np.random.Generator) -> RatePolicy:
+        ceiling = max(1.0, float(trace.told.change_rate.max(initial=0.0))) if rule == "lambda" else None
+        return RatePolicy(budget=budget, rates=rule, start=trace.start, ceiling=ceiling)  # type: ignore[arg-type]
+
+    return make
+
+
+_PLANNED: dict[str, Literal["deadline", "poisson"]] = {"deadline": "deadline", "poisson": "poisson"}
+
+
+def planned(
+    execution: Literal["deadline", "poisson"], spacing: Literal["even", "random"] | None = None
+) -> Callable[[Trace, float, np.random.Generator], RatePolicy]:
+    """The optimal rates for given parameters, run by deadline (evenly spaced) or as draws (random)."""
+
+    def make(trace: Trace, budget: float, rng: np.random.Generator) -> RatePolicy:
+        told = trace.told.replace(recall=0.0, false_rate=0.0)
+        plan = solve(told, budget, spacing=spacing or ("even" if execution == "deadline" else "random"))
+        return PlannedPolicy(plan, budget, execution, trace.start, rng)
+
+    return make
+
+
+class PlannedPolicy(RatePolicy):
+    """A rate policy whose pages come one after the other with the rates of a plan made for all of them."""
+
+    def __init__(
+        self, plan: Plan, budget: float, execution: Literal["deadline", "poisson"], start: float, rng: Any
+    ) -> None:
+        super().__init__(budget=budget, rates=np.zeros(0), execution=execution, start=start, rng=rng)
+        self._plan = np.asarray(plan.crawl_rate)
+
+    def add(self, pages: Pages, now: float, *, fetched_at: ArrayLike | None = None, **columns: Any) -> Ids:
+        """Add the next pages of the plan."""
+        first = len(self._table)
+        return super().add(pages, now, fetched_at=fetched_at, crawl_rate=self._plan[first : first + len(pages)])

@@ -1,0 +1,131 @@
+"""How each kind of policy is stepped through slots: compiled where it can be, by the protocol otherwise."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.schedule import layout as at
+from recrawl.schedule._execution import Draws
+from recrawl.schedule._table import horizon
+from recrawl.schedule.policy import Policy
+from recrawl.schedule.rate_policy import RatePolicy
+from recrawl.schedule.scheduler import Scheduler
+from recrawl.simulate import _loop_kernels as loop
+from recrawl.simulate.tally import Judge
+from recrawl.simulate.trace import Signals, Trace
+
+Ids = NDArray[np.int64]
+Array = NDArray[np.float64]
+
+_SILENCE = Signals.of(np.zeros(0), np.zeros(0))
+
+
+class Runner(Protocol):
+    """Steps a policy through time."""
+
+    def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
+        """Do the slots from ``slot`` to before ``last``, slot k at anchor + k·period; the next slot."""
+        ...
+
+
+def runner_of(policy: Policy, trace: Trace, judge: Judge) -> Runner:
+    """The fastest runner there is for a policy."""
+    if isinstance(policy, Scheduler):
+        return SchedulerRunner(policy, trace, judge)
+    if isinstance(policy, RatePolicy):
+        return RateRunner(policy, trace, judge)
+    return PlainRunner(policy, trace, judge)
+
+
+class PlainRunner:
+    """Drives any policy by its protocol."""
+
+    def __init__(self, policy: Any, trace: Trace, judge: Judge) -> None:
+        self._policy, self._judge, self._end = policy, judge, trace.deleted_at
+        self._signals = trace.signals or _SILENCE
+        self._heard = 0
+
+    def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
+        """Do the slots from ``slot`` to before ``last``."""
+        for k in range(slot, last):
+            now = anchor + k * period
+            self._hear(now)
+            ids = self._policy.pick(now, batch)
+            if len(ids):
+                self._policy.record(ids, now, changed=self._judge.visit(ids, now))
+        return max(last, slot)
+
+    def _hear(self, now: float) -> None:
+        at, page, source, changed_at = self._signals
+        while self._heard < len(at) and at[self._heard] <= now:
+            k = self._heard
+            if self._end[page[k]] > at[k]:
+                about = None if np.isinf(changed_at[k]) else changed_at[k : k + 1]
+                self._policy.signal(page[k : k + 1], float(at[k]), source=int(source[k]), changed_at=about)
+            self._heard += 1
+
+
+class SchedulerRunner(PlainRunner):
+    """Drives a scheduler by the compiled loop, one crawl per slot."""
+
+    def __init__(self, policy: Scheduler, trace: Trace, judge: Judge) -> None:
+        super().__init__(policy, trace, judge)
+        self._scheduler, self._told = policy, trace
+        self._cursor = np.array([0, 0, -1], np.int64)
+
+    def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
+        """Do the slots from ``slot`` to before ``last``."""
+        if batch > 1:
+            return super().run(anchor, period, slot, last, batch)
+        if last <= slot:
+            return slot
+        memory, cursor = self._scheduler._memory, self._cursor
+        heard = self._weighed()
+        cursor[loop.SLOT] = slot
+        pace = np.array([anchor, period])
+        while True:
+            status = loop.run_scheduler(memory.state, self._judge.tally, heard, pace, last, cursor)
+            if status == at.DONE:
+                return last
+            memory.grow(status)
+
+    def _weighed(self) -> loop.Heard:
+        """The signals, each with what the scheduler lets it weigh; anew only when pages came since."""
+        when, page, source, changed_at = self._signals
+        known = len(self._scheduler._memory.state.rec)
+        if getattr(self, "_known", None) != known:
+            self._known = known
+            weight = np.ones(len(when))
+            here = page < int(self._scheduler._memory.state.ints[at.N_PAGES])
+            for k in np.unique(source[here]).tolist():
+                rows = here & (source == k)
+                weight[rows] = self._scheduler._columns.weights(page[rows], k)
+            self._heard_weighed = loop.Heard(when, page, changed_at, weight)
+        return self._heard_weighed
+
+
+class RateRunner(PlainRunner):
+    """Drives a rate policy by the compiled loop, one crawl per slot; it does not listen to signals."""
+
+    def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
+        """Do the slots from ``slot`` to before ``last``."""
+        if batch > 1:
+            return super().run(anchor, period, slot, last, batch)
+        if last <= slot:
+            return slot
+        policy: RatePolicy = self._policy
+        policy._settle()
+        pace, until = np.array([anchor, period]), anchor + (last - 1) * period
+        execution, tally, crawled_at = policy._run, self._judge.tally, policy._table["crawled_at"]
+        if isinstance(execution, Draws):
+            used = min(1.0, execution._total / (execution.budget or execution._total or 1.0))
+            chance = execution._rng.random(last - slot)
+            loop.run_draws(execution._book, execution._tree, tally, crawled_at, chance, used, pace, slot)
+        else:
+            slack = horizon(until) - until
+            loop.run_deadlines(execution._book, tally, crawled_at, pace, slot, last, slack)
+        policy._now = policy._picked_at = until
+        return last
