@@ -95,7 +95,7 @@ def run_deadlines(book: Book, t: Tally, crawled_at: Array, pace: Array, slot: in
 def run_draws(
     book: Book, tree: Array, t: Tally, crawled_at: Array, chance: Array, used: float, pace: Array, slot: int
 ) -> int:
-    """One slot per chance, a share of them used: a page drawn in proportion to the rates. How many crawls there were."""
+    """One slot per chance, a share of them used: a page drawn in proportion to the rates. How many there were."""
     out = np.empty(1, np.int64)
     n = 0
     for k in range(chance.size):

@@ -47,7 +47,7 @@ def visit(t: Tally, page: int, now: float) -> bool:
     if now >= t.span[FROM]:
         t.crawls[page] += 1
         t.found[page] += changed
-    return changed
+    return bool(changed)
 
 
 @jit

@@ -56,7 +56,7 @@ def by_rule(rule: str) -> Callable[[Trace, float, np.random.Generator], RatePoli
 
     def make(trace: Trace, budget: float, rng: np.random.Generator) -> RatePolicy:
         ceiling = max(1.0, float(trace.told.change_rate.max(initial=0.0))) if rule == "lambda" else None
-        return RatePolicy(budget=budget, rates=rule, start=trace.start, ceiling=ceiling)  # type: ignore[arg-type]
+        return RatePolicy(budget=budget, rates=rule, start=trace.start, ceiling=ceiling)
 
     return make
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,7 @@ def _pieces(budget: Budget, trace: Trace) -> list[tuple[float, float, float]]:
         if isinstance(budget, (int, float))
         else [(float(t), float(r)) for t, r in budget]
     )
-    if not given or given[0][0] != trace.start or any(b[0] <= a[0] for a, b in zip(given, given[1:], strict=False)):
+    if not given or given[0][0] != trace.start or any(b[0] <= a[0] for a, b in pairwise(given)):
         raise ParameterError("budget: a list of (from when, crawls per time) must begin at the start and be in order")
     for _, rate in given:
         if not (0 <= rate < np.inf):
@@ -125,6 +126,6 @@ def _membership(trace: Trace, begin: float, end: float) -> Iterator[tuple[float,
     leaves = np.arange(len(page)) >= len(coming)
     order = np.lexsort((page, leaves, when))
     when, page, leaves = when[order], page[order], leaves[order]
-    edges = np.flatnonzero(np.diff(when, prepend=-np.inf) > 0).tolist() + [len(when)]
-    for a, b in zip(edges, edges[1:], strict=False):
+    edges = [*np.flatnonzero(np.diff(when, prepend=-np.inf) > 0).tolist(), len(when)]
+    for a, b in pairwise(edges):
         yield float(when[a]), page[a:b][~leaves[a:b]], page[a:b][leaves[a:b]]
