@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from worlds import Array, outcomes
 
-from recrawl.estimate import DriftStream, GammaPrior, Observations, RateStream, estimate_change_rate
+from recrawl.estimate import DriftStream, GammaPrior, RateStream
+from recrawl.reproduce.grimes import simulated_pages
+from recrawl.simulate.learning import visits_by_estimate
 
 
 def hours_loop(horizon: float, runs: int, ratio: float = 1 / 3, seed: int = 4) -> dict[str, Any]:
@@ -17,39 +19,15 @@ def hours_loop(horizon: float, runs: int, ratio: float = 1 / 3, seed: int = 4) -
     Very stale: at the crawl that ends an interval the copy has been stale for 8 h or more (the known-rate interval). An
     interval counts when it ends within the horizon.
     """
-    rng = np.random.default_rng(seed)
-    now = np.zeros(runs)
-    history: list[tuple[Array, Array, Any]] = []
-    stale8 = changed_count = intervals = 0
-    rate = 1 / 24.0
-    active = np.arange(runs)
-    while len(active):
-        seen = _columns(history, runs)
-        found = estimate_change_rate(seen[active], "prior-hours", day=24.0, level=None).change_rate
-        wait = ratio / found
-        first = rng.exponential(1 / rate, len(active))
-        ends = now[active] + wait <= horizon
-        changed = first < wait
-        stale8 += int(np.sum((wait - first >= 8.0) & ends))
-        changed_count += int(np.sum(changed & ends))
-        intervals += int(ends.sum())
-        history.append((active[ends], wait[ends], changed[ends]))
-        now[active] += wait
-        active = active[ends]
+    visits = visits_by_estimate(simulated_pages(runs, horizon, np.random.default_rng(seed)), ratio)
+    stale = visits.stale[visits.whole]
     return {
         "horizon": horizon,
         "runs": runs,
-        "very_stale": stale8 / intervals,
-        "changed_share": changed_count / intervals,
-        "intervals": intervals,
+        "very_stale": float(np.mean(stale >= 8.0)),
+        "changed_share": float(np.mean(stale > 0)),
+        "intervals": len(stale),
     }
-
-
-def _columns(history: list[tuple[Array, Array, Any]], n: int) -> Observations:
-    if not history:
-        return Observations(np.zeros(n + 1, np.int64), [], np.zeros(0, bool))
-    page, wait, changed = (np.concatenate(parts) for parts in zip(*history, strict=True))
-    return Observations.from_pages(page, wait, changed, n_pages=n)
 
 
 def drift(

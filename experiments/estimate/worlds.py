@@ -6,8 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.estimate import Observations, RateStream
+from recrawl.reproduce.busafekete2025_quality import signalled_pages
 
 Array = NDArray[np.float64]
+
+__all__ = ["Array", "fixed_pattern", "outcomes", "self_chosen", "signalled_pages", "table"]
 
 
 def outcomes(rng: np.random.Generator, rate: Array, interval: Array) -> NDArray[np.bool_]:
@@ -39,20 +42,3 @@ def self_chosen(stream: RateStream, rate: Array, k: int, rng: np.random.Generato
         changed[:, i] = outcomes(rng, rate, interval[:, i])
         stream.update(np.arange(n), interval[:, i], changed[:, i])
     return table(interval, changed)
-
-
-def signalled_pages(n: int, horizon: float, rng: np.random.Generator) -> tuple[dict[str, Array], Observations]:
-    """Appendix E: precision, recall ~ U[.2, .95], mean change interval ~ U[2, 20], crawl rate ¼ to 4 times the
-    change rate."""
-    true = {"precision": rng.uniform(0.2, 0.95, n), "recall": rng.uniform(0.2, 0.95, n)}
-    rate = 1 / rng.uniform(2, 20, n)
-    crawl_rate = rate * 2.0 ** rng.uniform(-2, 2, n)
-    true |= {"change_rate": rate, "false_rate": true["recall"] * rate * (1 / true["precision"] - 1)}
-    true["ratio"] = crawl_rate / rate
-    gaps = [np.diff(np.sort(rng.uniform(0, horizon, rng.poisson(c * horizon))), prepend=0.0) for c in crawl_rate]
-    interval = np.concatenate(gaps)
-    page = np.repeat(np.arange(n), [len(g) for g in gaps])
-    hits = rng.poisson((true["recall"] * rate)[page] * interval)
-    missed = rng.poisson(((1 - true["recall"]) * rate)[page] * interval)
-    signals = hits + rng.poisson(true["false_rate"][page] * interval)
-    return true, Observations.from_pages(page, interval, hits + missed > 0, signals, n_pages=n)

@@ -11,7 +11,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from recrawl import ParameterError, solve
-from recrawl.model import Pages, refresh_cost, refresh_ratio
+from recrawl.model import Pages, bounded_ratio, refresh_cost, refresh_ratio, very_stale_share
 
 
 def cost_twin(ratio: float, interval: float, crawl: float, stale: float) -> float:
@@ -68,3 +68,39 @@ def test_it_is_the_price_form_of_the_solver():
 def test_bad_input(args, message):
     with pytest.raises(ParameterError, match=message):
         refresh_ratio(*args)
+
+
+def stale_twin(ratio: float, interval: float, hours: float, shape: float) -> float:
+    """The chance of a change more than ``hours`` before the crawl, averaged over gamma(shape, mean 1/interval) rates."""
+    with mpmath.workdps(30):
+        late = max(mpmath.mpf(ratio) * interval - hours, mpmath.mpf(0))
+        if math.isinf(shape):
+            return float(-mpmath.expm1(-late / interval))
+        scale = 1 / (mpmath.mpf(shape) * interval)
+
+        def chance(rate):
+            weight = (rate / scale) ** (shape - 1) * mpmath.exp(-rate / scale) / (mpmath.gamma(shape) * scale)
+            return -mpmath.expm1(-rate * late) * weight
+
+        knots = [0, *(mpmath.mpf(k) * shape * scale for k in (0.01, 0.1, 0.5, 1, 2, 4, 10, 40)), mpmath.inf]
+        return float(mpmath.quad(chance, knots))
+
+
+@pytest.mark.parametrize("shape", [0.5, 1.0, 3.0, 20.0, math.inf])
+@pytest.mark.parametrize(("ratio", "interval", "hours"), [(1 / 3, 24.0, 8.0), (1.0, 24.0, 8.0), (0.5, 100.0, 2.0)])
+def test_very_stale_share_equals_its_twin(ratio, interval, hours, shape):
+    ours = float(very_stale_share(ratio, interval, hours, shape))
+    assert ours == pytest.approx(stale_twin(ratio, interval, hours, shape), rel=1e-6, abs=1e-12)
+
+
+@given(log_uniform(1e-6, 0.99), log_uniform(0.1, 1e4), log_uniform(1e-2, 1e3), log_uniform(0.1, 1e6))
+def test_bounded_ratio_is_the_inverse(bound, interval, hours, shape):
+    for evidence in (shape, math.inf):
+        ratio = bounded_ratio(bound, interval, hours, evidence)
+        slack = 1e-15 * float(ratio)  # r − h/D cancels where h is many change intervals
+        assert float(very_stale_share(ratio, interval, hours, evidence)) == pytest.approx(bound, rel=1e-7, abs=4 * slack)
+
+
+def test_bound_of_one_is_refused():
+    with pytest.raises(ParameterError, match="bound"):
+        bounded_ratio(1.0, 24.0, 8.0)

@@ -3,7 +3,7 @@
 from recrawl.model.budget import format_rate, parse_budget
 from recrawl.model.freshness import marginal_value, page_cost, page_freshness
 from recrawl.model.pages import Pages
-from recrawl.model.refresh_cost import refresh_cost, refresh_ratio
+from recrawl.model.refresh_cost import bounded_ratio, refresh_cost, refresh_ratio, very_stale_share
 from recrawl.model.signals import matched_source, signal_weight
 from recrawl.model.value import (
     crawl_interval,
@@ -17,6 +17,7 @@ from recrawl.model.value import (
 
 __all__ = [
     "Pages",
+    "bounded_ratio",
     "crawl_interval",
     "crawl_value",
     "crawl_value_slope",
@@ -33,4 +34,5 @@ __all__ = [
     "signal_weight",
     "staleness_exponent",
     "value_limit",
+    "very_stale_share",
 ]

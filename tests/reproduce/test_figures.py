@@ -1,0 +1,143 @@
+"""Every figure runs, is drawn, has floors, and does not depend on how many processes ran it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recrawl import ParameterError
+from recrawl.reproduce import Workers, choose, figures, reproduce
+from recrawl.reproduce.busafekete2025 import CHECK_TRUSTED, CHECK_VALUES, POLICIES, baseline, instance
+from recrawl.reproduce._draw import poisson_trace
+from recrawl.reproduce.figure import Claim, Figure, Result, Task, mean_error
+from recrawl.reproduce.floors import floors_of, misses
+from recrawl.simulate import contender, simulate
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+IDS = [
+    *(f"busafekete2025/{name}" for name in (*(f"fig{k}" for k in range(2, 15)), "scale")),
+    *(f"grimes/{name}" for name in ("cost-curve", "cost-map", "cost-lines", "unknown-cost", "convergence", "suboptimal")),
+    *("grimes/very-stale", "grimes/changed-share"),
+    *(f"kolobov2019/fig{k}" for k in (1, 2, 3)),
+    *(f"azar2018/fig{k}" for k in (1, 2)),
+]
+
+
+def test_all_ids_are_there():
+    assert list(figures()) == IDS
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_figure_runs_and_is_drawn(id, tmp_path):
+    result = reproduce(figures()[id], "tiny", seed=3)
+    assert result.claims
+    assert len({claim.key for claim in result.claims}) == len(result.claims)
+    written = json.loads(result.save(tmp_path).read_text())
+    assert written["id"] == id
+    assert written["data"]
+    result.draw(tmp_path / f"{id}.png")
+    assert (tmp_path / f"{id}.png").stat().st_size > 5000
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_every_floor_is_a_claim(id):
+    floors = floors_of(id, EXPERIMENTS)
+    result = reproduce(figures()[id], "tiny", seed=3)
+    assert floors
+    assert set(floors) <= {claim.key for claim in result.claims}
+    assert all(set(floor) <= {"least", "most"} and floor for floor in floors.values())
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_every_setting_has_tasks_with_keys_of_their_own(id):
+    figure = figures()[id]
+    assert set(figure.settings) == {"tiny", "quick", "full"}
+    for setting in figure.settings:
+        tasks = figure.tasks(figure.params(setting))
+        assert len({json.dumps(task.key) for task in tasks}) == len(tasks) > 0
+        assert all(task.seconds > 0 for task in tasks)
+
+
+def test_the_number_of_processes_does_not_matter():
+    chosen = ["busafekete2025/fig4", "grimes/very-stale", "kolobov2019/fig3"]
+    with Workers(2) as two:
+        for id in chosen:
+            alone = reproduce(figures()[id], "tiny", seed=5)
+            together = reproduce(figures()[id], "tiny", seed=5, workers=two)
+            assert (alone.claims, alone.data) == (together.claims, together.data)
+            assert reproduce(figures()[id], "tiny", seed=6).data != alone.data
+
+
+def test_an_interrupted_run_goes_on(tmp_path):
+    figure, partial = figures()["kolobov2019/fig1"], tmp_path / "rows.jsonl"
+    whole = reproduce(figure, "tiny", seed=1, partial=partial)
+    lines = partial.read_text().splitlines()
+    partial.write_text("\n".join([*lines[:2], lines[2][:40]]))
+    done = []
+    again = reproduce(figure, "tiny", seed=1, partial=partial, resume=True, progress=done.append)
+    assert again.data == whole.data
+    assert len(done) == 2  # what was there, and the one that was cut
+    other = []
+    reproduce(figure, "tiny", seed=2, partial=partial, resume=True, progress=other.append)
+    assert len(other) == 3  # another seed: nothing of it is used
+
+
+def test_more_repetitions_keep_the_first_ones():
+    rows = []
+
+    def work(params, key, rng):
+        return {"x": rng.random()}
+
+    figure = figures()["azar2018/fig2"]
+    spy = Figure("azar2018/fig2", "", {"tiny": {"reps": 2}}, _tasks, work, lambda p, r: ([], {}), figure.draw)
+    for reps in (2, 4):
+        rows.append([spy.rng(0, task.key).random() for task in spy.tasks(spy.params("tiny", reps))])
+    assert rows[0] == rows[1][:2]
+
+
+def _tasks(params):
+    return [Task({"rep": rep}) for rep in range(params["reps"])]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("m", "reps"), [(100, 10), (500, 4)])
+def test_check_values(m, reps):
+    """Means of 60 instances with horizon 300, made independently; the sd of one instance is .007 to .014."""
+    found = {name: [] for name in ("BASELINE", *POLICIES, "CIS, true")}
+    for seed in range(reps):
+        rng = np.random.default_rng([seed, m])
+        pages, true = instance(m, rng, "noisy"), instance(m, rng, "true")
+        trace = poisson_trace(pages, 300.0, rng)
+        found["BASELINE"].append(baseline(pages, 100.0))
+        for name, policy in POLICIES.items():
+            found[name].append(simulate(contender(policy), trace, 100.0).freshness)
+        found["CIS, true"].append(simulate(contender("trusting"), poisson_trace(true, 300.0, rng), 100.0).freshness)
+    expected = {**CHECK_VALUES[m], "CIS, true": CHECK_TRUSTED[m]}
+    allowed = 4 * 0.014 * np.sqrt(1 / reps + 1 / 60)
+    for name, value in expected.items():
+        assert mean_error(found[name])[0] == pytest.approx(value, abs=allowed), name
+    paired = np.array(found["NCIS"]) - np.array(found["GREEDY"])  # within an instance the noise is far smaller
+    assert paired.mean() == pytest.approx(expected["NCIS"] - expected["GREEDY"], abs=0.02)
+
+
+def test_floors_are_compared(tmp_path):
+    (tmp_path / "azar2018").mkdir()
+    floors = {"fig2": {"gap": {"most": 0.1}, "gone": {"least": 0}, "low": {"least": 1, "most": 2}, "kept": {"least": 1}}}
+    (tmp_path / "azar2018" / "expected.json").write_text(json.dumps(floors))
+    claims = [Claim("gap", "", 0.2), Claim("low", "", 0.5), Claim("kept", "", 1.0)]
+    lines = misses(Result("azar2018/fig2", "", "tiny", 0, {}, 0.0, claims, {}), tmp_path)
+    assert lines == [
+        "azar2018/fig2: gap is 0.2, must be at most 0.1",
+        "azar2018/fig2: gone has no figure",
+        "azar2018/fig2: low is 0.5, must be at least 1, at most 2",
+    ]
+
+
+def test_choice_by_paper_and_near_matches():
+    assert [figure.id for figure in choose(["kolobov2019"])] == ["kolobov2019/fig1", "kolobov2019/fig2", "kolobov2019/fig3"]
+    assert [figure.id for figure in choose([])] == IDS
+    with pytest.raises(ParameterError, match="busafekete2025/fig4"):
+        choose(["busafekete/fig4"])
+    with pytest.raises(ParameterError, match="see --list"):
+        choose(["???"])
