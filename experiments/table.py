@@ -29,7 +29,8 @@ def table(folder: Path) -> str:
         label = f"`{id}` ({result['setting']})"
         for claim in result["claims"]:
             note = f" ({claim['note']})" if claim["note"] else ""
-            lines.append(f"| {label} | {claim['text']}{note} | {number(claim['paper'])} | {ours(claim)} | {WORDS[claim['holds']]} |")
+            cells = (label, claim["text"] + note, number(claim["paper"]), ours(claim), WORDS[claim["holds"]])
+            lines.append(f"| {' | '.join(cells)} |")
             label = ""
     return "\n".join(lines)
 

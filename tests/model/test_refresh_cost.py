@@ -71,7 +71,7 @@ def test_bad_input(args, message):
 
 
 def stale_twin(ratio: float, interval: float, hours: float, shape: float) -> float:
-    """The chance of a change more than ``hours`` before the crawl, averaged over gamma(shape, mean 1/interval) rates."""
+    """The chance of a change more than ``hours`` before the crawl, over gamma(shape, mean 1/interval) rates."""
     with mpmath.workdps(30):
         late = max(mpmath.mpf(ratio) * interval - hours, mpmath.mpf(0))
         if math.isinf(shape):
@@ -98,7 +98,9 @@ def test_bounded_ratio_is_the_inverse(bound, interval, hours, shape):
     for evidence in (shape, math.inf):
         ratio = bounded_ratio(bound, interval, hours, evidence)
         slack = 1e-15 * float(ratio)  # r − h/D cancels where h is many change intervals
-        assert float(very_stale_share(ratio, interval, hours, evidence)) == pytest.approx(bound, rel=1e-7, abs=4 * slack)
+        assert float(very_stale_share(ratio, interval, hours, evidence)) == pytest.approx(
+            bound, rel=1e-7, abs=4 * slack
+        )
 
 
 def test_bound_of_one_is_refused():

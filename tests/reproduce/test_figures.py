@@ -8,16 +8,19 @@ import pytest
 
 from recrawl import ParameterError
 from recrawl.reproduce import Workers, choose, figures, reproduce
-from recrawl.reproduce.busafekete2025 import CHECK_TRUSTED, CHECK_VALUES, POLICIES, baseline, instance
 from recrawl.reproduce._draw import poisson_trace
-from recrawl.reproduce.figure import Claim, Figure, Result, Task, mean_error
+from recrawl.reproduce.busafekete2025 import CHECK_TRUSTED, CHECK_VALUES, POLICIES, baseline, instance
+from recrawl.reproduce.figure import Claim, Result, mean_error
 from recrawl.reproduce.floors import floors_of, misses
 from recrawl.simulate import contender, simulate
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 IDS = [
     *(f"busafekete2025/{name}" for name in (*(f"fig{k}" for k in range(2, 15)), "scale")),
-    *(f"grimes/{name}" for name in ("cost-curve", "cost-map", "cost-lines", "unknown-cost", "convergence", "suboptimal")),
+    *(
+        f"grimes/{name}"
+        for name in ("cost-curve", "cost-map", "cost-lines", "unknown-cost", "convergence", "suboptimal")
+    ),
     *("grimes/very-stale", "grimes/changed-share"),
     *(f"kolobov2019/fig{k}" for k in (1, 2, 3)),
     *(f"azar2018/fig{k}" for k in (1, 2)),
@@ -84,20 +87,10 @@ def test_an_interrupted_run_goes_on(tmp_path):
 
 
 def test_more_repetitions_keep_the_first_ones():
-    rows = []
-
-    def work(params, key, rng):
-        return {"x": rng.random()}
-
-    figure = figures()["azar2018/fig2"]
-    spy = Figure("azar2018/fig2", "", {"tiny": {"reps": 2}}, _tasks, work, lambda p, r: ([], {}), figure.draw)
-    for reps in (2, 4):
-        rows.append([spy.rng(0, task.key).random() for task in spy.tasks(spy.params("tiny", reps))])
-    assert rows[0] == rows[1][:2]
-
-
-def _tasks(params):
-    return [Task({"rep": rep}) for rep in range(params["reps"])]
+    figure = figures()["kolobov2019/fig1"]
+    few, many = (figure.tasks(figure.params("tiny", reps)) for reps in (2, 4))
+    draws = [[figure.rng(0, task.key).random() for task in tasks] for tasks in (few, many)]
+    assert draws[0] == draws[1][:2]
 
 
 @pytest.mark.slow
@@ -123,7 +116,9 @@ def test_check_values(m, reps):
 
 def test_floors_are_compared(tmp_path):
     (tmp_path / "azar2018").mkdir()
-    floors = {"fig2": {"gap": {"most": 0.1}, "gone": {"least": 0}, "low": {"least": 1, "most": 2}, "kept": {"least": 1}}}
+    floors = {
+        "fig2": {"gap": {"most": 0.1}, "gone": {"least": 0}, "low": {"least": 1, "most": 2}, "kept": {"least": 1}}
+    }
     (tmp_path / "azar2018" / "expected.json").write_text(json.dumps(floors))
     claims = [Claim("gap", "", 0.2), Claim("low", "", 0.5), Claim("kept", "", 1.0)]
     lines = misses(Result("azar2018/fig2", "", "tiny", 0, {}, 0.0, claims, {}), tmp_path)
@@ -135,7 +130,11 @@ def test_floors_are_compared(tmp_path):
 
 
 def test_choice_by_paper_and_near_matches():
-    assert [figure.id for figure in choose(["kolobov2019"])] == ["kolobov2019/fig1", "kolobov2019/fig2", "kolobov2019/fig3"]
+    assert [figure.id for figure in choose(["kolobov2019"])] == [
+        "kolobov2019/fig1",
+        "kolobov2019/fig2",
+        "kolobov2019/fig3",
+    ]
     assert [figure.id for figure in choose([])] == IDS
     with pytest.raises(ParameterError, match="busafekete2025/fig4"):
         choose(["busafekete/fig4"])

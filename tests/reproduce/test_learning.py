@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 
 from recrawl import Pages, ParameterError
 from recrawl.reproduce.grimes import simulated_pages, total_cost
-from recrawl.reproduce.grimes_loops import cost_over_time
+from recrawl.reproduce.grimes_unknown import cost_over_time
 from recrawl.simulate import Trace, bing_like
 from recrawl.simulate.learning import Visits, learn, visits_by_estimate, visits_every
 from recrawl.simulate.planners import PLANNERS, is_complete
@@ -18,7 +18,9 @@ def plain_loop(changed_at, end, ratio):
     """Grimes §5 written out: the 1 h / 57 h MLE by bisection, wait, look, repeat."""
     seen, quiet, now, visits = [1.0], 57.0, 0.0, []
     while True:
-        rate = brentq(lambda x: sum(t / math.expm1(x * t) for t in seen) - quiet, 1e-9, 1e3, xtol=1e-15)
+        rate = brentq(
+            lambda x, quiet=quiet: sum(t / math.expm1(min(x * t, 700.0)) for t in seen) - quiet, 1e-9, 1e3, xtol=1e-15
+        )
         crawl = now + ratio / rate
         within = [at for at in changed_at if now < at <= min(crawl, end)]
         visits.append((min(crawl, end), within[0] if within else math.inf))
@@ -77,7 +79,10 @@ def test_rates_by_importance_are_proportional():
 def test_learning_finds_the_rates():
     pages = bing_like(2000, np.random.default_rng(3))
     planner = PLANNERS["LC"]
-    costs = [planner.cost(pages, rate, "harmonic") for rate in learn(pages, 2000.0, planner, np.random.default_rng(4), epochs=25)]
+    costs = [
+        planner.cost(pages, rate, "harmonic")
+        for rate in learn(pages, 2000.0, planner, np.random.default_rng(4), epochs=25)
+    ]
     known = planner.cost(pages, planner.rates(pages, 2000.0), "harmonic")
     assert known <= min(costs) * 1.02
     assert costs[-1] - known < 0.25 * (costs[0] - known)

@@ -11,8 +11,8 @@ from recrawl.reproduce.figure import Claim, Figure, Result
 from recrawl.reproduce.run import Workers, reproduce
 
 _MODULES = (
-    "busafekete2025", "busafekete2025_more", "busafekete2025_rates", "busafekete2025_quality",
-    "grimes", "grimes_loops", "kolobov2019", "azar2018",
+    "busafekete2025", "busafekete2025_bing", "busafekete2025_more", "busafekete2025_rates", "busafekete2025_quality",
+    "grimes", "grimes_unknown", "grimes_shares", "kolobov2019", "azar2018",
 )  # fmt: skip
 SETTINGS = ("tiny", "quick", "full")
 

@@ -31,7 +31,7 @@ def _settings(sizes: list[int], lines: list[str], quality: str) -> dict[str, Par
 
 
 def _tasks(params: Params) -> list[Task]:
-    seconds = len(params["lines"]) * params["horizon"] * params["budget"] / 40_000
+    seconds = len(params["lines"]) * params["horizon"] * params["budget"] / 60_000
     return [Task({"m": m, "rep": rep}, seconds) for m in params["sizes"] for rep in range(params["reps"])]
 
 
@@ -89,9 +89,17 @@ def _judge12(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
     few = _ratio(first, "CIS", first["recall"] < _FEW)
     tight = _ratio(last, "CIS", last["recall"] < _FEW)
     claims = [
-        bounded("many_signals", f"{names[0]}: CIS crawls pages with many signals less than BASELINE (ratio)", many, most=1.0),
+        bounded(
+            "many_signals", f"{names[0]}: CIS crawls pages with many signals less than BASELINE (ratio)", many, most=1.0
+        ),
         bounded("few_signals", f"{names[0]}: and pages with few signals more (ratio)", few, least=1.0),
-        bounded("few_signals_tight", f"{names[1]}: pages with few signals stay near BASELINE (ratio)", tight, least=0.8, most=1.2),
+        bounded(
+            "few_signals_tight",
+            f"{names[1]}: pages with few signals stay near BASELINE (ratio)",
+            tight,
+            least=0.8,
+            most=1.2,
+        ),
     ]
     return claims, _data(params, rows, "recall")
 
@@ -103,7 +111,12 @@ def _judge13(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
     fast = _ratio(pages, "CIS", signalled & (pages["change_rate"] > 0.5))
     slow = _ratio(pages, "CIS", signalled & (pages["change_rate"] <= 0.5))
     claims = [
-        bounded("fast_boost", f"m = {m}: CIS crawls fast pages with many signals more than BASELINE (ratio)", fast, least=1.0),
+        bounded(
+            "fast_boost",
+            f"m = {m}: CIS crawls fast pages with many signals more than BASELINE (ratio)",
+            fast,
+            least=1.0,
+        ),
         bounded("slow_cut", f"m = {m}: and slow ones less (ratio)", slow, most=1.0),
     ]
     return claims, _data(params, rows, "change_rate")
@@ -119,9 +132,19 @@ def _judge14(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
     more = min(cis - ncis for cis, ncis in zip(excess["CIS"], excess["NCIS"], strict=True))
     where = f"at m = {params['sizes'][-1]}"
     claims = [
-        bounded("cis_excess", "CIS wastes more of the budget beyond the optimal rates than NCIS (least difference)", more, least=0.0),
+        bounded(
+            "cis_excess",
+            "CIS wastes more of the budget beyond the optimal rates than NCIS (least difference)",
+            more,
+            least=0.0,
+        ),
         Claim("cis_share", f"share of CIS's crawls beyond the optimal rates {where}", excess["CIS"][-1]),
-        bounded("ncis_share", f"NCIS does not over-crawl (share beyond the optimal rates {where})", excess["NCIS"][-1], most=0.1),
+        bounded(
+            "ncis_share",
+            f"NCIS does not over-crawl (share beyond the optimal rates {where})",
+            excess["NCIS"][-1],
+            most=0.1,
+        ),
     ]
     return claims, _data(params, rows, "recall")
 
@@ -135,7 +158,12 @@ def _draw(canvas: Any, data: Row) -> None:
             dots = axes.scatter(panel["optimal"], panel[name], s=6, c=colour, cmap="coolwarm", vmin=0, vmax=1, lw=0)
             top = max(max(panel["optimal"]), float(np.quantile(panel[name], 0.995)))
             axes.plot([0, top], [0, top], color="#999999", lw=0.8, zorder=0)
-            axes.set(title=f"{name}, m = {panel['m']}", xlabel="rate of BASELINE", ylabel="crawls per time", ylim=(0, top * 1.05))
+            axes.set(
+                title=f"{name}, m = {panel['m']}",
+                xlabel="rate of BASELINE",
+                ylabel="crawls per time",
+                ylim=(0, top * 1.05),
+            )
         canvas.colorbar(dots, ax=list(line), label=panel["colour"].replace("_", " "))
 
 
@@ -149,5 +177,7 @@ FIGURES = [
     _figure("fig7", "Crawl rates without signals", _settings([100, 500], ["GREEDY", "LDS"], "none"), _judge7),
     _figure("fig12", "Crawl rates with true signals, by recall", _TRUE, _judge12, "fig12"),
     _figure("fig13", "Crawl rates with true signals, by change rate", _TRUE, _judge13, "fig12"),
-    _figure("fig14", "Crawl rates with noisy signals", _settings([100, 300], ["GREEDY", "CIS", "NCIS"], "noisy"), _judge14),
+    _figure(
+        "fig14", "Crawl rates with noisy signals", _settings([100, 300], ["GREEDY", "CIS", "NCIS"], "noisy"), _judge14
+    ),
 ]

@@ -26,7 +26,7 @@ class Task(NamedTuple):
 
 @dataclass(frozen=True)
 class Claim:
-    """What must be seen: the paper's figure (or a check value) beside ours; ``holds`` is None where it is only reported.
+    """What must be seen: the paper's figure (or a check value) beside ours; ``holds`` is None where nothing is claimed.
 
     ``error`` is the standard error of ``ours``; ``note`` the reason where a claim does not hold.
     """

@@ -12,17 +12,14 @@ COLOURS = {
 }  # fmt: skip
 
 
-def draw_lines(
-    axes: Any, x: Sequence[float], lines: dict[str, dict[str, list[float]]], *, positions: bool = False
-) -> None:
-    """One line with error bars (2 standard errors) per name; ``positions`` puts the x values side by side."""
-    at = list(range(len(x))) if positions else list(x)
+def draw_lines(axes: Any, x: Sequence[float], lines: dict[str, dict[str, list[float]]]) -> None:
+    """One line with error bars (2 standard errors) per name, over x values side by side."""
+    at = list(range(len(x)))
     for name, line in lines.items():
         error = [2 * e for e in line["error"]]
         style = "--" if name == "BASELINE" else "-"
         axes.errorbar(at, line["mean"], error, fmt=f"o{style}", ms=4, capsize=3, label=name, color=COLOURS.get(name))
-    if positions:
-        axes.set_xticks(at, [f"{value:g}" for value in x])
+    axes.set_xticks(at, [f"{value:g}" for value in x])
     axes.grid(alpha=0.3)
     axes.legend()
 

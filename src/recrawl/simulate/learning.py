@@ -45,9 +45,7 @@ class Visits(NamedTuple):
         return np.maximum(self.until - self.since, 0.0)
 
 
-def visits_by_estimate(
-    trace: Trace, ratio: float, pseudo: tuple[PseudoObservation, ...] = HOURS_PRIOR
-) -> Visits:
+def visits_by_estimate(trace: Trace, ratio: float, pseudo: tuple[PseudoObservation, ...] = HOURS_PRIOR) -> Visits:
     """Pages enter without history: estimate the rate, wait ratio/estimate, crawl, repeat. Grimes §5.
 
     The estimate is the irregular MLE with the pseudo-observations (interval, changed) that make it always defined.
@@ -152,7 +150,9 @@ def _estimates(
     watched = Observations.from_pages(page, interval, changed, n_pages=len(complete))
     rate = estimate_change_rate(watched, "smoothed", day=1.0, level=None).change_rate
     if complete.any():
-        rate[complete] = estimate_change_rate(_log(n_changes[complete], time), "complete", day=1.0, level=None).change_rate
+        rate[complete] = estimate_change_rate(
+            _log(n_changes[complete], time), "complete", day=1.0, level=None
+        ).change_rate
     return rate
 
 
