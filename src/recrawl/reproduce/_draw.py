@@ -12,8 +12,13 @@ Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 
-def poisson_trace(pages: Pages, horizon: float, rng: np.random.Generator, *, delay: float | None = None) -> Trace:
-    """What happens to pages up to a horizon; with ``delay`` signals come late by Poisson(6)·delay."""
+def poisson_trace(
+    pages: Pages, horizon: float, rng: np.random.Generator, *, delay: float | None = None, dated: bool = False
+) -> Trace:
+    """What happens to pages up to a horizon; with ``delay`` signals come late by Poisson(6)·delay.
+
+    Signals that are ``dated`` say when the change was (false ones, when they were sent).
+    """
     offset, changed_at = _events(pages.change_rate, horizon, rng)
     signals = None
     if pages.has_signals:
@@ -21,10 +26,11 @@ def poisson_trace(pages: Pages, horizon: float, rng: np.random.Generator, *, del
         false_offset, false_at = _events(pages.false_rate, horizon, rng)
         page = np.concatenate([_page(offset)[told], _page(false_offset)])
         at = np.concatenate([changed_at[told], false_at])
+        about = at if dated else np.full(len(at), np.inf)
         if delay is not None:
-            at += rng.poisson(6.0, len(at)) * delay
-            page, at = page[at < horizon], at[at < horizon]
-        signals = Signals.of(at, page)
+            at = at + rng.poisson(6.0, len(at)) * delay
+        came = at < horizon
+        signals = Signals.of(at[came], page[came], changed_at=about[came])
     return Trace(0.0, horizon, offset, changed_at, pages.importance, pages=pages, signals=signals)
 
 

@@ -9,6 +9,7 @@ COLOURS = {
     "BASELINE": "#cc3311", "GREEDY": "#4477aa", "LDS": "#ccbb44", "CIS": "#ee7733", "NCIS": "#228833",
     "APPROX-1": "#66ccee", "APPROX-2": "#aa3377", "CIS+": "#ee7733",
     "NCIS, signals late": "#ee7733", "NCIS-D": "#aa3377", "NCIS, delay in the model": "#4477aa",
+    "NCIS, late but dated": "#66ccee",
 }  # fmt: skip
 
 
