@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.engine import Engine
 from recrawl.schedule import layout as at
 from recrawl.schedule._execution import Draws
 from recrawl.schedule._table import horizon
@@ -35,6 +36,8 @@ def runner_of(policy: Policy, trace: Trace, judge: Judge) -> Runner:
     """The fastest runner there is for a policy."""
     if isinstance(policy, Scheduler):
         return SchedulerRunner(policy, trace, judge)
+    if isinstance(policy, Engine) and policy.settings["sources"] <= 1:
+        return EngineRunner(policy, trace, judge)
     if isinstance(policy, RatePolicy):
         return RateRunner(policy, trace, judge)
     return PlainRunner(policy, trace, judge)
@@ -74,7 +77,7 @@ class SchedulerRunner(PlainRunner):
     def __init__(self, policy: Scheduler, trace: Trace, judge: Judge) -> None:
         super().__init__(policy, trace, judge)
         self._scheduler, self._told = policy, trace
-        self._cursor = np.array([0, 0, -1], np.int64)
+        self._cursor = np.array([0, 0, -1, -1, 0], np.int64)
 
     def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
         """Do the slots from ``slot`` to before ``last``."""
@@ -129,3 +132,34 @@ class RateRunner(PlainRunner):
             loop.run_deadlines(execution._book, tally, crawled_at, pace, slot, last, slack)
         policy._now = policy._picked_at = until
         return last
+
+
+class EngineRunner(PlainRunner):
+    """Drives an engine by the compiled loop, one crawl per slot, with a stop where its prior is to be fitted anew."""
+
+    def __init__(self, policy: Engine, trace: Trace, judge: Judge) -> None:
+        super().__init__(policy, trace, judge)
+        self._engine: Engine = policy
+        self._cursor = np.array([0, 0, -1, -1, 0], np.int64)
+        when, page, _, changed_at = self._signals if policy.settings["sources"] else _SILENCE
+        self._weighed = loop.Heard(when, page, changed_at, np.ones(len(when)))
+
+    def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
+        """Do the slots from ``slot`` to before ``last``."""
+        if batch > 1:
+            return super().run(anchor, period, slot, last, batch)
+        engine, cursor, pace = self._engine, self._cursor, np.array([anchor, period])
+        memory, tally = engine.scheduler._memory, self._judge.tally
+        cursor[loop.SLOT] = slot
+        while cursor[loop.SLOT] < last:
+            stop = min(last, int(cursor[loop.SLOT]) + max(engine.beliefs.refit_at - engine.beliefs.crawls, 1))
+            cursor[loop.LEARNED] = 0
+            status = at.GROW_NEAR
+            while status != at.DONE:
+                belief = engine.beliefs.belief
+                status = loop.run_engine(memory.state, belief, engine.newcomers.line, tally, self._weighed, pace, stop, cursor)
+                if status != at.DONE:
+                    memory.grow(status)
+            engine.beliefs.crawls += int(cursor[loop.LEARNED])
+            engine.refit_if_due()
+        return max(slot, last)
