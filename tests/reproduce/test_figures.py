@@ -140,3 +140,13 @@ def test_choice_by_paper_and_near_matches():
         choose(["busafekete/fig4"])
     with pytest.raises(ParameterError, match="see --list"):
         choose(["???"])
+
+
+def test_the_table_of_results(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(EXPERIMENTS)
+    from table import table
+
+    reproduce(figures()["azar2018/fig2"], "tiny").save(tmp_path)
+    lines = table(tmp_path).splitlines()
+    assert sum("not run yet" in line for line in lines) == len(IDS) - 1
+    assert any(line.startswith("| `azar2018/fig2` (tiny) |") and line.endswith("| yes |") for line in lines)
