@@ -48,7 +48,7 @@ class World:
 
     >>> trace = World("pair", Pages([0.5, 2.0])).draw(1000.0, np.random.default_rng(1))
     >>> trace.n_changes.tolist()
-    [512, 1970]
+    [501, 1975]
     """
 
     name: str
