@@ -87,7 +87,7 @@ class _History:
         elif kind == b"D":
             self._delete(paths[0])
         elif kind == b"R" and paths[0] in self._page:
-            self._rename(*paths, similarity=status[1:])
+            self._rename(paths[0], paths[1], similarity=status[1:])
         elif paths[-1] in self._page:
             self._change(self._page[paths[-1]])
         else:
