@@ -120,6 +120,7 @@ class RateRunner(PlainRunner):
         if last <= slot:
             return slot
         policy: RatePolicy = self._policy
+        policy._advance(anchor + slot * period)  # as a pick would: new rates hold from the slot on
         policy._settle()
         pace, until = np.array([anchor, period]), anchor + (last - 1) * period
         execution, tally, crawled_at = policy._run, self._judge.tally, policy._table["crawled_at"]
