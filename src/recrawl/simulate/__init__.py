@@ -1,5 +1,6 @@
 """Worlds and recorded traces, the policies that compete on them, and runs that judge how fresh they keep copies."""
 
+from recrawl.simulate.bing_files import bing_chunks, read_bing
 from recrawl.simulate.policies import contender
 from recrawl.simulate.population import bing_like, bing_signals, uniform_pages
 from recrawl.simulate.run import Contender, simulate
@@ -15,9 +16,11 @@ __all__ = [
     "Signals",
     "Trace",
     "World",
+    "bing_chunks",
     "bing_like",
     "bing_signals",
     "contender",
+    "read_bing",
     "read_trace",
     "simulate",
     "uniform_pages",
