@@ -111,7 +111,8 @@ def _from_segments(
 class Renewal:
     """Independent gaps with a heavy tail and mean 1/rate, in equilibrium: bursts, then long silence.
 
-    ``gaps`` is "lognormal" (``shape`` is σ) or "pareto" (``shape`` is the tail's exponent, above 1).
+    ``gaps`` is "lognormal" (``shape`` is σ) or "pareto" (from 0 on; ``shape`` is the exponent of the
+    tail, above 1).
     """
 
     gaps: Literal["lognormal", "pareto"] = "lognormal"
@@ -143,14 +144,13 @@ class Renewal:
     def _gap(self, size: tuple[int, int], rng: np.random.Generator) -> Array:
         if self.gaps == "lognormal":
             return rng.lognormal(-0.5 * self.shape**2, self.shape, size)
-        return (1.0 + rng.pareto(self.shape, size)) * (1.0 - 1.0 / self.shape)
+        return rng.pareto(self.shape, size) * (self.shape - 1.0)
 
     def _first(self, n: int, rng: np.random.Generator) -> Array:
         """Time to the first change in equilibrium: a uniform part of a gap drawn in proportion to its length."""
-        part = rng.random(n)
         if self.gaps == "lognormal":
-            return part * rng.lognormal(0.5 * self.shape**2, self.shape, n)
-        return part * (1.0 + rng.pareto(self.shape - 1.0, n)) * (1.0 - 1.0 / self.shape)
+            return rng.random(n) * rng.lognormal(0.5 * self.shape**2, self.shape, n)
+        return rng.pareto(self.shape - 1.0, n) * (self.shape - 1.0)
 
 
 @dataclass(frozen=True)

@@ -56,8 +56,7 @@ class Seasonal:
         grown = np.concatenate([[0.0], np.cumsum(hour * self.profile[np.arange(first, last) % 168])])
         low, high = np.interp([start, end], edge, grown).tolist()
         events = poisson_events(change_rate, low, high, rng)
-        rising = np.append(True, np.diff(grown) > 0)  # where nothing happens for a while, the hour before it ends
-        at = np.clip(np.interp(events.at, grown[rising], edge[rising]), start, end)
+        at = np.clip(np.interp(events.at, grown, edge), start, end)
         return Changes(Events(events.offset, at), change_rate * ((high - low) / (end - start)))
 
 
