@@ -161,7 +161,7 @@ def test_signals_have_the_recall_and_false_rate_asked_for():
         precision = true[source == k].mean()
         expected = (pages.precision * pages.signal_rate)[:, k].sum() / pages.signal_rate[:, k].sum()
         assert precision == pytest.approx(expected, abs=0.01)
-    both = {pair for pair in zip(page[true].tolist(), at[true].tolist(), strict=True)}
+    both = set(zip(page[true].tolist(), at[true].tolist(), strict=True))
     assert 1 - len(both) / len(changed) == pytest.approx(0.8 * 0.1, abs=0.01)  # sources are independent
 
 

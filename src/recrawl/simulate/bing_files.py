@@ -153,7 +153,7 @@ def _numbers(texts: list[str]) -> Array:
         warnings.simplefilter("error", DeprecationWarning)
         try:
             return np.fromstring(joined, sep=",") if joined else np.zeros(0)
-        except DeprecationWarning:
+        except (DeprecationWarning, ValueError):
             raise ValueError("a history holds something other than numbers") from None
 
 
