@@ -45,7 +45,7 @@ class PlainRunner:
 
     def __init__(self, policy: Any, trace: Trace, judge: Judge) -> None:
         self._policy, self._judge = policy, judge
-        self._gone_at = np.where(trace.deleted_at < trace.end, trace.deleted_at, np.inf)
+        self._end = np.where(trace.deleted_at < trace.end, trace.deleted_at, np.inf)
         self._signals = trace.signals or _SILENCE
         self._heard = 0
 
@@ -63,7 +63,7 @@ class PlainRunner:
         at, page, source, changed_at = self._signals
         while self._heard < len(at) and at[self._heard] <= now:
             k = self._heard
-            if self._gone_at[page[k]] > now:
+            if self._end[page[k]] > now:
                 about = None if np.isinf(changed_at[k]) else changed_at[k : k + 1]
                 self._policy.signal(page[k : k + 1], float(at[k]), source=int(source[k]), changed_at=about)
             self._heard += 1
