@@ -30,6 +30,8 @@ class Belief(NamedTuple):
     n_changes: Ids
     prior: Array  # (1 + sources, 2)
     half_life: Array  # (1,): after how much time evidence counts half
+    shapes: Array  # shapes that the prior might have
+    scores: Array  # how well each of them foretold the outcomes: Σ ln P
 
 
 @inline
@@ -77,6 +79,20 @@ def believe(s: State, b: Belief, i: int, elapsed: float) -> None:
     s.extra[s.ints[EVIDENCE], i] = b.gamma[i, 0, 0] if true == 0.0 else math.inf
 
 
+@inline
+def _score(b: Belief, i: int, interval: float, changed: bool) -> None:
+    """What each shape of the prior, with its mean as it is, would have said of this outcome given the page's past."""
+    changes, time = b.gamma[i, 0, 0] - b.prior[0, 0], b.gamma[i, 0, 1] - b.prior[0, 1]
+    for k in range(b.heard.shape[1]):
+        if b.heard[i, k] > 0.0:
+            return
+    for g in range(b.shapes.size):
+        shape = b.shapes[g] + changes
+        rate = b.shapes[g] * b.prior[0, 1] / b.prior[0, 0] + time
+        silent = -shape * math.log1p(interval / rate)  # ln of the chance of no change
+        b.scores[g] += math.log(max(-math.expm1(silent), 1e-300)) if changed else silent
+
+
 @jit
 def learn(b: Belief, i: int, interval: float, changed: bool) -> None:
     """Take in a crawl's outcome: after this interval, with the signals heard in it, the page had changed or not."""
@@ -87,6 +103,8 @@ def learn(b: Belief, i: int, interval: float, changed: bool) -> None:
         for j in range(b.gamma.shape[1]):
             for c in range(2):
                 b.gamma[i, j, c] = b.prior[j, c] + (b.gamma[i, j, c] - b.prior[j, c]) * kept
+    if b.n_crawls[i] > 0:
+        _score(b, i, interval, changed)
     take_in(b.gamma[i], interval, b.heard[i], changed)
     for k in range(b.heard.shape[1]):
         b.signals[i, k] += b.heard[i, k]

@@ -16,6 +16,7 @@ Ids = NDArray[np.int64]
 
 _PER_PAGE = ("gamma", "heard", "signals", "watched", "n_crawls", "n_changes")
 _FIRST_REFIT, _REFIT_GROWTH = 200, 1.3  # crawls before the prior is fitted, and growth until it is fitted again
+_SHAPES = (0.1, 100.0, 13)  # of the prior: from, to, how many are tried
 _SOURCE_PRIOR = (1.0, 3.0)  # weight of a signal of an unknown source: precision 1/4, held as loosely as three signals
 
 
@@ -33,6 +34,8 @@ class Beliefs:
             n_changes=np.zeros(0, np.int64),
             prior=np.array(first),
             half_life=np.array([half_life]),
+            shapes=np.geomspace(*_SHAPES),
+            scores=np.zeros(_SHAPES[2]),
         )
         self.crawls = 0  # outcomes taken in so far
         self.refit_at = _FIRST_REFIT
@@ -81,8 +84,10 @@ class Beliefs:
     def refit(self, rows: Ids) -> bool:
         """Fit the prior to pages and move every page's belief along; whether it was moved.
 
-        A page's evidence is what its gamma has beyond the prior: changes da, time db. Under gamma(a, b) it has the
-        likelihood Γ(a + da)/Γ(a)·b^a/(b + db)^{a + da}, which is made as large as possible over (a, b).
+        Its shape a says how far a page's own past is to be believed against the others': the one that foretold the
+        outcomes best so far, since real pages change in bursts and a likelihood that does not know it finds them too
+        different. Its rate b makes Σ ln b^a/(b + db)^{a + da} largest, where a page's evidence (changes da, time db) is
+        what its gamma has beyond the prior: a/b = mean of (a + da)/(b + db).
         """
         self.refit_at = int(self.crawls * _REFIT_GROWTH) + 1
         b = self.belief
@@ -90,7 +95,8 @@ class Beliefs:
         if len(seen) < 10:
             return False
         before = b.prior[0].copy()
-        after = _fit(np.maximum(b.gamma[seen, 0] - before, 0.0), before)
+        shape = float(b.shapes[np.argmax(b.scores)]) if b.scores.any() else 1.0
+        after = np.array([shape, _fit_rate(np.maximum(b.gamma[seen, 0] - before, 0.0), shape, before)])
         b.gamma[: self._n, 0] = np.maximum(b.gamma[: self._n, 0] + after - before, 1e-9 * after)
         b.prior[0] = after
         return True
@@ -98,14 +104,14 @@ class Beliefs:
     def saved(self) -> dict[str, Any]:
         """Everything, as plain arrays and numbers."""
         columns = {name: getattr(self.belief, name)[: self._n].copy() for name in _PER_PAGE}
-        rest = {"prior": self.belief.prior.copy(), "half_life": float(self.belief.half_life[0])}
+        rest = {name: getattr(self.belief, name).copy() for name in ("prior", "half_life", "scores")}
         return {**columns, **rest, "crawls": self.crawls, "refit_at": self.refit_at}
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take over what was saved."""
         columns = {name: np.array(saved[name]) for name in _PER_PAGE}
-        half_life = np.array([float(saved["half_life"])])
-        self.belief = Belief(**columns, prior=np.array(saved["prior"]), half_life=half_life)
+        rest = {name: np.array(saved[name]) for name in ("prior", "half_life", "scores")}
+        self.belief = Belief(**columns, **rest, shapes=self.belief.shapes)
         self.crawls, self.refit_at = int(saved["crawls"]), int(saved["refit_at"])
         self._n = len(self.belief.watched)
 
@@ -115,23 +121,14 @@ def pages_of(columns: dict[str, Array], importance: ArrayLike, host: ArrayLike |
     return Pages(importance=importance, host=host, **columns)
 
 
-def _fit(extra: Array, start: Array) -> Array:
-    from scipy.optimize import minimize
-    from scipy.special import digamma, gammaln
-
-    changes, time = extra[:, 0], extra[:, 1]
-
-    def loss(point: Array) -> tuple[float, Array]:
-        a, b = np.exp(point)
-        shape, rate = a + changes, b + time
-        likelihood = gammaln(shape) - gammaln(a) + a * np.log(b) - shape * np.log(rate)
-        slope_a = digamma(shape) - digamma(a) + np.log(b) - np.log(rate)
-        slope_b = a / b - shape / rate
-        return -float(likelihood.mean()), -np.array([a * slope_a.mean(), b * slope_b.mean()])
-
-    x0 = np.log(start)
-    bounds = [(np.log(0.05), np.log(50.0)), (x0[1] - 12.0, x0[1] + 12.0)]
-    return np.asarray(np.exp(minimize(loss, x0, jac=True, method="L-BFGS-B", bounds=bounds).x))
+def _fit_rate(extra: Array, shape: float, before: Array) -> float:
+    rate = shape * before[1] / before[0]
+    for _ in range(200):
+        mean = float(((shape + extra[:, 0]) / (rate + extra[:, 1])).mean())
+        last, rate = rate, shape / mean
+        if abs(rate - last) < 1e-6 * rate:
+            break
+    return rate
 
 
 def _larger(column: NDArray[Any], room: int) -> NDArray[Any]:

@@ -47,7 +47,8 @@ class PlainRunner:
     """Drives any policy by its protocol."""
 
     def __init__(self, policy: Any, trace: Trace, judge: Judge) -> None:
-        self._policy, self._judge, self._end = policy, judge, trace.deleted_at
+        self._policy, self._judge = policy, judge
+        self._end = np.where(trace.deleted_at < trace.end, trace.deleted_at, np.inf)
         self._signals = trace.signals or _SILENCE
         self._heard = 0
 
@@ -65,7 +66,7 @@ class PlainRunner:
         at, page, source, changed_at = self._signals
         while self._heard < len(at) and at[self._heard] <= now:
             k = self._heard
-            if self._end[page[k]] > at[k]:
+            if self._end[page[k]] > now:
                 about = None if np.isinf(changed_at[k]) else changed_at[k : k + 1]
                 self._policy.signal(page[k : k + 1], float(at[k]), source=int(source[k]), changed_at=about)
             self._heard += 1
@@ -76,8 +77,12 @@ class SchedulerRunner(PlainRunner):
 
     def __init__(self, policy: Scheduler, trace: Trace, judge: Judge) -> None:
         super().__init__(policy, trace, judge)
-        self._scheduler, self._told = policy, trace
+        self._scheduler = policy
         self._cursor = np.array([0, 0, -1, -1, 0], np.int64)
+        when, page, _, changed_at = self._signals
+        self._order = np.argsort(page, kind="stable")
+        self._weighed_pages = 0
+        self._heard_weighed = loop.Heard(when, page, changed_at, np.ones(len(when)))
 
     def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
         """Do the slots from ``slot`` to before ``last``."""
@@ -96,17 +101,15 @@ class SchedulerRunner(PlainRunner):
             memory.grow(status)
 
     def _weighed(self) -> loop.Heard:
-        """The signals, each with what the scheduler lets it weigh; anew only when pages came since."""
-        when, page, source, changed_at = self._signals
-        known = len(self._scheduler._memory.state.rec)
-        if getattr(self, "_known", None) != known:
-            self._known = known
-            weight = np.ones(len(when))
-            here = page < int(self._scheduler._memory.state.ints[at.N_PAGES])
-            for k in np.unique(source[here]).tolist():
-                rows = here & (source == k)
-                weight[rows] = self._scheduler._columns.weights(page[rows], k)
-            self._heard_weighed = loop.Heard(when, page, changed_at, weight)
+        """The signals, each with what the scheduler lets it weigh; those of pages that came since are weighed now."""
+        _, page, source, _ = self._signals
+        known = int(self._scheduler._memory.state.ints[at.N_PAGES])
+        first, last = np.searchsorted(page, [self._weighed_pages, known], sorter=self._order)
+        self._weighed_pages = known
+        new = self._order[first:last]
+        for k in np.unique(source[new]).tolist():
+            rows = new[source[new] == k]
+            self._heard_weighed.weight[rows] = self._scheduler._columns.weights(page[rows], k)
         return self._heard_weighed
 
 
@@ -120,6 +123,7 @@ class RateRunner(PlainRunner):
         if last <= slot:
             return slot
         policy: RatePolicy = self._policy
+        policy._advance(anchor + slot * period)  # as a pick would: new rates hold from the slot on
         policy._settle()
         pace, until = np.array([anchor, period]), anchor + (last - 1) * period
         execution, tally, crawled_at = policy._run, self._judge.tally, policy._table["crawled_at"]
