@@ -8,11 +8,12 @@ import pytest
 
 from recrawl import ParameterError
 from recrawl.reproduce import Workers, choose, figures, reproduce
-from recrawl.reproduce._draw import poisson_trace
-from recrawl.reproduce.busafekete2025 import CHECK_TRUSTED, CHECK_VALUES, POLICIES, baseline, instance
+from recrawl.reproduce.busafekete2025 import CHECK_TRUSTED, CHECK_VALUES, POLICIES, baseline
 from recrawl.reproduce.figure import Claim, Result, mean_error
 from recrawl.reproduce.floors import floors_of, misses
 from recrawl.simulate import contender, simulate
+from recrawl.simulate.population import uniform_pages
+from recrawl.simulate.worlds import World
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 IDS = [
@@ -100,12 +101,14 @@ def test_check_values(m, reps):
     found = {name: [] for name in ("BASELINE", *POLICIES, "CIS, true")}
     for seed in range(reps):
         rng = np.random.default_rng([seed, m])
-        pages, true = instance(m, rng, "noisy"), instance(m, rng, "true")
-        trace = poisson_trace(pages, 300.0, rng)
+        pages, true = uniform_pages(m, rng, "noisy"), uniform_pages(m, rng, "proof")
+        trace = World("noisy", pages).draw(300.0, rng)
         found["BASELINE"].append(baseline(pages, 100.0))
         for name, policy in POLICIES.items():
             found[name].append(simulate(contender(policy), trace, 100.0).freshness)
-        found["CIS, true"].append(simulate(contender("trusting"), poisson_trace(true, 300.0, rng), 100.0).freshness)
+        found["CIS, true"].append(
+            simulate(contender("trusting"), World("true", true).draw(300.0, rng), 100.0).freshness
+        )
     expected = {**CHECK_VALUES[m], "CIS, true": CHECK_TRUSTED[m]}
     allowed = 4 * 0.014 * np.sqrt(1 / reps + 1 / 60)
     for name, value in expected.items():

@@ -8,12 +8,12 @@ import numpy as np
 
 from recrawl.model.freshness import page_freshness
 from recrawl.model.pages import Pages
-from recrawl.reproduce._draw import poisson_trace
 from recrawl.reproduce.figure import Claim, Figure, Params, Row, Task, bounded, column, mean_error
 from recrawl.reproduce.pictures import draw_heat
 from recrawl.schedule.rates import proportional_rates
 from recrawl.simulate.policies import planned
 from recrawl.simulate.run import Contender, simulate
+from recrawl.simulate.worlds import World
 from recrawl.solver.solve import solve
 
 _LINES = {
@@ -41,7 +41,7 @@ def _tasks(params: Params) -> list[Task]:
 def _freshness(params: Params, key: Row, rng: np.random.Generator) -> Row:
     """Freshness at budgets of some shares of all changes: EDF simulated after a warm-up, the rest by formula."""
     pages = Pages(rng.random(params["pages"]), utilities(key["utility"], params["pages"], rng))
-    trace = poisson_trace(pages, params["horizon"], rng)
+    trace = World("poisson", pages).draw(params["horizon"], rng)
     weight = pages.importance / pages.importance.sum()
     row: Row = {name: [] for name in (*_LINES, _EVEN)}
     for share in params["shares"]:

@@ -9,12 +9,13 @@ import numpy as np
 from scipy.stats import poisson
 
 from recrawl.model.pages import Pages
-from recrawl.reproduce._draw import poisson_trace
 from recrawl.reproduce.figure import Claim, Figure, Params, Row, Task, bounded, column, mean_error
 from recrawl.reproduce.pictures import draw_lines
 from recrawl.simulate.policies import contender, greedy
+from recrawl.simulate.population import uniform_pages
 from recrawl.simulate.run import Contender, simulate
-from recrawl.simulate.trace import Trace
+from recrawl.simulate.trace import Signals
+from recrawl.simulate.worlds import World
 from recrawl.solver.solve import solve
 
 POLICIES = {
@@ -31,15 +32,6 @@ CHECK_TRUSTED = {100: 0.923, 500: 0.615, 1000: 0.440}  # CIS where no signal is 
 _CHECK_SD, _CHECK_RUNS, _CHECK_HORIZON = 0.012, 60, 300.0
 _REMEDIES = ("NCIS-D", "NCIS, delay in the model", "NCIS, late but dated")
 _LATE = np.arange(16)  # steps of 1/R by which signals are late: Poisson(6), all but 0.05% of it
-
-
-def instance(m: int, rng: np.random.Generator, quality: str) -> Pages:
-    """§6.1: Δ, μ ~ U[0, 1]; for "true" and "noisy" signals recall ~ Beta(¼, ¼), for noisy false rate ~ U[.1, .6]."""
-    change_rate, importance = rng.random(m), rng.random(m)
-    if quality == "none":
-        return Pages(change_rate, importance)
-    false_rate = rng.uniform(0.1, 0.6, m) if quality == "noisy" else 0.0
-    return Pages(change_rate, importance, rng.beta(0.25, 0.25, m), false_rate)
 
 
 def baseline(pages: Pages, budget: float) -> float:
@@ -66,8 +58,8 @@ def size_tasks(params: Params) -> list[Task]:
 
 def accuracy(params: Params, key: Row, rng: np.random.Generator) -> Row:
     """Freshness of each policy on one instance, all against the same events."""
-    pages = instance(key["m"], rng, params["quality"])
-    trace = poisson_trace(pages, params["horizon"], rng)
+    pages = uniform_pages(key["m"], rng, params["quality"])
+    trace = World("poisson", pages).draw(params["horizon"], rng)
     silent = replace(trace, signals=None)
     row: Row = {"BASELINE": baseline(pages, params["budget"])}
     for line in params["lines"]:
@@ -155,20 +147,20 @@ def _judge4(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
 def _delayed(params: Params, key: Row, rng: np.random.Generator) -> Row:
     """Signals late by Poisson(6)/R: taken as they come, with the window of 5/R, with the delay known, dated."""
     budget = params["budget"]
-    pages = instance(key["m"], rng, "noisy")
-    seed = int(rng.integers(1 << 62))
-
-    def events(delay: float | None, dated: bool = False) -> Trace:
-        return poisson_trace(pages, params["horizon"], np.random.default_rng(seed), delay=delay, dated=dated)
-
-    late = events(1 / budget)
+    pages = uniform_pages(key["m"], rng, "noisy")
+    at_once = World("poisson", pages).draw(params["horizon"], rng)
+    assert at_once.signals is not None
+    sent_at, page = at_once.signals.at, at_once.signals.page
+    came_at = sent_at + rng.poisson(6.0, len(sent_at)) / budget
+    late = replace(at_once, signals=Signals.of(came_at, page))
+    dated = replace(at_once, signals=Signals.of(came_at, page, changed_at=sent_at))
     known = (_LATE / budget, poisson.pmf(_LATE, 6.0) / poisson.cdf(_LATE[-1], 6.0))
     runs = {
-        "NCIS": (contender("signals"), events(None)),
+        "NCIS": (contender("signals"), at_once),
         "NCIS, signals late": (contender("signals"), late),
         "NCIS-D": (Contender("window", greedy("signals-delayed", delay_window=5 / budget)), late),
         "NCIS, delay in the model": (Contender("known", greedy("signals", delay=known)), late),
-        "NCIS, late but dated": (contender("signals"), events(1 / budget, dated=True)),
+        "NCIS, late but dated": (contender("signals"), dated),
     }
     row: Row = {"BASELINE": baseline(pages, budget)}
     return row | {line: simulate(policy, trace, budget).freshness for line, (policy, trace) in runs.items()}
@@ -217,7 +209,7 @@ _FIG8 = settings(["NCIS", "NCIS, signals late", *_REMEDIES], "noisy")
 _NOISY = ["GREEDY", "CIS", "NCIS", "APPROX-1", "APPROX-2"]
 _ALL = [
     ("fig2", "discrete policies without signals", settings(["GREEDY", "LDS"], "none"), accuracy, _judge2),
-    ("fig3", "signals that are never false", settings(["GREEDY", "CIS"], "true"), accuracy, _judge3),
+    ("fig3", "signals that are never false", settings(["GREEDY", "CIS"], "proof"), accuracy, _judge3),
     ("fig4", "signals that may be false", settings(_NOISY, "noisy"), accuracy, _judge4),
     ("fig8", "signals that come late", _FIG8, _delayed, _judge8),
 ]

@@ -6,50 +6,35 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
 
 from recrawl.model.pages import Pages
-from recrawl.reproduce._draw import poisson_trace
 from recrawl.reproduce.figure import Claim, Figure, Params, Row, Task, bounded, column, mean_error
 from recrawl.reproduce.pictures import draw_lines
 from recrawl.simulate.policies import contender
-from recrawl.simulate.population import bing_like
+from recrawl.simulate.population import bing_signals
 from recrawl.simulate.run import Contender, simulate
 from recrawl.simulate.trace import Trace
+from recrawl.simulate.worlds import World
 
-Array = NDArray[np.float64]
-
-_TOP_SHARE = 0.05  # pages whose quality is drawn from the upper tail
 _MOST_FALSE = 4.0  # false signals per day: what a sitemap read every six hours can give
 _NOISE = (0.0, 0.1, 0.2)
 _LINES5 = {"GREEDY": "no-signals", "CIS+": "trusting-plus", "NCIS": "signals"}
 
 
-def _quality(top: NDArray[np.bool_], rng: np.random.Generator) -> tuple[Array, Array]:
-    """Precision ~ Beta(.6, 3), recall ~ Beta(.8, 1.6): the upper 5% of each for the top pages, the rest for others."""
-    share = np.where(top, 1 - _TOP_SHARE, 0.0) + np.where(top, _TOP_SHARE, 1 - _TOP_SHARE) * rng.random((2, len(top)))
-    return beta.ppf(share[0], 0.6, 3.0), beta.ppf(share[1], 0.8, 1.6)
-
-
 def corrupted_world(n: int, rng: np.random.Generator) -> tuple[Pages, dict[float, Pages]]:
     """Bing-like pages with signals as they are, and as a policy believes them with noise p in both quality numbers.
 
-    The top pages are those that the data set labels as signalled, filled up to 5% at random. A precision near 0 stands
-    for endless false signals (1/precision has no mean here), so there are at most four a day.
+    A precision near 0 stands for endless false signals (1/precision has no mean here), so there are at most four a day.
     """
-    plain = bing_like(n, rng)
-    top = plain.recall == 1
-    top |= rng.random(n) < (_TOP_SHARE - top.mean()) / (1 - top.mean())
-    precision, recall = _quality(top, rng)
-    false_rate = np.minimum(recall * plain.change_rate * (1 - precision) / np.maximum(precision, 1e-12), _MOST_FALSE)
-    pages = Pages(plain.change_rate, plain.importance, recall, false_rate)
+    pages = bing_signals(n, rng, least_precision=1e-9)
+    pages = pages.replace(false_rate=np.minimum(pages.false_rate, _MOST_FALSE))
     noise = rng.random((2, n))
     believed = {
         p: Pages.from_quality(
             pages.change_rate,
             pages.importance,
             precision=np.maximum((1 - p) * pages.precision + p * noise[0], 1e-9),
-            recall=(1 - p) * recall + p * noise[1],
+            recall=(1 - p) * pages.recall + p * noise[1],
         )
         for p in _NOISE
     }
@@ -58,7 +43,7 @@ def corrupted_world(n: int, rng: np.random.Generator) -> tuple[Pages, dict[float
 
 def _bing(params: Params, key: Row, rng: np.random.Generator) -> Row:
     pages, believed = corrupted_world(params["pages"], rng)
-    trace = poisson_trace(pages, params["steps"], rng)
+    trace = World("poisson", pages).draw(params["steps"], rng)
     row: Row = {"signals_per_page": len(trace.signals.at) / len(pages) if trace.signals else 0.0}
     for line, policy in _LINES5.items():
         for p, told in believed.items():

@@ -9,13 +9,13 @@ import numpy as np
 
 from recrawl.model.pages import Pages
 from recrawl.model.value import crawl_value
-from recrawl.reproduce._draw import poisson_trace
-from recrawl.reproduce.busafekete2025 import instance
 from recrawl.reproduce.figure import Claim, Figure, Params, Row, Task, bounded
 from recrawl.reproduce.pictures import COLOURS
 from recrawl.schedule.scheduler import Scheduler
 from recrawl.simulate.policies import contender
+from recrawl.simulate.population import uniform_pages
 from recrawl.simulate.run import simulate
+from recrawl.simulate.worlds import World
 from recrawl.solver.solve import solve
 
 # --- figure 6 ---------------------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ _LOW, _HIGH = 100.0, 150.0
 def _burn_in(params: Params, key: Row, rng: np.random.Generator) -> Row:
     """Windowed freshness of GREEDY: a budget that rises by half and falls back, and both budgets throughout."""
     scale, end = params["scale"], params["horizon"]
-    trace = poisson_trace(instance(round(1000 * scale), rng, "none"), end, rng)
+    trace = World("poisson", uniform_pages(round(1000 * scale), rng)).draw(end, rng)
     low, high = _LOW * scale, _HIGH * scale
     budgets: dict[str, Any] = {"low": low, "high": high, "changing": [(0.0, low), (end / 3, high), (2 * end / 3, low)]}
     runs = {
@@ -124,7 +124,7 @@ def _timed(m: int, calls: int, rng: np.random.Generator) -> tuple[float, Schedul
     """The second half of the calls is timed; copies start at the ages they have in the long run."""
     budget, n = m / 10, min(1000, m // 20)
     scheduler = Scheduler(budget=budget, lease=n / budget)
-    pages = instance(m, rng, "noisy")
+    pages = uniform_pages(m, rng, "noisy")
     rate = solve(pages.replace(recall=0.0, false_rate=0.0), budget).crawl_rate
     longest = np.divide(1.0, rate, out=np.full(m, 100.0), where=rate > 0)
     scheduler.add(pages, 0.0, fetched_at=-rng.random(m) * longest)

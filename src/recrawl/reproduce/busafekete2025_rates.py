@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.reproduce._draw import poisson_trace
-from recrawl.reproduce.busafekete2025 import POLICIES, instance
+from recrawl.reproduce.busafekete2025 import POLICIES
 from recrawl.reproduce.figure import Claim, Figure, Params, Row, Task, bounded
 from recrawl.simulate.policies import contender
+from recrawl.simulate.population import uniform_pages
 from recrawl.simulate.run import simulate
+from recrawl.simulate.worlds import World
 from recrawl.solver.solve import solve
 
 Array = NDArray[np.float64]
@@ -37,8 +38,8 @@ def _tasks(params: Params) -> list[Task]:
 
 def _rates(params: Params, key: Row, rng: np.random.Generator) -> Row:
     """Crawls per time of every page by each policy, and the optimal rates without and with signals."""
-    pages = instance(key["m"], rng, params["quality"])
-    trace = poisson_trace(pages, params["horizon"], rng)
+    pages = uniform_pages(key["m"], rng, params["quality"])
+    trace = World("poisson", pages).draw(params["horizon"], rng)
     silent = replace(trace, signals=None)
     row: Row = {"optimal": solve(pages.replace(recall=0.0, false_rate=0.0), params["budget"]).crawl_rate}
     row |= {"optimal_signals": solve(pages, params["budget"]).crawl_rate, "change_rate": pages.change_rate}
@@ -172,7 +173,7 @@ def _figure(id: str, title: str, setting: dict[str, Params], judge: Callable[...
     return Figure(f"busafekete2025/{id}", title, setting, _tasks, _rates, judge, _draw, stream, (width, 7.5))
 
 
-_TRUE = _settings([100, 300], ["GREEDY", "CIS"], "true")
+_TRUE = _settings([100, 300], ["GREEDY", "CIS"], "proof")
 FIGURES = [
     _figure("fig7", "Crawl rates without signals", _settings([100, 500], ["GREEDY", "LDS"], "none"), _judge7),
     _figure("fig12", "Crawl rates with true signals, by recall", _TRUE, _judge12, "fig12"),

@@ -8,10 +8,10 @@ import numpy as np
 
 from recrawl.model.pages import Pages
 from recrawl.model.refresh_cost import refresh_cost, refresh_ratio
-from recrawl.reproduce._draw import poisson_trace
 from recrawl.reproduce.figure import Claim, Figure, Params, Row, Task, bounded, mean_error
 from recrawl.simulate.learning import Visits, visits_every
 from recrawl.simulate.trace import Trace
+from recrawl.simulate.worlds import World
 
 INTERVAL = 24.0  # mean time between changes, hours; a crawl costs 1, an hour of staleness 1
 RATIO = 1 / 3  # the paper's rounding of the cheapest crawl interval, in units of the change interval
@@ -21,7 +21,7 @@ RATIOS = [round(0.06 + 0.04 * k, 2) for k in range(25)]
 
 def simulated_pages(runs: int, horizon: float, rng: np.random.Generator) -> Trace:
     """Pages that change every 24 hours on average, each watched for a time."""
-    return poisson_trace(Pages(np.full(runs, 1 / INTERVAL)), horizon, rng)
+    return World("hours", Pages(np.full(runs, 1 / INTERVAL))).draw(horizon, rng)
 
 
 def n_parts(runs: int) -> int:

@@ -161,9 +161,7 @@ class EngineRunner(PlainRunner):
             status = at.GROW_NEAR
             while status != at.DONE:
                 belief = engine.beliefs.belief
-                status = loop.run_engine(
-                    memory.state, belief, engine.newcomers.line, tally, self._weighed, pace, stop, cursor
-                )
+                status = loop.run_engine(memory.state, belief, engine.newcomers.line, tally, self._weighed, pace, stop, cursor)
                 if status != at.DONE:
                     memory.grow(status)
             engine.beliefs.crawls += int(cursor[loop.LEARNED])
