@@ -80,8 +80,8 @@ def _judge_stale(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
     shares = np.mean([row["very_by_ratio"] for row in rows if row["horizon"] == params["horizons"][0]], axis=0)
     kept = [ratio for ratio, share in zip(_TRIED, shares, strict=True) if share <= 0.05]
     sure = float(bounded_ratio(0.05, INTERVAL, RATIO * INTERVAL))
-    text = "largest ratio tried that keeps very stale intervals under 5% (beside it: with the rate known)"
-    claims.append(Claim("bounded", text, max(kept, default=None), paper=f"{sure:.3f} by the formula"))
+    text = f"largest ratio tried that keeps very stale intervals under 5% (with the rate known: {sure:.3f})"
+    claims.append(Claim("bounded", text, max(kept, default=None)))
     hist = {
         name: np.sum([row[f"{name}_hours"] for row in rows if row["horizon"] == params["horizons"][0]], axis=0)
         for name in ("known", "unknown")

@@ -81,9 +81,8 @@ def _judge_unknown(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
         ),
         Claim(
             "crossing",
-            "below this ratio not knowing is cheaper",
+            "below this ratio not knowing is cheaper (near 0.22 in a check)",
             float(crossings[0]) if len(crossings) else None,
-            paper="near .22 in a check",
         ),
     ]
     spread = {
@@ -174,9 +173,8 @@ def _judge_suboptimal(params: Params, rows: list[Row]) -> tuple[list[Claim], Row
         bounded("linear", "the gap grows linearly (R² of a line over the last three quarters)", linear, least=0.98),
         Claim(
             "slope",
-            "saved per hour there, beside the difference of the known-rate costs",
+            f"saved per hour there (the difference of the known-rate costs is {known - optimal:.4f})",
             float(-slope),
-            paper=f"{known - optimal:.4f} by the formula",
         ),
     ]
     return claims, data | {"mark": None, "label": "known r = 0.8"}

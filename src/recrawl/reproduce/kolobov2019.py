@@ -154,9 +154,7 @@ def _judge3(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
         away = np.abs(curve["mean"] - curve["known"])
         near = away <= 0.05 * curve["known"]
         days[name] = int(np.argmax(near)) + 1 if near.any() else len(near) + 1
-        text = (
-            f"{name} converges to its known-rate {own} cost, which it minimises (last day's distance over the first's)"
-        )
+        text = f"{name} converges to its known-rate {own} cost (last day's distance over the first's)"
         claims.append(bounded(f"remaining_{name}", text, float(away[-1] / max(away[0], 1e-300)), most=0.5))
         text = f"{name}: last day's harmonic cost over that with known rates"
         claims.append(
