@@ -36,7 +36,7 @@ def runner_of(policy: Policy, trace: Trace, judge: Judge) -> Runner:
     """The fastest runner there is for a policy."""
     if isinstance(policy, Scheduler):
         return SchedulerRunner(policy, trace, judge)
-    if isinstance(policy, Engine) and policy.settings["sources"] <= 1:
+    if isinstance(policy, Engine) and policy.settings.sources <= 1:
         return EngineRunner(policy, trace, judge)
     if isinstance(policy, RatePolicy):
         return RateRunner(policy, trace, judge)
@@ -145,7 +145,7 @@ class EngineRunner(PlainRunner):
         super().__init__(policy, trace, judge)
         self._engine: Engine = policy
         self._cursor = np.array([0, 0, -1, -1, 0], np.int64)
-        when, page, _, changed_at = self._signals if policy.settings["sources"] else _SILENCE
+        when, page, _, changed_at = self._signals if policy.settings.sources else _SILENCE
         self._weighed = loop.Heard(when, page, changed_at, np.ones(len(when)))
 
     def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
@@ -161,7 +161,9 @@ class EngineRunner(PlainRunner):
             status = at.GROW_NEAR
             while status != at.DONE:
                 belief = engine.beliefs.belief
-                status = loop.run_engine(memory.state, belief, engine.newcomers.line, tally, self._weighed, pace, stop, cursor)
+                status = loop.run_engine(
+                    memory.state, belief, engine.newcomers.line, tally, self._weighed, pace, stop, cursor
+                )
                 if status != at.DONE:
                     memory.grow(status)
             engine.beliefs.crawls += int(cursor[loop.LEARNED])
