@@ -12,6 +12,8 @@ Ids = NDArray[np.int64]
 
 FIRST, CHANGED, UNCHANGED, FAILED = 0, 1, 2, 3  # what a crawl found; the first one has nothing to compare with
 
+_NOISE = 1e-6  # how far, in steps, a multiple of a step may be off and still be it
+
 
 class Rows(NamedTuple):
     """What a rival remembers, one row per page."""
@@ -35,12 +37,10 @@ def clip(x: float, low: float, high: float) -> float:
 @inline
 def grid_after(time: float, step: float) -> float:
     """The first multiple of a step that is later."""
-    at = (np.floor(time / step) + 1.0) * step
-    return at if at > time else at + step
+    return (np.floor(time / step + _NOISE) + 1.0) * step
 
 
 @inline
 def grid_from(time: float, step: float) -> float:
     """The first multiple of a step that is not earlier."""
-    at = np.ceil(time / step) * step
-    return at if at >= time else at + step
+    return np.ceil(time / step - _NOISE) * step
