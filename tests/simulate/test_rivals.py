@@ -37,11 +37,14 @@ def dues(policy, *outcomes, now=0.0):
     return found
 
 
-def poisson(n, end, rng, rate=1.0, signals=None, **columns):
-    count = rng.poisson(rate * end, n)
-    changed_at = np.concatenate([np.sort(rng.uniform(0, end, k)) for k in count])
+def poisson(n, end, rng, rate=1.0, created_at=0.0, deleted_at=np.inf, **columns):
+    """Pages that change at a rate while they exist."""
+    begin, last = np.broadcast_to(created_at, n), np.minimum(np.broadcast_to(deleted_at, n), end)
+    count = rng.poisson(rate * (last - begin))
+    changed_at = np.concatenate([np.sort(rng.uniform(*life)) for life in zip(begin, last, count, strict=True)])
     offset = np.concatenate([[0], np.cumsum(count)])
-    return Trace(0.0, end, offset=offset, changed_at=changed_at, signals=signals, **columns)
+    life = {"created_at": begin, "deleted_at": last}
+    return Trace(0.0, end, offset=offset, changed_at=changed_at, **life, **columns)
 
 
 @pytest.mark.parametrize("cap", ["due", "score", "oldest"])
@@ -239,7 +242,7 @@ def test_registry():
         rival("nutchh")
     with pytest.raises(ParameterError, match="alphabetical"):
         rival("nutch:alphabetical")
-    with pytest.raises(ParameterError, match="needs a budget"):
+    with pytest.raises(ParameterError, match="budget is inf"):
         simulate(contender("uniform"), poisson(3, 10.0, np.random.default_rng(1)), None)
     with pytest.raises(ParameterError, match="cap"):
         DuePolicy(adaptive.nutch(), cap="best")

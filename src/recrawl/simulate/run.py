@@ -70,6 +70,9 @@ def simulate(
             _run_piece(contender, policy, trace, runner, begin, end, rate / batch, batch, progress)
         elif begin == trace.start:
             raise ParameterError("budget is 0: nothing can be crawled")
+        else:
+            for at, come, gone in _membership(trace, begin, end):
+                _change(contender, policy, trace, at, come, gone)
     return judge.verdict()
 
 

@@ -79,7 +79,7 @@ class PlainRunner:
         at, page, source, changed_at = self._signals
         while self._heard < len(at) and at[self._heard] <= now:
             k = self._heard
-            if self._end[page[k]] > at[k]:
+            if self._end[page[k]] > now:
                 about = None if np.isinf(changed_at[k]) else changed_at[k : k + 1]
                 self._policy.signal(page[k : k + 1], float(at[k]), source=int(source[k]), changed_at=about)
             self._heard += 1
@@ -159,8 +159,8 @@ class RivalRunner(PlainRunner):
         """Do the slots from ``slot`` to before ``last``."""
         if last <= slot:
             return slot
-        agenda, pace = self._policy._agenda, np.array([anchor, period])
-        rivals.run_capped(agenda, self._judge.tally, self._signals, self._cursor, pace, slot, last, batch)
+        agenda, clock, pace = self._policy._agenda, self._policy._now, np.array([anchor, period])
+        rivals.run_capped(agenda, self._judge.tally, self._signals, self._cursor, clock, pace, slot, last, batch)
         self._policy._now = anchor + (last - 1) * period
         return last
 

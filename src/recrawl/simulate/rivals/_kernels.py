@@ -156,13 +156,13 @@ def tell(a: Agenda, i: int, now: float, changed_at: float) -> None:
 
 
 @jit
-def hear(a: Agenda, signals: Signals, cursor: Ids, now: float) -> None:
-    """Pass on the signals up to now; one for a page that is not there is dropped."""
+def hear(a: Agenda, signals: Signals, cursor: Ids, clock: float, now: float) -> None:
+    """Pass on the signals up to now, at the clock's time if that is later; one for a page not there is dropped."""
     while cursor[0] < signals.at.size and signals.at[cursor[0]] <= now:
         k = cursor[0]
         i = signals.page[k]
         if i < a.book.place.size and a.book.place[i] != IDLE:
-            tell(a, i, signals.at[k], signals.changed_at[k])
+            tell(a, i, max(signals.at[k], clock), signals.changed_at[k])
         cursor[0] += 1
 
 
@@ -179,12 +179,12 @@ def crawl(a: Agenda, t: Tally, i: int, now: float) -> None:
 
 @jit
 def run_capped(
-    a: Agenda, t: Tally, signals: Signals, cursor: Ids, pace: Array, slot: int, last: int, batch: int
+    a: Agenda, t: Tally, signals: Signals, cursor: Ids, clock: float, pace: Array, slot: int, last: int, batch: int
 ) -> None:
     """Slots up to `last`, slot k at pace[0] + k·pace[1]: the first of the due pages, or none."""
     for k in range(slot, last):
         now = pace[0] + k * pace[1]
-        hear(a, signals, cursor, now)
+        hear(a, signals, cursor, clock, now)
         wake(a, now)
         for _ in range(min(batch, a.book.size[DUE])):
             crawl(a, t, a.book.heap[DUE, 0], now)
@@ -202,5 +202,5 @@ def run_demand(a: Agenda, t: Tally, signals: Signals, cursor: Ids, now: float, u
         if not at < until:
             return now
         now = max(now, at)
-        hear(a, signals, cursor, now)
+        hear(a, signals, cursor, now, now)
         wake(a, now)
