@@ -1,6 +1,7 @@
 """Today's systems written plainly, in days: each is told of one page's crawls and says when it is due next."""
 
 import math
+from itertools import pairwise
 
 MINUTE, HOUR, WEEK = 1 / 1440, 1 / 24, 7.0
 
@@ -161,7 +162,7 @@ class CommaFeed(Page):
                 return now + hours * HOUR
         if len(dates) == 1:
             return now + 4 * HOUR
-        gaps = [b - a for a, b in zip(dates, dates[1:], strict=False)]
+        gaps = [b - a for a, b in pairwise(dates)]
         return now + clip(sum(gaps) / len(gaps) / 2, 5 * MINUTE, HOUR)
 
     def failed(self, now):

@@ -1,6 +1,6 @@
 """What the adaptive systems settle at on Poisson pages, beside the values expected of them: a table and a JSON file.
 
-    python experiments/rivals/check_values.py
+python experiments/rivals/check_values.py
 """
 
 import json

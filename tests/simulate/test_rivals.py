@@ -129,7 +129,7 @@ def test_yacy_by_hand():
     """Loaded at 10.25, changed at 4.25: fresh until 13.25, which is before yesterday's start from day 15 on."""
     trace = Trace(0.0, 20.0, offset=[0, 1], changed_at=[4.25], created_at=[0.25])
     run = simulate(Contender("yacy", lambda *_: DuePolicy(intervals.yacy(day=1.0))), trace, None, bins=0)
-    # 0.25 → due 2; (2 − 0.25)/2 → 2.875 → 4; fresh until 5.875 → 7; changed 2.75 ago → 8.375 → 10 → 12.875 → 14 → 18.875
+    # loaded at 0.25 (fresh until 0.25), 2 (2.875), 4 (5.875), 7 (changed at 4.25: 8.375), 10 (12.875), 14 (18.875)
     assert run.requests == 5
     assert run.staleness_unweighted == pytest.approx((7 - 4.25) / 19.75)
     policy = one_page("yacy", start=4.25)

@@ -50,7 +50,8 @@ def simulate(
     """How fresh a policy keeps the copies of a trace's pages with ``budget`` crawls per time.
 
     Crawls happen at start + j·batch/budget, ``batch`` of them at a time. A budget that changes is a list of (from when,
-    crawls per time); None lets a rival crawl whatever is due by its own rule, at once. Counting begins at ``count_from``; ``progress`` is told the share of the time that is done.
+    crawls per time); None lets a rival crawl whatever is due by its own rule, at once. Counting begins at
+    ``count_from``; ``progress`` is told the share of the time that is done.
 
     >>> from recrawl.simulate.policies import contender
     >>> trace = Trace(0.0, 10.0, offset=[0, 2, 3], changed_at=[1.5, 4.2, 2.5])

@@ -37,7 +37,7 @@ def nutch(p: Array, rows: Rows, i: int, now: float, outcome: int) -> float:
         interval = 0.9 * p[LONGEST]
         rows.memory[i], rows.changed_at[i] = 1.0, np.nan
     rows.interval[i] = interval
-    return now if due - now > p[LONGEST] else due
+    return float(now if due - now > p[LONGEST] else due)
 
 
 @jit

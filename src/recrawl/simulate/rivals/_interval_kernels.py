@@ -47,7 +47,7 @@ def yacy(p: Array, rows: Rows, i: int, now: float, outcome: int, date: Array) ->
     elif np.isnan(rows.changed_at[i]):
         rows.changed_at[i] = now
     fresh_until = now + p[FACTOR] * (now - rows.changed_at[i])
-    return grid_after(fresh_until, p[DAY]) + p[DAY]
+    return float(grid_after(fresh_until, p[DAY]) + p[DAY])
 
 
 @jit

@@ -101,7 +101,7 @@ def wake(a: Agenda, now: float) -> int:
 @jit
 def pick(a: Agenda, until: float, out: Ids) -> int:
     """Lease the first of the due pages."""
-    n = min(len(out), a.book.size[DUE])
+    n = min(len(out), int(a.book.size[DUE]))
     for k in range(n):
         out[k] = a.book.heap[DUE, 0]
         take(a.book, out[k])

@@ -37,10 +37,10 @@ def clip(x: float, low: float, high: float) -> float:
 @inline
 def grid_after(time: float, step: float) -> float:
     """The first multiple of a step that is later."""
-    return (np.floor(time / step + _NOISE) + 1.0) * step
+    return float((np.floor(time / step + _NOISE) + 1.0) * step)
 
 
 @inline
 def grid_from(time: float, step: float) -> float:
     """The first multiple of a step that is not earlier."""
-    return np.ceil(time / step - _NOISE) * step
+    return float(np.ceil(time / step - _NOISE) * step)

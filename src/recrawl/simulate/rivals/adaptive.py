@@ -31,11 +31,13 @@ def stormcrawler(
 ) -> Rule:
     """StormCrawler's AdaptiveScheduler, in whole minutes.
 
-    From ``start``: I ← ⌊(1 − ``shrink``)·I + ``shrink``·``least``⌋ if changed, min(⌊(1 + ``grow``)·I⌋, ``most``) if not.
-    A failure erases I and is tried again after ``retry`` minutes; the third in a row ends it. It sees whether a page
-    changed.
+    From ``start``: I ← ⌊(1 − ``shrink``)·I + ``shrink``·``least``⌋ if changed, min(⌊(1 + ``grow``)·I⌋, ``most``) if
+    not. A failure erases I and is tried again after ``retry`` minutes; the third in a row ends it. It sees whether a
+    page changed.
     """
-    return Rule(name, kernels.STORMCRAWLER, (1 + grow, 1 - shrink, least, most, start, day / 1440, retry * day / 1440, 3))
+    return Rule(
+        name, kernels.STORMCRAWLER, (1 + grow, 1 - shrink, least, most, start, day / 1440, retry * day / 1440, 3)
+    )
 
 
 def commoncrawl_news(*, day: float = DAY) -> Rule:

@@ -39,7 +39,7 @@ def norconex(*, day: float = DAY, run: float = 1.0, least: float = 0.0) -> Rule:
     """Norconex: at each run, a page with a date in the sitemap is fetched iff that is later than its last crawl.
 
     Runs are every ``run`` days (its user's choice). Signals with ``changed_at`` are the sitemap's dates: from its first
-    on, a page waits for the next. A page without is fetched at every run, at least ``least`` days apart. It does not see
-    whether a page changed.
+    on, a page waits for the next. A page without is fetched at every run, at least ``least`` days apart. It does not
+    see whether a page changed.
     """
     return Rule("norconex", kernels.NORCONEX, (run * day, least * day))
