@@ -65,7 +65,7 @@ def simulate(
     if budget is None:
         _run_demand(contender, policy, trace, runner, progress)
     for begin, end, rate in pieces:
-        if getattr(policy, "budget", None) not in (None, rate):
+        if rate > 0 and getattr(policy, "budget", None) not in (None, rate):
             policy.budget = rate  # type: ignore[attr-defined]
         if rate > 0:
             _run_piece(contender, policy, trace, runner, begin, end, rate / batch, batch, progress)
@@ -146,9 +146,9 @@ def _pieces(budget: Budget, trace: Trace) -> list[tuple[float, float, float]]:
 
 def _membership(trace: Trace, begin: float, end: float) -> Iterator[tuple[float, Ids, Ids]]:
     """(when, pages that come, pages that go) from begin to before end; those there at the start come first."""
-    came, went = trace.created_at, trace.deleted_at
-    coming = np.flatnonzero((came >= begin) & (came < end) & (went > came))
-    going = np.flatnonzero((went >= begin) & (went < end) & (went > came))
+    came, went = trace.created_at, np.maximum(trace.deleted_at, trace.created_at)
+    coming = np.flatnonzero((came >= begin) & (came < end))
+    going = np.flatnonzero((went >= begin) & (went < end))
     when = np.concatenate([came[coming], went[going]])
     page = np.concatenate([coming, going])
     leaves = np.arange(len(page)) >= len(coming)

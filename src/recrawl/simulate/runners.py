@@ -92,6 +92,8 @@ class SchedulerRunner(PlainRunner):
         super().__init__(policy, trace, judge)
         self._scheduler, self._told = policy, trace
         self._cursor = np.array([0, 0, -1], np.int64)
+        self._by_page, self._known = np.argsort(self._signals.page, kind="stable"), 0
+        self._weight = np.ones(len(self._signals.at))
 
     def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
         """Do the slots from ``slot`` to before ``last``."""
@@ -110,18 +112,16 @@ class SchedulerRunner(PlainRunner):
             memory.grow(status)
 
     def _weighed(self) -> loop.Heard:
-        """The signals, each with what the scheduler lets it weigh; anew only when pages came since."""
+        """The signals, each with what the scheduler lets it weigh, found when its page comes."""
         when, page, source, changed_at = self._signals
-        known = len(self._scheduler._memory.state.rec)
-        if getattr(self, "_known", None) != known:
-            self._known = known
-            weight = np.ones(len(when))
-            here = page < int(self._scheduler._memory.state.ints[at.N_PAGES])
-            for k in np.unique(source[here]).tolist():
-                rows = here & (source == k)
-                weight[rows] = self._scheduler._columns.weights(page[rows], k)
-            self._heard_weighed = loop.Heard(when, page, changed_at, weight)
-        return self._heard_weighed
+        known = int(self._scheduler._memory.state.ints[at.N_PAGES])
+        first, last = np.searchsorted(page, [self._known, known], sorter=self._by_page)
+        rows = self._by_page[first:last]
+        for k in np.unique(source[rows]).tolist():
+            about = rows[source[rows] == k]
+            self._weight[about] = self._scheduler._columns.weights(page[about], k)
+        self._known = known
+        return loop.Heard(when, page, changed_at, self._weight)
 
 
 class RateRunner(PlainRunner):

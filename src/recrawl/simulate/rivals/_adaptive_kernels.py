@@ -43,7 +43,7 @@ def nutch(p: Array, rows: Rows, i: int, now: float, outcome: int) -> float:
 @jit
 def _nutch_failed(p: Array, rows: Rows, i: int, now: float) -> float:
     if rows.errors[i] < p[MAX_ERRORS]:
-        return now + p[RETRY]
+        return float(now + p[RETRY])
     interval = p[START] if np.isnan(rows.interval[i]) else rows.interval[i]
     rows.interval[i] = 1.5 * interval if interval < p[LONGEST] else 0.9 * p[LONGEST]
     return float(now + rows.interval[i])
