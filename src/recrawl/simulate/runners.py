@@ -48,7 +48,8 @@ class PlainRunner:
     """Drives any policy by its protocol."""
 
     def __init__(self, policy: Any, trace: Trace, judge: Judge) -> None:
-        self._policy, self._judge, self._end = policy, judge, trace.deleted_at
+        self._policy, self._judge = policy, judge
+        self._end = np.where(trace.deleted_at < trace.end, trace.deleted_at, np.inf)
         self._signals = trace.signals or _SILENCE
         self._heard = 0
 
