@@ -14,7 +14,18 @@ from recrawl.cli import app
 
 ROOT = Path(__file__).parents[1]
 MARKDOWN = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-COMMANDS = typer.main.get_command(app).commands
+
+
+def commands(group, before=""):
+    """Every command by its words: those of a group have two."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", command
+
+
+COMMANDS = dict(commands(typer.main.get_command(app)))
 MODULES = sorted(module.name for module in pkgutil.walk_packages(recrawl.__path__, "recrawl."))
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -86,7 +97,8 @@ def test_shell_blocks_name_existing_targets_commands_and_options(path):
         if words[:1] == ["make"]:
             assert set(words[1:]) <= targets, line
         if words[:1] == ["recrawl"]:
-            known = {option for parameter in COMMANDS[words[1]].params for option in parameter.opts}
+            name = words[1] if words[1] in COMMANDS else " ".join(words[1:3])
+            known = {option for parameter in COMMANDS[name].params for option in parameter.opts}
             assert {word for word in words if word.startswith("--")} <= known, line
 
 
@@ -96,7 +108,9 @@ def test_doctests(name):
     assert failed == 0
 
 
-@pytest.mark.parametrize("path", [ROOT / "README.md", ROOT / "docs/schedule.md"], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [ROOT / name for name in ("README.md", "docs/schedule.md", "docs/simulate.md")], ids=lambda path: path.name
+)
 def test_python_blocks_run(path):
     for block in re.findall(r"^```python\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL):
         exec(compile(block, str(path), "exec"), {})

@@ -18,6 +18,7 @@ HEAVY = ["numba", "aiohttp", "fastapi", "matplotlib", "pyarrow"]
         "from recrawl.cli import app; app(['--help'], standalone_mode=False)",
         "from recrawl.cli import app; app(['solve', '--help'], standalone_mode=False)",
         "from recrawl.cli import app; app(['estimate', '--help'], standalone_mode=False)",
+        "from recrawl.cli import app; app(['trace', 'git', '--help'], standalone_mode=False)",
     ],
 )
 def test_nothing_heavy_is_loaded(code):

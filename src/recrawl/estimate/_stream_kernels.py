@@ -182,37 +182,42 @@ def drifting_gammas(state: Array, out: Array) -> None:
         out[row, 1] = out[row, 0] / mixture_centre(slot)
 
 
-@jit
-def update_quality(state: Array, page: NDArray[np.int64], amount: Array, changed: NDArray[np.bool_]) -> float:
-    """Independent gammas of (missed rate, weight of source 1, …): amount is (interval, signals of source 1, …).
+@inline
+def take_in(gamma: Array, interval: float, signals: Array, changed: bool) -> None:
+    """One crawl's outcome for independent gammas of (missed rate, weight of source 1, …).
 
     Of a changed interval with Z = 1 − ∏ r_j^{a_j}, the moments of parameter j are those above with r^a replaced by
     the product.
     """
-    n = state.shape[1]
-    flat = state.reshape(len(state), -1)
-    warmth = 0.0
-    for i in range(len(page)):
-        if i % CHUNK == 0:
-            warmth += touch(flat, page, i, min(i + CHUNK, len(page)))
-        gamma = state[page[i]]
-        if not changed[i]:
-            for j in range(n):
-                gamma[j, 1] += amount[i, j]
-            continue
-        exponent = 0.0
-        for j in range(n):
-            exponent += gamma[j, 0] * math.log1p(amount[i, j] / gamma[j, 1])
-        seen = -math.expm1(-exponent)
-        if seen <= 0.0:
-            continue
-        for j in range(n):
-            a, b, x = gamma[j, 0], gamma[j, 1], amount[i, j]
-            if x == 0.0:
-                continue
+    n = gamma.shape[0]
+    if not changed:
+        gamma[0, 1] += interval
+        for j in range(1, n):
+            gamma[j, 1] += signals[j - 1]
+        return
+    exponent = gamma[0, 0] * math.log1p(interval / gamma[0, 1])
+    for j in range(1, n):
+        exponent += gamma[j, 0] * math.log1p(signals[j - 1] / gamma[j, 1])
+    seen = -math.expm1(-exponent)
+    if seen <= 0.0:
+        return
+    for j in range(n):
+        a, b, x = gamma[j, 0], gamma[j, 1], interval if j == 0 else signals[j - 1]
+        if x > 0.0:
             rest = (1.0 - seen) * (x / (b + x))
             first = 1.0 + rest / seen
             second = first + rest * (b / (b + x)) / seen
             shape = a * first * first / ((a + 1.0) * second - a * first * first)
             gamma[j, 0], gamma[j, 1] = shape, shape * b / (a * first)
+
+
+@jit
+def update_quality(state: Array, page: NDArray[np.int64], amount: Array, changed: NDArray[np.bool_]) -> float:
+    """Crawls one after the other; amount is (interval, signals of source 1, …)."""
+    flat = state.reshape(len(state), -1)
+    warmth = 0.0
+    for i in range(len(page)):
+        if i % CHUNK == 0:
+            warmth += touch(flat, page, i, min(i + CHUNK, len(page)))
+        take_in(state[page[i]], amount[i, 0], amount[i, 1:], changed[i])
     return warmth

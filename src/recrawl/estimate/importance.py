@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -44,6 +47,25 @@ class RequestRates:
         self._weight *= np.exp2(-(newest - self._at) / self.half_life)
         np.add.at(self._weight, page, np.exp2(-(newest[page] - at) / self.half_life))
         self._at = newest
+
+    def grow(self, n_pages: int, start: float) -> None:
+        """Room for more pages, watched from ``start`` on."""
+        extra = max(n_pages - len(self), 0)
+        self._weight = np.concatenate([self._weight, np.zeros(extra)])
+        self._start = np.concatenate([self._start, np.full(extra, float(start))])
+        self._at = np.concatenate([self._at, np.full(extra, float(start))])
+
+    def state(self) -> dict[str, Any]:
+        """Everything needed to restore the rates."""
+        columns = {"start": self._start, "weight": self._weight, "at": self._at}
+        return {"half_life": self.half_life, **{name: column.copy() for name, column in columns.items()}}
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any]) -> RequestRates:
+        """The rates that ``state`` was taken from."""
+        rates = cls(len(state["start"]), state["half_life"], state["start"])
+        rates._weight, rates._at = np.array(state["weight"]), np.array(state["at"])
+        return rates
 
     def rate(self, now: ArrayLike) -> Array:
         """Requests per time as of now, one per page."""

@@ -6,17 +6,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import jit
+from recrawl.engine._kernels import Belief, believe, heed, learn
+from recrawl.engine._line_kernels import Line, come_forward, depart
 from recrawl.schedule._draw_kernels import give_back, pick_drawn
-from recrawl.schedule._event_kernels import record, signal
+from recrawl.schedule._event_kernels import put_back, record, signal
 from recrawl.schedule._pick_kernels import pick
 from recrawl.schedule._rate_policy_kernels import Book, crawled, pick_due, wake
-from recrawl.schedule.layout import DONE, GROW_LEASES, GROW_NEAR, WANTED, State
+from recrawl.schedule.layout import DONE, GROW_LEASES, GROW_NEAR, NOW, WANTED, State
 from recrawl.simulate._tally_kernels import Tally, visit
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
-SLOT, SIGNAL, PENDING = 0, 1, 2  # places in `cursor`: next slot, next signal, whether a crawl waits to be recorded
+# places in `cursor`: next slot, next signal, the page whose crawl is to be recorded (−1: none), the page to be placed
+# anew (−1: none), crawls learned from
+SLOT, SIGNAL, PENDING, PLACE, LEARNED = 0, 1, 2, 3, 4
 ANCHOR, PERIOD = 0, 1  # places in `pace`: slot k is at anchor + k·period
 
 
@@ -110,3 +114,66 @@ def run_draws(
         give_back(book, tree, out)
         n += 1
     return n
+
+
+@jit
+def _hear_and_heed(s: State, b: Belief, line: Line, heard: Heard, cursor: Ids, now: float) -> int:
+    """Pass on the signals up to now to a scheduler and to the beliefs behind it; what must grow first, or DONE."""
+    if cursor[PLACE] >= 0:
+        status, _ = put_back(s, cursor[PLACE : PLACE + 1], s.flts[NOW])
+        if status != DONE:
+            return int(status)
+        cursor[PLACE] = -1
+    while cursor[SIGNAL] < heard.at.size and heard.at[cursor[SIGNAL]] <= now:
+        k = cursor[SIGNAL]
+        i, when, about = heard.page[k], heard.at[k], heard.changed_at[k : k + 1]
+        status = depart(s, line, i) if about[0] > s.rec[i].last else DONE
+        if status == DONE:
+            status, _ = signal(s, heard.page[k : k + 1], when, about, heard.weight[k : k + 1])
+        if GROW_NEAR <= status <= GROW_LEASES:
+            return int(status)
+        cursor[SIGNAL] = k + 1
+        if status == DONE and about[0] > s.rec[i].last and heed(b, i, 0):
+            believe(s, b, i, when - s.rec[i].last)
+            cursor[PLACE] = i
+            status, _ = put_back(s, cursor[PLACE : PLACE + 1], s.flts[NOW])
+            if status != DONE:
+                return int(status)
+            cursor[PLACE] = -1
+    return DONE
+
+
+@jit
+def run_engine(s: State, b: Belief, line: Line, t: Tally, heard: Heard, pace: Array, last: int, cursor: Ids) -> int:
+    """Slots up to `last`: hear, pick one, crawl it, learn, record. What must grow before it can go on, or DONE."""
+    out = np.empty(1, np.int64)
+    as_of = np.empty(1)
+    fetched = np.ones(1, np.bool_)
+    while cursor[SLOT] < last:
+        now = pace[ANCHOR] + cursor[SLOT] * pace[PERIOD]
+        if cursor[PENDING] < 0:
+            status = _hear_and_heed(s, b, line, heard, cursor, now)
+            if status != DONE:
+                return status
+            status, taken = pick(s, now, 1, out)
+            if status != DONE:
+                return int(status)
+            if taken == 0:
+                cursor[SLOT] += 1
+                continue
+            learn(b, out[0], now - s.rec[out[0]].last, visit(t, out[0], now))
+            believe(s, b, out[0], 0.0)
+            cursor[LEARNED] += 1
+            cursor[PENDING] = out[0]
+        out[0], as_of[0] = cursor[PENDING], now
+        status = come_forward(s, line, out)
+        if status != DONE:
+            return status
+        status, _ = record(s, out, now, as_of, fetched)
+        if status != DONE:
+            return int(status)
+        cursor[PENDING] = -1
+        cursor[SLOT] += 1
+        if s.ints[WANTED] != DONE:
+            return int(s.ints[WANTED])
+    return DONE

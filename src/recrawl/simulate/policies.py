@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from recrawl.engine import Engine
 from recrawl.errors import ParameterError
 from recrawl.model.pages import Pages
 from recrawl.schedule.columns import POLICIES
@@ -32,6 +33,8 @@ def contender(name: str) -> Contender:
         return Contender(name, greedy(name))
     if name in RULES and name != "fixed":
         return Contender(name, by_rule(name))
+    if name == "learned":
+        return Contender(name, learning(), admit_unknown)
     if name in _PLANNED:
         return Contender(name, planned(_PLANNED[name]))
     if name.partition(":")[0] in rival_names():
@@ -41,7 +44,7 @@ def contender(name: str) -> Contender:
 
 def names() -> list[str]:
     """The names of all policies."""
-    return [*POLICIES, *(rule for rule in RULES if rule != "fixed"), *_PLANNED, *rival_names()]
+    return [*POLICIES, *(rule for rule in RULES if rule != "fixed"), *_PLANNED, "learned", *rival_names()]
 
 
 def greedy(policy: str, **settings: Any) -> Callable[[Trace, float, np.random.Generator], Scheduler]:
@@ -52,6 +55,24 @@ def greedy(policy: str, **settings: Any) -> Callable[[Trace, float, np.random.Ge
         return Scheduler(budget=budget, policy=policy, start=trace.start, lease=lease, **settings)
 
     return make
+
+
+def learning(**settings: Any) -> Callable[[Trace, float, np.random.Generator], Engine]:
+    """The engine as it would run live, told nothing but URLs and importance."""
+
+    def make(trace: Trace, budget: float, rng: np.random.Generator) -> Engine:
+        sources = 0 if trace.signals is None else int(trace.signals.source.max(initial=0)) + 1
+        given = {"sources": sources, "day": trace.day, "lease": 1e-3 / budget, **settings}
+        return Engine(budget, start=trace.start, **given)
+
+    return make
+
+
+def admit_unknown(policy: Any, trace: Trace, rows: Ids, now: float) -> Ids:
+    """Add pages by URL and importance alone."""
+    urls = [f"page:{i}" for i in rows.tolist()] if trace.url is None else trace.url[rows].tolist()
+    ids: Ids = policy.add(urls, now, importance=trace.importance[rows])
+    return ids
 
 
 def by_rule(rule: str) -> Callable[[Trace, float, np.random.Generator], RatePolicy]:

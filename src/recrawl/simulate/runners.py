@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.engine import Engine
 from recrawl.schedule import layout as at
 from recrawl.schedule._execution import Draws
 from recrawl.schedule._table import horizon
@@ -37,6 +38,8 @@ def runner_of(policy: Policy, trace: Trace, judge: Judge) -> Runner:
     """The fastest runner there is for a policy."""
     if isinstance(policy, Scheduler):
         return SchedulerRunner(policy, trace, judge)
+    if isinstance(policy, Engine) and policy.settings["sources"] <= 1:
+        return EngineRunner(policy, trace, judge)
     if isinstance(policy, RatePolicy):
         return RateRunner(policy, trace, judge)
     if isinstance(policy, DuePolicy):
@@ -91,10 +94,12 @@ class SchedulerRunner(PlainRunner):
 
     def __init__(self, policy: Scheduler, trace: Trace, judge: Judge) -> None:
         super().__init__(policy, trace, judge)
-        self._scheduler, self._told = policy, trace
-        self._cursor = np.array([0, 0, -1], np.int64)
-        self._by_page, self._known = np.argsort(self._signals.page, kind="stable"), 0
-        self._weight = np.ones(len(self._signals.at))
+        self._scheduler = policy
+        self._cursor = np.array([0, 0, -1, -1, 0], np.int64)
+        when, page, _, changed_at = self._signals
+        self._order = np.argsort(page, kind="stable")
+        self._weighed_pages = 0
+        self._heard_weighed = loop.Heard(when, page, changed_at, np.ones(len(when)))
 
     def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
         """Do the slots from ``slot`` to before ``last``."""
@@ -113,16 +118,16 @@ class SchedulerRunner(PlainRunner):
             memory.grow(status)
 
     def _weighed(self) -> loop.Heard:
-        """The signals, each with what the scheduler lets it weigh, found when its page comes."""
-        when, page, source, changed_at = self._signals
+        """The signals, each with what the scheduler lets it weigh; those of pages that came since are weighed now."""
+        _, page, source, _ = self._signals
         known = int(self._scheduler._memory.state.ints[at.N_PAGES])
-        first, last = np.searchsorted(page, [self._known, known], sorter=self._by_page)
-        rows = self._by_page[first:last]
-        for k in np.unique(source[rows]).tolist():
-            about = rows[source[rows] == k]
-            self._weight[about] = self._scheduler._columns.weights(page[about], k)
-        self._known = known
-        return loop.Heard(when, page, changed_at, self._weight)
+        first, last = np.searchsorted(page, [self._weighed_pages, known], sorter=self._order)
+        self._weighed_pages = known
+        new = self._order[first:last]
+        for k in np.unique(source[new]).tolist():
+            rows = new[source[new] == k]
+            self._heard_weighed.weight[rows] = self._scheduler._columns.weights(page[rows], k)
+        return self._heard_weighed
 
 
 class RateRunner(PlainRunner):
@@ -135,6 +140,7 @@ class RateRunner(PlainRunner):
         if last <= slot:
             return slot
         policy: RatePolicy = self._policy
+        policy._advance(anchor + slot * period)  # as a pick would: new rates hold from the slot on
         policy._settle()
         pace, until = np.array([anchor, period]), anchor + (last - 1) * period
         execution, tally, crawled_at = policy._run, self._judge.tally, policy._table["crawled_at"]
@@ -147,6 +153,39 @@ class RateRunner(PlainRunner):
             loop.run_deadlines(execution._book, tally, crawled_at, pace, slot, last, slack)
         policy._now = policy._picked_at = until
         return last
+
+
+class EngineRunner(PlainRunner):
+    """Drives an engine by the compiled loop, one crawl per slot, with a stop where its prior is to be fitted anew."""
+
+    def __init__(self, policy: Engine, trace: Trace, judge: Judge) -> None:
+        super().__init__(policy, trace, judge)
+        self._engine: Engine = policy
+        self._cursor = np.array([0, 0, -1, -1, 0], np.int64)
+        when, page, _, changed_at = self._signals if policy.settings["sources"] else _SILENCE
+        self._weighed = loop.Heard(when, page, changed_at, np.ones(len(when)))
+
+    def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
+        """Do the slots from ``slot`` to before ``last``."""
+        if batch > 1:
+            return super().run(anchor, period, slot, last, batch)
+        engine, cursor, pace = self._engine, self._cursor, np.array([anchor, period])
+        memory, tally = engine.scheduler._memory, self._judge.tally
+        cursor[loop.SLOT] = slot
+        while cursor[loop.SLOT] < last:
+            stop = min(last, int(cursor[loop.SLOT]) + max(engine.beliefs.refit_at - engine.beliefs.crawls, 1))
+            cursor[loop.LEARNED] = 0
+            status = at.GROW_NEAR
+            while status != at.DONE:
+                belief = engine.beliefs.belief
+                status = loop.run_engine(
+                    memory.state, belief, engine.newcomers.line, tally, self._weighed, pace, stop, cursor
+                )
+                if status != at.DONE:
+                    memory.grow(status)
+            engine.beliefs.crawls += int(cursor[loop.LEARNED])
+            engine.refit_if_due()
+        return max(slot, last)
 
 
 class RivalRunner(PlainRunner):

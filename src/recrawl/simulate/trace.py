@@ -40,8 +40,8 @@ class Trace:
 
     Page i changed at ``changed_at[offset[i]:offset[i + 1]]`` (sorted), existed from ``created_at`` to ``deleted_at``
     (both within ``start`` to ``end``; ``end``: it stayed), and its copy is fresh at ``created_at``. Pages are in the
-    order of ``created_at``. ``pages`` are the parameters they were drawn with, where they were drawn; ``request`` is when
-    readers asked, per page like the changes.
+    order of ``created_at``. ``pages`` are the parameters they were drawn with, where they were; ``requested_at`` is
+    when readers asked, per page like the changes.
 
     >>> trace = Trace(0.0, 10.0, offset=[0, 2, 3], changed_at=[1.0, 4.0, 2.5])
     >>> len(trace), trace.n_changes.tolist(), trace.change_rate.tolist()
@@ -62,6 +62,7 @@ class Trace:
     request_offset: Ids | None = None
     requested_at: Array | None = None
     name: str = "trace"
+    day: float = 1.0  # how much time is a day
 
     def __post_init__(self) -> None:
         offset = np.ascontiguousarray(self.offset, np.int64)

@@ -1,0 +1,7 @@
+"""The engine: a policy that learns, keyed by URL, that can say why it decides as it does."""
+
+from recrawl.engine.engine import Engine
+from recrawl.engine.explain import Explanation
+from recrawl.engine.forecast import Forecast
+
+__all__ = ["Engine", "Explanation", "Forecast"]

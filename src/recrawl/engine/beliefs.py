@@ -1,0 +1,137 @@
+"""Beliefs: what is known of every page's changes and signals, and the prior that all pages share and teach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from recrawl.engine._kernels import Belief, qualities
+from recrawl.estimate.gamma import GammaPrior
+from recrawl.model.pages import Pages
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+_PER_PAGE = ("gamma", "heard", "signals", "watched", "n_crawls", "n_changes")
+_FIRST_REFIT, _REFIT_GROWTH = 200, 1.3  # crawls before the prior is fitted, and growth until it is fitted again
+_SHAPES = (0.1, 100.0, 13)  # of the prior: from, to, how many are tried
+_SOURCE_PRIOR = (1.0, 3.0)  # weight of a signal of an unknown source: precision 1/4, held as loosely as three signals
+
+
+class Beliefs:
+    """Gammas per page, drawn from one prior that is fitted to all pages as they are crawled (empirical Bayes)."""
+
+    def __init__(self, prior: GammaPrior, n_sources: int, half_life: float) -> None:
+        first = [(float(prior.shape), float(prior.rate)), *[_SOURCE_PRIOR] * n_sources]
+        self.belief = Belief(
+            gamma=np.zeros((0, 1 + n_sources, 2)),
+            heard=np.zeros((0, n_sources)),
+            signals=np.zeros((0, n_sources)),
+            watched=np.zeros(0),
+            n_crawls=np.zeros(0, np.int64),
+            n_changes=np.zeros(0, np.int64),
+            prior=np.array(first),
+            half_life=np.array([half_life]),
+            shapes=np.geomspace(*_SHAPES),
+            scores=np.zeros(_SHAPES[2]),
+        )
+        self.crawls = 0  # outcomes taken in so far
+        self.refit_at = _FIRST_REFIT
+        self._n = 0
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def prior(self) -> GammaPrior:
+        """What is believed of a page that nothing is known of."""
+        return GammaPrior(*self.belief.prior[0])
+
+    def append(self, n: int, own: GammaPrior | None = None) -> None:
+        """New pages, at the prior or at a belief of their own."""
+        first, self._n = self._n, self._n + n
+        if self._n > len(self.belief.watched):
+            room = max(16, self._n, len(self.belief.watched) * 3 // 2)
+            self.belief = self.belief._replace(
+                **{name: _larger(getattr(self.belief, name), room) for name in _PER_PAGE}
+            )
+        self.belief.gamma[first : self._n] = self.belief.prior
+        if own is not None:
+            self.set_rate(np.arange(first, self._n), own)
+
+    def set_rate(self, rows: Ids, own: GammaPrior) -> None:
+        """Believe something else of pages' rates from now on."""
+        shape, rate = own.rows(len(rows))
+        self.belief.gamma[rows, 0] = np.stack([shape, rate], axis=1)
+
+    def columns(self, rows: Ids, elapsed: Array) -> dict[str, Array]:
+        """What `Pages` needs to know of pages, as of some time after their last crawl."""
+        n, k = len(rows), self.belief.heard.shape[1]
+        recall, false_rate, change_rate = np.zeros((n, k)), np.zeros((n, k)), np.zeros(n)
+        qualities(self.belief, rows, elapsed, recall, false_rate, change_rate)
+        if k <= 1:
+            recall, false_rate = (c[:, 0] if k else np.zeros(n) for c in (recall, false_rate))
+        heeded = recall.reshape(n, -1).any(axis=1)
+        evidence = np.where(heeded, np.inf, self.belief.gamma[rows, 0, 0])
+        return {"change_rate": change_rate, "recall": recall, "false_rate": false_rate, "evidence": evidence}
+
+    def gamma(self, rows: Ids) -> GammaPrior:
+        """The belief about pages' missed rates (without signals: their change rates)."""
+        return GammaPrior(self.belief.gamma[rows, 0, 0], self.belief.gamma[rows, 0, 1])
+
+    def refit(self, rows: Ids) -> bool:
+        """Fit the prior to pages and move every page's belief along; whether it was moved.
+
+        Its shape a says how far a page's own past is to be believed against the others': the one that foretold the
+        outcomes best so far, since real pages change in bursts and a likelihood that does not know it finds them too
+        different. Its rate b makes Σ ln b^a/(b + db)^{a + da} largest, where a page's evidence (changes da, time db) is
+        what its gamma has beyond the prior: a/b = mean of (a + da)/(b + db).
+        """
+        self.refit_at = int(self.crawls * _REFIT_GROWTH) + 1
+        b = self.belief
+        seen = rows[b.n_crawls[rows] > 0]
+        if len(seen) < 10:
+            return False
+        before = b.prior[0].copy()
+        shape = float(b.shapes[np.argmax(b.scores)]) if b.scores.any() else 1.0
+        after = np.array([shape, _fit_rate(np.maximum(b.gamma[seen, 0] - before, 0.0), shape, before)])
+        b.gamma[: self._n, 0] = np.maximum(b.gamma[: self._n, 0] + after - before, 1e-9 * after)
+        b.prior[0] = after
+        return True
+
+    def saved(self) -> dict[str, Any]:
+        """Everything, as plain arrays and numbers."""
+        columns = {name: getattr(self.belief, name)[: self._n].copy() for name in _PER_PAGE}
+        rest = {name: getattr(self.belief, name).copy() for name in ("prior", "half_life", "scores")}
+        return {**columns, **rest, "crawls": self.crawls, "refit_at": self.refit_at}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take over what was saved."""
+        columns = {name: np.array(saved[name]) for name in _PER_PAGE}
+        rest = {name: np.array(saved[name]) for name in ("prior", "half_life", "scores")}
+        self.belief = Belief(**columns, **rest, shapes=self.belief.shapes)
+        self.crawls, self.refit_at = int(saved["crawls"]), int(saved["refit_at"])
+        self._n = len(self.belief.watched)
+
+
+def pages_of(columns: dict[str, Array], importance: ArrayLike, host: ArrayLike | None = None) -> Pages:
+    """Pages with what is believed of them."""
+    return Pages(importance=importance, host=host, **columns)
+
+
+def _fit_rate(extra: Array, shape: float, before: Array) -> float:
+    rate = shape * before[1] / before[0]
+    for _ in range(200):
+        mean = float(((shape + extra[:, 0]) / (rate + extra[:, 1])).mean())
+        last, rate = rate, shape / mean
+        if abs(rate - last) < 1e-6 * rate:
+            break
+    return rate
+
+
+def _larger(column: NDArray[Any], room: int) -> NDArray[Any]:
+    larger = np.zeros((room, *column.shape[1:]), column.dtype)
+    larger[: len(column)] = column
+    return larger

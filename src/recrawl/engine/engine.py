@@ -1,0 +1,457 @@
+"""Engine: a policy that learns. Estimation, scheduling, host rules and retries behind one protocol, keyed by URL."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from recrawl.engine._kernels import believe_all, heed_all, learn_all
+from recrawl.engine.addresses import Addresses, host_of, url_list
+from recrawl.engine.beliefs import Beliefs, pages_of
+from recrawl.engine.explain import Explanation, explain
+from recrawl.engine.forecast import Forecast, forecast
+from recrawl.engine.keeping import fill, rows_of
+from recrawl.engine.newcomers import Newcomers
+from recrawl.engine.waiting import Waiting
+from recrawl.errors import ParameterError
+from recrawl.estimate.gamma import GammaPrior
+from recrawl.estimate.importance import RequestRates
+from recrawl.model.kinds import Objective
+from recrawl.model.pages import Pages
+from recrawl.schedule import layout as at
+from recrawl.schedule._table import column_of, flags_of, time_of
+from recrawl.schedule.scheduler import Scheduler
+
+Ids = NDArray[np.int64]
+Array = NDArray[np.float64]
+
+
+class Engine:
+    """Decides which page to crawl next from what its crawls have found; no input or output, no clock.
+
+    Pages are URLs; times are seconds (``day`` says how many of the caller's units make a day). Every page's change rate
+    is a gamma belief that its crawls sharpen; new pages start from a prior that all pages teach (``prior`` is its first
+    form), so that little-known pages are explored in proportion to what they may hide. Evidence counts half after
+    ``half_life`` days. Up to ``sources`` kinds of change signals are weighed by how often they were right. Failed pages
+    wait longer each time; pages that are gone are looked for rarely.
+
+    >>> engine = Engine(budget=1.0)
+    >>> ids = engine.add(["https://a.example/", "https://b.example/"], now=0.0, importance=[1.0, 5.0])
+    >>> engine.url(engine.pick(60.0, 1))
+    ['https://b.example/']
+    """
+
+    def __init__(
+        self,
+        budget: float | None = None,
+        *,
+        objective: Objective = "freshness",
+        sources: int = 1,
+        start: float = 0.0,
+        lease: float = 300.0,
+        floor: float = 0.0,
+        day: float = 86400.0,
+        half_life: float = 730.0,
+        prior: GammaPrior | None = None,
+        host_spacing: float | None = None,
+        host_concurrency: int | None = None,
+    ) -> None:
+        if not 0 <= sources <= 16:
+            raise ParameterError(f"sources is {sources}: must lie between 0 and 16")
+        if not (half_life > 0 and 0 < day < math.inf):
+            raise ParameterError("half_life and day must be above 0")
+        self.settings = {
+            "budget": budget,
+            "objective": objective,
+            "sources": sources,
+            "lease": lease,
+            "floor": floor,
+            "day": day,
+            "half_life": half_life,
+            "host_spacing": host_spacing,
+            "host_concurrency": host_concurrency,
+        }
+        policy = "signals" if sources and objective == "freshness" else "no-signals"
+        self.scheduler = Scheduler(
+            budget=budget, objective=objective, policy=policy, start=start, lease=lease, floor=floor
+        )
+        self.beliefs = Beliefs(GammaPrior.hours(day) if prior is None else prior, sources, half_life * day)
+        self.addresses = Addresses()
+        self.newcomers = Newcomers()
+        self.waiting = Waiting(day)
+        self.given = np.zeros(0)  # importance as given
+        self.requests: RequestRates | None = None
+        self._ruled: set[str] = set()
+        self._counts = dict.fromkeys(("recorded", "changed", "failed", "gone", "signals", "requests", "refits"), 0)
+
+    # --- the Policy protocol -----------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        pages: Any,
+        now: float,
+        *,
+        fetched_at: ArrayLike | None = None,
+        importance: ArrayLike = 1.0,
+        change_rate: ArrayLike | None = None,
+        evidence: ArrayLike = 2.0,
+    ) -> Ids:
+        """Pages to be kept fresh, given by URL; their ids. One that is known already keeps its id and all that is known.
+
+        ``fetched_at`` is when the copies that exist were fetched (default now); ``change_rate`` (per time) with
+        ``evidence`` (the gamma shape behind it) is what is known of them beforehand.
+        """
+        now = time_of(now)
+        if isinstance(pages, Pages):
+            first = len(self.addresses)
+            urls = [f"page:{first + k}" for k in range(len(pages))]
+            importance, change_rate = pages.importance, pages.change_rate
+            evidence = np.where(np.isfinite(pages.evidence), pages.evidence, 1e6)
+        else:
+            urls = url_list(pages)
+        n = len(urls)
+        weight, fetched = column_of("importance", importance, n, 1.0), column_of("fetched_at", fetched_at, n, now)
+        known = self.addresses.known(urls)
+        new = np.flatnonzero(known < 0)
+        new = new[np.sort(np.unique([urls[j] for j in new], return_index=True)[1])] if len(new) else new
+        if len(new):
+            own = None if change_rate is None else _own_belief(change_rate, evidence, n, new, self.beliefs.prior)
+            self._append([urls[j] for j in new], weight[new], fetched[new], now, own)
+        return self.addresses.ids(urls)
+
+    def pick(self, now: float, n: int) -> Ids:
+        """At most n pages to crawl now, best first, leased until recorded, released or out of time."""
+        self._wake(now)
+        self.newcomers.widen(self.scheduler, n)
+        ids = self.scheduler.pick(now, n)
+        self.newcomers.come_forward(self.scheduler, ids)
+        return ids
+
+    def record(
+        self,
+        ids: ArrayLike,
+        now: float,
+        *,
+        changed: ArrayLike | None = None,
+        as_of: ArrayLike | None = None,
+        failed: ArrayLike | None = None,
+        gone: ArrayLike | None = None,
+    ) -> None:
+        """Crawls that ended: learn from what they found. Without ``changed`` nothing is learned but the copy's age."""
+        scheduler = self.scheduler
+        rows = scheduler._columns.check(ids)
+        n = len(rows)
+        seen, lost, missed = flags_of("changed", changed, n), flags_of("gone", gone, n), flags_of("failed", failed, n)
+        before = scheduler._memory.state.rec["last"][rows]
+        here = max(time_of(now), float(scheduler._memory.state.flts[at.NOW]))
+        began = column_of("as_of", as_of, n, here)
+        if len(np.unique(rows)) < n:
+            for j in np.argsort(began, kind="stable").tolist():
+                one = {"changed": None if changed is None else seen[j], "as_of": began[j]}
+                self.record(rows[j : j + 1], now, **one, failed=missed[j], gone=lost[j])
+            return
+        self.newcomers.leave(scheduler, rows)
+        scheduler.record(rows, now, as_of=began, failed=missed)
+        valid = began >= before
+        taught = valid & ~missed & ~lost & (changed is not None)
+        if taught.any():
+            self._learn(rows[taught], began[taught] - before[taught], seen[taught])
+        self._settle(rows[valid], here, missed[valid] & ~lost[valid], lost[valid])
+        self._counts["recorded"] += n
+
+    def release(self, ids: ArrayLike, now: float) -> None:
+        """Leased crawls that did not happen."""
+        self.scheduler.release(ids, now)
+
+    def signal(self, ids: ArrayLike, now: float, *, source: int = 0, changed_at: ArrayLike | None = None) -> None:
+        """Change signals from a source; how far each is believed is learned."""
+        scheduler = self.scheduler
+        rows = scheduler._columns.check(ids)
+        n_sources = self.settings["sources"]
+        if not 0 <= source < max(n_sources, 1):
+            raise ParameterError(f"source is {source}: there are {n_sources}, counted from 0")
+        about = column_of("changed_at", changed_at, len(rows), math.inf)
+        now = time_of(now)
+        self._counts["signals"] += len(rows)
+        if not n_sources or len(rows) == 0:
+            return
+        news = about > scheduler._memory.state.rec["last"][rows]
+        self.newcomers.leave(scheduler, rows[news])
+        stirred = heed_all(self.beliefs.belief, rows[news], source)
+        if stirred.any():
+            self._believe(np.unique(rows[news][stirred]), now)
+        if scheduler.policy == "signals":
+            scheduler.signal(rows, now, source=source, changed_at=changed_at)
+
+    def update(self, ids: ArrayLike, **columns: ArrayLike) -> None:
+        """New importance or cost of pages, or a change rate (with the evidence behind it) to believe from now on."""
+        rows = self.scheduler._columns.check(ids, distinct=True)
+        known = {name: columns.pop(name) for name in ("change_rate", "evidence") if name in columns}
+        if "importance" in columns:
+            columns["importance"] = column_of("importance", columns["importance"], len(rows), 1.0)
+        strange = set(columns) - {"importance", "cost"}
+        if strange:
+            raise ParameterError(f"{min(strange)} is not a column that can be updated")
+        own = None
+        if "change_rate" in known:
+            own = _own_belief(
+                known["change_rate"], known.get("evidence", 2.0), len(rows), np.arange(len(rows)), self.beliefs.prior
+            )
+        if columns:
+            self.scheduler.update(rows, **columns)
+        self.newcomers.leave(self.scheduler, rows)
+        if "importance" in columns:
+            self.given[rows] = columns["importance"]
+        if own is not None:
+            self.beliefs.set_rate(rows, own)
+            self._believe(rows, self.now)
+
+    def remove(self, ids: ArrayLike) -> None:
+        """Pages that are no longer wanted; a URL that is added again starts anew."""
+        rows = self.scheduler._columns.check(ids, distinct=True)
+        self.newcomers.leave(self.scheduler, rows)
+        self.scheduler.remove(rows)
+        self.addresses.forget(rows)
+        for page in rows.tolist():
+            self.waiting.clear(page)
+
+    def next_at(self, now: float) -> float:
+        """When ``pick`` can next return something."""
+        self._wake(now)
+        soonest = max(self.waiting.next_at(), now)
+        return min(self.scheduler.next_at(now), soonest)
+
+    def state(self) -> dict[str, Any]:
+        """Everything needed to go on elsewhere, exactly."""
+        return {
+            "settings": dict(self.settings),
+            "scheduler": self.scheduler.state(),
+            "beliefs": self.beliefs.saved(),
+            "addresses": self.addresses.saved(),
+            "newcomers": self.newcomers.saved(),
+            "waiting": self.waiting.saved(),
+            "given": self.given.copy(),
+            "requests": None if self.requests is None else self.requests.state(),
+            "ruled": sorted(self._ruled),
+            "counts": dict(self._counts),
+        }
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any], now: float | None = None) -> Engine:
+        """The engine of a saved ``state()``; or, given ``now``, one built anew from ``rows()``."""
+        engine = cls(**state["settings"])
+        if "scheduler" not in state:
+            fill(engine, state, time_of(0.0 if now is None else now))
+            return engine
+        engine.scheduler = Scheduler.restore(state["scheduler"])
+        engine.beliefs.load(state["beliefs"])
+        engine.addresses = Addresses.load(state["addresses"])
+        engine.newcomers.load(state["newcomers"])
+        engine.waiting.load(state["waiting"])
+        engine.given = np.array(state["given"])
+        engine.requests = None if state["requests"] is None else RequestRates.restore(state["requests"])
+        engine._ruled, engine._counts = set(state["ruled"]), dict(state["counts"])
+        return engine
+
+    # --- beyond it ---------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.scheduler)
+
+    @property
+    def now(self) -> float:
+        """The largest time that the engine was told."""
+        return float(self.scheduler._memory.state.flts[at.NOW])
+
+    @property
+    def budget(self) -> float | None:
+        """Crawls per time; can be changed at any time."""
+        return self.scheduler.budget
+
+    @budget.setter
+    def budget(self, budget: float) -> None:
+        self.scheduler.budget = budget
+        self.settings["budget"] = self.scheduler.budget
+
+    @property
+    def threshold(self) -> float:
+        """What a crawl was worth at the margin, at the last pick."""
+        return self.scheduler.threshold
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """Counts of what was decided and told."""
+        failing, gone = self.waiting.counts()
+        return {**self.scheduler.stats, **self._counts, "failing": failing, "away": gone}
+
+    def id(self, urls: Any) -> Ids:
+        """The ids of URLs."""
+        return self.addresses.ids(url_list(urls))
+
+    def url(self, ids: ArrayLike) -> list[str]:
+        """The URLs of ids."""
+        return self.addresses.urls(self.scheduler._columns.check(ids))
+
+    def ids(self) -> Ids:
+        """All pages that are kept fresh."""
+        count = int(self.scheduler._memory.state.ints[at.N_PAGES])
+        return np.flatnonzero(self.scheduler._memory.state.rec["state"][:count] != at.GONE)
+
+    def pages(self, ids: ArrayLike | None = None) -> Pages:
+        """What is believed of pages, as of the last time told: all of them, or some."""
+        rows = self.ids() if ids is None else self.scheduler._columns.check(ids)
+        record = self.scheduler._memory.state.rec[rows]
+        return pages_of(self.beliefs.columns(rows, np.maximum(self.now - record["last"], 0.0)), record["importance"])
+
+    def fresh(self, ids: ArrayLike, now: float) -> Array:
+        """The probability that each page's copy is still the page."""
+        rows = self.scheduler._columns.check(ids)
+        elapsed = np.maximum(time_of(now) - self.scheduler._memory.state.rec["last"][rows], 0.0)
+        belief = self.beliefs.belief
+        weight = belief.gamma[rows, 1:, 0] / belief.gamma[rows, 1:, 1]
+        return np.asarray(self.beliefs.gamma(rows).fresh(elapsed) * np.exp(-(weight * belief.heard[rows]).sum(axis=1)))
+
+    def request(self, ids: ArrayLike, now: float) -> None:
+        """Readers asked for pages: their importance is what was given plus requests per day, old ones fading."""
+        rows = self.scheduler._columns.check(ids)
+        if self.requests is None:
+            self.requests = RequestRates(0, 30.0 * self.settings["day"], self.now)
+        self.requests.grow(len(self.addresses), time_of(now))
+        self.requests.update(rows, now)
+        asked = np.unique(rows)
+        rate = self.requests.rate(now)[asked] * self.settings["day"]
+        self.newcomers.leave(self.scheduler, asked)
+        self.scheduler.update(asked, importance=self.given[asked] + rate)
+        self._counts["requests"] += len(rows)
+
+    def host(self, host: str, *, spacing: float | None = None, concurrency: int | None = None) -> None:
+        """Least time between two crawls of a host, and how many of its pages may be fetched at once."""
+        self._rule(host)
+        self.scheduler.host(host, spacing=spacing, concurrency=concurrency)
+
+    def hold(self, host: str, until: float) -> None:
+        """No crawl of a host before a time."""
+        self._rule(host)
+        self.scheduler.hold(host, until)
+
+    def pause(self, ids: ArrayLike) -> None:
+        """Pages are not picked until they are resumed."""
+        self.newcomers.leave(self.scheduler, self.scheduler._columns.check(ids))
+        self.scheduler.pause(ids)
+
+    def resume(self, ids: ArrayLike) -> None:
+        """Paused pages may be picked again."""
+        self.newcomers.leave(self.scheduler, self.scheduler._columns.check(ids))
+        self.scheduler.resume(ids)
+
+    def explain(self, page: int, now: float) -> Explanation:
+        """Everything behind the decision about a page; printed, it is in words."""
+        return explain(self, int(self.scheduler._columns.check([page])[0]), time_of(now))
+
+    def forecast(self, budget: float, *, level: float = 0.9, rng: np.random.Generator | None = None) -> Forecast:
+        """Expected freshness at another budget in the long run, with an interval for what is not known of the rates."""
+        return forecast(self, budget, level, np.random.default_rng(0) if rng is None else rng)
+
+    def rows(self, ids: ArrayLike | None = None) -> dict[str, Any]:
+        """What a driver writes beside the observation: columns of pages by URL, and the engine's own settings."""
+        return rows_of(self, self.ids() if ids is None else self.scheduler._columns.check(ids))
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _append(self, urls: list[str], weight: Array, fetched: Array, now: float, own: GammaPrior | None) -> Ids:
+        first, n = len(self.beliefs), len(urls)
+        rows = np.arange(first, first + n)
+        hosts = [host_of(url) for url in urls]
+        default = self.settings["host_spacing"], self.settings["host_concurrency"]
+        ruled = default != (None, None)
+        listed = np.array([h if ruled or h in self._ruled else None for h in hosts], dtype=object)
+        prior = self.beliefs.prior if own is None else own
+        shape, rate = prior.rows(n)
+        pages = Pages(shape / rate, weight, evidence=shape, host=listed if any(h is not None for h in listed) else None)
+        if self.settings["sources"] > 1:
+            pages = pages.replace(recall=np.zeros((n, self.settings["sources"])), false_rate=0.0)
+        ids = self.scheduler.add(pages, now, fetched_at=np.minimum(fetched, max(now, self.now)))
+        assert np.array_equal(ids, rows)
+        self.beliefs.append(n, own)
+        self.addresses.append(urls)
+        self.given = np.concatenate([self.given, weight])
+        self.newcomers.append(self.scheduler, rows, weight, fetched, alike=own is None)
+        if ruled:
+            for host in set(hosts) - self._ruled:
+                self._ruled.add(host)
+                self.scheduler.host(host, spacing=default[0], concurrency=default[1])
+        return ids
+
+    def _learn(self, rows: Ids, interval: Array, changed: NDArray[np.bool_]) -> None:
+        state, belief = self.scheduler._memory.state, self.beliefs.belief
+        kept = np.zeros((len(rows), belief.heard.shape[1]))
+        if belief.heard.shape[1] == 1:  # signals that came after the fetch began still stand
+            kept[:, 0] = np.minimum(state.rec["signals"][rows], belief.heard[rows, 0])
+        learn_all(belief, rows, interval, changed, kept)
+        self.beliefs.crawls += len(rows)
+        self._counts["changed"] += int(changed.sum())
+        if not self.refit_if_due():
+            self._believe(rows, self.now)
+
+    def refit_if_due(self) -> bool:
+        """Fit the prior anew when enough was learned since the last time; whether all pages were placed anew."""
+        if self.beliefs.crawls < self.beliefs.refit_at:
+            return False
+        rows = self.ids()
+        if not self.beliefs.refit(rows):
+            return False
+        self._counts["refits"] += 1
+        self._believe(rows, self.now)
+        return True
+
+    def _believe(self, rows: Ids, now: float) -> None:
+        """Let the scheduler know what is believed of pages."""
+        scheduler = self.scheduler
+        if self.settings["sources"] <= 1:
+            believe_all(scheduler._memory.state, self.beliefs.belief, rows, now)
+            status = scheduler._memory.state.rec["state"][rows]
+            scheduler._place(rows[(status != at.PAUSED) & (status != at.PARKED)], self.now)
+            return
+        elapsed = np.maximum(now - scheduler._memory.state.rec["last"][rows], 0.0)
+        scheduler.update(rows, **self.beliefs.columns(rows, elapsed))
+
+    def _settle(self, rows: Ids, now: float, failed: NDArray[np.bool_], gone: NDArray[np.bool_]) -> None:
+        """Set failed and gone pages aside for a while; nothing stands against the others any more."""
+        aside = rows[failed | gone]
+        if len(aside):
+            self.scheduler.pause(aside)
+        for page in rows[failed].tolist():
+            self.waiting.fail(page, now)
+        for page in rows[gone].tolist():
+            self.waiting.lose(page, now)
+        if self.waiting.counts() != (0, 0):
+            for page in rows[~(failed | gone)].tolist():
+                self.waiting.clear(page)
+        self._counts["failed"] += int(failed.sum())
+        self._counts["gone"] += int(gone.sum())
+
+    def _wake(self, now: float) -> None:
+        pages = self.waiting.due(now)
+        if len(pages):
+            self.scheduler.resume(pages)
+
+    def _rule(self, host: str) -> None:
+        if host in self._ruled:
+            return
+        self._ruled.add(host)
+        rows = self.ids()
+        mine = rows[[host_of(url) == host for url in self.addresses.urls(rows)]] if len(rows) else rows
+        if len(mine):
+            self.scheduler.update(mine, host=np.full(len(mine), host, dtype=object))
+
+
+def _own_belief(change_rate: ArrayLike, evidence: ArrayLike, n: int, rows: Ids, prior: GammaPrior) -> GammaPrior:
+    rate = column_of("change_rate", change_rate, n, 0.0)[rows]
+    shape = column_of("evidence", evidence, n, 2.0)[rows]
+    if not ((rate >= 0) & np.isfinite(rate) & (shape > 0)).all():
+        raise ParameterError("change_rate must be finite and at least 0, evidence above 0")
+    return GammaPrior.from_mean(np.maximum(rate, 1e-6 * float(prior.mean)), np.minimum(shape, 1e9))

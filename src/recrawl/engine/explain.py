@@ -1,0 +1,132 @@
+"""Explanation: everything behind the decision about one page, and the same in words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recrawl.schedule import layout as at
+from recrawl.schedule._value_kernels import wake_time
+
+if TYPE_CHECKING:
+    from recrawl.engine.engine import Engine
+
+_STATES = {at.LEASED: "being crawled", at.PAUSED: "paused", at.PARKED: "waiting for its host"}
+_UNITS = (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0))
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What the engine knows of a page and makes of it. Times in the engine's unit, ``day`` of which make a day."""
+
+    url: str
+    change_rate: float
+    change_rate_interval: tuple[float, float]  # 90%
+    n_changes: int
+    n_crawls: int
+    importance: float
+    importance_rank: float  # share of pages that are more important
+    request_rate: float | None  # readers' requests per day
+    fetched_at: float
+    elapsed: float
+    fresh: float  # probability
+    signals: tuple[tuple[int, float], ...]  # per source: signals since the copy, and how far one is believed
+    value: float
+    threshold: float
+    next_at: float
+    state: str  # waiting its turn, being crawled, paused, failing, gone …
+    failures: int
+    day: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields, ready for JSON."""
+        return {name: value if value not in (math.inf, -math.inf) else None for name, value in asdict(self).items()}
+
+    def __str__(self) -> str:
+        return "\n".join([self._changes(), self._importance(), self._copy(), self._decision()])
+
+    def _changes(self) -> str:
+        low, high = (self._span(1 / rate) if rate > 0 else "ever" for rate in reversed(self.change_rate_interval))
+        seen = f"{self.n_changes} change{'s' * (self.n_changes != 1)} seen in {self.n_crawls} crawls"
+        return f"changes about every {self._span(1 / self.change_rate)} (90%: {low} to {high}; {seen})"
+
+    def _importance(self) -> str:
+        top = max(self.importance_rank, 1e-4)
+        asked = "" if self.request_rate is None else f": {self.request_rate:.3g} reader requests a day"
+        return f"importance {self.importance:.4g}, top {100 * top:.2g}%{asked}"
+
+    def _copy(self) -> str:
+        heard = [
+            f"{n} signal{'s' * (n != 1)} of source {k} (believed {100 * share:.0f}%)"
+            for k, (n, share) in enumerate(self.signals)
+            if n
+        ]
+        since = f"; since then {', '.join(heard)}" if heard else ""
+        return f"last crawl {self._span(self.elapsed)} ago, fresh with probability {self.fresh:.2f}{since}"
+
+    def _decision(self) -> str:
+        worth = f"crawl value {self.value:.3g}, a crawl costs {self.threshold:.3g} now"
+        if self.state != "waiting its turn":
+            return f"{worth}: {self.state}"
+        if self.next_at == math.inf:
+            return f"{worth}: not worth a visit at this budget"
+        wait = self.next_at - self.fetched_at - self.elapsed
+        return f"{worth}: next visit {'now' if wait <= 0 else f'in about {self._span(wait)}'}"
+
+    def _span(self, time: float) -> str:
+        seconds = time / self.day * 86400.0
+        for unit, size in _UNITS:
+            if seconds >= size or unit == "s":
+                return f"{seconds / size:.3g} {unit}"
+        raise AssertionError
+
+
+def explain(engine: Engine, page: int, now: float) -> Explanation:
+    """Everything behind the decision about a page."""
+    scheduler, belief, day = engine.scheduler, engine.beliefs.belief, float(engine.settings["day"])
+    rows = np.array([page])
+    record = scheduler._memory.state.rec[page]
+    importance = scheduler._memory.state.rec["importance"][engine.ids()]
+    rate = float(engine.beliefs.columns(rows, np.array([max(now - record["last"], 0.0)]))["change_rate"][0])
+    gamma = engine.beliefs.gamma(rows)
+    missed = float(gamma.mean[0])
+    bounds = [float(gamma.quantile(p)[0]) + rate - missed for p in (0.05, 0.95)]
+    shares = -np.expm1(-belief.gamma[page, 1:, 0] * np.log1p(1 / belief.gamma[page, 1:, 1]))
+    requests = engine.requests
+    value = float(scheduler.value(rows, now)[0])
+    return Explanation(
+        url=engine.url(rows)[0],
+        change_rate=rate,
+        change_rate_interval=(bounds[0], bounds[1]),
+        n_changes=int(belief.n_changes[page]),
+        n_crawls=int(belief.n_crawls[page]),
+        importance=float(record["importance"]),
+        importance_rank=float((importance > record["importance"]).mean()),
+        request_rate=None if requests is None or page >= len(requests) else float(requests.rate(now)[page]) * day,
+        fetched_at=float(record["last"]),
+        elapsed=max(now - float(record["last"]), 0.0),
+        fresh=float(engine.fresh(rows, now)[0]),
+        signals=tuple((int(n), float(p)) for n, p in zip(belief.heard[page], shares, strict=True)),
+        value=value,
+        threshold=scheduler.threshold,
+        next_at=float(wake_time(scheduler._memory.state, page, now, scheduler.threshold, value)),
+        state=_state(engine, page, now),
+        failures=engine.waiting.failures(page),
+        day=day,
+    )
+
+
+def _state(engine: Engine, page: int, now: float) -> str:
+    waiting = engine.waiting
+    if waiting.until(page) > now:
+        wait = f"tried again in {(waiting.until(page) - now) / float(engine.settings['day']):.3g} d"
+        if waiting.times_gone(page):
+            return f"gone, {wait}"
+        return f"failed {waiting.failures(page)} times in a row, {wait}"
+    if engine.newcomers.standing(page):
+        return "waiting its turn"
+    status = int(engine.scheduler._memory.state.rec["state"][page])
+    return _STATES.get(status, "waiting its turn")

@@ -1,0 +1,57 @@
+"""Forecast: how fresh the copies would be at another budget, as far as that is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recrawl.errors import ParameterError
+from recrawl.model.freshness import page_freshness
+from recrawl.model.pages import Pages
+from recrawl.solver.solve import solve
+
+if TYPE_CHECKING:
+    from recrawl.engine.engine import Engine
+
+_DRAWS = 64
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Long-run freshness at a budget: expected, and an interval from what is not known of the change rates."""
+
+    budget: float
+    freshness: float
+    low: float
+    high: float
+    level: float
+
+
+def forecast(engine: Engine, budget: float, level: float, rng: np.random.Generator) -> Forecast:
+    """Plan for the believed rates; judge that plan under rates drawn from the beliefs."""
+    if not 0 < level < 1:
+        raise ParameterError(f"level is {level}: must lie between 0 and 1")
+    rows = engine.ids()
+    if len(rows) == 0:
+        raise ParameterError("there are no pages to forecast for")
+    pages = engine.pages()
+    believed = pages.replace(evidence=np.inf)
+    plan = solve(believed, budget)
+    gamma, k = engine.beliefs.gamma(rows), pages.n_sources
+    signalled = pages.recall.reshape(len(rows), -1) * pages.change_rate[:, None]
+    found = np.empty(_DRAWS)
+    for j in range(_DRAWS):
+        missed = np.maximum(rng.gamma(gamma.shape, 1.0 / gamma.rate), 1e-12 * gamma.mean)
+        total = missed + signalled.sum(axis=1)
+        recall = signalled / total[:, None]
+        drawn = Pages(total, pages.importance, recall[:, 0] if k == 1 else recall, pages.false_rate)
+        found[j] = float(np.average(page_freshness(drawn, plan.crawl_rate), weights=_weights(pages)))
+    low, high = np.quantile(found, [0.5 - level / 2, 0.5 + level / 2])
+    return Forecast(float(budget), float(found.mean()), float(low), float(high), level)
+
+
+def _weights(pages: Pages) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    weight = pages.importance
+    return weight if weight.sum() > 0 else np.ones(len(pages))
