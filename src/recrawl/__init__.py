@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from recrawl.engine import Engine
     from recrawl.errors import ParameterError, RecrawlError
     from recrawl.estimate import Observations, check_estimator, estimate_change_rate, estimate_signal_quality
     from recrawl.model import Pages
@@ -14,6 +15,7 @@ __version__ = "0.1.0"
 
 # Public name -> the module that holds it; loaded on first use, so that `import recrawl` stays light.
 _HOMES = {
+    "Engine": "recrawl.engine",
     "ParameterError": "recrawl.errors",
     "RecrawlError": "recrawl.errors",
     "Observations": "recrawl.estimate",
@@ -29,6 +31,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Engine",
     "Observations",
     "Pacer",
     "Pages",

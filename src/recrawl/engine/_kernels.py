@@ -136,7 +136,7 @@ def believe_all(s: State, b: Belief, ids: Ids, now: float) -> None:
 def heed(b: Belief, i: int, k: int) -> bool:
     """Count a signal; whether it changes what is believed of the page at once."""
     b.heard[i, k] += 1.0
-    return b.signals[i, k] + b.heard[i, k] <= _FEW
+    return bool(b.signals[i, k] + b.heard[i, k] <= _FEW)
 
 
 @jit

@@ -128,7 +128,7 @@ def _fit_rate(extra: Array, shape: float, before: Array) -> float:
         last, rate = rate, shape / mean
         if abs(rate - last) < 1e-6 * rate:
             break
-    return rate
+    return float(rate)
 
 
 def _larger(column: NDArray[Any], room: int) -> NDArray[Any]:

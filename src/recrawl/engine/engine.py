@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.engine._kernels import believe_all, heed_all, learn_all
-from recrawl.engine.addresses import Addresses, host_of, url_list
-from recrawl.engine.beliefs import Beliefs, pages_of
+from recrawl.engine._kernels import heed_all
+from recrawl.engine.addresses import Addresses, url_list
+from recrawl.engine.beliefs import pages_of
+from recrawl.engine.core import Core, Settings, own_belief
 from recrawl.engine.explain import Explanation, explain
 from recrawl.engine.forecast import Forecast, forecast
 from recrawl.engine.keeping import fill, rows_of
-from recrawl.engine.newcomers import Newcomers
-from recrawl.engine.waiting import Waiting
 from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.estimate.importance import RequestRates
-from recrawl.model.kinds import Objective
 from recrawl.model.pages import Pages
 from recrawl.schedule import layout as at
 from recrawl.schedule._table import column_of, flags_of, time_of
@@ -30,7 +29,7 @@ Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
 
 
-class Engine:
+class Engine(Core):
     """Decides which page to crawl next from what its crawls have found; no input or output, no clock.
 
     Pages are URLs; times are seconds (``day`` says how many of the caller's units make a day). Every page's change rate
@@ -46,47 +45,13 @@ class Engine:
     """
 
     def __init__(
-        self,
-        budget: float | None = None,
-        *,
-        objective: Objective = "freshness",
-        sources: int = 1,
-        start: float = 0.0,
-        lease: float = 300.0,
-        floor: float = 0.0,
-        day: float = 86400.0,
-        half_life: float = 730.0,
-        prior: GammaPrior | None = None,
-        host_spacing: float | None = None,
-        host_concurrency: int | None = None,
+        self, budget: float | None = None, *, prior: GammaPrior | None = None, start: float = 0.0, **settings: Any
     ) -> None:
-        if not 0 <= sources <= 16:
-            raise ParameterError(f"sources is {sources}: must lie between 0 and 16")
-        if not (half_life > 0 and 0 < day < math.inf):
-            raise ParameterError("half_life and day must be above 0")
-        self.settings = {
-            "budget": budget,
-            "objective": objective,
-            "sources": sources,
-            "lease": lease,
-            "floor": floor,
-            "day": day,
-            "half_life": half_life,
-            "host_spacing": host_spacing,
-            "host_concurrency": host_concurrency,
-        }
-        policy = "signals" if sources and objective == "freshness" else "no-signals"
-        self.scheduler = Scheduler(
-            budget=budget, objective=objective, policy=policy, start=start, lease=lease, floor=floor
-        )
-        self.beliefs = Beliefs(GammaPrior.hours(day) if prior is None else prior, sources, half_life * day)
-        self.addresses = Addresses()
-        self.newcomers = Newcomers()
-        self.waiting = Waiting(day)
-        self.given = np.zeros(0)  # importance as given
-        self.requests: RequestRates | None = None
-        self._ruled: set[str] = set()
-        self._counts = dict.fromkeys(("recorded", "changed", "failed", "gone", "signals", "requests", "refits"), 0)
+        try:
+            chosen = Settings(budget, **settings)
+        except TypeError as problem:
+            raise ParameterError(f"engine: {str(problem).split('__() ')[-1]}") from None
+        super().__init__(chosen, prior, start)
 
     # --- the Policy protocol -----------------------------------------------------------------------------------------
 
@@ -100,7 +65,7 @@ class Engine:
         change_rate: ArrayLike | None = None,
         evidence: ArrayLike = 2.0,
     ) -> Ids:
-        """Pages to be kept fresh, given by URL; their ids. One that is known already keeps its id and all that is known.
+        """Pages to be kept fresh, by URL; their ids. One that is known already keeps its id and all that is known.
 
         ``fetched_at`` is when the copies that exist were fetched (default now); ``change_rate`` (per time) with
         ``evidence`` (the gamma shape behind it) is what is known of them beforehand.
@@ -119,7 +84,7 @@ class Engine:
         new = np.flatnonzero(known < 0)
         new = new[np.sort(np.unique([urls[j] for j in new], return_index=True)[1])] if len(new) else new
         if len(new):
-            own = None if change_rate is None else _own_belief(change_rate, evidence, n, new, self.beliefs.prior)
+            own = None if change_rate is None else own_belief(change_rate, evidence, n, new, self.beliefs.prior)
             self._append([urls[j] for j in new], weight[new], fetched[new], now, own)
         return self.addresses.ids(urls)
 
@@ -171,7 +136,7 @@ class Engine:
         """Change signals from a source; how far each is believed is learned."""
         scheduler = self.scheduler
         rows = scheduler._columns.check(ids)
-        n_sources = self.settings["sources"]
+        n_sources = self.settings.sources
         if not 0 <= source < max(n_sources, 1):
             raise ParameterError(f"source is {source}: there are {n_sources}, counted from 0")
         about = column_of("changed_at", changed_at, len(rows), math.inf)
@@ -198,7 +163,7 @@ class Engine:
             raise ParameterError(f"{min(strange)} is not a column that can be updated")
         own = None
         if "change_rate" in known:
-            own = _own_belief(
+            own = own_belief(
                 known["change_rate"], known.get("evidence", 2.0), len(rows), np.arange(len(rows)), self.beliefs.prior
             )
         if columns:
@@ -228,7 +193,7 @@ class Engine:
     def state(self) -> dict[str, Any]:
         """Everything needed to go on elsewhere, exactly."""
         return {
-            "settings": dict(self.settings),
+            "settings": self.settings.as_dict(),
             "scheduler": self.scheduler.state(),
             "beliefs": self.beliefs.saved(),
             "addresses": self.addresses.saved(),
@@ -263,11 +228,6 @@ class Engine:
         return len(self.scheduler)
 
     @property
-    def now(self) -> float:
-        """The largest time that the engine was told."""
-        return float(self.scheduler._memory.state.flts[at.NOW])
-
-    @property
     def budget(self) -> float | None:
         """Crawls per time; can be changed at any time."""
         return self.scheduler.budget
@@ -275,7 +235,7 @@ class Engine:
     @budget.setter
     def budget(self, budget: float) -> None:
         self.scheduler.budget = budget
-        self.settings["budget"] = self.scheduler.budget
+        self.settings = replace(self.settings, budget=self.scheduler.budget)
 
     @property
     def threshold(self) -> float:
@@ -296,11 +256,6 @@ class Engine:
         """The URLs of ids."""
         return self.addresses.urls(self.scheduler._columns.check(ids))
 
-    def ids(self) -> Ids:
-        """All pages that are kept fresh."""
-        count = int(self.scheduler._memory.state.ints[at.N_PAGES])
-        return np.flatnonzero(self.scheduler._memory.state.rec["state"][:count] != at.GONE)
-
     def pages(self, ids: ArrayLike | None = None) -> Pages:
         """What is believed of pages, as of the last time told: all of them, or some."""
         rows = self.ids() if ids is None else self.scheduler._columns.check(ids)
@@ -319,11 +274,11 @@ class Engine:
         """Readers asked for pages: their importance is what was given plus requests per day, old ones fading."""
         rows = self.scheduler._columns.check(ids)
         if self.requests is None:
-            self.requests = RequestRates(0, 30.0 * self.settings["day"], self.now)
+            self.requests = RequestRates(0, 30.0 * self.settings.day, self.now)
         self.requests.grow(len(self.addresses), time_of(now))
         self.requests.update(rows, now)
         asked = np.unique(rows)
-        rate = self.requests.rate(now)[asked] * self.settings["day"]
+        rate = self.requests.rate(now)[asked] * self.settings.day
         self.newcomers.leave(self.scheduler, asked)
         self.scheduler.update(asked, importance=self.given[asked] + rate)
         self._counts["requests"] += len(rows)
@@ -359,99 +314,3 @@ class Engine:
     def rows(self, ids: ArrayLike | None = None) -> dict[str, Any]:
         """What a driver writes beside the observation: columns of pages by URL, and the engine's own settings."""
         return rows_of(self, self.ids() if ids is None else self.scheduler._columns.check(ids))
-
-    # --- inside ------------------------------------------------------------------------------------------------------
-
-    def _append(self, urls: list[str], weight: Array, fetched: Array, now: float, own: GammaPrior | None) -> Ids:
-        first, n = len(self.beliefs), len(urls)
-        rows = np.arange(first, first + n)
-        hosts = [host_of(url) for url in urls]
-        default = self.settings["host_spacing"], self.settings["host_concurrency"]
-        ruled = default != (None, None)
-        listed = np.array([h if ruled or h in self._ruled else None for h in hosts], dtype=object)
-        prior = self.beliefs.prior if own is None else own
-        shape, rate = prior.rows(n)
-        pages = Pages(shape / rate, weight, evidence=shape, host=listed if any(h is not None for h in listed) else None)
-        if self.settings["sources"] > 1:
-            pages = pages.replace(recall=np.zeros((n, self.settings["sources"])), false_rate=0.0)
-        ids = self.scheduler.add(pages, now, fetched_at=np.minimum(fetched, max(now, self.now)))
-        assert np.array_equal(ids, rows)
-        self.beliefs.append(n, own)
-        self.addresses.append(urls)
-        self.given = np.concatenate([self.given, weight])
-        self.newcomers.append(self.scheduler, rows, weight, fetched, alike=own is None)
-        if ruled:
-            for host in set(hosts) - self._ruled:
-                self._ruled.add(host)
-                self.scheduler.host(host, spacing=default[0], concurrency=default[1])
-        return ids
-
-    def _learn(self, rows: Ids, interval: Array, changed: NDArray[np.bool_]) -> None:
-        state, belief = self.scheduler._memory.state, self.beliefs.belief
-        kept = np.zeros((len(rows), belief.heard.shape[1]))
-        if belief.heard.shape[1] == 1:  # signals that came after the fetch began still stand
-            kept[:, 0] = np.minimum(state.rec["signals"][rows], belief.heard[rows, 0])
-        learn_all(belief, rows, interval, changed, kept)
-        self.beliefs.crawls += len(rows)
-        self._counts["changed"] += int(changed.sum())
-        if not self.refit_if_due():
-            self._believe(rows, self.now)
-
-    def refit_if_due(self) -> bool:
-        """Fit the prior anew when enough was learned since the last time; whether all pages were placed anew."""
-        if self.beliefs.crawls < self.beliefs.refit_at:
-            return False
-        rows = self.ids()
-        if not self.beliefs.refit(rows):
-            return False
-        self._counts["refits"] += 1
-        self._believe(rows, self.now)
-        return True
-
-    def _believe(self, rows: Ids, now: float) -> None:
-        """Let the scheduler know what is believed of pages."""
-        scheduler = self.scheduler
-        if self.settings["sources"] <= 1:
-            believe_all(scheduler._memory.state, self.beliefs.belief, rows, now)
-            status = scheduler._memory.state.rec["state"][rows]
-            scheduler._place(rows[(status != at.PAUSED) & (status != at.PARKED)], self.now)
-            return
-        elapsed = np.maximum(now - scheduler._memory.state.rec["last"][rows], 0.0)
-        scheduler.update(rows, **self.beliefs.columns(rows, elapsed))
-
-    def _settle(self, rows: Ids, now: float, failed: NDArray[np.bool_], gone: NDArray[np.bool_]) -> None:
-        """Set failed and gone pages aside for a while; nothing stands against the others any more."""
-        aside = rows[failed | gone]
-        if len(aside):
-            self.scheduler.pause(aside)
-        for page in rows[failed].tolist():
-            self.waiting.fail(page, now)
-        for page in rows[gone].tolist():
-            self.waiting.lose(page, now)
-        if self.waiting.counts() != (0, 0):
-            for page in rows[~(failed | gone)].tolist():
-                self.waiting.clear(page)
-        self._counts["failed"] += int(failed.sum())
-        self._counts["gone"] += int(gone.sum())
-
-    def _wake(self, now: float) -> None:
-        pages = self.waiting.due(now)
-        if len(pages):
-            self.scheduler.resume(pages)
-
-    def _rule(self, host: str) -> None:
-        if host in self._ruled:
-            return
-        self._ruled.add(host)
-        rows = self.ids()
-        mine = rows[[host_of(url) == host for url in self.addresses.urls(rows)]] if len(rows) else rows
-        if len(mine):
-            self.scheduler.update(mine, host=np.full(len(mine), host, dtype=object))
-
-
-def _own_belief(change_rate: ArrayLike, evidence: ArrayLike, n: int, rows: Ids, prior: GammaPrior) -> GammaPrior:
-    rate = column_of("change_rate", change_rate, n, 0.0)[rows]
-    shape = column_of("evidence", evidence, n, 2.0)[rows]
-    if not ((rate >= 0) & np.isfinite(rate) & (shape > 0)).all():
-        raise ParameterError("change_rate must be finite and at least 0, evidence above 0")
-    return GammaPrior.from_mean(np.maximum(rate, 1e-6 * float(prior.mean)), np.minimum(shape, 1e9))

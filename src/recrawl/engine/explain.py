@@ -86,7 +86,7 @@ class Explanation:
 
 def explain(engine: Engine, page: int, now: float) -> Explanation:
     """Everything behind the decision about a page."""
-    scheduler, belief, day = engine.scheduler, engine.beliefs.belief, float(engine.settings["day"])
+    scheduler, belief, day = engine.scheduler, engine.beliefs.belief, engine.settings.day
     rows = np.array([page])
     record = scheduler._memory.state.rec[page]
     importance = scheduler._memory.state.rec["importance"][engine.ids()]
@@ -122,7 +122,7 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
 def _state(engine: Engine, page: int, now: float) -> str:
     waiting = engine.waiting
     if waiting.until(page) > now:
-        wait = f"tried again in {(waiting.until(page) - now) / float(engine.settings['day']):.3g} d"
+        wait = f"tried again in {(waiting.until(page) - now) / engine.settings.day:.3g} d"
         if waiting.times_gone(page):
             return f"gone, {wait}"
         return f"failed {waiting.failures(page)} times in a row, {wait}"

@@ -23,7 +23,7 @@ def rows_of(engine: Engine, rows: Ids) -> dict[str, Any]:
     """Columns with one row per page, and what belongs to the engine as a whole."""
     record, belief, waiting = engine.scheduler._memory.state.rec[rows], engine.beliefs.belief, engine.waiting
     return {
-        "settings": dict(engine.settings),
+        "settings": engine.settings.as_dict(),
         "prior": belief.prior.copy(),
         "crawls": engine.beliefs.crawls,
         "refit_at": engine.beliefs.refit_at,

@@ -1,4 +1,4 @@
-"""Newcomers: pages added together of which nothing is known. They are worth the same at every moment, so few need a look.
+"""Newcomers: pages added together of which nothing is known are worth the same at every moment, so few need a look.
 
 Pages of equal importance and age share one value for as long as none of them is crawled. Of such a class only as many
 are in the scheduler as are picked at a time; the others stand in line, and each pick lets the next one come forward.

@@ -1,4 +1,4 @@
-"""Policies by name, ready to be simulated: greedy ones, rate policies."""
+"""Policies by name, ready to be simulated: greedy ones, rate policies, rivals."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from recrawl.schedule.policy import Ids
 from recrawl.schedule.rate_policy import RatePolicy
 from recrawl.schedule.rates import RULES
 from recrawl.schedule.scheduler import Scheduler
+from recrawl.simulate.rivals.registry import rival, rival_names
 from recrawl.simulate.run import Contender
 from recrawl.simulate.trace import Trace
 from recrawl.solver.plan import Plan
@@ -36,12 +37,14 @@ def contender(name: str) -> Contender:
         return Contender(name, learning(), admit_unknown)
     if name in _PLANNED:
         return Contender(name, planned(_PLANNED[name]))
+    if name.partition(":")[0] in rival_names():
+        return rival(name)
     raise ParameterError(f"policy {name!r} is not one of {', '.join(names())}")
 
 
 def names() -> list[str]:
     """The names of all policies."""
-    return [*POLICIES, *(rule for rule in RULES if rule != "fixed"), *_PLANNED, "learned"]
+    return [*POLICIES, *(rule for rule in RULES if rule != "fixed"), *_PLANNED, "learned", *rival_names()]
 
 
 def greedy(policy: str, **settings: Any) -> Callable[[Trace, float, np.random.Generator], Scheduler]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from recrawl.errors import ParameterError
 from recrawl.schedule.policy import Policy
+from recrawl.simulate.rivals.policy import DuePolicy
 from recrawl.simulate.runners import runner_of
 from recrawl.simulate.tally import Judge, Run
 from recrawl.simulate.trace import Trace
@@ -38,7 +39,7 @@ class Contender:
 def simulate(
     contender: Contender,
     trace: Trace,
-    budget: Budget,
+    budget: Budget | None,
     *,
     rng: np.random.Generator | None = None,
     count_from: float | None = None,
@@ -49,25 +50,55 @@ def simulate(
     """How fresh a policy keeps the copies of a trace's pages with ``budget`` crawls per time.
 
     Crawls happen at start + j·batch/budget, ``batch`` of them at a time. A budget that changes is a list of (from when,
-    crawls per time). Counting begins at ``count_from``; ``progress`` is told the share of the time that is done.
+    crawls per time); None lets a rival crawl whatever is due by its own rule, at once. Counting begins at
+    ``count_from``; ``progress`` is told the share of the time that is done.
 
     >>> from recrawl.simulate.policies import contender
     >>> trace = Trace(0.0, 10.0, offset=[0, 2, 3], changed_at=[1.5, 4.2, 2.5])
     >>> simulate(contender("uniform"), trace, budget=1.0).requests
     10
     """
-    pieces = _pieces(budget, trace)
-    policy = contender.make(trace, pieces[0][2], np.random.default_rng(0) if rng is None else rng)
+    pieces = [] if budget is None else _pieces(budget, trace)
+    policy = contender.make(trace, pieces[0][2] if pieces else np.inf, np.random.default_rng(0) if rng is None else rng)
     judge = Judge(trace, count_from=count_from, bins=bins)
     runner = runner_of(policy, trace, judge)
+    if budget is None:
+        _run_demand(contender, policy, trace, runner, progress)
     for begin, end, rate in pieces:
-        if getattr(policy, "budget", None) not in (None, rate):
+        if rate > 0 and getattr(policy, "budget", None) not in (None, rate):
             policy.budget = rate  # type: ignore[attr-defined]
         if rate > 0:
             _run_piece(contender, policy, trace, runner, begin, end, rate / batch, batch, progress)
         elif begin == trace.start:
             raise ParameterError("budget is 0: nothing can be crawled")
+        else:
+            for at, come, gone in _membership(trace, begin, end):
+                _change(contender, policy, trace, at, come, gone)
     return judge.verdict()
+
+
+def _run_demand(
+    contender: Contender, policy: Any, trace: Trace, runner: Any, progress: Callable[[float], None] | None
+) -> None:
+    """From one coming or going of pages to the next, all that is due."""
+    if not isinstance(policy, DuePolicy):
+        raise ParameterError(f"policy {contender.name!r} needs a budget: it has no demand of its own")
+    now = trace.start
+    for at, come, gone in _membership(trace, trace.start, trace.end):
+        runner.run_demand(now, at)
+        _change(contender, policy, trace, at, come, gone)
+        now = at
+        if progress is not None:
+            progress((at - trace.start) / (trace.end - trace.start))
+    runner.run_demand(now, trace.end)
+
+
+def _change(contender: Contender, policy: Any, trace: Trace, at: float, come: Ids, gone: Ids) -> None:
+    """Pages that come and go."""
+    if len(come) and not np.array_equal(contender.admit(policy, trace, come, at), come):
+        raise AssertionError("ids must be handed out in the order in which pages come")
+    if len(gone):
+        policy.remove(gone)
 
 
 def _run_piece(
@@ -87,10 +118,7 @@ def _run_piece(
     for at, come, gone in _membership(trace, begin, end):
         last = min(max(int(np.ceil((at - begin) * rate)), slot), n_slots + 1)
         slot = runner.run(begin, 1.0 / rate, slot, last, batch)
-        if len(come) and not np.array_equal(contender.admit(policy, trace, come, at), come):
-            raise AssertionError("ids must be handed out in the order in which pages come")
-        if len(gone):
-            policy.remove(gone)
+        _change(contender, policy, trace, at, come, gone)
         if progress is not None:
             progress((at - trace.start) / (trace.end - trace.start))
     slots = np.unique(np.linspace(slot, n_slots + 1, 21 if progress else 2).astype(np.int64))

@@ -15,6 +15,8 @@ from recrawl.schedule.policy import Policy
 from recrawl.schedule.rate_policy import RatePolicy
 from recrawl.schedule.scheduler import Scheduler
 from recrawl.simulate import _loop_kernels as loop
+from recrawl.simulate.rivals import _kernels as rivals
+from recrawl.simulate.rivals.policy import DuePolicy
 from recrawl.simulate.tally import Judge
 from recrawl.simulate.trace import Signals, Trace
 
@@ -36,10 +38,12 @@ def runner_of(policy: Policy, trace: Trace, judge: Judge) -> Runner:
     """The fastest runner there is for a policy."""
     if isinstance(policy, Scheduler):
         return SchedulerRunner(policy, trace, judge)
-    if isinstance(policy, Engine) and policy.settings["sources"] <= 1:
+    if isinstance(policy, Engine) and policy.settings.sources <= 1:
         return EngineRunner(policy, trace, judge)
     if isinstance(policy, RatePolicy):
         return RateRunner(policy, trace, judge)
+    if isinstance(policy, DuePolicy):
+        return RivalRunner(policy, trace, judge)
     return PlainRunner(policy, trace, judge)
 
 
@@ -61,6 +65,19 @@ class PlainRunner:
             if len(ids):
                 self._policy.record(ids, now, changed=self._judge.visit(ids, now))
         return max(last, slot)
+
+    def run_demand(self, begin: float, until: float) -> None:
+        """Crawl all that is due whenever it is due, from ``begin`` to before ``until``."""
+        now, at = begin, self._signals.at
+        while True:
+            told = float(at[self._heard]) if self._heard < len(at) else np.inf
+            now = max(now, min(self._policy.next_at(now), told))
+            if not now < until:
+                return
+            self._hear(now)
+            ids = self._policy.pick(now, len(self._end))
+            if len(ids):
+                self._policy.record(ids, now, changed=self._judge.visit(ids, now))
 
     def _hear(self, now: float) -> None:
         at, page, source, changed_at = self._signals
@@ -145,7 +162,7 @@ class EngineRunner(PlainRunner):
         super().__init__(policy, trace, judge)
         self._engine: Engine = policy
         self._cursor = np.array([0, 0, -1, -1, 0], np.int64)
-        when, page, _, changed_at = self._signals if policy.settings["sources"] else _SILENCE
+        when, page, _, changed_at = self._signals if policy.settings.sources else _SILENCE
         self._weighed = loop.Heard(when, page, changed_at, np.ones(len(when)))
 
     def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
@@ -161,9 +178,33 @@ class EngineRunner(PlainRunner):
             status = at.GROW_NEAR
             while status != at.DONE:
                 belief = engine.beliefs.belief
-                status = loop.run_engine(memory.state, belief, engine.newcomers.line, tally, self._weighed, pace, stop, cursor)
+                status = loop.run_engine(
+                    memory.state, belief, engine.newcomers.line, tally, self._weighed, pace, stop, cursor
+                )
                 if status != at.DONE:
                     memory.grow(status)
             engine.beliefs.crawls += int(cursor[loop.LEARNED])
             engine.refit_if_due()
         return max(slot, last)
+
+
+class RivalRunner(PlainRunner):
+    """Drives a rival by the compiled loop, and shows it the true dates of changes where its rule reads them."""
+
+    def __init__(self, policy: DuePolicy, trace: Trace, judge: Judge) -> None:
+        super().__init__(policy, trace, judge)
+        self._cursor = np.zeros(1, np.int64)
+
+    def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
+        """Do the slots from ``slot`` to before ``last``."""
+        if last <= slot:
+            return slot
+        agenda, clock, pace = self._policy._agenda, self._policy._now, np.array([anchor, period])
+        rivals.run_capped(agenda, self._judge.tally, self._signals, self._cursor, clock, pace, slot, last, batch)
+        self._policy._now = anchor + (last - 1) * period
+        return last
+
+    def run_demand(self, begin: float, until: float) -> None:
+        """Crawl all that is due whenever it is due, from ``begin`` to before ``until``."""
+        agenda, tally = self._policy._agenda, self._judge.tally
+        self._policy._now = rivals.run_demand(agenda, tally, self._signals, self._cursor, begin, until)

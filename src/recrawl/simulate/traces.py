@@ -61,6 +61,7 @@ def read_trace(
         group=np.array(record.group, dtype=np.str_)[rows],
         signals=_signals(record, rows, low, high),
         name=folder.resolve().name,
+        day=DAY,
     )
 
 

@@ -1,0 +1,181 @@
+"""Core: the parts of an engine, and what happens to all of them when pages come and crawls end."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from recrawl.engine._kernels import believe_all, learn_all
+from recrawl.engine.addresses import Addresses, host_of
+from recrawl.engine.beliefs import Beliefs
+from recrawl.engine.newcomers import Newcomers
+from recrawl.engine.waiting import Waiting
+from recrawl.errors import ParameterError
+from recrawl.estimate.gamma import GammaPrior
+from recrawl.estimate.importance import RequestRates
+from recrawl.model.kinds import Objective
+from recrawl.model.pages import Pages
+from recrawl.schedule import layout as at
+from recrawl.schedule._table import column_of
+from recrawl.schedule.scheduler import Scheduler
+
+Ids = NDArray[np.int64]
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an engine is told about itself; ``half_life`` in days, other times in the engine's unit."""
+
+    budget: float | None = None
+    objective: Objective = "freshness"
+    sources: int = 1
+    lease: float = 300.0
+    floor: float = 0.0
+    day: float = 86400.0
+    half_life: float = 730.0
+    host_spacing: float | None = None
+    host_concurrency: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.sources <= 16:
+            raise ParameterError(f"sources is {self.sources}: must lie between 0 and 16")
+        if not (self.half_life > 0 and 0 < self.day < math.inf):
+            raise ParameterError("half_life and day must be above 0")
+
+    def as_dict(self) -> dict[str, Any]:
+        """The settings by name."""
+        return asdict(self)
+
+
+class Core:
+    """Scheduler, beliefs, addresses, pages in line and pages set aside, kept in step."""
+
+    def __init__(self, settings: Settings, prior: GammaPrior | None, start: float) -> None:
+        self.settings = settings
+        self.scheduler = Scheduler(
+            budget=settings.budget,
+            objective=settings.objective,
+            policy="signals" if settings.sources and settings.objective == "freshness" else "no-signals",
+            start=start,
+            lease=settings.lease,
+            floor=settings.floor,
+        )
+        first = GammaPrior.hours(settings.day) if prior is None else prior
+        self.beliefs = Beliefs(first, settings.sources, settings.half_life * settings.day)
+        self.addresses = Addresses()
+        self.newcomers = Newcomers()
+        self.waiting = Waiting(settings.day)
+        self.given = np.zeros(0)  # importance as given
+        self.requests: RequestRates | None = None
+        self._ruled: set[str] = set()
+        self._counts = dict.fromkeys(("recorded", "changed", "failed", "gone", "signals", "requests", "refits"), 0)
+
+    @property
+    def now(self) -> float:
+        """The largest time that the engine was told."""
+        return float(self.scheduler._memory.state.flts[at.NOW])
+
+    def ids(self) -> Ids:
+        """All pages that are kept fresh."""
+        count = int(self.scheduler._memory.state.ints[at.N_PAGES])
+        return np.flatnonzero(self.scheduler._memory.state.rec["state"][:count] != at.GONE)
+
+    def _append(self, urls: list[str], weight: Array, fetched: Array, now: float, own: GammaPrior | None) -> Ids:
+        first, n = len(self.beliefs), len(urls)
+        rows = np.arange(first, first + n)
+        hosts = [host_of(url) for url in urls]
+        default = self.settings.host_spacing, self.settings.host_concurrency
+        ruled = default != (None, None)
+        listed = np.array([h if ruled or h in self._ruled else None for h in hosts], dtype=object)
+        prior = self.beliefs.prior if own is None else own
+        shape, rate = prior.rows(n)
+        pages = Pages(shape / rate, weight, evidence=shape, host=listed if any(h is not None for h in listed) else None)
+        if self.settings.sources > 1:
+            pages = pages.replace(recall=np.zeros((n, self.settings.sources)), false_rate=0.0)
+        ids = self.scheduler.add(pages, now, fetched_at=np.minimum(fetched, max(now, self.now)))
+        assert np.array_equal(ids, rows)
+        self.beliefs.append(n, own)
+        self.addresses.append(urls)
+        self.given = np.concatenate([self.given, weight])
+        self.newcomers.append(self.scheduler, rows, weight, fetched, alike=own is None)
+        if ruled:
+            for host in set(hosts) - self._ruled:
+                self._ruled.add(host)
+                self.scheduler.host(host, spacing=default[0], concurrency=default[1])
+        return ids
+
+    def _learn(self, rows: Ids, interval: Array, changed: NDArray[np.bool_]) -> None:
+        state, belief = self.scheduler._memory.state, self.beliefs.belief
+        kept = np.zeros((len(rows), belief.heard.shape[1]))
+        if belief.heard.shape[1] == 1:  # signals that came after the fetch began still stand
+            kept[:, 0] = np.minimum(state.rec["signals"][rows], belief.heard[rows, 0])
+        learn_all(belief, rows, interval, changed, kept)
+        self.beliefs.crawls += len(rows)
+        self._counts["changed"] += int(changed.sum())
+        if not self.refit_if_due():
+            self._believe(rows, self.now)
+
+    def refit_if_due(self) -> bool:
+        """Fit the prior anew when enough was learned since the last time; whether all pages were placed anew."""
+        if self.beliefs.crawls < self.beliefs.refit_at:
+            return False
+        rows = self.ids()
+        if not self.beliefs.refit(rows):
+            return False
+        self._counts["refits"] += 1
+        self._believe(rows, self.now)
+        return True
+
+    def _believe(self, rows: Ids, now: float) -> None:
+        """Let the scheduler know what is believed of pages."""
+        scheduler = self.scheduler
+        if self.settings.sources <= 1:
+            believe_all(scheduler._memory.state, self.beliefs.belief, rows, now)
+            status = scheduler._memory.state.rec["state"][rows]
+            scheduler._place(rows[(status != at.PAUSED) & (status != at.PARKED)], self.now)
+            return
+        elapsed = np.maximum(now - scheduler._memory.state.rec["last"][rows], 0.0)
+        scheduler.update(rows, **self.beliefs.columns(rows, elapsed))
+
+    def _settle(self, rows: Ids, now: float, failed: NDArray[np.bool_], gone: NDArray[np.bool_]) -> None:
+        """Set failed and gone pages aside for a while; nothing stands against the others any more."""
+        aside = rows[failed | gone]
+        if len(aside):
+            self.scheduler.pause(aside)
+        for page in rows[failed].tolist():
+            self.waiting.fail(page, now)
+        for page in rows[gone].tolist():
+            self.waiting.lose(page, now)
+        if self.waiting.counts() != (0, 0):
+            for page in rows[~(failed | gone)].tolist():
+                self.waiting.clear(page)
+        self._counts["failed"] += int(failed.sum())
+        self._counts["gone"] += int(gone.sum())
+
+    def _wake(self, now: float) -> None:
+        pages = self.waiting.due(now)
+        if len(pages):
+            self.scheduler.resume(pages)
+
+    def _rule(self, host: str) -> None:
+        if host in self._ruled:
+            return
+        self._ruled.add(host)
+        rows = self.ids()
+        mine = rows[[host_of(url) == host for url in self.addresses.urls(rows)]] if len(rows) else rows
+        if len(mine):
+            self.scheduler.update(mine, host=np.full(len(mine), host, dtype=object))
+
+
+def own_belief(change_rate: ArrayLike, evidence: ArrayLike, n: int, rows: Ids, prior: GammaPrior) -> GammaPrior:
+    """What a caller says of pages' rates, as gammas; a rate of 0 is far below the prior's."""
+    rate = column_of("change_rate", change_rate, n, 0.0)[rows]
+    shape = column_of("evidence", evidence, n, 2.0)[rows]
+    if not ((rate >= 0) & np.isfinite(rate) & (shape > 0)).all():
+        raise ParameterError("change_rate must be finite and at least 0, evidence above 0")
+    return GammaPrior.from_mean(np.maximum(rate, 1e-6 * float(prior.mean)), np.minimum(shape, 1e9))
