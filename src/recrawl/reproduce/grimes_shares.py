@@ -158,7 +158,7 @@ def _draw_changed(canvas: Any, data: Row) -> None:
             color=colour,
             label=f"rate {name}",
         )
-    axes.plot(at, [0.271, 0.282], "D", color="#cc3311", label="the paper, unknown")
+    axes.plot(at + 0.2, [0.271, 0.282], "D", color="#cc3311", label="the paper, unknown")
     axes.axhline(-np.expm1(-RATIO), color="#999999", ls="--", label="1 − e^(−1/3)")
     axes.set_xticks(at, [f"{h:.0f} h" for h in data["horizons"]])
     axes.set(ylabel="share of intervals that saw a change", ylim=(0.2, 0.34))

@@ -189,7 +189,7 @@ def _draw_path(canvas: Any, data: Row) -> None:
     if data["mark"]:
         axes.axvline(data["mark"], color="#999999", ls="--", label=f"{data['mark']:.0f} h")
     axes.set(xlabel="hours", ylabel="cost so far, unknown less known (crawls)")
-    axes.legend(loc="lower right" if data["mark"] else "upper right")
+    axes.legend(loc="lower right" if data["mark"] else "lower left")
     axes.grid(alpha=0.3)
 
 

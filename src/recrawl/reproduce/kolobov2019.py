@@ -184,7 +184,7 @@ def _draw_bars(canvas: Any, data: Row) -> None:
                 capsize=4,
                 color="#4477aa" if name.startswith("LC") else "#bbbbbb",
             )
-            axes.text(at, height, f" {height:.0f}", ha="center", va="bottom", fontsize=9)
+            axes.text(at, height + 2 * data[cost]["error"][at], f"{height:.0f}", ha="center", va="bottom", fontsize=9)
         axes.set_xticks(range(len(data["names"])), data["names"])
         axes.set(ylabel=f"{cost} cost per page", title=f"{cost} cost")
 
