@@ -131,17 +131,27 @@ def log_marginal(interval, changed, shape, rate):
     return posterior(interval, changed, shape, rate)[2]
 
 
-def drifting(crawls, shape, rate, hazard, restart, step=moment_step):
-    """All hypotheses of when the rate last jumped, none merged: weights and gammas after the crawls, oldest first."""
+def drifting(crawls, shape, rate, hazard, jump, step=moment_step):
+    """All hypotheses of when the rate last jumped, none merged: weights and gammas after the crawls, oldest first.
+
+    A changed crawl starts a hypothesis of a rise (an eighth of the jumps), an unchanged one of a fall.
+    """
     slots = [(1.0, shape, rate)]
     for interval, changed in crawls:
-        centre = np.exp(sum(w * np.log(a / b) for w, a, b in slots))
-        slots = [(w * (1 - hazard), a, b) for w, a, b in slots] + [(hazard, restart, restart / centre)]
+        centre = drifting_centre(slots)
+        jumped = hazard * min(1.0, 3 * interval * centre, 3 / (interval * centre))
+        share, mean = (1 / 8, centre * jump) if changed else (7 / 8, centre / jump)
+        slots = [(w * (1 - jumped), a, b) for w, a, b in slots] + [(jumped * share, 1.0, 1 / mean)]
         chance = [(b / (b + interval)) ** a for _, a, b in slots]
         chance = [1 - c if changed else c for c in chance]
         total = sum(w * c for (w, _, _), c in zip(slots, chance, strict=True))
         slots = [(w * c / total, *step(a, b, interval, changed)) for (w, a, b), c in zip(slots, chance, strict=True)]
     return slots
+
+
+def drifting_centre(slots):
+    """One over the expected time between changes."""
+    return 1 / sum(w * b / a for w, a, b in slots)
 
 
 def closed_step(shape, rate, interval, changed):

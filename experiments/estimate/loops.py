@@ -35,7 +35,8 @@ def drift(
 ) -> dict[str, Any]:
     """n pages of rate 1, crawled ``before`` times at ratio/estimate; the rate jumps by factor; ``after`` more crawls.
 
-    The oracle is a stream restarted at the jump with the belief every restart has: shape 0.35 around the rate before.
+    The oracle is a stream restarted at the jump from a weak belief, shape 0.35 around the rate before. The told
+    stream is one too, but starts from what `DriftStream` believes of a jump: one in eight a rise, exponential.
     """
     rng = np.random.default_rng(seed)
     streams = {
@@ -49,6 +50,7 @@ def drift(
         paths[name] = _follow(stream, factor, after, ratio, rng)
     fresh = before + after if factor == 1 else after
     paths["oracle"] = _follow(RateStream(GammaPrior(0.35, 0.35), n), factor, fresh, ratio, rng)[-after:]
+    paths["told"] = _follow(_told(n), factor, fresh, ratio, rng)[-after:]
     row: dict[str, Any] = {"factor": factor, "ratio": ratio, "pages": n, "crawls_after": after}
     for name, path in paths.items():
         last = path[-1] / factor
@@ -64,7 +66,14 @@ def drift(
     for name in streams:
         for key in ("rmse", "log_rmse"):
             row[name][f"{key}_over_oracle"] = row[name][key] / row["oracle"][key]
+            row[name][f"{key}_over_told"] = row[name][key] / row["told"][key]
     return row
+
+
+def _told(n: int) -> RateStream:
+    state = DriftStream(GammaPrior(1.0, 1.0), n, half_life=np.inf).state()
+    state["pages"][:, :2] = [[1 / 8, 1.0, 1 / 4], [7 / 8, 1.0, 4.0]]  # type: ignore[index]
+    return DriftStream.restore(state)
 
 
 def freshness_lost(crawls: Array) -> float:

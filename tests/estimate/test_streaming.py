@@ -128,31 +128,69 @@ def test_bad_crawls_are_named():
         RateStream(GammaPrior(1.0, 2.0), 2, half_life=0)
 
 
+@pytest.mark.parametrize("interval", [(1.5, 0.7), (0.02, 0.1), (20.0, 8.0)])
 @pytest.mark.parametrize("outcomes", [(True, True), (True, False), (False, True), (False, False)])
-def test_two_crawls_equal_all_hypotheses(outcomes):
-    crawls = list(zip((1.5, 0.7), outcomes, strict=True))
-    stream = DriftStream(GammaPrior(2.0, 3.0), 1, half_life=20.0, restart=0.5)
+def test_two_crawls_equal_all_hypotheses(interval, outcomes):
+    crawls = list(zip(interval, outcomes, strict=True))
+    stream = DriftStream(GammaPrior(2.0, 3.0), 1, half_life=20.0, jump=3.0)
     stream.update([0, 0], [t for t, _ in crawls], [z for _, z in crawls])
-    slots = naive.drifting(crawls, 2.0, 3.0, 1 - 2 ** (-1 / 20), 0.5, step=naive.closed_step)
-    wanted = np.exp(sum(w * np.log(a / b) for w, a, b in slots))
-    assert stream.change_rate[0] == pytest.approx(wanted, rel=1e-9)
+    slots = naive.drifting(crawls, 2.0, 3.0, 1 - 2 ** (-1 / 20), 3.0, step=naive.closed_step)
+    assert stream.change_rate[0] == pytest.approx(naive.drifting_centre(slots), rel=1e-9)
+    mean = sum(w * a / b for w, a, b in slots)
+    variance = sum(w * a * (a + 1) / b**2 for w, a, b in slots) - mean**2
+    assert stream.evidence[0] == pytest.approx(mean**2 / variance, rel=1e-9)
 
 
 def test_three_hypotheses_stay_near_all_of_them():
     rng = np.random.default_rng(3)
     apart = []
-    for _ in range(12):
-        crawls = [(1.0, bool(rng.random() < p)) for p in [0.6] * 15 + [0.05] * 10]
+    for chances in ([0.6] * 15 + [0.05] * 10, [0.3] * 15 + [0.95] * 10) * 12:
+        crawls = [(1.0, bool(rng.random() < p)) for p in chances]
         stream = DriftStream(GammaPrior(1.0, 1.0), 1)
         stream.update(np.zeros(25, int), [t for t, _ in crawls], [z for _, z in crawls])
-        slots = naive.drifting(crawls, 1.0, 1.0, 1 - 2 ** (-1 / 69), 0.35, step=naive.closed_step)
-        apart.append(np.log(stream.change_rate[0]) - sum(w * np.log(a / b) for w, a, b in slots))
+        slots = naive.drifting(crawls, 1.0, 1.0, 1 - 2 ** (-1 / 80), 4.0, step=naive.closed_step)
+        apart.append(np.log(stream.change_rate[0] / naive.drifting_centre(slots)))
     assert np.median(np.abs(apart)) < 0.15
     assert np.max(np.abs(apart)) < 0.7
 
 
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.tuples(st.floats(0.01, 100), st.booleans()), max_size=40), st.floats(-6, 6))
+def test_time_has_no_unit(crawls, power):
+    unit = 10.0**power
+    interval, changed = np.array([t for t, _ in crawls]), np.array([z for _, z in crawls], bool)
+    streams = [DriftStream(GammaPrior(0.5, scale), 1) for scale in (1.0, unit)]
+    for stream, scale in zip(streams, (1.0, unit), strict=True):
+        stream.update(np.zeros(len(crawls), int), interval * scale, changed)
+    np.testing.assert_allclose(streams[1].change_rate * unit, streams[0].change_rate, rtol=1e-6)
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_an_interval_of_no_length_says_nothing(changed):
+    stream = DriftStream(GammaPrior(0.5, 1.0), 1)
+    stream.update([0] * 8, [1.0] * 8, [True, False, False, True, False, False, False, True])
+    before = stream.change_rate[0], stream.evidence[0]
+    stream.update([0] * 1000, [0.0] * 1000, [changed] * 1000)
+    assert (stream.change_rate[0], stream.evidence[0]) == pytest.approx(before, rel=1e-9)
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_million_equal_outcomes_stay_finite(changed):
+    stream = DriftStream(GammaPrior(0.5, 1.0), 1)
+    stream.update(np.zeros(1_000_000, int), 1.0, changed)
+    assert 1e-9 < stream.change_rate[0] < 1e5
+    assert 0 < stream.evidence[0] < np.inf
+
+
+def test_a_jump_is_a_factor_of_at_least_one():
+    for jump in (0.5, np.inf, np.nan):
+        with pytest.raises(ParameterError, match="jump is"):
+            DriftStream(GammaPrior(1.0, 2.0), 1, jump=jump)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1 / 2, 1 / 3])
 @pytest.mark.parametrize("factor", [10.0, 0.1])
-def test_a_jump_is_found_within_twenty_crawls(factor):
+def test_a_jump_is_found_within_twenty_crawls(factor, ratio):
     """Median within 30% and RMSE at most 1.4 times a restarted oracle's, when intervals follow the estimate."""
     rng = np.random.default_rng(7)
     n = 4000
@@ -161,8 +199,20 @@ def test_a_jump_is_found_within_twenty_crawls(factor):
     for rate, crawls, streams in ((1.0, 100, [stream]), (factor, 20, [stream, oracle])):
         for _ in range(crawls):
             for each in streams:
-                interval = 1 / each.change_rate
+                interval = ratio / each.change_rate
                 each.update(np.arange(n), interval, rng.random(n) < -np.expm1(-rate * interval))
     found, known = stream.change_rate / factor, oracle.change_rate / factor
     assert abs(np.median(found) - 1) < 0.3
     assert np.sqrt(np.mean((found - 1) ** 2)) < 1.4 * np.sqrt(np.mean((known - 1) ** 2))
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1 / 2, 1 / 3])
+def test_a_page_that_never_jumps_loses_little(ratio):
+    rng = np.random.default_rng(8)
+    n = 4000
+    stream = DriftStream(GammaPrior(0.35, 0.35), n)
+    for _ in range(120):
+        interval = ratio / stream.change_rate
+        stream.update(np.arange(n), interval, rng.random(n) < -np.expm1(-interval))
+    assert abs(np.median(stream.change_rate) - 1) < 0.12
+    assert np.sqrt(np.mean((stream.change_rate - 1) ** 2)) < 0.3

@@ -15,13 +15,20 @@ from recrawl._jit import inline, jit
 Array = NDArray[np.float64]
 
 N_SLOTS = 3
+RISES = 0.125
+SHORT = 1.0 / 3.0
 CHUNK = 256
 
 
 @inline
 def after_crawl(a: float, b: float, t: float, changed: bool) -> tuple[float, float, float]:
     """Probability of the outcome, and the gamma (shape, rate) after it."""
-    seen = -math.expm1(-a * math.log1p(t / b))
+    return after_outcome(a, b, t, changed, -math.expm1(-a * math.log1p(t / b)))
+
+
+@inline
+def after_outcome(a: float, b: float, t: float, changed: bool, seen: float) -> tuple[float, float, float]:
+    """The same where the chance of a change is known; for shape 1 it is t/(b + t)."""
     if not changed:
         return 1.0 - seen, a, b + t
     if seen <= 0.0:
@@ -82,46 +89,39 @@ def mixed(w1: float, a1: float, b1: float, w2: float, a2: float, b2: float) -> t
 
 @inline
 def mixture_centre(slot: Array) -> float:
-    """Geometric mean of the slots' mean rates, which a small weight far off hardly moves."""
-    total = 0.0
+    """Harmonic mean of the hypotheses' rates: one over the expected time between changes."""
+    wait = 0.0
     for j in range(N_SLOTS):
-        if slot[j, 0] > 0.0:
-            total += slot[j, 0] * math.log(slot[j, 1] / slot[j, 2])
-    return math.exp(total)
+        wait += slot[j, 0] * slot[j, 2] / slot[j, 1]
+    return 1.0 / wait
 
 
 @inline
-def move(source: Array, i: int, target: Array, j: int) -> None:
-    target[j, 0], target[j, 1], target[j, 2] = source[i, 0], source[i, 1], source[i, 2]
-
-
-@inline
-def make_room(slot: Array) -> None:
-    """From N_SLOTS + 1 hypotheses to N_SLOTS: merge the neighbours in age that differ least, weighed by their
-    weight."""
+def closest(slot: Array) -> int:
+    """The place of the two neighbours in age that differ least, weighed by their weight."""
     least, place = math.inf, 0
     for j in range(N_SLOTS):
-        w1, w2 = slot[j, 0], slot[j + 1, 0]
-        if w1 * w2 == 0.0:
-            cost = -1.0
-        else:
-            apart = math.log(slot[j, 1] * slot[j + 1, 2] / (slot[j, 2] * slot[j + 1, 1]))
-            cost = w1 * w2 / (w1 + w2) * (apart * apart + abs(1.0 / slot[j, 1] - 1.0 / slot[j + 1, 1]))
+        both = slot[j, 0] * slot[j + 1, 0]
+        times = slot[j, 1] * slot[j + 1, 2] / (slot[j, 2] * slot[j + 1, 1])
+        apart = times + 1.0 / times - 2.0 + abs(1.0 / slot[j, 1] - 1.0 / slot[j + 1, 1])
+        cost = both * apart / (slot[j, 0] + slot[j + 1, 0]) if both > 0.0 else -1.0
         if cost < least:
             least, place = cost, j
-    if slot[place, 0] == 0.0:
-        move(slot, place + 1, slot, place)
-    elif slot[place + 1, 0] > 0.0:
-        slot[place, 0], slot[place, 1], slot[place, 2] = mixed(
-            slot[place, 0],
-            slot[place, 1],
-            slot[place, 2],
-            slot[place + 1, 0],
-            slot[place + 1, 1],
-            slot[place + 1, 2],
+    return place
+
+
+@inline
+def make_room(slot: Array, state: Array, row: int) -> None:
+    """From N_SLOTS + 1 hypotheses to the page's N_SLOTS: the two that differ least become one."""
+    i = closest(slot)
+    for j in range(N_SLOTS + 1):
+        kept = j if j <= i else j - 1
+        for k in range(3):
+            state[row, kept, k] = slot[j, k]
+    if slot[i, 0] > 0.0:
+        state[row, i, 0], state[row, i, 1], state[row, i, 2] = mixed(
+            slot[i, 0], slot[i, 1], slot[i, 2], slot[i + 1, 0], slot[i + 1, 1], slot[i + 1, 2]
         )
-    for j in range(place + 1, N_SLOTS):
-        move(slot, j + 1, slot, j)
 
 
 @jit
@@ -131,12 +131,14 @@ def update_drifting(
     interval: Array,
     changed: NDArray[np.bool_],
     hazard: float,
-    restart: float,
+    jump: float,
 ) -> float:
     """Hypotheses "the rate last jumped at crawl k", oldest first, weighed by how well each foretold the outcomes.
 
-    Before each crawl the rate has jumped with probability ``hazard``; a jump starts at gamma(restart, mean = the
-    estimate).
+    Before each crawl the rate has jumped with probability ``hazard``, less where the interval is below SHORT/estimate
+    or above 1/(SHORT·estimate), where a change is no news: then to an exponential belief of mean estimate·jump (share
+    RISES of the jumps) or estimate/jump. A changed crawl starts the first of these hypotheses, an unchanged one the
+    second; the other explains it worse and is dropped.
     """
     slot = np.empty((N_SLOTS + 1, 3))
     flat = state.reshape(len(state), -1)
@@ -146,13 +148,18 @@ def update_drifting(
             warmth += touch(flat, page, i, min(i + CHUNK, len(page)))
         row = page[i]
         for j in range(N_SLOTS):
-            move(state[row], j, slot, j)
+            for k in range(3):
+                slot[j, k] = state[row, j, k]
         centre = mixture_centre(slot)
+        expected = interval[i] * centre
+        jumped = hazard * min(1.0, expected / SHORT, 1.0 / (SHORT * max(expected, SHORT)))
         for j in range(N_SLOTS):
-            slot[j, 0] *= 1.0 - hazard
-        slot[N_SLOTS, 0], slot[N_SLOTS, 1], slot[N_SLOTS, 2] = hazard, restart, restart / centre
-        total = 0.0
-        for j in range(N_SLOTS + 1):
+            slot[j, 0] *= 1.0 - jumped
+        share, wait = (RISES, 1.0 / (centre * jump)) if changed[i] else (1.0 - RISES, jump / centre)
+        seen = interval[i] / (wait + interval[i])
+        chance, slot[N_SLOTS, 1], slot[N_SLOTS, 2] = after_outcome(1.0, wait, interval[i], changed[i], seen)
+        total = slot[N_SLOTS, 0] = jumped * share * chance
+        for j in range(N_SLOTS):
             if slot[j, 0] > 0.0:
                 chance, slot[j, 1], slot[j, 2] = after_crawl(slot[j, 1], slot[j, 2], interval[i], changed[i])
                 slot[j, 0] *= chance
@@ -161,15 +168,13 @@ def update_drifting(
             continue
         for j in range(N_SLOTS + 1):
             slot[j, 0] /= total
-        make_room(slot)
-        for j in range(N_SLOTS):
-            move(slot, j, state[row], j)
+        make_room(slot, state, row)
     return warmth
 
 
 @jit
 def drifting_gammas(state: Array, out: Array) -> None:
-    """Per page the gamma to plan on: the geometric centre as mean, the mixture's relative variance as 1/shape."""
+    """Per page the gamma to plan on: the harmonic centre as mean, the mixture's relative variance as 1/shape."""
     for row in range(len(state)):
         slot = state[row]
         mean = second = 0.0

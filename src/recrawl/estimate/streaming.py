@@ -112,9 +112,12 @@ class DriftStream(RateStream):
     """A rate that may jump: three hypotheses of when it last did, 72 bytes per page, O(1) per crawl.
 
     Each hypothesis is a gamma and a weight; the weights follow how well each foretold the outcomes (a filter for
-    "before each crawl the rate is redrawn with probability 1 − 2^{−1/half_life}"), and the two neighbours that
-    differ least are merged. ``half_life`` counts crawls. A restart believes gamma(``restart``, mean = the estimate
-    before it). Cannot be merged: what an outcome says depends on what came before it.
+    "before each crawl the rate has jumped with probability 1 − 2^{−1/half_life}"), and the two neighbours that differ
+    least are merged. ``half_life`` counts crawls; those after less than a third of the expected time between changes,
+    or more than three times that, count in proportion. A jump leads to an exponential belief with mean
+    estimate·``jump`` (one in eight) or estimate/``jump``. The estimate is one over the expected time between changes:
+    the mean rate would stay near the old rate while a fall is in doubt. Cannot be merged: what an outcome says
+    depends on what came before it.
 
     >>> stream = DriftStream(GammaPrior(1.0, 2.0), n_pages=1)
     >>> stream.update([0, 0], [3.0, 3.0], [False, True])
@@ -122,11 +125,11 @@ class DriftStream(RateStream):
     True
     """
 
-    def __init__(self, prior: GammaPrior, n_pages: int, *, half_life: float = 69.0, restart: float = 0.35) -> None:
-        if not 0 < restart < np.inf:
-            raise ParameterError(f"restart is {restart}: must be finite and above 0")
+    def __init__(self, prior: GammaPrior, n_pages: int, *, half_life: float = 80.0, jump: float = 4.0) -> None:
+        if not 1 <= jump < np.inf:
+            raise ParameterError(f"jump is {jump}: must be finite and at least 1")
         super().__init__(prior, n_pages, half_life=half_life)
-        self.restart = float(restart)
+        self.jump = float(jump)
         self._state = self._fresh(self._state)
 
     def update(self, ids: ArrayLike, interval: ArrayLike, changed: ArrayLike) -> None:
@@ -135,10 +138,10 @@ class DriftStream(RateStream):
 
         page, time, seen = crawl_columns(ids, interval, changed, len(self))
         hazard = -float(np.expm1(-np.log(2.0) / self.half_life))
-        update_drifting(self._state, page, time, seen, hazard, self.restart)
+        update_drifting(self._state, page, time, seen, hazard, self.jump)
 
     def gamma(self) -> GammaPrior:
-        """Every page's belief, matched by one gamma: geometric centre and relative variance of the hypotheses."""
+        """Every page's belief, matched by one gamma: harmonic centre and relative variance of the hypotheses."""
         from recrawl.estimate._stream_kernels import drifting_gammas
 
         rows = np.empty((len(self), 2))
@@ -147,14 +150,14 @@ class DriftStream(RateStream):
 
     def state(self) -> dict[str, object]:
         """Everything needed to restore the stream: plain numbers and arrays."""
-        return {**super().state(), "restart": self.restart}
+        return {**super().state(), "jump": self.jump}
 
     @classmethod
     def restore(cls, state: dict[str, object]) -> DriftStream:
         """The stream that ``state`` was taken from."""
         stream = super().restore(state)
         assert isinstance(stream, DriftStream)
-        stream.restart = float(state["restart"])  # type: ignore[arg-type]
+        stream.jump = float(state["jump"])  # type: ignore[arg-type]
         return stream
 
     def _fresh(self, rows: Array) -> Array:
