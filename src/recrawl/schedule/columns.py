@@ -116,7 +116,7 @@ class PageColumns:
     def check(self, ids: ArrayLike, *, distinct: bool = False) -> Ids:
         """Ids as an array, or ParameterError for one that does not exist (any more)."""
         rows = self.whole(ids)
-        self.raise_for(*valid(self._memory.state, rows))
+        self.raise_for(*valid(self._memory.header, rows))
         if distinct and len(np.unique(rows)) != len(rows):
             raise ParameterError("ids repeat")
         return rows

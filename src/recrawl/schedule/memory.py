@@ -24,7 +24,7 @@ class Memory:
             raise ParameterError(f"lease is {lease}: must be above 0")
         ints = np.zeros(at.N_INTS, dtype=np.int64)
         flts = np.zeros(at.N_FLTS)
-        for place in (at.FREE_BLOCK, at.FREE_LOG, at.FREE_LEASE, at.FIRST_LEASE, at.LAST_LEASE, at.SCAN_AT):
+        for place in (at.FREE_BLOCK, at.FREE_LEASE, at.FIRST_LEASE, at.LAST_LEASE, at.SCAN_AT):
             ints[place] = -1
         for place in (at.COST, at.EVIDENCE, at.FLOOR, at.EXPONENT):
             ints[place] = -1
@@ -41,12 +41,26 @@ class Memory:
             heads=np.full(at.WHEELS * at.SLOTS, -1, dtype=np.int32),
             ints=ints,
             flts=flts,
-            extra=np.zeros((1, 1)),
+            extra=np.zeros((0, 0)),
             host=np.zeros(0, dtype=np.int32),
             hosts=np.zeros((0, at.N_HOST)),
             log=np.zeros(64, dtype=at.SIGNAL),
+            log_weight=np.zeros(0),
             leases=np.zeros(64, dtype=at.LEASE),
         )
+
+    @property
+    def state(self) -> State:
+        """All arrays."""
+        return self._state
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._state = state
+        self.header = state.ints
+        for k, array in enumerate(state):
+            place = at.PLACES + 3 * k
+            self.header[place : place + 1 + array.ndim] = array.ctypes.data, *array.shape
 
     @property
     def nbytes(self) -> int:
@@ -95,7 +109,7 @@ class Memory:
         if row < 0:
             n = len(state.rec)
             used = sum(int(state.ints[p]) >= 0 for p in (at.COST, at.EVIDENCE, at.FLOOR, at.EXPONENT))
-            extra = np.zeros((used + 1, max(n, 2)))
+            extra = np.zeros((used + 1, n))
             if used:
                 extra[:used] = state.extra[:used]
             extra[used] = default
@@ -114,18 +128,21 @@ class Memory:
         elif what == at.GROW_BLOCKS:
             room = len(state.blocks) * 3 // 2 + len(state.near_id) // at.BLOCK + len(state.hosts) + 16
             self.state = state._replace(blocks=_larger(state.blocks, room))
-        elif what == at.GROW_LOG:
-            self._grow_log()
+        elif what == at.FIT_LOG:
+            self._fit_log()
         else:
             self.state = state._replace(leases=_larger(state.leases, 4 * len(state.leases)))
 
-    def _grow_log(self) -> None:
-        """Free signals too old to be asked about; only where that is not enough, double the log."""
-        from recrawl.schedule._log_kernels import log_free, sweep_log
+    def _fit_log(self) -> None:
+        """A log with room for the signals that are to come, and a quarter more."""
+        from recrawl.schedule._log_kernels import move_log
 
-        sweep_log(self.state)
-        if log_free(self.state) < len(self.state.log) // 4:
-            self.state = self.state._replace(log=_larger(self.state.log, 2 * len(self.state.log)))
+        state = self.state
+        room = max(int(state.ints[at.LOG_ROOM]) * 5 // 4, 64)
+        log = np.zeros(room, dtype=at.SIGNAL)
+        weight = np.zeros(room if state.ints[at.EXPONENT] >= 0 else 0)
+        move_log(self.header, log, weight)
+        self.state = state._replace(log=log, log_weight=weight)
 
     def add_hosts(self, n: int) -> None:
         """Room for more hosts, each without limits."""
@@ -179,11 +196,6 @@ class Memory:
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over copies of saved arrays."""
         self.state = State(**{name: np.array(arrays[name]) for name in State._fields})
-
-    def make_room(self, n: int) -> None:
-        """Let n pages be picked at once."""
-        while len(self.state.near_id) < 8 * n:
-            self.grow(at.GROW_NEAR)
 
 
 def _larger(array: NDArray[Any], room: int) -> NDArray[Any]:
