@@ -6,10 +6,10 @@ from numpy.typing import NDArray
 from recrawl._jit import jit_lean
 from recrawl.schedule._core_kernels import rest, room_for
 from recrawl.schedule._lease_kernels import end_lease
-from recrawl.schedule._log_kernels import forget_signals, keep_signals_after, log_fits, remember, seen_weight
+from recrawl.schedule._log_kernels import keep_signals_after, log_fits, remember, seen_weight
 from recrawl.schedule._set_kernels import host_of, near_remove, set_state, state_of, unpark, wake_up
 from recrawl.schedule._value_kernels import value_of
-from recrawl.schedule._view_kernels import Header, opened
+from recrawl.schedule._view_kernels import Header, opened, prefetch
 from recrawl.schedule.layout import (
     ALIVE,
     ASLEEP,
@@ -60,6 +60,7 @@ def _valid(s: State, ids: Ids) -> tuple[int, int]:
     for k in range(ids.size):
         if ids[k] < 0 or ids[k] >= s.ints[N_PAGES]:
             return UNKNOWN_ID, ids[k]
+        prefetch(s.rec, ids[k])
         if state_of(s, ids[k]) == GONE:
             return REMOVED_ID, ids[k]
     return DONE, 0
@@ -158,7 +159,7 @@ def withdraw(header: Header, ids: Ids, state: int) -> None:
         s.rec[i].prev = -1
         if state == GONE:
             s.ints[ALIVE] -= 1
-            forget_signals(s, i)
+            keep_signals_after(s, i, np.inf)
 
 
 @jit_lean

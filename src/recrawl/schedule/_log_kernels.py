@@ -1,7 +1,8 @@
 """Recent signals, one by one, so that a record can say which of them its copy has seen.
 
-The log is a ring in the order of arrival, so that signals too old to be asked about leave it from its end without a
-look at their pages. Each entry names its page and the entry before; whether that is still there, its place tells.
+The log is a ring in the order of arrival: signals too old to be asked about leave it at its end without a look at their
+pages. Entries of pages that share a bucket are chained from the newest on; a link to one that has left shows by its
+place in the ring, where something newer lies by then, or nothing.
 """
 
 import math
@@ -34,45 +35,38 @@ def _rank(s: State, entry: int) -> int:
 
 
 @inline
-def newest_signal(s: State, i: int) -> int:
-    """The newest entry of a page, −1 for none."""
-    entry = s.rec[i].log
-    found = entry >= 0 and entry < s.log.size and _rank(s, entry) < s.ints[N_LOG] and s.log[entry].id == i
-    return int(entry) if found else -1
+def _newest(s: State, bucket: int) -> int:
+    """The newest entry in a bucket, −1 for none. Entries that a copy has seen stay, with the complement of their id."""
+    entry = s.log_heads[bucket]
+    if entry < 0 or _rank(s, entry) >= s.ints[N_LOG]:
+        return -1
+    i = s.log[entry].id
+    return int(entry) if (i if i >= 0 else ~i) % s.log_heads.size == bucket else -1
 
 
 @inline
-def signal_before(s: State, i: int, entry: int) -> int:
-    """The entry of the same page before this one, −1 for none."""
+def _before(s: State, entry: int) -> int:
+    """The entry before in the same bucket, −1 for none."""
     before = s.log[entry].next
-    found = before >= 0 and _rank(s, before) < _rank(s, entry) and s.log[before].id == i
-    return int(before) if found else -1
+    return int(before) if before >= 0 and _rank(s, before) < _rank(s, entry) else -1
 
 
 @jit_lean
 def keep_signals_after(s: State, i: int, when: float) -> None:
     """Forget the signals that the new copy has seen."""
-    p = s.rec[i]
+    if s.rec[i].signals == 0:
+        return
     kept, weight = 0, 0.0
-    entry = newest_signal(s, i)
-    p.log = -1
-    previous = -1
+    entry = _newest(s, i % s.log_heads.size)
     while entry >= 0:
-        before = signal_before(s, i, entry)
-        if s.log[entry].time > when:
-            kept += 1
-            if s.ints[EXPONENT] >= 0:
-                weight += s.log_weight[entry]
-            if previous >= 0:
-                s.log[previous].next = entry
+        if s.log[entry].id == i:
+            if s.log[entry].time > when:
+                kept += 1
+                weight += s.log_weight[entry] if s.ints[EXPONENT] >= 0 else 0.0
             else:
-                p.log = entry
-            previous = entry
-            s.log[entry].next = -1
-        else:
-            s.log[entry].id = -1
-        entry = before
-    p.signals = kept
+                s.log[entry].id = ~i
+        entry = _before(s, entry)
+    s.rec[i].signals = kept
     if s.ints[EXPONENT] >= 0:
         s.extra[s.ints[EXPONENT], i] = weight
 
@@ -83,11 +77,12 @@ def remember(s: State, i: int, now: float, weight: float) -> None:
     entry = s.ints[LOG_FIRST] + s.ints[N_LOG]
     if entry >= s.log.size:
         entry -= s.log.size
-    s.ints[N_LOG] += 1
+    bucket = i % s.log_heads.size
+    s.log[entry].next = _newest(s, bucket)
     s.log[entry].time = now
     s.log[entry].id = i
-    s.log[entry].next = newest_signal(s, i)
-    s.rec[i].log = entry
+    s.log_heads[bucket] = entry
+    s.ints[N_LOG] += 1
     if s.ints[EXPONENT] >= 0:
         s.log_weight[entry] = weight
 
@@ -102,40 +97,19 @@ def log_fits(s: State, now: float, more: int) -> bool:
     s.ints[LOG_FIRST], s.ints[N_LOG] = first, n
     s.ints[LOG_ROOM] = room = n + more
     fits = s.ints[EXPONENT] < 0 or s.log_weight.size == s.log.size
-    return bool(fits and room <= s.log.size and (s.log.size <= _LEAST_LOG or 8 * room >= s.log.size))
+    return bool(fits and room <= s.log.size and (s.log.size <= _LEAST_LOG or 2 * room >= s.log.size))
 
 
 @jit_lean
-def move_log(header: Header, log: NDArray[np.void], weight: NDArray[np.float64]) -> None:
-    """Copy the log to another, from its beginning on."""
+def refill_log(header: Header, log: NDArray[np.void], weight: NDArray[np.float64]) -> None:
+    """Fill a new log from the old one, without what copies have seen."""
     s = opened(header)
     first, n = s.ints[LOG_FIRST], s.ints[N_LOG]
-    moved = 0
-    for k in range(2 * n):  # first the pages forget where their signals were, then they are told
-        entry = (first + (k if k < n else k - n)) % s.log.size
-        i = s.log[entry].id
-        if i >= 0 and k < n:
-            s.rec[i].log = -1
-        elif i >= 0:
-            log[moved].time = s.log[entry].time
-            log[moved].id = i
-            log[moved].next = s.rec[i].log
-            if weight.size > 0:
-                weight[moved] = s.log_weight[entry]
-            s.rec[i].log = moved
-            moved += 1
-    s.ints[LOG_FIRST], s.ints[N_LOG] = 0, moved
-
-
-@jit_lean
-def forget_signals(s: State, i: int) -> None:
-    """Drop the logged signals of a page."""
-    entry = newest_signal(s, i)
-    while entry >= 0:
-        before = signal_before(s, i, entry)
-        s.log[entry].id = -1
-        entry = before
-    s.rec[i].log = -1
+    s.ints[LOG_FIRST], s.ints[N_LOG] = 0, 0
+    for k in range(first, first + n):
+        entry = k if k < log.size else k - log.size
+        if log[entry].id >= 0:
+            remember(s, log[entry].id, log[entry].time, weight[entry] if weight.size > 0 else 0.0)
 
 
 @inline

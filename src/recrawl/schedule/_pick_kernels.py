@@ -191,7 +191,7 @@ def next_time(header: Header, now: float) -> tuple[int, float]:
         if h < 0 or host_free(s, h, now):
             if s.near_val[j] > 0.0:
                 return DONE, now
-            if wake_time(s, s.near_id[j], now, LEAST, 0.0) < math.inf:
+            if wake_time(s, s.near_id[j], now, LEAST, 0.0, -1.0) < math.inf:
                 soonest = np.nextafter(now, math.inf)  # fetched this very moment
     for h in range(s.hosts.shape[0]):
         if s.hosts[h, H_SIZE] > 0.0 and s.hosts[h, H_RUNNING] < s.hosts[h, H_LIMIT]:

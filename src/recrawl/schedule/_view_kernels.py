@@ -45,9 +45,31 @@ def _code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return context.make_tuple(builder, signature.return_type, views)
 
 
+def _prefetch_typed(context: Any, rows: Any, i: Any) -> Any:
+    return _types.void(rows, types.int64), _prefetch_code
+
+
+def _prefetch_code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    rows = _arrays.make_array(signature.args[0])(context, builder, args[0])
+    size = context.get_abi_sizeof(context.get_data_type(signature.args[0].dtype))
+    ir = _code_parts.ir
+    whole, flag = ir.IntType(64), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [_code_parts.voidptr_t, flag, flag, flag])
+    fetch = _code_parts.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    row = builder.add(builder.ptrtoint(rows.data, whole), builder.mul(args[1], whole(size)))
+    for part in (0, size - 1):  # a row may lie across two cache lines
+        place = builder.inttoptr(builder.add(row, whole(part)), _code_parts.voidptr_t)
+        builder.call(fetch, [place, flag(1), flag(3), flag(1)])
+    return context.get_dummy_value()
+
+
 if TYPE_CHECKING:
 
     def opened(header: Header) -> State:
         """The arrays whose addresses and shapes `Memory` wrote into `ints`."""
+
+    def prefetch(rows: NDArray[Any], i: int) -> None:
+        """Let row i come into the cache while other work is done; any i will do."""
 else:
     opened = intrinsic(_typed)
+    prefetch = intrinsic(_prefetch_typed)

@@ -21,18 +21,20 @@ PAGE = np.dtype(
         ("next", "i4"),  # in a wheel slot
         ("prev", "i4"),  # in a wheel slot; −2 − slot at the head of one, −1 in none
         ("pos", "i4"),  # place in the near set, in a band, among the leases or a host's parked pages
-        ("log", "i4"),  # newest of the recent signals
+        ("least", "f4"),  # an exponent below which the value is below the far level; 0 while none is known
         ("signals", "u2"),  # signals since the copy was fetched
         ("state", "u1"),
         ("band", "u1"),
     ]
 )
-SIGNAL = np.dtype([("time", "f8"), ("id", "i4"), ("next", "i4")])  # id −1: seen by a copy; next: the one before
+SIGNAL = np.dtype([("time", "f8"), ("id", "i4"), ("next", "i4")])  # the complement of the id once a copy has seen it
 LEASE = np.dtype([("until", "f8"), ("id", "i4"), ("next", "i4"), ("prev", "i4"), ("pad", "i4")])
 
 GONE, ASLEEP, NEAR, LEASED, PAUSED, PARKED = 0, 1, 2, 3, 4, 5
 
-BLOCK = 62  # members in one block of a band's list; then the block before and a spare
+BLOCK = 63  # members in one block of a band's list; then the block before; then when each of them wakes
+TICKS = BLOCK + 1
+BLOCK_WIDTH = 2 * BLOCK + 2
 BANDS = 12
 FAR = 255  # band of a page below all bands
 BITS, WHEELS = 12, 3
@@ -47,7 +49,7 @@ N_PARKED, WANTED, LOG_ROOM = 33, 34, 35  # parked pages; what should grow when t
 EVALUATED, DECISIONS, SCANS, WAKES, LATE, BACKWARDS, EXPIRED, LAST_SCAN = 24, 25, 26, 27, 28, 29, 30, 31
 ORDER, HEAD, TOP, SIZE = 40, 56, 72, 88  # arrays: bands from the top; head blocks; members in the head; members
 PLACES = 104  # of the arrays of `State`: address, rows, columns
-N_INTS = 144
+N_INTS = 146
 
 # flts
 ORIGIN, WIDTH, NOW, NEAR_LEVEL, FAR_LEVEL, LEASE_TIME, WINDOW, THRESHOLD = 0, 1, 2, 3, 4, 5, 6, 7
@@ -70,7 +72,7 @@ class State(NamedTuple):
     rec: NDArray[Any]  # PAGE, one per id ever given
     near_id: NDArray[np.int32]
     near_val: NDArray[np.float64]
-    blocks: NDArray[np.int32]  # (n, BLOCK + 2)
+    blocks: NDArray[np.int32]  # (n, BLOCK_WIDTH)
     heads: NDArray[np.int32]  # WHEELS × SLOTS
     ints: NDArray[np.int64]
     flts: NDArray[np.float64]
@@ -78,6 +80,7 @@ class State(NamedTuple):
     host: NDArray[np.int32]  # per id, or empty while no page has one
     hosts: NDArray[np.float64]  # (hosts, N_HOST)
     log: NDArray[Any]  # SIGNAL, a ring in the order of arrival
+    log_heads: NDArray[np.int32]  # the newest entry in each bucket of ids
     log_weight: NDArray[np.float64]  # of each logged signal, or empty while all of a page weigh the same
     leases: NDArray[Any]  # LEASE, in the order in which they end
 
@@ -95,6 +98,7 @@ DTYPES = (  # of the arrays of `State`, and how many dimensions they have
     (_I4, 1),
     (_F8, 2),
     (SIGNAL, 1),
+    (_I4, 1),
     (_F8, 1),
     (LEASE, 1),
 )

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from recrawl.errors import ParameterError
 from recrawl.schedule import layout as at
+from recrawl.schedule._log_kernels import refill_log
 from recrawl.schedule.layout import State
 
 _MOST_DELAYS = 16
@@ -37,7 +38,7 @@ class Memory:
             rec=np.zeros(0, dtype=at.PAGE),
             near_id=np.zeros(4096, dtype=np.int32),
             near_val=np.zeros(4096),
-            blocks=np.zeros((64, at.BLOCK + 2), dtype=np.int32),
+            blocks=np.zeros((64, at.BLOCK_WIDTH), dtype=np.int32),
             heads=np.full(at.WHEELS * at.SLOTS, -1, dtype=np.int32),
             ints=ints,
             flts=flts,
@@ -45,6 +46,7 @@ class Memory:
             host=np.zeros(0, dtype=np.int32),
             hosts=np.zeros((0, at.N_HOST)),
             log=np.zeros(64, dtype=at.SIGNAL),
+            log_heads=np.full(64, -1, dtype=np.int32),
             log_weight=np.zeros(0),
             leases=np.zeros(64, dtype=at.LEASE),
         )
@@ -135,14 +137,14 @@ class Memory:
 
     def _fit_log(self) -> None:
         """A log with room for the signals that are to come, and a quarter more."""
-        from recrawl.schedule._log_kernels import move_log
-
-        state = self.state
-        room = max(int(state.ints[at.LOG_ROOM]) * 5 // 4, 64)
-        log = np.zeros(room, dtype=at.SIGNAL)
-        weight = np.zeros(room if state.ints[at.EXPONENT] >= 0 else 0)
-        move_log(self.header, log, weight)
-        self.state = state._replace(log=log, log_weight=weight)
+        old = self.state
+        room = max(int(old.ints[at.LOG_ROOM]) * 5 // 4, 64)
+        self.state = old._replace(
+            log=np.zeros(room, dtype=at.SIGNAL),
+            log_heads=np.full(room, -1, dtype=np.int32),
+            log_weight=np.zeros(room if old.ints[at.EXPONENT] >= 0 else 0),
+        )
+        refill_log(self.header, old.log, old.log_weight)
 
     def add_hosts(self, n: int) -> None:
         """Room for more hosts, each without limits."""

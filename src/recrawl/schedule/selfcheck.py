@@ -178,19 +178,23 @@ def _check_free_blocks(state: State) -> None:
 def _check_log(state: State, used: int) -> None:
     size, n, first = len(state.log), int(state.ints[at.N_LOG]), int(state.ints[at.LOG_FIRST])
     assert n <= size, "more logged signals than there is room for"
-    of_page: dict[int, list[int]] = {}
+    logged: dict[int, int] = {}
+    newest: dict[int, int] = {}
     for entry in ((first + k) % size for k in range(n)):
         i = int(state.log["id"][entry])
-        assert i < used, f"a signal of page {i} is logged, which was never given"
-        of_page.setdefault(i, []).insert(0, entry)
-    of_page.pop(-1, None)
-    for i, mine in of_page.items():
-        assert len(mine) <= state.rec["signals"][i] or state.rec["signals"][i] == 65535, (
-            f"page {i} logs too many signals"
-        )
-        assert state.rec["state"][i] != at.GONE, f"page {i} is gone and has logged signals"
-        chain = [int(state.rec["log"][i]), *(int(state.log["next"][entry]) for entry in mine)]
-        assert chain[: len(mine)] == mine, f"page {i} does not know its logged signals"
+        bucket = (i if i >= 0 else ~i) % len(state.log_heads)
+        if bucket in newest:
+            assert state.log["next"][entry] == newest[bucket], f"log entry {entry} does not know the one before"
+        newest[bucket] = entry
+        if i >= 0:
+            assert i < used, f"a signal of page {i} is logged, which was never given"
+            assert state.rec["state"][i] != at.GONE, f"page {i} is gone and has logged signals"
+            logged[i] = logged.get(i, 0) + 1
+    for bucket, entry in newest.items():
+        assert state.log_heads[bucket] == entry, f"the newest log entry of bucket {bucket} is not at its head"
+    for i, count in logged.items():
+        signals = int(state.rec["signals"][i])
+        assert count <= signals or signals == 65535, f"page {i} logs too many signals"
 
 
 def _check_running(state: State, status: Any) -> None:
