@@ -31,7 +31,6 @@ from recrawl.schedule.layout import (
 
 NO_SIGNALS, TRUSTING, SIGNALS, TRUSTING_PLUS = 0, 1, 2, 3
 _OVERDUE = 1e250  # a page waiting longer than its floor allows comes before all others, the longest first
-_SHORT = 1.0 - 2e-7  # what makes up for rounding to a short float
 _EARLY = 1e-11  # how much earlier than computed a page is woken, relative
 
 
@@ -39,6 +38,12 @@ _EARLY = 1e-11  # how much earlier than computed a page is woken, relative
 def _optional(s: State, row: int, i: int, default: float) -> float:
     r = s.ints[row]
     return s.extra[r, i] if r >= 0 else default
+
+
+@inline
+def _short(exponent: float) -> float:
+    """A little less, which is not more once it is rounded to a short float."""
+    return exponent * (1.0 - 2e-7) if exponent > 1e-30 else 0.0
 
 
 @inline
@@ -160,35 +165,33 @@ def _value_wake(s: State, i: int, now: float, level: float, value: float, interv
     p = s.rec[i]
     if p.importance <= 0.0 or p.change_rate <= 0.0:
         return math.inf
-    goal = level * _optional(s, COST, i, 1.0) / p.importance
-    alpha, gamma, kappa = believed(s, i)
-    if gamma > 0.0 and kappa > 0.0:
+    scale = _optional(s, COST, i, 1.0) / p.importance
+    goal = level * scale
+    far = bool(level == s.flts[FAR_LEVEL])
+    source = believed(s, i)
+    if source[1] > 0.0 and source[2] > 0.0:
         if s.ints[OBJECTIVE] == 0:
-            known = value * _optional(s, COST, i, 1.0) / p.importance
-            return _signal_wake(s, i, now, level, goal, alpha, gamma, kappa, known, interval)
+            return _signal_wake(s, i, now, far, goal, source, value * scale, interval)
         return now if p.signals >= goal * p.change_rate else math.inf  # harmonic: it grows with (complete) signals only
     d = p.change_rate
     if s.ints[OBJECTIVE] == 0 and s.ints[EVIDENCE] < 0:
-        return float(p.last + fresh_inverse(goal * d) / d)
+        x = float(p.least) if far else 0.0
+        if x <= d * (now - p.last):
+            x = fresh_inverse(goal * d)
+            if far:
+                p.least = _short(x)
+        return float(p.last + x / d)
     shape = _optional(s, EVIDENCE, i, math.inf)
     return float(p.last + page_elapsed(s.ints[OBJECTIVE], d, shape, d, 0.0, 0.0, goal, 0.0, ALL_TERMS))
 
 
 @jit_lean
 def _signal_wake(
-    s: State,
-    i: int,
-    now: float,
-    level: float,
-    goal: float,
-    alpha: float,
-    gamma: float,
-    kappa: float,
-    known: float,
-    psi: float,
+    s: State, i: int, now: float, far: bool, goal: float, source: tuple[float, float, float], known: float, psi: float
 ) -> float:
     p = s.rec[i]
     d = p.change_rate
+    alpha, gamma, kappa = source
     if goal * d >= 1.0:
         return math.inf
     amount, n = heard_signals(s, i, kappa)
@@ -197,21 +200,17 @@ def _signal_wake(
         return now
     offset = _silent(s, alpha, d - alpha, max(now - p.last, 0.0)) + amount
     total = offset + (0.0 if n == 0.0 else n * kappa)
-    far = level == s.flts[FAR_LEVEL]
     least = float(p.least) if far else 0.0
     if least <= total:
         if known < 0.0:
             least = _least_exponent(alpha, gamma, kappa, goal)
-            if least <= total:
-                return now
-        else:
-            if known >= goal:
-                return now
-            if psi < 0.0:
-                psi = signal_interval(alpha, gamma, kappa, offset, n)
+        elif known < goal:
+            psi = psi if psi >= 0.0 else signal_interval(alpha, gamma, kappa, offset, n)
             least = total + _exponent_ahead(alpha, gamma, kappa, total, psi, goal - known)
+        if least <= total:
+            return now
         if far:
-            p.least = least * _SHORT
+            p.least = _short(least)
     return float(p.last + _silent_inverse(s, alpha, d - alpha, least - heard))
 
 
@@ -219,9 +218,9 @@ def _signal_wake(
 def _least_exponent(alpha: float, gamma: float, kappa: float, goal: float) -> float:
     """An exponent below which V < goal: from ψ(u) ≤ u/α and from ψ(u) ≤ (u + κ)/m, m = α + γκ."""
     least = fresh_inverse(min(goal * alpha, 0.999999)) if alpha > 0.0 else 0.0
-    if not math.isinf(kappa):
-        least = max(least, -kappa + math.sqrt(kappa * kappa + 2.0 * (alpha + gamma * kappa) * goal))
-    return least
+    if math.isinf(kappa):
+        return least
+    return max(least, -kappa + math.sqrt(kappa * kappa + 2.0 * (alpha + gamma * kappa) * goal))
 
 
 @jit_lean
@@ -232,9 +231,8 @@ def _exponent_ahead(alpha: float, gamma: float, kappa: float, s: float, psi: flo
     bounds e^{−v} by 1 and takes a parabola's root, which is never too far; the next one starts from there.
     """
     room = gap * math.exp(min(s, 700.0))
-    proof = math.isinf(kappa)
-    slow = 0.0 if proof else 1.0 / (alpha + gamma * kappa)
-    most = 1.0 / gamma if proof else (s + kappa) * slow
+    slow = 0.0 if math.isinf(kappa) else 1.0 / (alpha + gamma * kappa)
+    most = 1.0 / gamma if math.isinf(kappa) else (s + kappa) * slow
     ahead = 0.0
     for _ in range(8):
         slope, height = slow, most + ahead * slow
@@ -246,7 +244,5 @@ def _exponent_ahead(alpha: float, gamma: float, kappa: float, s: float, psi: flo
             break
         decay = math.exp(-step)
         gained = height * (1.0 - decay) + slope * (1.0 - decay * (1.0 + step) if step > 0.01 else 0.5 * step * step)
-        room = (room - gained) / decay
-        if room <= 0.0:
-            break
+        room = max(room - gained, 0.0) / decay
     return ahead
