@@ -197,7 +197,10 @@ class Memory:
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over copies of saved arrays."""
-        self.state = State(**{name: np.array(arrays[name]) for name in State._fields})
+        kinds = zip(State._fields, at.DTYPES, strict=True)
+        self.state = State(**{name: np.array(arrays[name], dtype, order="C") for name, (dtype, _) in kinds})
+
+    __getstate__, __setstate__ = saved, load  # a copy must not keep the addresses of its original
 
 
 def _larger(array: NDArray[Any], room: int) -> NDArray[Any]:
