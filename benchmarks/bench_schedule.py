@@ -1,9 +1,10 @@
 """Decisions per second of the scheduler against the number of pages, beside what one would use instead.
 
 A decision is a pick and a record. Pages have change rates and importances drawn from U(0, 1), the budget is a tenth of
-the pages per time unit, copies start at the ages they have in the long run without signals, and each case warms up
-before it is timed. Rivals run the same loop: a full numpy argmax, a `heapq` by due date (what interval-based crawlers
-do: no optimum, a bound for speed), and a brute-force compiled argmax.
+the pages per time unit, and with signals each decision comes with one for a page drawn at random. Copies start as they
+are in the long run: at an age within the page's interval, and with the signals heard since (`signal_start.py`). Each
+case warms up before it is timed. Rivals run the same loop: a full numpy argmax, a `heapq` by due date (what
+interval-based crawlers do: no optimum, a bound for speed), and a brute-force compiled argmax.
 
     python benchmarks/bench_schedule.py            all sizes up to 5e7 (about 8 GB of memory, several minutes)
     python benchmarks/bench_schedule.py --quick    up to 1e6
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from signal_start import long_run, threshold
 
 from recrawl import Pages, Scheduler, solve
 from recrawl._jit import jit
@@ -50,12 +52,25 @@ class Run:
         self.m, self.signals, self.rng = m, signals, rng
         self.budget = m / 10
         pages = population(m, signals, rng)
-        self.scheduler = Scheduler(budget=self.budget, lease=1.0)
-        began = time.perf_counter()
-        self.scheduler.add(pages, 0.0, fetched_at=-steady_ages(pages, self.budget, rng))
-        self.seconds_add = time.perf_counter() - began
+        if signals:
+            self._start_with_signals(pages)
+        else:
+            self.scheduler = Scheduler(budget=self.budget, lease=1.0)
+            self.scheduler.add(pages, 0.0, fetched_at=-steady_ages(pages, self.budget, rng))
         self.now = 0.0
         self.seconds_first = self.rounds(1, 1000)
+
+    def _start_with_signals(self, pages: Pages) -> None:
+        """Add the pages as they are in the long run, and tell of the signals since their fetches, the oldest first."""
+        per_page = self.budget / self.m
+        level = threshold(pages, per_page, per_page)
+        age, heard = long_run(pages, level, per_page, self.rng)
+        turn = np.floor(age / 1.001).astype(np.int64)  # times a little more than a lease apart
+        self.scheduler = Scheduler(budget=self.budget, lease=1.0, start=-1.001 * float(turn.max() + 1))
+        self.scheduler.add(pages, -1.001 * float(turn.max() + 1), fetched_at=-age)
+        for k in range(int(turn.max()), -1, -1):
+            ids = np.flatnonzero((turn == k) & (heard > 0))
+            self.scheduler.signal(np.repeat(ids, heard[ids]), -1.001 * k)
 
     def rounds(self, calls: int, n: int) -> float:
         """Seconds for that many picks of n pages, each recorded; with signals, one of them for every decision."""

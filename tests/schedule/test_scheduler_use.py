@@ -1,6 +1,8 @@
 """Wrong use of the scheduler raises ParameterError and leaves its state untouched; faults that were found once."""
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -223,3 +225,36 @@ def test_nothing_to_do_is_fine(options):
     scheduler.record(none, 1.0)
     scheduler.remove([])
     assert scheduler.value(none, 1.0).tolist() == []
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
+def test_a_copy_has_arrays_of_its_own(copied):
+    rng = np.random.default_rng(6)
+    scheduler = Scheduler(Pages(rng.uniform(0.1, 1, 500), recall=0.5, false_rate=0.2), budget=50.0)
+    scheduler.signal(rng.integers(0, 500, 100), 0.5)
+    other = copied(scheduler)
+    picked = scheduler.pick(1.0, 20)
+    scheduler.record(picked, 1.0)
+    assert other.pick(1.0, 20).tolist() == picked.tolist()
+    assert other.stats["leased"] == 20
+    assert scheduler.stats["leased"] == 0
+    scheduler._check()
+    other._check()
+
+
+def test_the_log_follows_the_signals():
+    """It grows with a burst, is small again a lease later, and a record still tells what its copy has seen."""
+    rng = np.random.default_rng(7)
+    scheduler = Scheduler(Pages(np.full(1000, 1.0), recall=0.5, false_rate=0.2), lease=1.0)
+    small = scheduler.nbytes
+    scheduler.signal(rng.integers(0, 1000, 50_000), 1.0)
+    assert scheduler.nbytes > small + 50_000 * 20
+    scheduler._check()
+    for k in range(30):
+        scheduler.signal(rng.integers(0, 1000, 100), 2.0 + 0.1 * k)
+        scheduler._check()
+    assert scheduler.nbytes < small + 5_000 * 20
+    scheduler.signal([3, 4, 3], 5.0)
+    scheduler.record([3], 5.5, as_of=[4.95])
+    assert scheduler._memory.state.rec["signals"][3] == 2
+    scheduler._check()

@@ -92,7 +92,7 @@ def third_order(x: float) -> float:
         return 0.5 * x * x - (x + math.expm1(-x))
     total = 0.0
     for k in range(18, 2, -1):
-        total = (1.0 - total * x) / k
+        total = (1.0 - total * x) * reciprocal(k)
     return 0.5 * x * x * x * total
 
 

@@ -14,7 +14,7 @@ The exponent is passed as (offset, n), s = offset + n·κ, so that a tiny offset
 import math
 
 from recrawl._jit import inline, jit
-from recrawl.model._kernels import fresh_inverse, fresh_value, harmonic_value, lower_gamma, reciprocal, third_order
+from recrawl.model._kernels import fresh_inverse, fresh_value, lower_gamma, reciprocal, third_order
 
 ALL_TERMS = 1 << 62  # "all terms": the exact value; a smaller count gives the j-term approximation
 _SATURATED = 45.0  # beyond this exponent, V equals its limit to the last digit
@@ -143,9 +143,9 @@ def signal_value(
 def _linear_value(alpha: float, gamma: float, kappa: float, change_rate: float, s: float) -> float:
     """1/Δ − ∫_s^∞ e^{−u} ψ(u) du with ψ(u) = u/m + γκ²/(2m²), m = α + γκ, arranged so that nothing cancels."""
     drift = alpha + gamma * kappa
-    second = harmonic_value(kappa)  # κ − 1 + e^{−κ}
     third = third_order(kappa)  # κ²/2 − κ + 1 − e^{−κ}
     half_square = 0.5 * kappa * kappa
+    second = half_square - third  # κ − 1 + e^{−κ}
     constant = (gamma * half_square * second - drift * third) / (drift * change_rate)
     return (fresh_value(s) + gamma * (constant + half_square * -math.expm1(-s) / drift)) / drift
 

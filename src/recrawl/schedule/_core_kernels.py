@@ -19,6 +19,7 @@ from recrawl._jit import inline, jit, jit_lean
 from recrawl.schedule._set_kernels import (
     band_add,
     band_remove,
+    band_tick,
     fall_asleep,
     near_add,
     pop_slot,
@@ -28,7 +29,8 @@ from recrawl.schedule._set_kernels import (
     wake_up,
     wheel_add,
 )
-from recrawl.schedule._value_kernels import value_of, wake_time
+from recrawl.schedule._value_kernels import value_of, wake_time, worth_of
+from recrawl.schedule._view_kernels import prefetch
 from recrawl.schedule.layout import (
     ASLEEP,
     BANDS,
@@ -62,6 +64,8 @@ from recrawl.schedule.layout import (
 )
 
 LEAST = 1e-300  # below every positive value that matters
+_AHEAD = 8  # slots of the wheel whose pages are fetched in advance
+_BELOW = 1e-6  # a page wakes this much too early: wake times are kept in short floats
 
 
 @inline
@@ -77,24 +81,25 @@ def room_for(s: State, pages: int) -> int:
 @jit_lean
 def place(s: State, i: int, now: float) -> None:
     """Put a page that is in no container where its value belongs."""
-    value = value_of(s, i, now)
+    value, interval = worth_of(s, i, now)
     if value >= s.flts[NEAR_LEVEL]:
         near_add(s, i, value)
     else:
-        settle(s, i, now, value)
+        settle(s, i, now, value, interval)
 
 
 @jit_lean
-def settle(s: State, i: int, now: float, value: float) -> None:
+def settle(s: State, i: int, now: float, value: float, interval: float) -> None:
     """Let a page below the near level sleep in the band of its value, or further up if it would wake at once."""
     bands = s.ints[N_BANDS]
-    here = tick_of(s, now)
+    here = tick = tick_of(s, now)
     k = 0
-    while k < bands and value < (s.flts[LEVEL + s.ints[ORDER + k + 1]] if k + 1 < bands else s.flts[FAR_LEVEL]):
+    most = value * (1.0 + _BELOW)
+    while k < bands and most < (s.flts[LEVEL + s.ints[ORDER + k + 1]] if k + 1 < bands else s.flts[FAR_LEVEL]):
         k += 1
     while True:
         level = s.flts[LEVEL + s.ints[ORDER + k]] if k < bands else s.flts[FAR_LEVEL]
-        wake = wake_time(s, i, now, level, value)
+        wake = wake_time(s, i, now, level, value, interval)
         if math.isinf(wake):
             s.rec[i].prev = -1
             break
@@ -109,13 +114,13 @@ def settle(s: State, i: int, now: float, value: float) -> None:
     fall_asleep(s, i)
     s.rec[i].band = FAR
     if k < bands:
-        band_add(s, i, s.ints[ORDER + k])
+        band_add(s, i, s.ints[ORDER + k], tick)
 
 
 @jit_lean
 def rest(s: State, i: int, now: float) -> None:
     """Put a page whose value is most likely small to sleep without computing it."""
-    wake = wake_time(s, i, now, s.flts[FAR_LEVEL], -1.0)
+    wake = wake_time(s, i, now, s.flts[FAR_LEVEL], -1.0, -1.0)
     tick = tick_of(s, wake) if not math.isinf(wake) else 0
     if not math.isinf(wake) and tick <= tick_of(s, now):
         place(s, i, now)
@@ -148,7 +153,7 @@ def _chain_length(s: State, first: int) -> int:
 def _cascade(s: State, now: float) -> None:
     """At the turn of a wheel, deal the next slot of the wheel above out to the ones below.
 
-    A slot there stands for many ticks, so each page's wake time is asked again.
+    A slot there stands for many ticks, so the wake time is asked again of each page that no band knows it of.
     """
     clock = s.ints[CLOCK]
     for wheel in range(1, WHEELS):
@@ -157,14 +162,16 @@ def _cascade(s: State, now: float) -> None:
         i = pop_slot(s, wheel * SLOTS + ((clock >> (BITS * wheel)) & (SLOTS - 1)))
         while i >= 0:
             following = s.rec[i].next
+            prefetch(s.rec, following)
             s.rec[i].prev = -1
             s.rec[i].next = -1
-            band = s.rec[i].band
-            level = s.flts[FAR_LEVEL] if band == FAR else s.flts[LEVEL + band]
-            wake = wake_time(s, i, now, level, -1.0)
-            if not math.isinf(wake):
-                # one that is due wakes at this tick: after a long stall, that of `now` may be beyond the wheel
-                wheel_add(s, i, max(tick_of(s, wake), clock) if wake > now else clock)
+            if s.rec[i].band == FAR:
+                wake = wake_time(s, i, now, s.flts[FAR_LEVEL], -1.0, -1.0)
+                if not math.isinf(wake):
+                    # one that is due wakes at this tick: after a long stall, that of `now` may be beyond the wheel
+                    wheel_add(s, i, max(tick_of(s, wake), clock) if wake > now else clock)
+            else:
+                wheel_add(s, i, band_tick(s, i))
             i = following
 
 
@@ -185,6 +192,7 @@ def advance(s: State, now: float) -> int:
         if (clock + 1) & (SLOTS - 1) == 0:
             _cascade(s, now)
         slot = (clock + 1) & (SLOTS - 1)
+        prefetch(s.rec, s.heads[(clock + _AHEAD) & (SLOTS - 1)])
         if s.heads[slot] < 0:
             continue
         status = room_for(s, _chain_length(s, s.heads[slot]))
@@ -200,6 +208,7 @@ def _wake_slot(s: State, slot: int, now: float) -> None:
     i = pop_slot(s, slot)
     while i >= 0:
         following = s.rec[i].next
+        prefetch(s.rec, following)
         s.rec[i].prev = -1
         s.rec[i].next = -1
         wake_up(s, i)
@@ -258,6 +267,8 @@ def scan(s: State, now: float, n: int) -> int:
         s.ints[LAST_SCAN] = s.ints[DECISIONS]
         s.ints[COVER] = cover
         s.flts[NEAR_LEVEL] = s.flts[FAR_LEVEL] = min(level, s.flts[FAR_LEVEL])
+        for i in range(s.ints[N_PAGES]):
+            s.rec[i].least = 0.0
         s.ints[SCAN_AT] = 0
     while s.ints[SCAN_AT] < s.ints[N_PAGES]:
         i = s.ints[SCAN_AT]
@@ -326,7 +337,7 @@ def shrink(s: State, now: float, keep: int) -> int:
         if values[j] >= ranked[keep]:
             near_add(s, ids[j], values[j])
         else:
-            settle(s, ids[j], now, values[j])
+            settle(s, ids[j], now, values[j], -1.0)
     _make_geometric(s)
     return DONE
 
@@ -412,8 +423,8 @@ def _join(s: State, k: int) -> None:
     level = s.flts[LEVEL + upper]
     small, large = (upper, under) if s.ints[SIZE + upper] < s.ints[SIZE + under] else (under, upper)
     while s.ints[SIZE + small] > 0:
-        i = band_remove_top(s, small)
-        band_add(s, i, large)
+        tick = band_tick(s, s.blocks[s.ints[HEAD + small], s.ints[TOP + small] - 1])
+        band_add(s, band_remove_top(s, small), large, tick)
     s.flts[LEVEL + large] = level
     s.ints[ORDER + k] = large
     for j in range(k + 1, s.ints[N_BANDS] - 1):

@@ -1,28 +1,25 @@
 """What happens to pages from outside: record, signal, update, remove, pause."""
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import jit_lean
 from recrawl.schedule._core_kernels import rest, room_for
 from recrawl.schedule._lease_kernels import end_lease
-from recrawl.schedule._log_kernels import forget_before, keep_signals_after, remember, seen_weight
+from recrawl.schedule._log_kernels import keep_signals_after, log_fits, remember, seen_weight
 from recrawl.schedule._set_kernels import host_of, near_remove, set_state, state_of, unpark, wake_up
 from recrawl.schedule._value_kernels import value_of
+from recrawl.schedule._view_kernels import Header, opened, prefetch
 from recrawl.schedule.layout import (
     ALIVE,
     ASLEEP,
     DONE,
     EVALUATED,
     EXPONENT,
-    FREE_LOG,
+    FIT_LOG,
     GONE,
-    GROW_LOG,
     LATE,
     LEASED,
-    N_LOG,
     N_PAGES,
     NEAR,
     NOW,
@@ -53,20 +50,27 @@ def take_out(s: State, i: int) -> None:
 
 
 @jit_lean
-def valid(s: State, ids: Ids) -> tuple[int, int]:
+def valid(header: Header, ids: Ids) -> tuple[int, int]:
     """(DONE, 0), or what is wrong with the first bad id, and the id."""
+    return _valid(opened(header), ids)
+
+
+@jit_lean
+def _valid(s: State, ids: Ids) -> tuple[int, int]:
     for k in range(ids.size):
         if ids[k] < 0 or ids[k] >= s.ints[N_PAGES]:
             return UNKNOWN_ID, ids[k]
+        prefetch(s.rec, ids[k])
         if state_of(s, ids[k]) == GONE:
             return REMOVED_ID, ids[k]
     return DONE, 0
 
 
 @jit_lean
-def record(s: State, ids: Ids, now: float, as_of: Array, fetched: NDArray[np.bool_]) -> tuple[int, int]:
+def record(header: Header, ids: Ids, now: float, as_of: Array, fetched: NDArray[np.bool_]) -> tuple[int, int]:
     """(status, how many were done): the copies are as of then; where nothing was fetched the page only comes back."""
-    problem, bad = valid(s, ids)
+    s = opened(header)
+    problem, bad = _valid(s, ids)
     if problem != DONE:
         return problem, bad
     now = max(now, s.flts[NOW])
@@ -78,7 +82,7 @@ def record(s: State, ids: Ids, now: float, as_of: Array, fetched: NDArray[np.boo
         state = state_of(s, i)
         if state == GONE:
             continue
-        when = as_of[k] if as_of.size > 1 else as_of[0]
+        when = min(as_of[k] if as_of.size > 1 else as_of[0], now)
         if fetched[k] if fetched.size > 1 else fetched[0]:
             if when < s.rec[i].last:
                 s.ints[LATE] += 1
@@ -93,16 +97,17 @@ def record(s: State, ids: Ids, now: float, as_of: Array, fetched: NDArray[np.boo
 
 
 @jit_lean
-def signal(s: State, ids: Ids, now: float, changed_at: Array, weights: Array) -> tuple[int, int]:
+def signal(header: Header, ids: Ids, now: float, changed_at: Array, weights: Array) -> tuple[int, int]:
     """(status, how many were done). A signal about a change before the copy, or within the window, is not counted."""
-    problem, bad = valid(s, ids)
+    s = opened(header)
+    problem, bad = _valid(s, ids)
     if problem != DONE:
         return problem, bad
-    here = max(now, s.flts[NOW])
+    now = max(now, s.flts[NOW])
+    if not log_fits(s, now, ids.size):
+        return FIT_LOG, 0
     for k in range(ids.size):
         i = ids[k]
-        if s.ints[FREE_LOG] < 0 and s.ints[N_LOG] >= s.log.size:
-            return GROW_LOG, k
         status = room_for(s, 1)
         if status != DONE:
             return status, k
@@ -117,13 +122,15 @@ def signal(s: State, ids: Ids, now: float, changed_at: Array, weights: Array) ->
         remember(s, i, now, weight)
         if state_of(s, i) == ASLEEP:
             wake_up(s, i)
-            rest(s, i, here)
+            rest(s, i, now)
     return DONE, ids.size
 
 
 @jit_lean
-def put_back(s: State, ids: Ids, now: float) -> tuple[int, int]:
+def put_back(header: Header, ids: Ids, now: float) -> tuple[int, int]:
     """(status, how many were done): place pages anew, after a change of their parameters or a pause."""
+    s = opened(header)
+    now = max(now, s.flts[NOW])
     for k in range(ids.size):
         status = room_for(s, 1)
         if status != DONE:
@@ -139,8 +146,9 @@ def put_back(s: State, ids: Ids, now: float) -> tuple[int, int]:
 
 
 @jit_lean
-def withdraw(s: State, ids: Ids, state: int) -> None:
+def withdraw(header: Header, ids: Ids, state: int) -> None:
     """Take pages out for good (GONE) or for a time (PAUSED)."""
+    s = opened(header)
     for k in range(ids.size):
         i = ids[k]
         before = state_of(s, i)
@@ -151,12 +159,13 @@ def withdraw(s: State, ids: Ids, state: int) -> None:
         s.rec[i].prev = -1
         if state == GONE:
             s.ints[ALIVE] -= 1
-            forget_before(s, i, math.inf)
+            keep_signals_after(s, i, np.inf)
 
 
 @jit_lean
-def fill_values(s: State, ids: Ids, now: float, out: Array) -> None:
+def fill_values(header: Header, ids: Ids, now: float, out: Array) -> None:
     """Crawl values of pages at a time; 0 for removed ones."""
+    s = opened(header)
     before = s.ints[EVALUATED]
     for k in range(ids.size):
         out[k] = value_of(s, ids[k], now) if state_of(s, ids[k]) != GONE else 0.0

@@ -10,7 +10,9 @@ from recrawl.schedule._core_kernels import LEAST, advance, count_ripe, lower, re
 from recrawl.schedule._lease_kernels import expire_leases, free_hosts, host_free, start_lease
 from recrawl.schedule._set_kernels import host_of, near_remove, park, spare_blocks
 from recrawl.schedule._value_kernels import wake_time
+from recrawl.schedule._view_kernels import Header, opened
 from recrawl.schedule.layout import (
+    ALIVE,
     BACKWARDS,
     BLOCK,
     DONE,
@@ -39,15 +41,20 @@ Ids = NDArray[np.int64]
 
 
 @jit
-def pick(s: State, now: float, n: int, out: Ids) -> tuple[int, int]:
+def pick(header: Header, now: float, n: int, out: Ids) -> tuple[int, int]:
     """(status, how many ids were written to `out`): the n largest values of all eligible pages, best first.
 
     When an array must grow first, what was taken so far is leased already, and the caller asks for the rest.
     """
+    s = opened(header)
     if now < s.flts[NOW]:
         s.ints[BACKWARDS] += 1
     now = max(now, s.flts[NOW])
     s.flts[NOW] = now
+    if s.ints[WANTED] != DONE:
+        return s.ints[WANTED], 0
+    if 8 * min(n, s.ints[ALIVE]) > s.near_id.size:
+        return GROW_NEAR, 0
     taken = 0
     status = come_near(s, now, n)
     while status == DONE:
@@ -163,8 +170,9 @@ def _park_blocked(s: State, now: float) -> None:
 
 
 @jit
-def next_time(s: State, now: float) -> tuple[int, float]:
+def next_time(header: Header, now: float) -> tuple[int, float]:
     """(status, the earliest time ≥ now at which a pick can return something)."""
+    s = opened(header)
     now = max(now, s.flts[NOW])
     s.flts[NOW] = now
     status = come_near(s, now, 1)
@@ -183,7 +191,7 @@ def next_time(s: State, now: float) -> tuple[int, float]:
         if h < 0 or host_free(s, h, now):
             if s.near_val[j] > 0.0:
                 return DONE, now
-            if wake_time(s, s.near_id[j], now, LEAST, 0.0) < math.inf:
+            if wake_time(s, s.near_id[j], now, LEAST, 0.0, -1.0) < math.inf:
                 soonest = np.nextafter(now, math.inf)  # fetched this very moment
     for h in range(s.hosts.shape[0]):
         if s.hosts[h, H_SIZE] > 0.0 and s.hosts[h, H_RUNNING] < s.hosts[h, H_LIMIT]:

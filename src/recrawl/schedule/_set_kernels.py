@@ -24,6 +24,7 @@ from recrawl.schedule.layout import (
     PARKED,
     SIZE,
     SLOTS,
+    TICKS,
     TOP,
     WHEELS,
     WIDTH,
@@ -72,12 +73,13 @@ def spare_blocks(s: State) -> int:
 
 
 @inline
-def _push(s: State, i: int, head: int, top: int) -> tuple[int, int]:
+def _push(s: State, i: int, head: int, top: int, tick: int) -> tuple[int, int]:
     if head < 0 or top == BLOCK:
         block = _take_block(s)
         s.blocks[block, _LINK] = head
         head, top = block, 0
     s.blocks[head, top] = i
+    s.blocks[head, TICKS + top] = tick & 0xFFFFFFFF
     s.rec[i].pos = head * BLOCK + top
     return head, top + 1
 
@@ -88,6 +90,7 @@ def _drop(s: State, i: int, head: int, top: int) -> tuple[int, int]:
     place = s.rec[i].pos
     last = s.blocks[head, top - 1]
     s.blocks[place // BLOCK, place % BLOCK] = last
+    s.blocks[place // BLOCK, TICKS + place % BLOCK] = s.blocks[head, TICKS + top - 1]
     s.rec[last].pos = place
     top -= 1
     if top == 0:
@@ -99,12 +102,20 @@ def _drop(s: State, i: int, head: int, top: int) -> tuple[int, int]:
 
 
 @jit_lean
-def band_add(s: State, i: int, slot: int) -> None:
-    """Put a page into a band."""
-    head, top = _push(s, i, s.ints[HEAD + slot], s.ints[TOP + slot])
+def band_add(s: State, i: int, slot: int, tick: int) -> None:
+    """Put a page that wakes at a tick into a band."""
+    head, top = _push(s, i, s.ints[HEAD + slot], s.ints[TOP + slot], tick)
     s.ints[HEAD + slot], s.ints[TOP + slot] = head, top
     s.ints[SIZE + slot] += 1
     s.rec[i].band = slot
+
+
+@inline
+def band_tick(s: State, i: int) -> int:
+    """The tick at which a page in a band wakes; only its last bits are kept."""
+    place = s.rec[i].pos
+    ahead = (s.blocks[place // BLOCK, TICKS + place % BLOCK] - s.ints[CLOCK]) & 0xFFFFFFFF
+    return int(s.ints[CLOCK] + ahead)
 
 
 @jit_lean
@@ -122,7 +133,7 @@ def band_remove(s: State, i: int) -> None:
 @jit_lean
 def park(s: State, i: int, h: int) -> None:
     """Set a page aside until its host may be crawled again."""
-    head, top = _push(s, i, int(s.hosts[h, H_HEAD]), int(s.hosts[h, H_TOP]))
+    head, top = _push(s, i, int(s.hosts[h, H_HEAD]), int(s.hosts[h, H_TOP]), 0)
     s.hosts[h, H_HEAD], s.hosts[h, H_TOP] = head, top
     s.hosts[h, H_SIZE] += 1
     s.ints[N_PARKED] += 1

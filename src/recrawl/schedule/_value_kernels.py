@@ -1,8 +1,9 @@
 """What crawling a page is worth now, and when at the earliest it can be worth a given level.
 
 `wake_time` never answers too late; that is all the scheduler's exactness rests on. Without useful signals it inverts
-the value. With signals, whose inverse is dear, it answers by bounds: ψ is subadditive, ψ(δ) ≤ δ/α and
-ψ(δ) ≤ (δ + κ)/(α + γκ), so an exponent δ ahead the value has grown by at most e^{−s} δ (ψ(s) + ψ(δ)).
+the value. With signals, whose inverse is dear, it answers by bounds from what is known now: ψ(s + v) ≤ ψ(s) + v/α, and
+ψ(u) ≤ (u + κ)/(α + γκ). The exponent found for the far level is kept with the page (`least`): it holds whatever is
+signalled or crawled, so that neither costs a value, and it gets better each time the page wakes too early.
 """
 
 import math
@@ -10,7 +11,8 @@ import math
 from recrawl._jit import inline, jit_lean
 from recrawl.model._kernels import fresh_inverse, fresh_value
 from recrawl.model._page_kernels import page_elapsed, page_value
-from recrawl.model._signal_kernels import ALL_TERMS, signal_interval, signal_value, signal_weight
+from recrawl.model._pair_kernels import value_and_interval
+from recrawl.model._signal_kernels import ALL_TERMS, signal_interval, signal_weight
 from recrawl.schedule.layout import (
     COST,
     DELAY_AT,
@@ -18,6 +20,7 @@ from recrawl.schedule.layout import (
     EVALUATED,
     EVIDENCE,
     EXPONENT,
+    FAR_LEVEL,
     FLOOR,
     N_DELAYS,
     OBJECTIVE,
@@ -35,6 +38,12 @@ _EARLY = 1e-11  # how much earlier than computed a page is woken, relative
 def _optional(s: State, row: int, i: int, default: float) -> float:
     r = s.ints[row]
     return s.extra[r, i] if r >= 0 else default
+
+
+@inline
+def _short(exponent: float) -> float:
+    """A little less, which is not more once it is rounded to a short float."""
+    return exponent * (1.0 - 2e-7) if exponent > 1e-30 else 0.0
 
 
 @inline
@@ -101,24 +110,31 @@ def heard_signals(s: State, i: int, kappa: float) -> tuple[float, float]:
     return (0.0, 1.0) if math.isinf(total) else (total, 0.0)
 
 
-@jit_lean
+@inline
 def value_of(s: State, i: int, now: float) -> float:
     """Crawl value of page i per unit of cost."""
+    return worth_of(s, i, now)[0]
+
+
+@jit_lean
+def worth_of(s: State, i: int, now: float) -> tuple[float, float]:
+    """Crawl value of page i per unit of cost, and with signals its expected interval ψ (negative: not computed)."""
     s.ints[EVALUATED] += 1
     p = s.rec[i]
     elapsed = max(now - p.last, 0.0)
     floor = _optional(s, FLOOR, i, 0.0)
     if floor > 0.0 and elapsed * floor >= 1.0:
-        return float(_OVERDUE * elapsed * floor)
+        return float(_OVERDUE * elapsed * floor), -1.0
     if p.importance <= 0.0 or p.change_rate <= 0.0:
-        return 0.0
+        return 0.0, -1.0
     alpha, gamma, kappa = believed(s, i)
     objective = s.ints[OBJECTIVE]
+    interval = -1.0
     if gamma > 0.0 and kappa > 0.0:
         amount, n = heard_signals(s, i, kappa)
         if objective == 0:
             offset = _silent(s, alpha, p.change_rate - alpha, elapsed) + amount
-            v = signal_value(alpha, gamma, kappa, p.change_rate, offset, n, s.ints[TERMS])
+            v, interval = value_and_interval(alpha, gamma, kappa, p.change_rate, offset, n, s.ints[TERMS])
         else:
             v = page_value(objective, p.change_rate, math.inf, alpha, gamma, kappa, elapsed, n, ALL_TERMS)
     elif objective == 0 and s.ints[EVIDENCE] < 0:  # the frequent case, without a call
@@ -126,17 +142,18 @@ def value_of(s: State, i: int, now: float) -> float:
     else:
         shape = _optional(s, EVIDENCE, i, math.inf)
         v = page_value(objective, p.change_rate, shape, p.change_rate, 0.0, 0.0, elapsed, 0.0, ALL_TERMS)
-    return float(p.importance * v / _optional(s, COST, i, 1.0))
+    return float(p.importance * v / _optional(s, COST, i, 1.0)), interval
 
 
 @jit_lean
-def wake_time(s: State, i: int, now: float, level: float, value: float) -> float:
+def wake_time(s: State, i: int, now: float, level: float, value: float, interval: float) -> float:
     """A time ≥ now before which the value of page i stays below the level; infinity where it always does.
 
-    `value` is its value now if that is known, negative if not.
+    `value` and `interval` are what `worth_of` says; negative where that is not known. Without the value the answer is
+    now where only the value can tell.
     """
     p = s.rec[i]
-    wake = _value_wake(s, i, now, level, value)
+    wake = _value_wake(s, i, now, level, value, interval)
     floor = _optional(s, FLOOR, i, 0.0)
     if floor > 0.0:
         wake = min(wake, p.last + 1.0 / floor)
@@ -144,74 +161,88 @@ def wake_time(s: State, i: int, now: float, level: float, value: float) -> float
 
 
 @inline
-def _value_wake(s: State, i: int, now: float, level: float, value: float) -> float:
+def _value_wake(s: State, i: int, now: float, level: float, value: float, interval: float) -> float:
     p = s.rec[i]
     if p.importance <= 0.0 or p.change_rate <= 0.0:
         return math.inf
-    goal = level * _optional(s, COST, i, 1.0) / p.importance
-    alpha, gamma, kappa = believed(s, i)
-    if gamma > 0.0 and kappa > 0.0:
+    scale = _optional(s, COST, i, 1.0) / p.importance
+    goal = level * scale
+    far = bool(level == s.flts[FAR_LEVEL])
+    source = believed(s, i)
+    if source[1] > 0.0 and source[2] > 0.0:
         if s.ints[OBJECTIVE] == 0:
-            known = value * _optional(s, COST, i, 1.0) / p.importance
-            return _signal_wake(s, i, now, goal, alpha, gamma, kappa, known)
+            return _signal_wake(s, i, now, far, goal, source, value * scale, interval)
         return now if p.signals >= goal * p.change_rate else math.inf  # harmonic: it grows with (complete) signals only
     d = p.change_rate
     if s.ints[OBJECTIVE] == 0 and s.ints[EVIDENCE] < 0:
-        return float(p.last + fresh_inverse(goal * d) / d)
+        x = float(p.least) if far else 0.0
+        if x <= d * (now - p.last):
+            x = fresh_inverse(goal * d)
+            if far:
+                p.least = _short(x)
+        return float(p.last + x / d)
     shape = _optional(s, EVIDENCE, i, math.inf)
     return float(p.last + page_elapsed(s.ints[OBJECTIVE], d, shape, d, 0.0, 0.0, goal, 0.0, ALL_TERMS))
 
 
-@inline
-def _least_exponent(alpha: float, gamma: float, kappa: float, goal: float) -> float:
-    """An exponent below which V < goal: from ψ(u) ≤ u/α and from ψ(u) ≤ (u + κ)/m, m = α + γκ."""
-    least = fresh_inverse(min(goal * alpha, 0.999999)) if alpha > 0.0 else 0.0
-    if not math.isinf(kappa):
-        least = max(least, -kappa + math.sqrt(kappa * kappa + 2.0 * (alpha + gamma * kappa) * goal))
-    return least
-
-
 @jit_lean
 def _signal_wake(
-    s: State, i: int, now: float, goal: float, alpha: float, gamma: float, kappa: float, known: float
+    s: State, i: int, now: float, far: bool, goal: float, source: tuple[float, float, float], known: float, psi: float
 ) -> float:
     p = s.rec[i]
     d = p.change_rate
+    alpha, gamma, kappa = source
     if goal * d >= 1.0:
         return math.inf
     amount, n = heard_signals(s, i, kappa)
     heard = amount + (0.0 if n == 0.0 else n * kappa)
     if math.isinf(heard):
         return now
-    signalled = d - alpha
-    elapsed = max(now - p.last, 0.0)
-    offset = _silent(s, alpha, signalled, elapsed) + amount
+    offset = _silent(s, alpha, d - alpha, max(now - p.last, 0.0)) + amount
     total = offset + (0.0 if n == 0.0 else n * kappa)
-    least = _least_exponent(alpha, gamma, kappa, goal)
-    if least > 1.05 * total:
-        return float(p.last + _silent_inverse(s, alpha, signalled, least - heard))
-    speed = alpha
-    for j in range(s.ints[N_DELAYS]):
-        if elapsed < s.flts[DELAY_AT + j]:
-            speed += signalled * s.flts[DELAY_SHARE + j]
-    if known < 0.0:
-        known = signal_value(alpha, gamma, kappa, d, offset, n, s.ints[TERMS])
-        s.ints[EVALUATED] += 1
-    gap = goal - known
-    if gap <= 0.0:
-        return now
-    if speed <= 0.0:
-        return math.inf
-    room = gap * math.exp(min(total, 700.0))
-    psi = signal_interval(alpha, gamma, kappa, offset, n)
+    least = float(p.least) if far else 0.0
+    if least <= total:
+        if known < 0.0:
+            least = _least_exponent(alpha, gamma, kappa, goal)
+        elif known < goal:
+            psi = psi if psi >= 0.0 else signal_interval(alpha, gamma, kappa, offset, n)
+            least = total + _exponent_ahead(alpha, gamma, kappa, total, psi, goal - known)
+        if least <= total:
+            return now
+        if far:
+            p.least = _short(least)
+    return float(p.last + _silent_inverse(s, alpha, d - alpha, least - heard))
+
+
+@inline
+def _least_exponent(alpha: float, gamma: float, kappa: float, goal: float) -> float:
+    """An exponent below which V < goal: from ψ(u) ≤ u/α and from ψ(u) ≤ (u + κ)/m, m = α + γκ."""
+    least = fresh_inverse(min(goal * alpha, 0.999999)) if alpha > 0.0 else 0.0
+    if math.isinf(kappa):
+        return least
+    return max(least, -kappa + math.sqrt(kappa * kappa + 2.0 * (alpha + gamma * kappa) * goal))
+
+
+@jit_lean
+def _exponent_ahead(alpha: float, gamma: float, kappa: float, s: float, psi: float, gap: float) -> float:
+    """How far above s, where the interval is ψ, the exponent can rise before V can have grown by the gap.
+
+    V grows by ∫ e^{−s−v} ψ(s + v) dv, and ψ(s + v) ≤ min(ψ + v/α, (s + v + κ)/m), with proof min(ψ + v/α, 1/γ). A step
+    bounds e^{−v} by 1 and takes a parabola's root, which is never too far; the next one starts from there.
+    """
+    room = gap * math.exp(min(s, 700.0))
+    slow = 0.0 if math.isinf(kappa) else 1.0 / (alpha + gamma * kappa)
+    most = 1.0 / gamma if math.isinf(kappa) else (s + kappa) * slow
     ahead = 0.0
-    if alpha > 0.0:  # δ(ψ + δ/α) = room
-        ahead = 2.0 * room / (psi + math.sqrt(psi * psi + 4.0 * room / alpha))
-    if math.isinf(kappa):  # ψ ≤ 1/γ
-        ahead = max(ahead, room * gamma)
-    else:  # δ(ψ + (δ + κ)/m) = room
-        drift = alpha + gamma * kappa
-        start = psi + kappa / drift
-        other = 2.0 * room / (start + math.sqrt(start * start + 4.0 * room / drift))
-        ahead = max(ahead, other)
-    return now + ahead / speed
+    for _ in range(8):
+        slope, height = slow, most + ahead * slow
+        if psi * alpha + ahead < height * alpha:
+            slope, height = 1.0 / alpha, psi + ahead / alpha
+        step = 2.0 * room / (height + math.sqrt(height * height + 2.0 * slope * room))
+        ahead += step
+        if step <= 1e-4 * ahead or ahead > 700.0:
+            break
+        decay = math.exp(-step)
+        gained = height * (1.0 - decay) + slope * (1.0 - decay * (1.0 + step) if step > 0.01 else 0.5 * step * step)
+        room = max(room - gained, 0.0) / decay
+    return ahead

@@ -67,7 +67,7 @@ class PageColumns:
         ids = self._memory.append(len(pages))
         rec = self._memory.state.rec
         rows = slice(int(ids[0]), int(ids[-1]) + 1)
-        for name in ("prev", "next", "log"):
+        for name in ("prev", "next"):
             rec[name][rows] = -1
         rec["band"][rows] = at.FAR
         rec["last"][rows] = fetched_at
@@ -116,7 +116,7 @@ class PageColumns:
     def check(self, ids: ArrayLike, *, distinct: bool = False) -> Ids:
         """Ids as an array, or ParameterError for one that does not exist (any more)."""
         rows = self.whole(ids)
-        self.raise_for(*valid(self._memory.state, rows))
+        self.raise_for(*valid(self._memory.header, rows))
         if distinct and len(np.unique(rows)) != len(rows):
             raise ParameterError("ids repeat")
         return rows
@@ -188,6 +188,7 @@ class PageColumns:
         rec = self._memory.state.rec
         rec["change_rate"][rows] = pages.change_rate
         rec["importance"][rows] = pages.importance
+        rec["least"][rows] = 0.0
         if self._sources is None:
             rec["recall"][rows] = pages.recall
             rec["false_rate"][rows] = pages.false_rate

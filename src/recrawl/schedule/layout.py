@@ -1,7 +1,7 @@
 """How a scheduler's state lies in memory: 60 bytes in one place per page, a few small arrays beside them.
 
-Kernels take the whole state as one tuple of arrays. Columns that only some users need (cost, evidence, floor, the
-exponent of several signal sources, host) take memory only when used.
+Kernels take `ints`, which knows where the other arrays lie (`_view_kernels.py`). Columns that only some users need
+(cost, evidence, floor, the exponent of several signal sources, host) take memory only when used.
 """
 
 from __future__ import annotations
@@ -21,32 +21,35 @@ PAGE = np.dtype(
         ("next", "i4"),  # in a wheel slot
         ("prev", "i4"),  # in a wheel slot; −2 − slot at the head of one, −1 in none
         ("pos", "i4"),  # place in the near set, in a band, among the leases or a host's parked pages
-        ("log", "i4"),  # newest of the recent signals
+        ("least", "f4"),  # an exponent below which the value is below the far level; 0 while none is known
         ("signals", "u2"),  # signals since the copy was fetched
         ("state", "u1"),
         ("band", "u1"),
     ]
 )
-SIGNAL = np.dtype([("time", "f8"), ("weight", "f8"), ("next", "i4"), ("pad", "i4")])
+SIGNAL = np.dtype([("time", "f8"), ("id", "i4"), ("next", "i4")])  # the complement of the id once a copy has seen it
 LEASE = np.dtype([("until", "f8"), ("id", "i4"), ("next", "i4"), ("prev", "i4"), ("pad", "i4")])
 
 GONE, ASLEEP, NEAR, LEASED, PAUSED, PARKED = 0, 1, 2, 3, 4, 5
 
-BLOCK = 62  # members in one block of a band's list; then the block before and a spare
+BLOCK = 63  # members in one block of a band's list; then the block before; then when each of them wakes
+TICKS = BLOCK + 1
+BLOCK_WIDTH = 2 * BLOCK + 2
 BANDS = 12
 FAR = 255  # band of a page below all bands
 BITS, WHEELS = 12, 3
 SLOTS = 1 << BITS
 
 # ints
-CLOCK, N_NEAR, N_BANDS, N_ASLEEP, N_BLOCKS, FREE_BLOCK, N_LOG, FREE_LOG = 0, 1, 2, 3, 4, 5, 6, 7
+CLOCK, N_NEAR, N_BANDS, N_ASLEEP, N_BLOCKS, FREE_BLOCK, N_LOG, LOG_FIRST = 0, 1, 2, 3, 4, 5, 6, 7
 FIRST_LEASE, LAST_LEASE, N_LEASED, POLICY, OBJECTIVE, TERMS, ALIVE, N_PAGES, COVER = 8, 9, 10, 11, 12, 13, 14, 15, 16
 COST, EVIDENCE, FLOOR, EXPONENT, N_DELAYS = 17, 18, 19, 20, 21  # rows of `extra` (−1: unused), number of delays
 N_LEASES, FREE_LEASE, SCAN_AT = 22, 23, 32  # lease slots ever used, the first free one; where a scan goes on (−1: none)
-N_PARKED, WANTED = 33, 34  # parked pages; what should grow when there is time
+N_PARKED, WANTED, LOG_ROOM = 33, 34, 35  # parked pages; what should grow when there is time; signals to have room for
 EVALUATED, DECISIONS, SCANS, WAKES, LATE, BACKWARDS, EXPIRED, LAST_SCAN = 24, 25, 26, 27, 28, 29, 30, 31
 ORDER, HEAD, TOP, SIZE = 40, 56, 72, 88  # arrays: bands from the top; head blocks; members in the head; members
-N_INTS = 104
+PLACES = 104  # of the arrays of `State`: address, rows, columns
+N_INTS = 146
 
 # flts
 ORIGIN, WIDTH, NOW, NEAR_LEVEL, FAR_LEVEL, LEASE_TIME, WINDOW, THRESHOLD = 0, 1, 2, 3, 4, 5, 6, 7
@@ -59,7 +62,7 @@ H_UNTIL, H_SPACING, H_RUNNING, H_LIMIT, H_HEAD, H_TOP, H_SIZE = 0, 1, 2, 3, 4, 5
 N_HOST = 7
 
 # what a kernel answers when a small array must grow before it can go on
-DONE, GROW_NEAR, GROW_BLOCKS, GROW_LOG, GROW_LEASES = 0, 1, 2, 3, 4
+DONE, GROW_NEAR, GROW_BLOCKS, FIT_LOG, GROW_LEASES = 0, 1, 2, 3, 4
 UNKNOWN_ID, REMOVED_ID = 5, 6  # what a kernel answers to a wrong id
 
 
@@ -69,12 +72,33 @@ class State(NamedTuple):
     rec: NDArray[Any]  # PAGE, one per id ever given
     near_id: NDArray[np.int32]
     near_val: NDArray[np.float64]
-    blocks: NDArray[np.int32]  # (n, BLOCK + 2)
+    blocks: NDArray[np.int32]  # (n, BLOCK_WIDTH)
     heads: NDArray[np.int32]  # WHEELS × SLOTS
     ints: NDArray[np.int64]
     flts: NDArray[np.float64]
     extra: NDArray[np.float64]  # (optional columns, ids)
     host: NDArray[np.int32]  # per id, or empty while no page has one
     hosts: NDArray[np.float64]  # (hosts, N_HOST)
-    log: NDArray[Any]  # SIGNAL
+    log: NDArray[Any]  # SIGNAL, a ring in the order of arrival
+    log_heads: NDArray[np.int32]  # the newest entry in each bucket of ids
+    log_weight: NDArray[np.float64]  # of each logged signal, or empty while all of a page weigh the same
     leases: NDArray[Any]  # LEASE, in the order in which they end
+
+
+_I4, _I8, _F8 = np.dtype("i4"), np.dtype("i8"), np.dtype("f8")
+DTYPES = (  # of the arrays of `State`, and how many dimensions they have
+    (PAGE, 1),
+    (_I4, 1),
+    (_F8, 1),
+    (_I4, 2),
+    (_I4, 1),
+    (_I8, 1),
+    (_F8, 1),
+    (_F8, 2),
+    (_I4, 1),
+    (_F8, 2),
+    (SIGNAL, 1),
+    (_I4, 1),
+    (_F8, 1),
+    (LEASE, 1),
+)

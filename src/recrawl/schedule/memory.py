@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from recrawl.errors import ParameterError
 from recrawl.schedule import layout as at
+from recrawl.schedule._log_kernels import refill_log
 from recrawl.schedule.layout import State
 
 _MOST_DELAYS = 16
@@ -24,7 +25,7 @@ class Memory:
             raise ParameterError(f"lease is {lease}: must be above 0")
         ints = np.zeros(at.N_INTS, dtype=np.int64)
         flts = np.zeros(at.N_FLTS)
-        for place in (at.FREE_BLOCK, at.FREE_LOG, at.FREE_LEASE, at.FIRST_LEASE, at.LAST_LEASE, at.SCAN_AT):
+        for place in (at.FREE_BLOCK, at.FREE_LEASE, at.FIRST_LEASE, at.LAST_LEASE, at.SCAN_AT):
             ints[place] = -1
         for place in (at.COST, at.EVIDENCE, at.FLOOR, at.EXPONENT):
             ints[place] = -1
@@ -37,16 +38,31 @@ class Memory:
             rec=np.zeros(0, dtype=at.PAGE),
             near_id=np.zeros(4096, dtype=np.int32),
             near_val=np.zeros(4096),
-            blocks=np.zeros((64, at.BLOCK + 2), dtype=np.int32),
+            blocks=np.zeros((64, at.BLOCK_WIDTH), dtype=np.int32),
             heads=np.full(at.WHEELS * at.SLOTS, -1, dtype=np.int32),
             ints=ints,
             flts=flts,
-            extra=np.zeros((1, 1)),
+            extra=np.zeros((0, 0)),
             host=np.zeros(0, dtype=np.int32),
             hosts=np.zeros((0, at.N_HOST)),
             log=np.zeros(64, dtype=at.SIGNAL),
+            log_heads=np.full(64, -1, dtype=np.int32),
+            log_weight=np.zeros(0),
             leases=np.zeros(64, dtype=at.LEASE),
         )
+
+    @property
+    def state(self) -> State:
+        """All arrays."""
+        return self._state
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._state = state
+        self.header = state.ints
+        for k, array in enumerate(state):
+            place = at.PLACES + 3 * k
+            self.header[place : place + 1 + array.ndim] = array.ctypes.data, *array.shape
 
     @property
     def nbytes(self) -> int:
@@ -95,7 +111,7 @@ class Memory:
         if row < 0:
             n = len(state.rec)
             used = sum(int(state.ints[p]) >= 0 for p in (at.COST, at.EVIDENCE, at.FLOOR, at.EXPONENT))
-            extra = np.zeros((used + 1, max(n, 2)))
+            extra = np.zeros((used + 1, n))
             if used:
                 extra[:used] = state.extra[:used]
             extra[used] = default
@@ -114,18 +130,21 @@ class Memory:
         elif what == at.GROW_BLOCKS:
             room = len(state.blocks) * 3 // 2 + len(state.near_id) // at.BLOCK + len(state.hosts) + 16
             self.state = state._replace(blocks=_larger(state.blocks, room))
-        elif what == at.GROW_LOG:
-            self._grow_log()
+        elif what == at.FIT_LOG:
+            self._fit_log()
         else:
             self.state = state._replace(leases=_larger(state.leases, 4 * len(state.leases)))
 
-    def _grow_log(self) -> None:
-        """Free signals too old to be asked about; only where that is not enough, double the log."""
-        from recrawl.schedule._log_kernels import log_free, sweep_log
-
-        sweep_log(self.state)
-        if log_free(self.state) < len(self.state.log) // 4:
-            self.state = self.state._replace(log=_larger(self.state.log, 2 * len(self.state.log)))
+    def _fit_log(self) -> None:
+        """A log with room for the signals that are to come, and a quarter more."""
+        old = self.state
+        room = max(int(old.ints[at.LOG_ROOM]) * 5 // 4, 64)
+        self.state = old._replace(
+            log=np.zeros(room, dtype=at.SIGNAL),
+            log_heads=np.full(room, -1, dtype=np.int32),
+            log_weight=np.zeros(room if old.ints[at.EXPONENT] >= 0 else 0),
+        )
+        refill_log(self.header, old.log, old.log_weight)
 
     def add_hosts(self, n: int) -> None:
         """Room for more hosts, each without limits."""
@@ -178,12 +197,10 @@ class Memory:
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over copies of saved arrays."""
-        self.state = State(**{name: np.array(arrays[name]) for name in State._fields})
+        kinds = zip(State._fields, at.DTYPES, strict=True)
+        self.state = State(**{name: np.array(arrays[name], dtype, order="C") for name, (dtype, _) in kinds})
 
-    def make_room(self, n: int) -> None:
-        """Let n pages be picked at once."""
-        while len(self.state.near_id) < 8 * n:
-            self.grow(at.GROW_NEAR)
+    __getstate__, __setstate__ = saved, load  # a copy must not keep the addresses of its original
 
 
 def _larger(array: NDArray[Any], room: int) -> NDArray[Any]:

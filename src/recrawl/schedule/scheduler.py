@@ -39,6 +39,7 @@ _STATS = {
 
 
 _YES = np.ones(1, dtype=np.bool_)
+_NOW = np.full(1, np.inf)  # as_of: no copy is newer than now
 
 
 class Scheduler:
@@ -101,17 +102,13 @@ class Scheduler:
         if n < 0:
             raise ParameterError(f"n is {n}: must be at least 0")
         memory = self._memory
-        if 8 * n > len(memory.state.near_id):
-            memory.make_room(min(n, len(self)))
         out = np.empty(n, dtype=np.int64)
-        status, taken = pick(memory.state, float(now), n, out)
+        status, taken = pick(memory.header, float(now), n, out)
         while status != at.DONE:
             memory.grow(status)
             again = float(memory.state.flts[at.NOW])  # not `now`: a time that went back is counted once
-            status, more = pick(memory.state, again, n - taken, out[taken:])
+            status, more = pick(memory.header, again, n - taken, out[taken:])
             taken += more
-        if memory.state.ints[at.WANTED]:
-            memory.grow(int(memory.state.ints[at.WANTED]))
         return out if taken == n else out[:taken]
 
     def record(
@@ -130,10 +127,10 @@ class Scheduler:
         """
         _check_time("now", now)
         rows = self._columns.whole(ids)
-        here = max(float(now), float(self._memory.state.flts[at.NOW]))
         if as_of is None and changed is None and failed is None and gone is None:
-            self._in_parts(events.record, rows, here, np.array([here]), _YES)
+            self._in_parts(events.record, rows, float(now), _NOW, _YES)
             return
+        here = max(float(now), float(self._memory.state.flts[at.NOW]))
         rows = self._columns.check(rows)
         when = _per_id("as_of", here if as_of is None else as_of, rows)
         first_row("as_of", ~(when <= here), "must not lie after now")
@@ -153,9 +150,8 @@ class Scheduler:
         """Change signals; repeated ids count. One about a change at or before the copy's fetch says nothing new."""
         _check_time("now", now)
         rows = self._columns.check(ids)
-        here = max(float(now), float(self._memory.state.flts[at.NOW]))
         about = _per_id("changed_at", np.inf if changed_at is None else changed_at, rows)
-        self._in_parts(events.signal, rows, here, about, self._columns.weights(rows, source))
+        self._in_parts(events.signal, rows, float(now), about, self._columns.weights(rows, source))
 
     def update(self, ids: ArrayLike, **columns: Any) -> None:
         """New parameters for pages: change_rate, importance, recall, false_rate, host, cost, evidence."""
@@ -164,7 +160,8 @@ class Scheduler:
             return
         pages = self._columns.revised(rows, columns)
         status = self._memory.state.rec["state"][rows]
-        events.withdraw(self._memory.state, rows[status == at.PARKED], at.PAUSED)  # its host may be another from now on
+        parked = rows[status == at.PARKED]  # their host may be another from now on
+        events.withdraw(self._memory.header, parked, at.PAUSED)
         self._columns.write(rows, pages)
         self._place(rows[status != at.PAUSED], float(self._memory.state.flts[at.NOW]))
 
@@ -176,7 +173,7 @@ class Scheduler:
         """When a pick can next return something; infinity while nothing can."""
         _check_time("now", now)
         while True:
-            status, when = next_time(self._memory.state, float(now))
+            status, when = next_time(self._memory.header, float(now))
             if status == at.DONE:
                 return float(when)
             self._memory.grow(status)
@@ -211,7 +208,7 @@ class Scheduler:
         _check_time("now", now)
         rows = self._columns.check(ids)
         out = np.empty(len(rows))
-        events.fill_values(self._memory.state, rows, float(now), out)
+        events.fill_values(self._memory.header, rows, float(now), out)
         return out
 
     @property
@@ -269,19 +266,19 @@ class Scheduler:
         check_memory(self._memory.state, float(self._memory.state.flts[at.NOW]))
 
     def _withdraw(self, ids: ArrayLike, state: int) -> None:
-        events.withdraw(self._memory.state, self._columns.check(ids), state)
+        events.withdraw(self._memory.header, self._columns.check(ids), state)
 
     def _place(self, rows: Ids, now: float) -> None:
-        self._in_parts(events.put_back, rows, max(now, float(self._memory.state.flts[at.NOW])))
+        self._in_parts(events.put_back, rows, float(now))
 
     def _in_parts(self, kernel: Any, rows: Ids, now: float, *columns: NDArray[Any]) -> None:
         """Run a kernel over ids, growing small arrays when it asks for that."""
-        status, done = kernel(self._memory.state, rows, now, *columns)
+        status, done = kernel(self._memory.header, rows, now, *columns)
         while status != at.DONE:
             self._columns.raise_for(status, done)
             self._memory.grow(status)
             rest = [column if len(column) == 1 else column[done:] for column in columns]
-            status, more = kernel(self._memory.state, rows[done:], now, *rest)
+            status, more = kernel(self._memory.header, rows[done:], now, *rest)
             done += more
 
     def _set_delay(self, window: float | None, delay: tuple[ArrayLike, ArrayLike] | None) -> None:

@@ -176,17 +176,25 @@ def _check_free_blocks(state: State) -> None:
 
 
 def _check_log(state: State, used: int) -> None:
-    total = int(state.ints[at.N_LOG])
-    assert total <= len(state.log), "more logged signals than there is room for"
-    entries = list(_chain(state.log["next"], int(state.ints[at.FREE_LOG]), total, "free log"))
-    for i in range(used):
-        mine = list(_chain(state.log["next"], int(state.rec["log"][i]), total, f"log of page {i}"))
-        assert len(mine) <= state.rec["signals"][i] or state.rec["signals"][i] == 65535, (
-            f"page {i} logs too many signals"
-        )
-        assert not mine or state.rec["state"][i] != at.GONE, f"page {i} is gone and has logged signals"
-        entries += mine
-    assert sorted(entries) == list(range(total)), "a logged signal is lost, or both used and free"
+    size, n, first = len(state.log), int(state.ints[at.N_LOG]), int(state.ints[at.LOG_FIRST])
+    assert n <= size, "more logged signals than there is room for"
+    logged: dict[int, int] = {}
+    newest: dict[int, int] = {}
+    for entry in ((first + k) % size for k in range(n)):
+        i = int(state.log["id"][entry])
+        bucket = (i if i >= 0 else ~i) % len(state.log_heads)
+        if bucket in newest:
+            assert state.log["next"][entry] == newest[bucket], f"log entry {entry} does not know the one before"
+        newest[bucket] = entry
+        if i >= 0:
+            assert i < used, f"a signal of page {i} is logged, which was never given"
+            assert state.rec["state"][i] != at.GONE, f"page {i} is gone and has logged signals"
+            logged[i] = logged.get(i, 0) + 1
+    for bucket, entry in newest.items():
+        assert state.log_heads[bucket] == entry, f"the newest log entry of bucket {bucket} is not at its head"
+    for i, count in logged.items():
+        signals = int(state.rec["signals"][i])
+        assert count <= signals or signals == 65535, f"page {i} logs too many signals"
 
 
 def _check_running(state: State, status: Any) -> None:
@@ -201,7 +209,7 @@ def _check_levels(state: State, asleep: Any, now: float) -> None:
     from recrawl.schedule._event_kernels import fill_values
 
     value = np.empty(len(asleep))
-    fill_values(state, asleep.astype(np.int64), max(now, float(state.flts[at.NOW])), value)
+    fill_values(state.ints, asleep.astype(np.int64), max(now, float(state.flts[at.NOW])), value)
     band = state.rec["band"][asleep].astype(np.int64)
     levels = np.append(state.flts[at.LEVEL : at.LEVEL + at.BANDS], state.flts[at.FAR_LEVEL])
     level = levels[np.where(band == at.FAR, at.BANDS, band)]
