@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit
 from recrawl.estimate._stream_kernels import take_in
+from recrawl.schedule._view_kernels import Header, opened
 from recrawl.schedule.layout import EVIDENCE, State
 
 Array = NDArray[np.float64]
@@ -76,6 +77,7 @@ def believe(s: State, b: Belief, i: int, elapsed: float) -> None:
     s.rec[i].change_rate = missed + true
     s.rec[i].recall = true / (missed + true)
     s.rec[i].false_rate = false
+    s.rec[i].least = 0.0
     s.extra[s.ints[EVIDENCE], i] = b.gamma[i, 0, 0] if true == 0.0 else math.inf
 
 
@@ -126,8 +128,9 @@ def learn_all(b: Belief, ids: Ids, interval: Array, changed: NDArray[np.bool_], 
 
 
 @jit
-def believe_all(s: State, b: Belief, ids: Ids, now: float) -> None:
+def believe_all(header: Header, b: Belief, ids: Ids, now: float) -> None:
     """Write what is believed of pages into the scheduler's records; the caller places them anew."""
+    s = opened(header)
     for i in ids:
         believe(s, b, i, max(now - s.rec[i].last, 0.0))
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from recrawl._jit import jit
 from recrawl.schedule._core_kernels import rest, room_for
 from recrawl.schedule._set_kernels import state_of
+from recrawl.schedule._view_kernels import Header, opened
 from recrawl.schedule.layout import DONE, NOW, PAUSED, State
 
 Ids = NDArray[np.int64]
@@ -41,8 +42,9 @@ def _forward(s: State, line: Line, kind: int) -> int:
 
 
 @jit
-def come_forward(s: State, line: Line, picked: Ids) -> int:
+def come_forward(header: Header, line: Line, picked: Ids) -> int:
     """For each picked page the next of its class comes forward; what must grow before it can go on, or DONE."""
+    s = opened(header)
     for page in picked:
         kind = line.kind[page]
         if kind < 0:
@@ -69,8 +71,9 @@ def depart(s: State, line: Line, page: int) -> int:
 
 
 @jit
-def widen(s: State, line: Line, n: int) -> int:
+def widen(header: Header, line: Line, n: int) -> int:
     """Let pages come forward until n of each class have; what must grow before it can go on, or DONE."""
+    s = opened(header)
     for kind in range(line.first.size):
         while line.active[kind] < n and line.first[kind] >= 0:
             before = line.active[kind]

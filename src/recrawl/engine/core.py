@@ -135,7 +135,7 @@ class Core:
         """Let the scheduler know what is believed of pages."""
         scheduler = self.scheduler
         if self.settings.sources <= 1:
-            believe_all(scheduler._memory.state, self.beliefs.belief, rows, now)
+            believe_all(scheduler._memory.header, self.beliefs.belief, rows, now)
             status = scheduler._memory.state.rec["state"][rows]
             scheduler._place(rows[(status != at.PAUSED) & (status != at.PARKED)], self.now)
             return

@@ -112,7 +112,7 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
         signals=tuple((int(n), float(p)) for n, p in zip(belief.heard[page], shares, strict=True)),
         value=value,
         threshold=scheduler.threshold,
-        next_at=float(wake_time(scheduler._memory.state, page, now, scheduler.threshold, value)),
+        next_at=float(wake_time(scheduler._memory.state, page, now, scheduler.threshold, value, -1.0)),
         state=_state(engine, page, now),
         failures=engine.waiting.failures(page),
         day=day,

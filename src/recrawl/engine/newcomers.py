@@ -62,13 +62,13 @@ class Newcomers:
         if n <= self._width or len(self.line.first) == 0:
             return
         self._width = n
-        self._repeat(scheduler, lambda: widen(scheduler._memory.state, self.line, n))
+        self._repeat(scheduler, lambda: widen(scheduler._memory.header, self.line, n))
 
     def come_forward(self, scheduler: Scheduler, picked: Ids) -> None:
         """For each page that was picked, let the next of its class come forward."""
         if len(self.line.first) == 0:
             return
-        self._repeat(scheduler, lambda: come_forward(scheduler._memory.state, self.line, picked))
+        self._repeat(scheduler, lambda: come_forward(scheduler._memory.header, self.line, picked))
 
     def leave(self, scheduler: Scheduler, rows: Ids) -> None:
         """Pages that are not like their class from now on; those that stood in line are in the scheduler then."""
@@ -81,7 +81,7 @@ class Newcomers:
         np.subtract.at(self.line.active, self.line.kind[mine[~waiting]], 1)
         self.line.kind[mine] = -1  # others may be linked behind it: it is passed over
         scheduler.resume(mine[waiting])
-        self._repeat(scheduler, lambda: widen(scheduler._memory.state, self.line, self._width))
+        self._repeat(scheduler, lambda: widen(scheduler._memory.header, self.line, self._width))
 
     def standing(self, page: int) -> bool:
         """Whether a page stands in line."""

@@ -12,7 +12,8 @@ from recrawl.schedule._draw_kernels import give_back, pick_drawn
 from recrawl.schedule._event_kernels import put_back, record, signal
 from recrawl.schedule._pick_kernels import pick
 from recrawl.schedule._rate_policy_kernels import Book, crawled, pick_due, wake
-from recrawl.schedule.layout import DONE, GROW_LEASES, GROW_NEAR, NOW, WANTED, State
+from recrawl.schedule._view_kernels import Header, opened
+from recrawl.schedule.layout import DONE, GROW_LEASES, GROW_NEAR, NOW, WANTED
 from recrawl.simulate._tally_kernels import Tally, visit
 
 Array = NDArray[np.float64]
@@ -34,12 +35,12 @@ class Heard(NamedTuple):
 
 
 @jit
-def hear(s: State, heard: Heard, cursor: Ids, now: float) -> int:
+def hear(header: Header, heard: Heard, cursor: Ids, now: float) -> int:
     """Pass on the signals up to now; what must grow first, or DONE."""
     k = cursor[SIGNAL]
     while k < heard.at.size and heard.at[k] <= now:
         about, weight = heard.changed_at[k : k + 1], heard.weight[k : k + 1]
-        status, _ = signal(s, heard.page[k : k + 1], heard.at[k], about, weight)
+        status, _ = signal(header, heard.page[k : k + 1], heard.at[k], about, weight)
         if GROW_NEAR <= status <= GROW_LEASES:
             return int(status)
         k += 1  # a signal for a page that is gone is dropped
@@ -48,18 +49,19 @@ def hear(s: State, heard: Heard, cursor: Ids, now: float) -> int:
 
 
 @jit
-def run_scheduler(s: State, t: Tally, heard: Heard, pace: Array, last: int, cursor: Ids) -> int:
+def run_scheduler(header: Header, t: Tally, heard: Heard, pace: Array, last: int, cursor: Ids) -> int:
     """Slots up to `last`: hear, pick one, crawl it, record. What must grow before it can go on, or DONE."""
+    s = opened(header)
     out = np.empty(1, np.int64)
     as_of = np.empty(1)
     fetched = np.ones(1, np.bool_)
     while cursor[SLOT] < last:
         now = pace[ANCHOR] + cursor[SLOT] * pace[PERIOD]
         if cursor[PENDING] < 0:
-            status = hear(s, heard, cursor, now)
+            status = hear(header, heard, cursor, now)
             if status != DONE:
                 return status
-            status, taken = pick(s, now, 1, out)
+            status, taken = pick(header, now, 1, out)
             if status != DONE:
                 return int(status)
             if taken == 0:
@@ -68,7 +70,7 @@ def run_scheduler(s: State, t: Tally, heard: Heard, pace: Array, last: int, curs
             visit(t, out[0], now)
             cursor[PENDING] = out[0]
         out[0], as_of[0] = cursor[PENDING], now
-        status, _ = record(s, out, now, as_of, fetched)
+        status, _ = record(header, out, now, as_of, fetched)
         if status != DONE:
             return int(status)
         cursor[PENDING] = -1
@@ -117,10 +119,11 @@ def run_draws(
 
 
 @jit
-def _hear_and_heed(s: State, b: Belief, line: Line, heard: Heard, cursor: Ids, now: float) -> int:
+def _hear_and_heed(header: Header, b: Belief, line: Line, heard: Heard, cursor: Ids, now: float) -> int:
     """Pass on the signals up to now to a scheduler and to the beliefs behind it; what must grow first, or DONE."""
+    s = opened(header)
     if cursor[PLACE] >= 0:
-        status, _ = put_back(s, cursor[PLACE : PLACE + 1], s.flts[NOW])
+        status, _ = put_back(header, cursor[PLACE : PLACE + 1], s.flts[NOW])
         if status != DONE:
             return int(status)
         cursor[PLACE] = -1
@@ -129,14 +132,14 @@ def _hear_and_heed(s: State, b: Belief, line: Line, heard: Heard, cursor: Ids, n
         i, when, about = heard.page[k], heard.at[k], heard.changed_at[k : k + 1]
         status = depart(s, line, i) if about[0] > s.rec[i].last else DONE
         if status == DONE:
-            status, _ = signal(s, heard.page[k : k + 1], when, about, heard.weight[k : k + 1])
+            status, _ = signal(header, heard.page[k : k + 1], when, about, heard.weight[k : k + 1])
         if GROW_NEAR <= status <= GROW_LEASES:
             return int(status)
         cursor[SIGNAL] = k + 1
         if status == DONE and about[0] > s.rec[i].last and heed(b, i, 0):
             believe(s, b, i, when - s.rec[i].last)
             cursor[PLACE] = i
-            status, _ = put_back(s, cursor[PLACE : PLACE + 1], s.flts[NOW])
+            status, _ = put_back(header, cursor[PLACE : PLACE + 1], s.flts[NOW])
             if status != DONE:
                 return int(status)
             cursor[PLACE] = -1
@@ -144,18 +147,21 @@ def _hear_and_heed(s: State, b: Belief, line: Line, heard: Heard, cursor: Ids, n
 
 
 @jit
-def run_engine(s: State, b: Belief, line: Line, t: Tally, heard: Heard, pace: Array, last: int, cursor: Ids) -> int:
+def run_engine(
+    header: Header, b: Belief, line: Line, t: Tally, heard: Heard, pace: Array, last: int, cursor: Ids
+) -> int:
     """Slots up to `last`: hear, pick one, crawl it, learn, record. What must grow before it can go on, or DONE."""
+    s = opened(header)
     out = np.empty(1, np.int64)
     as_of = np.empty(1)
     fetched = np.ones(1, np.bool_)
     while cursor[SLOT] < last:
         now = pace[ANCHOR] + cursor[SLOT] * pace[PERIOD]
         if cursor[PENDING] < 0:
-            status = _hear_and_heed(s, b, line, heard, cursor, now)
+            status = _hear_and_heed(header, b, line, heard, cursor, now)
             if status != DONE:
                 return status
-            status, taken = pick(s, now, 1, out)
+            status, taken = pick(header, now, 1, out)
             if status != DONE:
                 return int(status)
             if taken == 0:
@@ -166,10 +172,10 @@ def run_engine(s: State, b: Belief, line: Line, t: Tally, heard: Heard, pace: Ar
             cursor[LEARNED] += 1
             cursor[PENDING] = out[0]
         out[0], as_of[0] = cursor[PENDING], now
-        status = come_forward(s, line, out)
+        status = come_forward(header, line, out)
         if status != DONE:
             return status
-        status, _ = record(s, out, now, as_of, fetched)
+        status, _ = record(header, out, now, as_of, fetched)
         if status != DONE:
             return int(status)
         cursor[PENDING] = -1

@@ -112,7 +112,7 @@ class SchedulerRunner(PlainRunner):
         cursor[loop.SLOT] = slot
         pace = np.array([anchor, period])
         while True:
-            status = loop.run_scheduler(memory.state, self._judge.tally, heard, pace, last, cursor)
+            status = loop.run_scheduler(memory.header, self._judge.tally, heard, pace, last, cursor)
             if status == at.DONE:
                 return last
             memory.grow(status)
@@ -179,7 +179,7 @@ class EngineRunner(PlainRunner):
             while status != at.DONE:
                 belief = engine.beliefs.belief
                 status = loop.run_engine(
-                    memory.state, belief, engine.newcomers.line, tally, self._weighed, pace, stop, cursor
+                    memory.header, belief, engine.newcomers.line, tally, self._weighed, pace, stop, cursor
                 )
                 if status != at.DONE:
                     memory.grow(status)
