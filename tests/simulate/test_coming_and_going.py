@@ -48,5 +48,5 @@ def test_a_page_that_never_lived_keeps_its_number(name):
 
 def test_pages_that_come_while_there_is_no_budget_are_crawled_later():
     trace = Trace(0.0, 30.0, offset=[0, 1, 2], changed_at=[3.0, 16.0], created_at=[0.0, 15.0])
-    run = simulate(contender("uniform"), trace, [(0.0, 1.0), (10.0, 0.0), (20.0, 1.0)])
+    run = simulate(contender("no-signals"), trace, [(0.0, 1.0), (10.0, 0.0), (20.0, 1.0)])
     assert run.crawls[1] > 0
