@@ -1,0 +1,64 @@
+"""The picture of a comparison: staleness against requests, one panel per world or trace, one line per policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from recrawl.cli.simulate_report import source_name
+from recrawl.model.budget import format_amount
+
+Rows = Sequence[dict[str, Any]]
+_OURS: dict[str, Any] = {
+    "learned": {"color": "crimson", "lw": 3, "zorder": 5},
+    "known": {"color": "black", "lw": 1.5},
+    "clairvoyant": {"color": "black", "lw": 1.5, "ls": ":"},
+    "uniform": {"color": "0.55", "lw": 1.5, "ls": "--"},
+}
+_MARKS = "osv^D<>PX*h"
+
+
+def draw_comparison(rows: Rows, path: Path) -> None:
+    """Draw all panels into a file."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    sources = list(dict.fromkeys(source_name(row) for row in rows))
+    across = min(len(sources), 3)
+    down = -(-len(sources) // across)
+    style: Any = {"axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "recrawl"}
+    with mpl.rc_context(style):
+        figure = Figure(figsize=(5.2 * across + 2, 4.4 * down), dpi=120, layout="constrained")
+        panels = figure.subplots(down, across, squeeze=False).flatten()
+        for panel, source in zip(panels, sources, strict=False):
+            draw_panel(panel, [row for row in rows if source_name(row) == source], title=source)
+        for panel in panels[len(sources) :]:
+            panel.set_axis_off()
+        lines = {
+            label: line for panel in panels for line, label in zip(*panel.get_legend_handles_labels(), strict=True)
+        }
+        figure.legend(lines.values(), lines.keys(), loc="outside right center", frameon=False)
+        figure.savefig(path)
+
+
+def draw_panel(axes: Any, rows: Rows, *, title: str, figure: str = "staleness") -> None:
+    """Staleness against requests per page and day, both logarithmic."""
+    for k, name in enumerate(dict.fromkeys(row["policy"] for row in rows)):
+        these = sorted((row for row in rows if row["policy"] == name), key=lambda row: float(row["per_page_day"]))
+        line = {"lw": 1.2, "color": f"C{k % 10}", **_OURS.get(name, {})}
+        error = [row["stderr"][figure] or 0.0 for row in these]
+        mark = "o" if name in _OURS else _MARKS[k % len(_MARKS)]
+        x, y = [row["per_page_day"] for row in these], [row[figure] for row in these]
+        axes.errorbar(x, y, error, marker=mark, ms=5, capsize=2, label=name, **line)
+    axes.set(
+        xscale="log",
+        yscale="log",
+        title=title,
+        xlabel="requests allowed per page and day",
+        ylabel="share of time stale",
+    )
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(lambda amount, _: format_amount(amount))
+        axis.set_minor_formatter(lambda amount, _: "")
+    axes.grid(alpha=0.3, which="both")
