@@ -46,17 +46,18 @@ CASES = [
 
 HEAD = """# Recorded traces: every policy with the same requests
 
-`python experiments/traces/compare.py --data FOLDER` makes this file, [results.json](results.json) and results.png. FOLDER holds
-the recorded traces, each [a folder](../../docs/simulate.md#recorded-traces); they are not part of this repository. What the policies
-are and why the comparison is fair is said in [docs/simulate.md](../../docs/simulate.md#policies).
+`python experiments/traces/compare.py --data FOLDER` makes this file, [results.json](results.json) and results.png.
+FOLDER holds the recorded traces, each [a folder](../../docs/simulate.md#recorded-traces); they are not part of this
+repository. What the policies are and why the comparison is fair is said in
+[docs/simulate.md](../../docs/simulate.md#policies).
 
-- {days:g} days count: the last ones of each trace, or from the date given. **Cold**: nothing is known when they begin. **Warm**:
-  every policy has run for {warm:g} days before.
-- Budgets are 2%, 5% and 20% of the pages that exist, per day. Rivals are capped by due date, by score and in their own order; the
-  least stale of these counts.
-- Staleness is the share of time that copies are stale: weighted by importance / every page alike. Only homebrew-cask has importance
-  (installs in the year to 2020-04-01). From 2020-04-01 on that is what one could have known; in its last days it is a fixed
-  weight, six years old, and the median for pages that came since.
+- {days:g} days count: the last ones of each trace, or from the date given. **Cold**: nothing is known when they begin.
+  **Warm**: every policy has run for {warm:g} days before.
+- Budgets are 2%, 5% and 20% of the pages that exist, per day. Rivals are capped by due date, by score and in their own
+  order; the least stale of these counts.
+- Staleness is the share of time that copies are stale: weighted by importance / every page alike. Only homebrew-cask
+  has importance (installs in the year to 2020-04-01). From 2020-04-01 on that is what one could have known; in its last
+  days it is a fixed weight, years old, and the median of all for pages that came since.
 
 ![Staleness against budget, one panel per trace](results.png)
 """

@@ -107,7 +107,7 @@ BAD = {
         "give --budget or --own-demand, not both",
     ),
     "no demand": (("--world", "bing", "--policy", "learned", "--own-demand"), "no policy has a demand of its own"),
-    "jobs": (("--world", "bing", "--jobs", "0"), "jobs 0"),
+    "jobs": (("--world", "bing", "--jobs", "0"), "jobs is 0: must be at least 1"),
     "plot": (("--world", "bing", "--plot", "x.bmp"), "the suffix of a plot must be .png, .svg or .pdf"),
     "no folder": (("--trace", "nowhere"), "nowhere"),
 }

@@ -70,10 +70,9 @@ def compare(
     policies (``learned`` if none is named) are given as many requests. The result does not depend on ``jobs``.
     """
     chosen = checked(policies)
-    if repetitions < 1 or jobs < 1 or seed < 0:
-        raise ParameterError(
-            f"repetitions ({repetitions}) and jobs ({jobs}) must be at least 1, seed ({seed}) at least 0"
-        )
+    for name, value, least in (("repetitions", repetitions, 1), ("jobs", jobs, 1), ("seed", seed, 0)):
+        if value < least:
+            raise ParameterError(f"{name} is {value}: must be at least {least}")
     for budget in budgets or ():
         parse_budget(budget, 1.0)
     each = [(source, repetition) for source in sources for repetition in range(repetitions)]

@@ -32,7 +32,7 @@ def contender(name: str) -> Contender:
     """
     if name in POLICIES:
         return Contender(name, greedy(name))
-    if name in RULES and name != "fixed":
+    if name in _RATES:
         return Contender(name, by_rule(name))
     if name == "learned":
         return Contender(name, learning(), admit_unknown)
@@ -47,12 +47,13 @@ def contender(name: str) -> Contender:
     raise unknown("policy", name, names())
 
 
+_RATES = [rule for rule in RULES if rule not in ("fixed", "impression-weighted")]  # traces have no impressions
 _TOLD = ("learned", "known", "clairvoyant")  # by what they are told of the pages: nothing, their rates, their changes
 
 
 def names() -> list[str]:
     """The names of all policies."""
-    return [*POLICIES, *(rule for rule in RULES if rule != "fixed"), *_PLANNED, *_TOLD, *rival_names()]
+    return [*POLICIES, *_RATES, *_PLANNED, *_TOLD, *rival_names()]
 
 
 def greedy(policy: str, **settings: Any) -> Callable[[Trace, float, np.random.Generator], Scheduler]:
