@@ -52,7 +52,8 @@ repository. What the policies are and why the comparison is fair is said in
 [docs/simulate.md](../../docs/simulate.md#policies).
 
 - {days:g} days count: the last ones of each trace, or from the date given. **Cold**: nothing is known when they begin.
-  **Warm**: every policy has run for {warm:g} days before.
+  **Warm**: every policy has run for {warm:g} days before. All copies are fresh at a run's start, which is when counting
+  begins if cold: warm figures can be the higher ones.
 - Budgets are 2%, 5% and 20% of the pages that exist, per day. Rivals are capped by due date, by score and in their own
   order; the least stale of these counts.
 - Staleness is the share of time that copies are stale: weighted by importance / every page alike. Only homebrew-cask
@@ -99,7 +100,7 @@ def draw(results: Results, path: Path) -> None:
 
 def cell(row: dict[str, Any]) -> str:
     """Both figures of a row."""
-    return f"{row['staleness']:.3f} / {row['staleness_unweighted']:.3f}"
+    return f"{row['staleness']:.4f} / {row['staleness_unweighted']:.4f}"
 
 
 def best_rival(rows: list[dict[str, Any]]) -> dict[str, Any]:

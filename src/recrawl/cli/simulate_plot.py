@@ -44,12 +44,15 @@ def draw_comparison(rows: Rows, path: Path) -> None:
 
 def draw_panel(axes: Any, rows: Rows, *, title: str, figure: str = "staleness") -> None:
     """Staleness against requests per page and day, both logarithmic."""
+    from matplotlib.ticker import NullLocator
+
     for k, name in enumerate(dict.fromkeys(row["policy"] for row in rows)):
-        these = sorted((row for row in rows if row["policy"] == name), key=lambda row: float(row["per_page_day"]))
+        these = sorted((row for row in rows if row["policy"] == name), key=_allowed)
         line = {"lw": 1.2, "color": f"C{k % 10}", **_OURS.get(name, {})}
-        error = [row["stderr"][figure] or 0.0 for row in these]
+        known = all(row["stderr"][figure] is not None for row in these)
+        error = [row["stderr"][figure] for row in these] if known else None
         mark = "o" if name in _OURS else _MARKS[k % len(_MARKS)]
-        x, y = [row["per_page_day"] for row in these], [row[figure] for row in these]
+        x, y = [_allowed(row) for row in these], [row[figure] for row in these]
         axes.errorbar(x, y, error, marker=mark, ms=5, capsize=2, label=name, **line)
     axes.set(
         xscale="log",
@@ -58,7 +61,14 @@ def draw_panel(axes: Any, rows: Rows, *, title: str, figure: str = "staleness") 
         xlabel="requests allowed per page and day",
         ylabel="share of time stale",
     )
+    budgets = sorted({float(f"{_allowed(row):.2g}") for row in rows})
+    if len(budgets) <= 6:
+        axes.set_xticks(budgets)
+        axes.xaxis.set_minor_locator(NullLocator())
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda amount, _: format_amount(amount))
-        axis.set_minor_formatter(lambda amount, _: "")
-    axes.grid(alpha=0.3, which="both")
+    axes.grid(alpha=0.3)
+
+
+def _allowed(row: dict[str, Any]) -> float:
+    return float(row["per_page_day"])
