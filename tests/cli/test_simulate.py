@@ -96,6 +96,7 @@ BAD = {
     "cap": (("--world", "bing", "--policy", "nutch:fast"), "rival 'nutch:fast' is not one of"),
     "no policy": (("--world", "bing", "--policy", ","), "no policy is named"),
     "world": (("--world", "poison"), "did you mean poisson"),
+    "no world": (("--world", ","), "no world or trace is named"),
     "neither": ((), "give --world NAME or --trace DIR"),
     "pages": (("--world", "bing", "--pages", "0"), "pages is 0: at least one page is needed"),
     "horizon": (("--world", "bing", "--horizon", "0"), "days is 0: must be finite and above 0"),

@@ -44,8 +44,10 @@ def test_of_a_rival_the_better_cap_counts():
     ways = {cap: simulate(rival("yacy", cap, day=1.0), trace, 4.0).staleness for cap in ("due", "score", "oldest")}
     assert row["staleness"] == min(ways.values())
     assert ways[row["cap"]] == row["staleness"]
-    [named] = compare([SMALL], ["yacy:due"], ["0.1/page/day"])
-    assert (named["staleness"], named["cap"]) == (ways["due"], "due")
+    named = compare([SMALL], ["yacy:due", "yacy:score"], ["0.1/page/day"])
+    assert [(row["policy"], row["cap"], row["staleness"]) for row in named] == [
+        ("yacy", cap, ways[cap]) for cap in ("due", "score")
+    ]
 
 
 def test_own_demand_gives_the_others_as_many_requests():
@@ -69,6 +71,7 @@ def test_progress_is_told():
         (["knwon"], ["1/day"], "did you mean known"),
         ([], ["1/day"], "no policy"),
         (["known"], ["0/day"], "above 0"),
+        (["known"], [], "no budget is named"),
         (["known"], None, "demand of its own"),
     ],
 )

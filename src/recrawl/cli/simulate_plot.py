@@ -67,6 +67,7 @@ def draw_panel(axes: Any, rows: Rows, *, title: str, figure: str = "staleness") 
         axes.xaxis.set_minor_locator(NullLocator())
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda amount, _: format_amount(amount))
+    axes.yaxis.set_minor_formatter(lambda amount, _: format_amount(amount) if f"{amount:e}"[0] in "25" else "")
     axes.grid(alpha=0.3)
 
 

@@ -72,7 +72,7 @@ def _table(title: str, rows: Sequence[dict[str, Any]], asked: bool) -> Table:
     runs = f", {first['repetitions']} repetitions" if first["repetitions"] > 1 else ""
     table = Table(title=f"{title}: {first['pages']:,.0f} pages, {first['days']:g} days{runs}", title_justify="left")
     for name in ("budget", "policy"):
-        table.add_column(name)
+        table.add_column(name, no_wrap=True)
     names = [
         "staleness",
         "staleness_unweighted",

@@ -16,21 +16,23 @@ from recrawl.simulate.policies import contender
 from recrawl.simulate.rivals.registry import caps, rival, rival_names
 from recrawl.simulate.run import Contender, simulate
 from recrawl.simulate.sources import Source, count_from, live_pages, rng_of, trace_of
-from recrawl.simulate.tally import Run
 from recrawl.simulate.trace import Trace
 
 Progress = Callable[[int, int], None]
-_FIGURES = ("staleness", "staleness_unweighted", "requests", "changes_found", "request_freshness")
 
 
 @dataclass(frozen=True)
 class Task:
-    """One policy on one trace: with a budget, or (None) at its own demand and ``others`` with as many requests."""
+    """One policy on one trace: with a budget, or (None) at its own demand and ``others`` with as many requests.
+
+    ``asked`` is the name it was asked for by, ``policy`` one way to run it.
+    """
 
     source: Source
     repetition: int
     seed: int
     budget: str | None
+    asked: str
     policy: str
     others: tuple[str, ...] = ()
 
@@ -42,15 +44,11 @@ class Row:
     source: Source
     budget: str | None
     requests_of: str | None
+    asked: str
     policy: str
     per_day: float | None
     pages: float
     figures: dict[str, Any]
-
-    @property
-    def system(self) -> str:
-        """The policy without what comes first when capped."""
-        return self.policy.partition(":")[0]
 
 
 def compare(
@@ -75,6 +73,8 @@ def compare(
             raise ParameterError(f"{name} is {value}: must be at least {least}")
     for budget in budgets or ():
         parse_budget(budget, 1.0)
+    if not sources or (budgets is not None and not budgets):
+        raise ParameterError(f"no {'budget' if sources else 'world or trace'} is named")
     each = [(source, repetition) for source in sources for repetition in range(repetitions)]
     kinds = _own_demand(chosen) if budgets is None else _capped(chosen, budgets)
     tasks = [Task(source, repetition, seed, *kind) for source, repetition in each for kind in kinds]
@@ -97,17 +97,17 @@ def is_rival(policy: str) -> bool:
     return policy.partition(":")[0] in rival_names()
 
 
-def _capped(policies: Sequence[str], budgets: Sequence[str]) -> list[tuple[str, str]]:
-    ways = [way for name in policies for way in (caps(name) if is_rival(name) else [name])]
-    return [(budget, way) for budget in dict.fromkeys(budgets) for way in ways]
+def _capped(policies: Sequence[str], budgets: Sequence[str]) -> list[tuple[str, str, str]]:
+    ways = [(name, way) for name in policies for way in (caps(name) if is_rival(name) else [name])]
+    return [(budget, *way) for budget in dict.fromkeys(budgets) for way in ways]
 
 
-def _own_demand(policies: Sequence[str]) -> list[tuple[None, str, tuple[str, ...]]]:
+def _own_demand(policies: Sequence[str]) -> list[tuple[None, str, str, tuple[str, ...]]]:
     rivals = list(dict.fromkeys(name.partition(":")[0] for name in policies if is_rival(name)))
     if not rivals:
         raise ParameterError(f"no policy has a demand of its own; name one of {', '.join(rival_names())}")
     others = tuple(name for name in policies if not is_rival(name)) or ("learned",)
-    return [(None, name, others) for name in rivals]
+    return [(None, name, name, others) for name in rivals]
 
 
 def _run_all(tasks: list[Task], jobs: int, progress: Progress | None) -> Iterator[list[Row]]:
@@ -131,35 +131,30 @@ def run_task(task: Task) -> list[Row]:
     source, trace = task.source, trace_of(task.source, task.seed, task.repetition)
     pages = live_pages(source, trace)
 
-    def run(policy: str, per_day: float | None, requests_of: str | None = None) -> Row:
+    def run(asked: str, policy: str, per_day: float | None, requests_of: str | None = None) -> Row:
         rng = rng_of(source, task.seed, task.repetition, 1)
         budget = None if per_day is None else per_day / trace.day
         result = simulate(_contender(policy, trace), trace, budget, rng=rng, count_from=count_from(source, trace))
-        return Row(source, task.budget, requests_of, policy, per_day, pages, _figures(result))
+        return Row(source, task.budget, requests_of, asked, policy, per_day, pages, result.as_dict())
 
     if task.budget is not None:
-        return [run(task.policy, parse_budget(task.budget, pages, plain="day", per="day"))]
-    own = run(task.policy, None, task.policy)
-    if own.figures["requests"] == 0:
-        raise ParameterError(
-            f"{task.policy} requests nothing in {source.days:g} days: there is nothing to compare with"
-        )
-    return [own, *(run(other, own.figures["requests"] / source.days, task.policy) for other in task.others)]
+        return [run(task.asked, task.policy, parse_budget(task.budget, pages, plain="day", per="day"))]
+    own = run(task.asked, task.policy, None, task.policy)
+    requests = own.figures["requests"]
+    if requests == 0:
+        raise ParameterError(f"{task.policy} requests nothing in {source.days:g} days: nothing to compare with")
+    return [own, *(run(other, other, requests / source.days, task.policy) for other in task.others)]
 
 
 def _contender(policy: str, trace: Trace) -> Contender:
     return rival(policy, day=trace.day) if is_rival(policy) else contender(policy)
 
 
-def _figures(result: Run) -> dict[str, Any]:
-    return {name: getattr(result, name) for name in _FIGURES}
-
-
 def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """One object for each policy: means over repetitions, and of a rival the cap that kept copies freshest."""
     ways: dict[tuple[Any, ...], dict[str, list[Row]]] = {}
     for row in rows:
-        case = ways.setdefault((row.source, row.budget, row.requests_of, row.system), {})
+        case = ways.setdefault((row.source, row.budget, row.requests_of, row.asked), {})
         case.setdefault(row.policy, []).append(row)
     return [_best(list(case.values())) for case in ways.values()]
 
@@ -167,15 +162,15 @@ def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
 def _best(ways: list[list[Row]]) -> dict[str, Any]:
     rows = min(ways, key=lambda rows: float(np.mean([row.figures["staleness"] for row in rows])))
     first = rows[0]
-    cap = first.policy.partition(":")[2] or None
-    columns = {name: [row.figures[name] for row in rows] for name in _FIGURES}
+    system, _, cap = first.policy.partition(":")
+    columns = {name: [row.figures[name] for row in rows] for name in first.figures}
     return {
         **first.source.label,
         "days": first.source.days,
         "warm": first.source.warm,
         "pages": _mean([row.pages for row in rows]),
-        "policy": first.system,
-        "cap": cap,
+        "policy": system,
+        "cap": cap or None,
         "budget": first.budget,
         "requests_of": first.requests_of,
         "per_page_day": _mean([_per_page_day(row) for row in rows]),
