@@ -22,6 +22,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/bench_solve.py
 	$(BIN)/python benchmarks/bench_estimate.py
 	$(BIN)/python benchmarks/bench_schedule.py
+	$(BIN)/python benchmarks/bench_simulate.py
 
 # Where the system's Python lacks ensurepip, virtualenv (unpacked beside the environment) makes it instead.
 $(BIN)/python:

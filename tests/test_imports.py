@@ -18,6 +18,7 @@ HEAVY = ["numba", "aiohttp", "fastapi", "matplotlib", "pyarrow"]
         "from recrawl.cli import app; app(['--help'], standalone_mode=False)",
         "from recrawl.cli import app; app(['solve', '--help'], standalone_mode=False)",
         "from recrawl.cli import app; app(['estimate', '--help'], standalone_mode=False)",
+        "from recrawl.cli import app; app(['simulate', '--help'], standalone_mode=False)",
         "from recrawl.cli import app; app(['trace', 'git', '--help'], standalone_mode=False)",
         "from recrawl.cli import app; app(['reproduce', '--help'], standalone_mode=False)",
     ],

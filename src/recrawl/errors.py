@@ -4,6 +4,8 @@ RecrawlError
 └── ParameterError (also a ValueError)    a value, column, file or option the caller gave cannot be used
 """
 
+from collections.abc import Sequence
+
 
 class RecrawlError(Exception):
     """Base of all errors that recrawl raises on purpose."""
@@ -11,3 +13,16 @@ class RecrawlError(Exception):
 
 class ParameterError(RecrawlError, ValueError):
     """A value the caller gave cannot be used; the message names the column and the first bad row."""
+
+
+def unknown(what: str, name: str, known: Sequence[str]) -> ParameterError:
+    """The error for a name that is not known, with those that come near it.
+
+    >>> str(unknown("policy", "nutsh", ["nutch", "uniform"]))
+    "policy 'nutsh' is not one of nutch, uniform; did you mean nutch?"
+    """
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, n=3)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    return ParameterError(f"{what} {name!r} is not one of {', '.join(known)}{hint}")

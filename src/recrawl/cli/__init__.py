@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli import estimate, reproduce, solve, trace
+from recrawl.cli import estimate, reproduce, simulate, solve, trace
 from recrawl.errors import RecrawlError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
 )
 app.command(name="solve", epilog=solve.EPILOG)(solve.solve)
 app.command(name="estimate", epilog=estimate.EPILOG)(estimate.estimate)
+app.command(name="simulate", epilog=simulate.EPILOG)(simulate.simulate)
 app.add_typer(trace.app, name="trace")
 app.command(name="reproduce", epilog=reproduce.EPILOG)(reproduce.reproduce)
 

@@ -51,7 +51,7 @@ def unit_seconds(unit: str) -> float:
     return _SECONDS[unit_name(unit)]
 
 
-def parse_budget(text: str | float, n_pages: int | None = None, *, plain: str = "s", per: str = "s") -> float:
+def parse_budget(text: str | float, n_pages: float | None = None, *, plain: str = "s", per: str = "s") -> float:
     """Crawls per second, or per the unit ``per``, from ``amount[k|M|G][/page][/unit]``.
 
     An amount without a unit counts per the unit ``plain``; ``/page`` multiplies by ``n_pages``.

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from recrawl.engine import Engine
-from recrawl.errors import ParameterError
+from recrawl.errors import unknown
 from recrawl.model.pages import Pages
 from recrawl.schedule.columns import POLICIES
 from recrawl.schedule.policy import Ids
 from recrawl.schedule.rate_policy import RatePolicy
 from recrawl.schedule.rates import RULES
 from recrawl.schedule.scheduler import Scheduler
+from recrawl.simulate.clairvoyant import Clairvoyant
 from recrawl.simulate.rivals.registry import rival, rival_names
 from recrawl.simulate.run import Contender
 from recrawl.simulate.trace import Trace
@@ -31,20 +32,28 @@ def contender(name: str) -> Contender:
     """
     if name in POLICIES:
         return Contender(name, greedy(name))
-    if name in RULES and name != "fixed":
+    if name in _RATES:
         return Contender(name, by_rule(name))
     if name == "learned":
         return Contender(name, learning(), admit_unknown)
+    if name == "known":
+        return Contender(name, knowing)
+    if name == "clairvoyant":
+        return Contender(name, seeing, lambda policy, trace, rows, now: rows)
     if name in _PLANNED:
         return Contender(name, planned(_PLANNED[name]))
     if name.partition(":")[0] in rival_names():
         return rival(name)
-    raise ParameterError(f"policy {name!r} is not one of {', '.join(names())}")
+    raise unknown("policy", name, names())
+
+
+_RATES = [rule for rule in RULES if rule not in ("fixed", "impression-weighted")]  # traces have no impressions
+_TOLD = ("learned", "known", "clairvoyant")  # by what they are told of the pages: nothing, their rates, their changes
 
 
 def names() -> list[str]:
     """The names of all policies."""
-    return [*POLICIES, *(rule for rule in RULES if rule != "fixed"), *_PLANNED, "learned", *rival_names()]
+    return [*POLICIES, *_RATES, *_PLANNED, *_TOLD, *rival_names()]
 
 
 def greedy(policy: str, **settings: Any) -> Callable[[Trace, float, np.random.Generator], Scheduler]:
@@ -73,6 +82,17 @@ def admit_unknown(policy: Any, trace: Trace, rows: Ids, now: float) -> Ids:
     urls = [f"page:{i}" for i in rows.tolist()] if trace.url is None else trace.url[rows].tolist()
     ids: Ids = policy.add(urls, now, importance=trace.importance[rows])
     return ids
+
+
+def knowing(trace: Trace, budget: float, rng: np.random.Generator) -> Scheduler:
+    """The greedy choice told the true mean rates, and the quality of the signals where the trace was drawn with it."""
+    informed = trace.pages is not None and trace.signals is not None
+    return greedy("signals" if informed else "no-signals")(trace, budget, rng)
+
+
+def seeing(trace: Trace, budget: float, rng: np.random.Generator) -> Clairvoyant:
+    """The greedy choice told the future."""
+    return Clairvoyant(trace)
 
 
 def by_rule(rule: str) -> Callable[[Trace, float, np.random.Generator], RatePolicy]:

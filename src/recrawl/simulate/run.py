@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from recrawl.errors import ParameterError
 from recrawl.schedule.policy import Policy
+from recrawl.simulate.clairvoyant import Clairvoyant
 from recrawl.simulate.rivals.policy import DuePolicy
 from recrawl.simulate.runners import runner_of
 from recrawl.simulate.tally import Judge, Run
@@ -32,7 +33,7 @@ class Contender:
     """A policy by name: how it is made for a trace and a budget, and what it is told of the pages that come."""
 
     name: str
-    make: Callable[[Trace, float, np.random.Generator], Policy]
+    make: Callable[[Trace, float, np.random.Generator], Policy | Clairvoyant]
     admit: Callable[[Any, Trace, Ids, float], Ids] = admit_known
 
 
@@ -66,7 +67,7 @@ def simulate(
         _run_demand(contender, policy, trace, runner, progress)
     for begin, end, rate in pieces:
         if rate > 0 and getattr(policy, "budget", None) not in (None, rate):
-            policy.budget = rate  # type: ignore[attr-defined]
+            policy.budget = rate  # type: ignore[union-attr]
         if rate > 0:
             _run_piece(contender, policy, trace, runner, begin, end, rate / batch, batch, progress)
         elif begin == trace.start:

@@ -15,6 +15,8 @@ from recrawl.schedule.policy import Policy
 from recrawl.schedule.rate_policy import RatePolicy
 from recrawl.schedule.scheduler import Scheduler
 from recrawl.simulate import _loop_kernels as loop
+from recrawl.simulate._clairvoyant_kernels import run_clairvoyant
+from recrawl.simulate.clairvoyant import Clairvoyant
 from recrawl.simulate.rivals import _kernels as rivals
 from recrawl.simulate.rivals.policy import DuePolicy
 from recrawl.simulate.tally import Judge
@@ -34,7 +36,7 @@ class Runner(Protocol):
         ...
 
 
-def runner_of(policy: Policy, trace: Trace, judge: Judge) -> Runner:
+def runner_of(policy: Policy | Clairvoyant, trace: Trace, judge: Judge) -> Runner:
     """The fastest runner there is for a policy."""
     if isinstance(policy, Scheduler):
         return SchedulerRunner(policy, trace, judge)
@@ -44,6 +46,8 @@ def runner_of(policy: Policy, trace: Trace, judge: Judge) -> Runner:
         return RateRunner(policy, trace, judge)
     if isinstance(policy, DuePolicy):
         return RivalRunner(policy, trace, judge)
+    if isinstance(policy, Clairvoyant):
+        return ClairvoyantRunner(policy, trace, judge)
     return PlainRunner(policy, trace, judge)
 
 
@@ -208,3 +212,12 @@ class RivalRunner(PlainRunner):
         """Crawl all that is due whenever it is due, from ``begin`` to before ``until``."""
         agenda, tally = self._policy._agenda, self._judge.tally
         self._policy._now = rivals.run_demand(agenda, tally, self._signals, self._cursor, begin, until)
+
+
+class ClairvoyantRunner(PlainRunner):
+    """Drives the policy that sees the future by its compiled loop."""
+
+    def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
+        """Do the slots from ``slot`` to before ``last``."""
+        run_clairvoyant(self._policy.future, self._judge.tally, np.array([anchor, period]), slot, last, batch)
+        return max(slot, last)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.errors import ParameterError
+from recrawl.errors import ParameterError, unknown
 from recrawl.model.pages import Pages
 from recrawl.simulate.events import Events, poisson_events
 from recrawl.simulate.population import SignalKind, bing_like, bing_signals, uniform_pages
@@ -135,7 +135,7 @@ def world(
     50
     """
     if name not in _WORLDS:
-        raise ParameterError(f"world {name!r} is not one of {', '.join(_WORLDS)}")
+        raise unknown("world", name, list(_WORLDS))
     usual, process = _WORLDS[name]
     known = {each.name for each in fields(process)}
     for setting in settings:

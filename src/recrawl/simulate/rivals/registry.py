@@ -51,6 +51,17 @@ def rival(name: str, cap: Cap | None = None, *, day: float = DAY, **settings: An
     return Contender(system if order is None else f"{system}:{order}", make)
 
 
+def caps(name: str) -> list[str]:
+    """The ways in which a budget can cut what a system finds due: by due date, by score, its own; or the one named.
+
+    >>> caps("nutch"), caps("yacy"), caps("nutch:due")
+    (['nutch:due', 'nutch:score'], ['yacy:due', 'yacy:score', 'yacy:oldest'], ['nutch:due'])
+    """
+    if ":" in name:
+        return [name]
+    return [f"{name}:{cap}" for cap in dict.fromkeys(("due", "score", _RULES[name](day=DAY).cap))]
+
+
 def rival_names() -> list[str]:
     """The systems there are.
 

@@ -1,0 +1,106 @@
+"""``recrawl simulate``: policies against each other, on worlds or on a recorded trace."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recrawl.errors import ParameterError
+
+if TYPE_CHECKING:
+    from recrawl.simulate.sources import Source
+
+EPILOG = (
+    "Example:  recrawl simulate --world bing --budget 0.02/page/day,0.2/page/day --policy learned,uniform,nutch\n\n"
+    "Example:  recrawl simulate --trace docs-trace --days 365 --budget 0.05/page/day --plot staleness.png"
+)
+_POLICIES = "learned,known,uniform,nutch,stormcrawler,clairvoyant"
+_BUDGET = "0.05/page/day"
+
+
+def simulate(
+    world: Annotated[list[str] | None, typer.Option(help="Worlds to draw traces from; may be repeated.")] = None,
+    trace: Annotated[Path | None, typer.Option(help="Folder of a recorded trace.")] = None,
+    policy: Annotated[list[str] | None, typer.Option(help=f"Policies to compare.  [default: {_POLICIES}]")] = None,
+    budget: Annotated[list[str] | None, typer.Option(help=f"Requests allowed.  [default: {_BUDGET}]")] = None,
+    own_demand: Annotated[
+        bool, typer.Option("--own-demand", help="Rivals request what they want, others as much.")
+    ] = False,
+    days: Annotated[float | None, typer.Option(help="Days of the recorded trace.  [default: 365]")] = None,
+    start: Annotated[str | None, typer.Option("--from", help="First day of the recorded trace.")] = None,
+    warm: Annotated[float, typer.Option(help="Days of running before counting.")] = 0.0,
+    pages: Annotated[int | None, typer.Option(help="Pages of a world.  [default: 1000]")] = None,
+    horizon: Annotated[float | None, typer.Option(help="Days of a world.  [default: 100]")] = None,
+    readers: Annotated[float | None, typer.Option(help="Reader requests per day and importance.  [default: 0]")] = None,
+    repetitions: Annotated[int | None, typer.Option(help="Traces drawn.  [default: 5; recorded: 1]")] = None,
+    seed: Annotated[int, typer.Option(help="Where random numbers start.")] = 0,
+    jobs: Annotated[int | None, typer.Option(help="Processes.  [default: one per core]")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw staleness against budget (PNG).")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list and nothing else.")] = False,
+) -> None:
+    """Compare how fresh policies keep copies with the same number of requests."""
+    from recrawl.cli.estimate import check_outputs
+
+    check_outputs(None, plot)
+    if own_demand and budget:
+        raise ParameterError("give --budget or --own-demand, not both")
+    if trace is None:
+        refuse({"--days": days, "--from": start}, "--trace")
+    else:
+        refuse({"--pages": pages, "--horizon": horizon, "--readers": readers}, "--world")
+    from recrawl.cli import simulate_report as report
+
+    drawn = {"n_pages": pages, "days": horizon, "readers": readers}
+    sources = sources_of(world, trace, warm, {"days": days, "start": start}, drawn)
+    found = report.compared(
+        sources,
+        words(policy or [_POLICIES]),
+        None if own_demand else words(budget or [_BUDGET]),
+        repetitions=(1 if trace is not None else 5) if repetitions is None else repetitions,
+        seed=seed,
+        jobs=jobs,
+    )
+    if plot is not None:
+        from recrawl.cli.simulate_plot import draw_comparison
+
+        draw_comparison(found, plot)
+    if as_json:
+        typer.echo(json.dumps(found, allow_nan=False))
+        return
+    report.print_comparison(found, [] if plot is None else [plot])
+
+
+def sources_of(
+    worlds: list[str] | None, trace: Path | None, warm: float, recorded: dict[str, Any], drawn: dict[str, Any]
+) -> list[Source]:
+    """The worlds or the trace that were asked for."""
+    from recrawl.simulate.sources import Drawn, Recorded
+
+    if (trace is None) == (not worlds):
+        raise ParameterError("give --world or --trace, not both" if worlds else "give --world NAME or --trace DIR")
+    if trace is not None:
+        return [Recorded(trace, warm=warm, **given(recorded))]
+    return [Drawn(name, warm=warm, **given(drawn)) for name in words(worlds or [])]
+
+
+def given(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that are not left to their defaults."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def refuse(options: dict[str, Any], goes_with: str) -> None:
+    """Complain of options that would be ignored."""
+    for name in given(options):
+        raise ParameterError(f"{name} goes with {goes_with}")
+
+
+def words(given: list[str]) -> list[str]:
+    """The parts of comma lists, in order.
+
+    >>> words(["a,b", "c"])
+    ['a', 'b', 'c']
+    """
+    return [part.strip() for text in given for part in text.split(",") if part.strip()]
