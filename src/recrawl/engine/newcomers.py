@@ -39,7 +39,10 @@ class Newcomers:
             self.line = self.line._replace(kind=kind, behind=behind)
         if not alike or len(rows) < _WORTH_IT:
             return
-        _, member, count = np.unique(np.stack([importance, fetched]), axis=1, return_inverse=True, return_counts=True)
+        hosts = scheduler._memory.state.host
+        host = hosts[rows] if len(hosts) else np.zeros(len(rows))  # one that is held back must not hold back others
+        alike_by = np.stack([importance, fetched, host])
+        _, member, count = np.unique(alike_by, axis=1, return_inverse=True, return_counts=True)
         member = member.reshape(-1)
         order = np.argsort(member, kind="stable")
         edges = np.concatenate([[0], np.cumsum(count)])
@@ -49,13 +52,17 @@ class Newcomers:
     def _line_up(self, scheduler: Scheduler, rows: Ids) -> None:
         number, width = len(self.line.first), min(self._width, len(rows))
         self.line.kind[rows] = number
-        self.line.behind[rows[width:-1]] = rows[width + 1 :]
-        first = rows[width] if width < len(rows) else -1
         self.line = self.line._replace(
-            first=np.append(self.line.first, first), active=np.append(self.line.active, width)
+            first=np.append(self.line.first, self._chain(rows[width:])), active=np.append(self.line.active, width)
         )
         if width < len(rows):
             scheduler.pause(rows[width:])
+
+    def _chain(self, rows: Ids) -> int:
+        """Link pages one behind the other; the first of them."""
+        self.line.behind[rows[:-1]] = rows[1:]
+        self.line.behind[rows[-1:]] = -1
+        return int(rows[0]) if len(rows) else -1
 
     def widen(self, scheduler: Scheduler, n: int) -> None:
         """See to it that n pages of each class can be picked at once."""
@@ -82,6 +89,17 @@ class Newcomers:
         self.line.kind[mine] = -1  # others may be linked behind it: it is passed over
         scheduler.resume(mine[waiting])
         self._repeat(scheduler, lambda: widen(scheduler._memory.state, self.line, self._width))
+
+    def part(self, scheduler: Scheduler, rows: Ids) -> None:
+        """Pages that are alike among themselves but not like the others of their class from now on."""
+        kinds = self.line.kind[rows]
+        self.leave(scheduler, rows)
+        for kind in np.unique(kinds[kinds >= 0]).tolist():
+            rest = np.flatnonzero(self.line.kind == kind)
+            self.line.first[kind] = self._chain(rest[scheduler._memory.state.rec["state"][rest] == PAUSED])
+            mine = rows[kinds == kind]
+            if len(mine) >= _WORTH_IT:
+                self._line_up(scheduler, mine)
 
     def standing(self, page: int) -> bool:
         """Whether a page stands in line."""
