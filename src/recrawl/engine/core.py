@@ -155,6 +155,8 @@ class Core:
     def _believe(self, rows: Ids, now: float) -> None:
         """Let the scheduler know what is believed of pages."""
         scheduler = self.scheduler
+        if len(rows) == 0:
+            return
         if self.settings.sources <= 1:
             believe_all(scheduler._memory.state, self.beliefs.belief, rows, now)
             status = scheduler._memory.state.rec["state"][rows]

@@ -106,7 +106,7 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
         n_crawls=int(belief.n_crawls[page]),
         importance=float(record["importance"]),
         importance_rank=float((importance >= record["importance"]).mean()),
-        request_rate=None if requests is None else float(requests.rate(now, page)) * day,
+        request_rate=None if requests is None else float(requests.rate(now, page)[0]) * day,
         fetched_at=float(record["last"]),
         elapsed=max(now - float(record["last"]), 0.0),
         fresh=float(engine.fresh(rows, now)[0]),

@@ -27,7 +27,7 @@ _WHOLE = ("settings", "prior", "scores", "crawls", "refit_at", "hosts")
 
 def rows_of(engine: Engine, rows: Ids) -> dict[str, Any]:
     """Columns with one row per page, and what belongs to the engine as a whole."""
-    belief, waiting, pages = engine.beliefs.belief, engine.waiting, engine.scheduler._columns.read(rows)
+    belief, waiting = engine.beliefs.belief, engine.waiting
     return {
         "settings": engine.settings.as_dict(),
         "prior": belief.prior.copy(),
@@ -38,7 +38,7 @@ def rows_of(engine: Engine, rows: Ids) -> dict[str, Any]:
         "url": engine.url(rows),
         "given": engine.given[rows],
         "fetched_at": engine.scheduler._memory.state.rec["last"][rows],
-        **{name: np.array(getattr(pages, name)) for name in _DECIDING},
+        **_deciding(engine, rows),
         **{name: getattr(belief, name)[rows] for name in _BELIEF},
         **_asked(engine, rows),
         "paused": np.array([page in engine._paused for page in rows.tolist()], np.bool_),
@@ -98,6 +98,13 @@ def _alike(engine: Engine, saved: Mapping[str, Any]) -> NDArray[np.bool_]:
     prior = engine.beliefs.belief.prior
     at_prior = np.isclose(saved["gamma"], prior, rtol=1e-9, atol=0.0).all(axis=(1, 2))
     return np.asarray(unseen & plain & silent & at_prior)
+
+
+def _deciding(engine: Engine, rows: Ids) -> dict[str, Any]:
+    if len(rows) == 0:
+        return {name: np.zeros(0) for name in _DECIDING}
+    pages = engine.scheduler._columns.read(rows)
+    return {name: np.array(getattr(pages, name)) for name in _DECIDING}
 
 
 def _hosts(engine: Engine) -> dict[str, tuple[float, float, float]]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.engine._line_kernels import Line, come_forward, widen
-from recrawl.schedule.layout import PAUSED
+from recrawl.schedule.layout import GONE, LEASED, PAUSED
 from recrawl.schedule.scheduler import Scheduler
 
 Ids = NDArray[np.int64]
@@ -113,6 +113,26 @@ class Newcomers:
         """Take over what was saved."""
         self.line = Line(**{name: np.array(saved[name]) for name in Line._fields})
         self._width = int(saved["width"])
+
+    def _check(self, scheduler: Scheduler) -> None:
+        """Raise AssertionError if the line contradicts itself or the scheduler."""
+        record, count = scheduler._memory.state.rec, len(scheduler._memory.state.rec)
+        kind, hosts = self.line.kind[:count], scheduler._memory.state.host
+        for k in range(len(self.line.first)):
+            members = np.flatnonzero(kind == k)
+            standing = set(members[record["state"][members] == PAUSED].tolist())
+            state = record["state"][members]
+            assert not np.isin(state, (GONE, LEASED)).any(), f"class {k}: a page that was picked or removed is in it"
+            assert self.line.active[k] == len(members) - len(standing), f"class {k}: active is not what is there"
+            assert self.line.active[k] >= self._width or not standing, f"class {k}: more should have come forward"
+            page, met = int(self.line.first[k]), list[int]()
+            while page >= 0:
+                met.append(page)
+                page = int(self.line.behind[page])
+            assert len(set(met)) == len(met) and standing <= set(met), f"class {k}: the line does not hold everyone"
+            alike = [record[name][members] for name in ("importance", "last", "change_rate", "signals")]
+            alike += [hosts[members]] if len(hosts) else []
+            assert all(len(np.unique(column)) <= 1 for column in alike), f"class {k}: its pages are not alike"
 
     def _repeat(self, scheduler: Scheduler, step: Any) -> None:
         while (status := step()) != 0:

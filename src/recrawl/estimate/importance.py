@@ -71,7 +71,7 @@ class RequestRates:
 
     def rate(self, now: ArrayLike, ids: ArrayLike | None = None) -> Array:
         """Requests per time as of now, one per page: all of them, or some."""
-        rows = slice(None) if ids is None else np.asarray(ids, np.int64)
+        rows = slice(None) if ids is None else np.atleast_1d(np.asarray(ids, np.int64))
         age = np.maximum(np.asarray(now, np.float64) - self._start[rows], 0.0)
         seen = -np.expm1(-np.log(2) * age / self.half_life)
         kept = self._weight[rows] * np.exp2(-np.maximum(np.asarray(now) - self._at[rows], 0.0) / self.half_life)
