@@ -33,6 +33,8 @@ class Addresses:
     def __init__(self, urls: Iterable[str] = ()) -> None:
         self._urls: list[str] = []
         self._ids: dict[str, int] = {}
+        self._hosts: dict[str, list[int]] = {}  # filled when first asked for
+        self._n_filed = 0
         self.append(urls)
 
     def __len__(self) -> int:
@@ -58,6 +60,14 @@ class Addresses:
     def urls(self, ids: ArrayLike) -> list[str]:
         """The URL of each id."""
         return [self._urls[int(i)] for i in np.atleast_1d(np.asarray(ids))]
+
+    def on_host(self, host: str) -> Ids:
+        """The pages of a host that were not removed."""
+        for i in range(self._n_filed, len(self._urls)):
+            self._hosts.setdefault(host_of(self._urls[i]), []).append(i)
+        self._n_filed = len(self._urls)
+        there = [i for i in self._hosts.get(host, []) if self._ids.get(self._urls[i]) == i]
+        return np.array(there, np.int64)
 
     def forget(self, ids: Ids) -> None:
         """Pages that were removed."""

@@ -42,10 +42,14 @@ class Settings:
     host_concurrency: int | None = None
 
     def __post_init__(self) -> None:
-        if not 0 <= self.sources <= 16:
+        if self.sources not in range(17):
             raise ParameterError(f"sources is {self.sources}: must lie between 0 and 16")
         if not (self.half_life > 0 and 0 < self.day < math.inf):
             raise ParameterError("half_life and day must be above 0")
+        if self.host_spacing is not None and not 0 <= self.host_spacing < math.inf:
+            raise ParameterError(f"host_spacing is {self.host_spacing}: must be finite and at least 0")
+        if self.host_concurrency is not None and not self.host_concurrency >= 1:
+            raise ParameterError(f"host_concurrency is {self.host_concurrency}: must be at least 1")
 
     def as_dict(self) -> dict[str, Any]:
         """The settings by name."""
@@ -73,7 +77,13 @@ class Core:
         self.given = np.zeros(0)  # importance as given
         self.requests: RequestRates | None = None
         self._ruled: set[str] = set()
+        self._paused: set[int] = set()  # by the user
         self._counts = dict.fromkeys(("recorded", "changed", "failed", "gone", "signals", "requests", "refits"), 0)
+
+    @property
+    def request_half_life(self) -> float:
+        """After how much time a reader's request counts half."""
+        return 30.0 * self.settings.day
 
     @property
     def now(self) -> float:
@@ -102,6 +112,8 @@ class Core:
         self.beliefs.append(n, own)
         self.addresses.append(urls)
         self.given = np.concatenate([self.given, weight])
+        if self.requests is not None:
+            self.requests.grow(len(self.addresses), now - self.settings.day)
         self.newcomers.append(self.scheduler, rows, weight, fetched, alike=own is None)
         if ruled:
             for host in set(hosts) - self._ruled:
@@ -109,16 +121,25 @@ class Core:
                 self.scheduler.host(host, spacing=default[0], concurrency=default[1])
         return ids
 
-    def _learn(self, rows: Ids, interval: Array, changed: NDArray[np.bool_]) -> None:
-        state, belief = self.scheduler._memory.state, self.beliefs.belief
-        kept = np.zeros((len(rows), belief.heard.shape[1]))
-        if belief.heard.shape[1] == 1:  # signals that came after the fetch began still stand
-            kept[:, 0] = np.minimum(state.rec["signals"][rows], belief.heard[rows, 0])
-        learn_all(belief, rows, interval, changed, kept)
+    def _kept(self, rows: Ids) -> Array:
+        """Signals that came after the fetch began and still stand; with several sources they are not told apart."""
+        heard = self.beliefs.belief.heard[rows]
+        if heard.shape[1] != 1:
+            return np.zeros_like(heard)
+        return np.asarray(np.minimum(self.scheduler._memory.state.rec["signals"][rows, None], heard))
+
+    def _learn(self, rows: Ids, interval: Array, changed: NDArray[np.bool_], now: float) -> None:
+        learn_all(self.beliefs.belief, rows, interval, changed, self._kept(rows))
         self.beliefs.crawls += len(rows)
         self._counts["changed"] += int(changed.sum())
         if not self.refit_if_due():
-            self._believe(rows, self.now)
+            self._believe(rows, now)
+
+    def _renew(self, rows: Ids, now: float) -> None:
+        """New copies of which nothing is learned: the signals before them say nothing any more."""
+        if self.settings.sources and len(rows):
+            self.beliefs.belief.heard[rows] = self._kept(rows)
+            self._believe(rows, now)
 
     def refit_if_due(self) -> bool:
         """Fit the prior anew when enough was learned since the last time; whether all pages were placed anew."""
@@ -134,6 +155,8 @@ class Core:
     def _believe(self, rows: Ids, now: float) -> None:
         """Let the scheduler know what is believed of pages."""
         scheduler = self.scheduler
+        if len(rows) == 0:
+            return
         if self.settings.sources <= 1:
             believe_all(scheduler._memory.header, self.beliefs.belief, rows, now)
             status = scheduler._memory.state.rec["state"][rows]
@@ -152,24 +175,37 @@ class Core:
         for page in rows[gone].tolist():
             self.waiting.lose(page, now)
         if self.waiting.counts() != (0, 0):
-            for page in rows[~(failed | gone)].tolist():
+            fetched = rows[~(failed | gone)]
+            for page in fetched.tolist():
                 self.waiting.clear(page)
+            self._free(fetched)
         self._counts["failed"] += int(failed.sum())
         self._counts["gone"] += int(gone.sum())
 
     def _wake(self, now: float) -> None:
-        pages = self.waiting.due(now)
-        if len(pages):
-            self.scheduler.resume(pages)
+        self._free(self.waiting.due(now))
+
+    def _free(self, rows: Ids) -> None:
+        """Let those pages be picked again that neither the user nor a failure keeps back."""
+        free = [page for page in rows.tolist() if page not in self._paused and self.waiting.until(page) == -math.inf]
+        if free:
+            self.scheduler.resume(free)
 
     def _rule(self, host: str) -> None:
         if host in self._ruled:
             return
         self._ruled.add(host)
-        rows = self.ids()
-        mine = rows[[host_of(url) == host for url in self.addresses.urls(rows)]] if len(rows) else rows
+        mine = self.addresses.on_host(host)
         if len(mine):
             self.scheduler.update(mine, host=np.full(len(mine), host, dtype=object))
+            self.newcomers.part(self.scheduler, mine)
+
+    def _weigh(self, rows: Ids, now: float) -> None:
+        """Importance is what was given plus readers' requests per day, as of now."""
+        if self.requests is None or len(rows) == 0:
+            return
+        rate = self.requests.rate(now, rows) * self.settings.day
+        self.scheduler.update(rows, importance=self.given[rows] + rate)
 
 
 def own_belief(change_rate: ArrayLike, evidence: ArrayLike, n: int, rows: Ids, prior: GammaPrior) -> GammaPrior:

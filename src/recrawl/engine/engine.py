@@ -21,8 +21,7 @@ from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.estimate.importance import RequestRates
 from recrawl.model.pages import Pages
-from recrawl.schedule import layout as at
-from recrawl.schedule._table import column_of, flags_of, time_of
+from recrawl.schedule._table import column_of, count_of, flags_of, positive, time_of
 from recrawl.schedule.scheduler import Scheduler
 
 Ids = NDArray[np.int64]
@@ -70,7 +69,7 @@ class Engine(Core):
         ``fetched_at`` is when the copies that exist were fetched (default now); ``change_rate`` (per time) with
         ``evidence`` (the gamma shape behind it) is what is known of them beforehand.
         """
-        now = time_of(now)
+        now = max(time_of(now), self.now)
         if isinstance(pages, Pages):
             first = len(self.addresses)
             urls = [f"page:{first + k}" for k in range(len(pages))]
@@ -81,8 +80,10 @@ class Engine(Core):
         n = len(urls)
         weight, fetched = column_of("importance", importance, n, 1.0), column_of("fetched_at", fetched_at, n, now)
         known = self.addresses.known(urls)
-        new = np.flatnonzero(known < 0)
-        new = new[np.sort(np.unique([urls[j] for j in new], return_index=True)[1])] if len(new) else new
+        first_row: dict[str, int] = {}
+        for j in np.flatnonzero(known < 0).tolist():
+            first_row.setdefault(urls[j], j)
+        new = np.array(list(first_row.values()), np.int64)
         if len(new):
             own = None if change_rate is None else own_belief(change_rate, evidence, n, new, self.beliefs.prior)
             self._append([urls[j] for j in new], weight[new], fetched[new], now, own)
@@ -90,6 +91,7 @@ class Engine(Core):
 
     def pick(self, now: float, n: int) -> Ids:
         """At most n pages to crawl now, best first, leased until recorded, released or out of time."""
+        now, n = time_of(now), count_of(n)
         self._wake(now)
         self.newcomers.widen(self.scheduler, n)
         ids = self.scheduler.pick(now, n)
@@ -112,8 +114,10 @@ class Engine(Core):
         n = len(rows)
         seen, lost, missed = flags_of("changed", changed, n), flags_of("gone", gone, n), flags_of("failed", failed, n)
         before = scheduler._memory.state.rec["last"][rows]
-        here = max(time_of(now), float(scheduler._memory.state.flts[at.NOW]))
+        here = max(time_of(now), self.now)
         began = column_of("as_of", as_of, n, here)
+        if not (began <= here).all():
+            raise ParameterError(f"as_of, row {int(np.argmax(began > here))}: must not lie after now")
         if len(np.unique(rows)) < n:
             for j in np.argsort(began, kind="stable").tolist():
                 one = {"changed": None if changed is None else seen[j], "as_of": began[j]}
@@ -124,7 +128,9 @@ class Engine(Core):
         valid = began >= before
         taught = valid & ~missed & ~lost & (changed is not None)
         if taught.any():
-            self._learn(rows[taught], began[taught] - before[taught], seen[taught])
+            self._learn(rows[taught], began[taught] - before[taught], seen[taught], here)
+        self._renew(rows[valid & ~missed & ~taught], here)
+        self._weigh(rows[valid & ~missed], here)
         self._settle(rows[valid], here, missed[valid] & ~lost[valid], lost[valid])
         self._counts["recorded"] += n
 
@@ -140,7 +146,7 @@ class Engine(Core):
         if not 0 <= source < max(n_sources, 1):
             raise ParameterError(f"source is {source}: there are {n_sources}, counted from 0")
         about = column_of("changed_at", changed_at, len(rows), math.inf)
-        now = time_of(now)
+        now = max(time_of(now), self.now)
         self._counts["signals"] += len(rows)
         if not n_sources or len(rows) == 0:
             return
@@ -181,11 +187,13 @@ class Engine(Core):
         self.newcomers.leave(self.scheduler, rows)
         self.scheduler.remove(rows)
         self.addresses.forget(rows)
+        self._paused.difference_update(rows.tolist())
         for page in rows.tolist():
             self.waiting.clear(page)
 
     def next_at(self, now: float) -> float:
         """When ``pick`` can next return something."""
+        now = time_of(now)
         self._wake(now)
         soonest = max(self.waiting.next_at(), now)
         return min(self.scheduler.next_at(now), soonest)
@@ -202,16 +210,20 @@ class Engine(Core):
             "given": self.given.copy(),
             "requests": None if self.requests is None else self.requests.state(),
             "ruled": sorted(self._ruled),
+            "paused": sorted(self._paused),
             "counts": dict(self._counts),
         }
 
     @classmethod
     def restore(cls, state: Mapping[str, Any], now: float | None = None) -> Engine:
         """The engine of a saved ``state()``; or, given ``now``, one built anew from ``rows()``."""
-        engine = cls(**state["settings"])
         if "scheduler" not in state:
-            fill(engine, state, time_of(0.0 if now is None else now))
+            if now is None:
+                raise ParameterError("now is missing: without it rows cannot be restored")
+            engine = cls(start=time_of(now), **state["settings"])
+            fill(engine, state, time_of(now))
             return engine
+        engine = cls(**state["settings"])
         engine.scheduler = Scheduler.restore(state["scheduler"])
         engine.beliefs.load(state["beliefs"])
         engine.addresses = Addresses.load(state["addresses"])
@@ -219,7 +231,8 @@ class Engine(Core):
         engine.waiting.load(state["waiting"])
         engine.given = np.array(state["given"])
         engine.requests = None if state["requests"] is None else RequestRates.restore(state["requests"])
-        engine._ruled, engine._counts = set(state["ruled"]), dict(state["counts"])
+        engine._ruled, engine._paused = set(state["ruled"]), set(state["paused"])
+        engine._counts = dict(state["counts"])
         return engine
 
     # --- beyond it ---------------------------------------------------------------------------------------------------
@@ -234,7 +247,7 @@ class Engine(Core):
 
     @budget.setter
     def budget(self, budget: float) -> None:
-        self.scheduler.budget = budget
+        self.scheduler.budget = positive("budget", budget)
         self.settings = replace(self.settings, budget=self.scheduler.budget)
 
     @property
@@ -271,37 +284,42 @@ class Engine(Core):
         return np.asarray(self.beliefs.gamma(rows).fresh(elapsed) * np.exp(-(weight * belief.heard[rows]).sum(axis=1)))
 
     def request(self, ids: ArrayLike, now: float) -> None:
-        """Readers asked for pages: their importance is what was given plus requests per day, old ones fading."""
-        rows = self.scheduler._columns.check(ids)
+        """Readers asked for pages: their importance is what was given plus requests per day, old ones fading.
+
+        A page counts as watched for a day at least, so that one request does not make a page important at once.
+        """
+        rows, now = self.scheduler._columns.check(ids), max(time_of(now), self.now)
         if self.requests is None:
-            self.requests = RequestRates(0, 30.0 * self.settings.day, self.now)
-        self.requests.grow(len(self.addresses), time_of(now))
+            self.requests = RequestRates(0, self.request_half_life)
+        self.requests.grow(len(self.addresses), now - self.settings.day)
         self.requests.update(rows, now)
         asked = np.unique(rows)
-        rate = self.requests.rate(now)[asked] * self.settings.day
         self.newcomers.leave(self.scheduler, asked)
-        self.scheduler.update(asked, importance=self.given[asked] + rate)
+        self._weigh(asked, now)
         self._counts["requests"] += len(rows)
 
     def host(self, host: str, *, spacing: float | None = None, concurrency: int | None = None) -> None:
         """Least time between two crawls of a host, and how many of its pages may be fetched at once."""
-        self._rule(host)
         self.scheduler.host(host, spacing=spacing, concurrency=concurrency)
+        self._rule(host)
 
     def hold(self, host: str, until: float) -> None:
         """No crawl of a host before a time."""
-        self._rule(host)
         self.scheduler.hold(host, until)
+        self._rule(host)
 
     def pause(self, ids: ArrayLike) -> None:
         """Pages are not picked until they are resumed."""
-        self.newcomers.leave(self.scheduler, self.scheduler._columns.check(ids))
-        self.scheduler.pause(ids)
+        rows = self.scheduler._columns.check(ids)
+        self.newcomers.leave(self.scheduler, rows)
+        self.scheduler.pause(rows)
+        self._paused.update(rows.tolist())
 
     def resume(self, ids: ArrayLike) -> None:
-        """Paused pages may be picked again."""
-        self.newcomers.leave(self.scheduler, self.scheduler._columns.check(ids))
-        self.scheduler.resume(ids)
+        """Paused pages may be picked again; those that failed or are gone when their time has come."""
+        rows = np.unique(self.scheduler._columns.check(ids))
+        self._paused.difference_update(rows.tolist())
+        self._free(rows[self.newcomers.line.kind[rows] < 0])
 
     def explain(self, page: int, now: float) -> Explanation:
         """Everything behind the decision about a page; printed, it is in words."""

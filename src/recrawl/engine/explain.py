@@ -28,7 +28,7 @@ class Explanation:
     n_changes: int
     n_crawls: int
     importance: float
-    importance_rank: float  # share of pages that are more important
+    importance_rank: float  # share of pages that are at least as important
     request_rate: float | None  # readers' requests per day
     fetched_at: float
     elapsed: float
@@ -50,17 +50,18 @@ class Explanation:
 
     def _changes(self) -> str:
         low, high = (self._span(1 / rate) if rate > 0 else "ever" for rate in reversed(self.change_rate_interval))
-        seen = f"{self.n_changes} change{'s' * (self.n_changes != 1)} seen in {self.n_crawls} crawls"
+        seen = f"{_count(self.n_changes, 'change')} seen in {_count(self.n_crawls, 'crawl')}"
         return f"changes about every {self._span(1 / self.change_rate)} (90%: {low} to {high}; {seen})"
 
     def _importance(self) -> str:
-        top = max(self.importance_rank, 1e-4)
+        percent = 100 * self.importance_rank
+        top = f"{percent:.0f}" if percent >= 10 else f"{percent:.2g}"
         asked = "" if self.request_rate is None else f": {self.request_rate:.3g} reader requests a day"
-        return f"importance {self.importance:.4g}, top {100 * top:.2g}%{asked}"
+        return f"importance {self.importance:.4g}, top {top}%{asked}"
 
     def _copy(self) -> str:
         heard = [
-            f"{n} signal{'s' * (n != 1)} of source {k} (believed {100 * share:.0f}%)"
+            f"{_count(n, 'signal')} of source {k} (believed {100 * share:.0f}%)"
             for k, (n, share) in enumerate(self.signals)
             if n
         ]
@@ -104,8 +105,8 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
         n_changes=int(belief.n_changes[page]),
         n_crawls=int(belief.n_crawls[page]),
         importance=float(record["importance"]),
-        importance_rank=float((importance > record["importance"]).mean()),
-        request_rate=None if requests is None or page >= len(requests) else float(requests.rate(now)[page]) * day,
+        importance_rank=float((importance >= record["importance"]).mean()),
+        request_rate=None if requests is None else float(requests.rate(now, page)[0]) * day,
         fetched_at=float(record["last"]),
         elapsed=max(now - float(record["last"]), 0.0),
         fresh=float(engine.fresh(rows, now)[0]),
@@ -125,8 +126,12 @@ def _state(engine: Engine, page: int, now: float) -> str:
         wait = f"tried again in {(waiting.until(page) - now) / engine.settings.day:.3g} d"
         if waiting.times_gone(page):
             return f"gone, {wait}"
-        return f"failed {waiting.failures(page)} times in a row, {wait}"
-    if engine.newcomers.standing(page):
-        return "waiting its turn"
+        return f"failed {_count(waiting.failures(page), 'time')} in a row, {wait}"
+    if page in engine._paused:
+        return _STATES[at.PAUSED]
     status = int(engine.scheduler._memory.state.rec["state"][page])
-    return _STATES.get(status, "waiting its turn")
+    return _STATES.get(status, "waiting its turn") if status != at.PAUSED else "waiting its turn"
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'s' * (n != 1)}"

@@ -47,11 +47,6 @@ def forecast(engine: Engine, budget: float, level: float, rng: np.random.Generat
         total = missed + signalled.sum(axis=1)
         recall = signalled / total[:, None]
         drawn = Pages(total, pages.importance, recall[:, 0] if k == 1 else recall, pages.false_rate)
-        found[j] = float(np.average(page_freshness(drawn, plan.crawl_rate), weights=_weights(pages)))
+        found[j] = float(np.average(page_freshness(drawn, plan.crawl_rate), weights=pages.importance))
     low, high = np.quantile(found, [0.5 - level / 2, 0.5 + level / 2])
     return Forecast(float(budget), float(found.mean()), float(low), float(high), level)
-
-
-def _weights(pages: Pages) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    weight = pages.importance
-    return weight if weight.sum() > 0 else np.ones(len(pages))

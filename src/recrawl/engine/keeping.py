@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import ParameterError
+from recrawl.estimate.importance import RequestRates
+from recrawl.schedule import layout as at
 
 if TYPE_CHECKING:
     from recrawl.engine.engine import Engine
@@ -16,21 +18,30 @@ if TYPE_CHECKING:
 Ids = NDArray[np.int64]
 
 _BELIEF = ("gamma", "heard", "signals", "watched", "n_crawls", "n_changes")
-COLUMNS = ("url", "importance", "fetched_at", *_BELIEF, "failures", "times_gone", "wait_until")
+_ASKED = ("request_weight", "requested_at", "watched_from")
+_WAITING = ("paused", "failures", "times_gone", "wait_until")
+_DECIDING = ("change_rate", "importance", "recall", "false_rate", "cost", "evidence")  # what the scheduler goes by
+COLUMNS = ("url", "given", "fetched_at", *_DECIDING, *_BELIEF, *_ASKED, *_WAITING)
+_WHOLE = ("settings", "prior", "scores", "crawls", "refit_at", "hosts")
 
 
 def rows_of(engine: Engine, rows: Ids) -> dict[str, Any]:
     """Columns with one row per page, and what belongs to the engine as a whole."""
-    record, belief, waiting = engine.scheduler._memory.state.rec[rows], engine.beliefs.belief, engine.waiting
+    belief, waiting = engine.beliefs.belief, engine.waiting
     return {
         "settings": engine.settings.as_dict(),
         "prior": belief.prior.copy(),
+        "scores": belief.scores.copy(),
         "crawls": engine.beliefs.crawls,
         "refit_at": engine.beliefs.refit_at,
+        "hosts": _hosts(engine),
         "url": engine.url(rows),
-        "importance": engine.given[rows],
-        "fetched_at": record["last"].copy(),
+        "given": engine.given[rows],
+        "fetched_at": engine.scheduler._memory.state.rec["last"][rows],
+        **_deciding(engine, rows),
         **{name: getattr(belief, name)[rows] for name in _BELIEF},
+        **_asked(engine, rows),
+        "paused": np.array([page in engine._paused for page in rows.tolist()], np.bool_),
         "failures": np.array([waiting.failures(page) for page in rows.tolist()], np.int64),
         "times_gone": np.array([waiting.times_gone(page) for page in rows.tolist()], np.int64),
         "wait_until": np.array([waiting.until(page) for page in rows.tolist()]),
@@ -39,28 +50,75 @@ def rows_of(engine: Engine, rows: Ids) -> dict[str, Any]:
 
 def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
     """Fill an empty engine from rows; leases are over, pages that waited go on waiting."""
-    missing = [name for name in ("prior", "crawls", "refit_at", *COLUMNS) if name not in saved]
+    missing = [name for name in (*_WHOLE, *COLUMNS) if name not in saved]
     if missing:
         raise ParameterError(f"rows have no column {missing[0]}")
     n = len(saved["url"])
     for name in COLUMNS:
         if len(saved[name]) != n:
             raise ParameterError(f"rows: {name} has {len(saved[name])} rows but there are {n} URLs")
-    engine.beliefs.belief.prior[:] = saved["prior"]
-    ids = engine.add(list(saved["url"]), now, fetched_at=saved["fetched_at"], importance=saved["importance"])
+    belief = engine.beliefs.belief
+    belief.prior[:], belief.scores[:] = saved["prior"], saved["scores"]
+    engine.beliefs.crawls, engine.beliefs.refit_at = int(saved["crawls"]), int(saved["refit_at"])
+    for host, (spacing, limit, until) in saved["hosts"].items():
+        engine.host(host, spacing=spacing, concurrency=None if limit == np.inf else int(limit))
+        engine.hold(host, until)
+    ids = engine.add(list(saved["url"]), now, fetched_at=saved["fetched_at"], importance=saved["given"])
     if len(np.unique(ids)) != n:
         raise ParameterError("rows: a URL is there twice")
+    if n:
+        _fill_pages(engine, ids, saved, now)
+
+
+def _fill_pages(engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float) -> None:
     for name in _BELIEF:
         getattr(engine.beliefs.belief, name)[ids] = saved[name]
-    engine.beliefs.crawls, engine.beliefs.refit_at = int(saved["crawls"]), int(saved["refit_at"])
-    engine._believe(ids, now)
+    engine.newcomers.leave(engine.scheduler, ids[~_alike(engine, saved)])
+    engine.scheduler.update(ids, **{name: saved[name] for name in _DECIDING})
+    if np.any(saved["watched_from"]) or np.any(saved["request_weight"]):
+        asked = (saved[name] for name in ("watched_from", "request_weight", "requested_at"))
+        state = {"half_life": engine.request_half_life, **dict(zip(("start", "weight", "at"), asked, strict=True))}
+        engine.requests = RequestRates.restore(state)
     _hear_again(engine, ids, now)
+    engine.pause(ids[np.asarray(saved["paused"], np.bool_)])
     for page, failures, gone, until in zip(
         ids.tolist(), saved["failures"], saved["times_gone"], saved["wait_until"], strict=True
     ):
         engine.waiting.put(page, int(failures), int(gone), float(until))
         if until > now:
+            engine.newcomers.leave(engine.scheduler, np.array([page]))
             engine.scheduler.pause([page])
+
+
+def _alike(engine: Engine, saved: Mapping[str, Any]) -> NDArray[np.bool_]:
+    """Pages of which nothing but their importance and age is known: they may stand in line."""
+    unseen = np.asarray(saved["n_crawls"]) == 0
+    plain = (np.asarray(saved["importance"]) == saved["given"]) & (np.asarray(saved["cost"]) == 1.0)
+    silent = ~(np.asarray(saved["heard"]) + np.asarray(saved["signals"])).any(axis=1)
+    prior = engine.beliefs.belief.prior
+    at_prior = np.isclose(saved["gamma"], prior, rtol=1e-9, atol=0.0).all(axis=(1, 2))
+    return np.asarray(unseen & plain & silent & at_prior)
+
+
+def _deciding(engine: Engine, rows: Ids) -> dict[str, Any]:
+    if len(rows) == 0:
+        return {name: np.zeros(0) for name in _DECIDING}
+    pages = engine.scheduler._columns.read(rows)
+    return {name: np.array(getattr(pages, name)) for name in _DECIDING}
+
+
+def _hosts(engine: Engine) -> dict[str, tuple[float, float, float]]:
+    """Per host with rules: spacing, how many at once, held until."""
+    number, table = engine.scheduler._columns._hosts, engine.scheduler._memory.state.hosts
+    rules = {host: table[number[host]] for host in sorted(engine._ruled)}
+    return {host: (float(r[at.H_SPACING]), float(r[at.H_LIMIT]), float(r[at.H_UNTIL])) for host, r in rules.items()}
+
+
+def _asked(engine: Engine, rows: Ids) -> dict[str, Any]:
+    if engine.requests is None:
+        return {name: np.zeros(len(rows)) for name in _ASKED}
+    state = engine.requests.state()
+    return {name: state[column][rows] for name, column in zip(_ASKED, ("weight", "at", "start"), strict=True)}
 
 
 def _hear_again(engine: Engine, ids: Ids, now: float) -> None:

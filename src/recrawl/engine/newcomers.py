@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.engine._line_kernels import Line, come_forward, widen
-from recrawl.schedule.layout import PAUSED
+from recrawl.schedule.layout import GONE, LEASED, PAUSED
 from recrawl.schedule.scheduler import Scheduler
 
 Ids = NDArray[np.int64]
@@ -39,7 +39,10 @@ class Newcomers:
             self.line = self.line._replace(kind=kind, behind=behind)
         if not alike or len(rows) < _WORTH_IT:
             return
-        _, member, count = np.unique(np.stack([importance, fetched]), axis=1, return_inverse=True, return_counts=True)
+        hosts = scheduler._memory.state.host
+        host = hosts[rows] if len(hosts) else np.zeros(len(rows))  # one that is held back must not hold back others
+        alike_by = np.stack([importance, fetched, host])
+        _, member, count = np.unique(alike_by, axis=1, return_inverse=True, return_counts=True)
         member = member.reshape(-1)
         order = np.argsort(member, kind="stable")
         edges = np.concatenate([[0], np.cumsum(count)])
@@ -49,13 +52,17 @@ class Newcomers:
     def _line_up(self, scheduler: Scheduler, rows: Ids) -> None:
         number, width = len(self.line.first), min(self._width, len(rows))
         self.line.kind[rows] = number
-        self.line.behind[rows[width:-1]] = rows[width + 1 :]
-        first = rows[width] if width < len(rows) else -1
         self.line = self.line._replace(
-            first=np.append(self.line.first, first), active=np.append(self.line.active, width)
+            first=np.append(self.line.first, self._chain(rows[width:])), active=np.append(self.line.active, width)
         )
         if width < len(rows):
             scheduler.pause(rows[width:])
+
+    def _chain(self, rows: Ids) -> int:
+        """Link pages one behind the other; the first of them."""
+        self.line.behind[rows[:-1]] = rows[1:]
+        self.line.behind[rows[-1:]] = -1
+        return int(rows[0]) if len(rows) else -1
 
     def widen(self, scheduler: Scheduler, n: int) -> None:
         """See to it that n pages of each class can be picked at once."""
@@ -83,6 +90,17 @@ class Newcomers:
         scheduler.resume(mine[waiting])
         self._repeat(scheduler, lambda: widen(scheduler._memory.header, self.line, self._width))
 
+    def part(self, scheduler: Scheduler, rows: Ids) -> None:
+        """Pages that are alike among themselves but not like the others of their class from now on."""
+        kinds = self.line.kind[rows]
+        self.leave(scheduler, rows)
+        for kind in np.unique(kinds[kinds >= 0]).tolist():
+            rest = np.flatnonzero(self.line.kind == kind)
+            self.line.first[kind] = self._chain(rest[scheduler._memory.state.rec["state"][rest] == PAUSED])
+            mine = rows[kinds == kind]
+            if len(mine) >= _WORTH_IT:
+                self._line_up(scheduler, mine)
+
     def standing(self, page: int) -> bool:
         """Whether a page stands in line."""
         return bool(self.line.kind[page] >= 0)
@@ -95,6 +113,26 @@ class Newcomers:
         """Take over what was saved."""
         self.line = Line(**{name: np.array(saved[name]) for name in Line._fields})
         self._width = int(saved["width"])
+
+    def _check(self, scheduler: Scheduler) -> None:
+        """Raise AssertionError if the line contradicts itself or the scheduler."""
+        record, count = scheduler._memory.state.rec, len(scheduler._memory.state.rec)
+        kind, hosts = self.line.kind[:count], scheduler._memory.state.host
+        for k in range(len(self.line.first)):
+            members = np.flatnonzero(kind == k)
+            standing = set(members[record["state"][members] == PAUSED].tolist())
+            state = record["state"][members]
+            assert not np.isin(state, (GONE, LEASED)).any(), f"class {k}: a page that was picked or removed is in it"
+            assert self.line.active[k] == len(members) - len(standing), f"class {k}: active is not what is there"
+            assert self.line.active[k] >= self._width or not standing, f"class {k}: more should have come forward"
+            page, met = int(self.line.first[k]), list[int]()
+            while page >= 0:
+                met.append(page)
+                page = int(self.line.behind[page])
+            assert len(set(met)) == len(met) and standing <= set(met), f"class {k}: the line does not hold everyone"
+            alike = [record[name][members] for name in ("importance", "last", "change_rate", "signals")]
+            alike += [hosts[members]] if len(hosts) else []
+            assert all(len(np.unique(column)) <= 1 for column in alike), f"class {k}: its pages are not alike"
 
     def _repeat(self, scheduler: Scheduler, step: Any) -> None:
         while (status := step()) != 0:

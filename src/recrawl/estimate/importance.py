@@ -42,15 +42,17 @@ class RequestRates:
         at = np.broadcast_to(np.asarray(requested_at, np.float64), page.shape)
         if len(page) and (page.min() < 0 or page.max() >= len(self)):
             raise ParameterError("ids: no such page")
-        newest = self._at.copy()
-        np.maximum.at(newest, page, at)
-        self._weight *= np.exp2(-(newest - self._at) / self.half_life)
-        np.add.at(self._weight, page, np.exp2(-(newest[page] - at) / self.half_life))
-        self._at = newest
+        asked = np.unique(page)
+        before = self._at[asked]
+        np.maximum.at(self._at, page, at)
+        self._weight[asked] *= np.exp2(-(self._at[asked] - before) / self.half_life)
+        np.add.at(self._weight, page, np.exp2(-(self._at[page] - at) / self.half_life))
 
     def grow(self, n_pages: int, start: float) -> None:
         """Room for more pages, watched from ``start`` on."""
-        extra = max(n_pages - len(self), 0)
+        extra = n_pages - len(self)
+        if extra <= 0:
+            return
         self._weight = np.concatenate([self._weight, np.zeros(extra)])
         self._start = np.concatenate([self._start, np.full(extra, float(start))])
         self._at = np.concatenate([self._at, np.full(extra, float(start))])
@@ -67,11 +69,12 @@ class RequestRates:
         rates._weight, rates._at = np.array(state["weight"]), np.array(state["at"])
         return rates
 
-    def rate(self, now: ArrayLike) -> Array:
-        """Requests per time as of now, one per page."""
-        age = np.maximum(np.asarray(now, np.float64) - self._start, 0.0)
+    def rate(self, now: ArrayLike, ids: ArrayLike | None = None) -> Array:
+        """Requests per time as of now, one per page: all of them, or some."""
+        rows = slice(None) if ids is None else np.atleast_1d(np.asarray(ids, np.int64))
+        age = np.maximum(np.asarray(now, np.float64) - self._start[rows], 0.0)
         seen = -np.expm1(-np.log(2) * age / self.half_life)
-        kept = self._weight * np.exp2(-np.maximum(np.asarray(now) - self._at, 0.0) / self.half_life)
+        kept = self._weight[rows] * np.exp2(-np.maximum(np.asarray(now) - self._at[rows], 0.0) / self.half_life)
         scale = np.log(2) / self.half_life
         return np.asarray(np.divide(kept * scale, seen, out=kept * scale, where=seen > 0))
 

@@ -1,0 +1,289 @@
+"""EngineMachine: an engine and its plain twin live through one story and must agree after every step."""
+
+import copy
+import math
+from typing import ClassVar
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from naive_engine import Known, NaiveEngine
+
+from recrawl import Engine
+
+SEEDS = st.integers(0, 2**32 - 1)
+COUNTS = st.sampled_from([0, 1, 1, 2, 3, 8, 30, 1000])
+TOLERANCE = 1e-9
+HOSTS = ("a.example", "b.example", "c.example")
+
+
+class EngineMachine(RuleBasedStateMachine):
+    """Variants set what differs: objective, sources, forgetting, host rules."""
+
+    objective = "freshness"
+    sources = 1
+    half_life = 730.0
+    lease = 20.0
+    hosts = False
+    options: ClassVar[dict] = {}
+    starts = (0.0, -40.0, 1.7e9)
+
+    # --- the story ---------------------------------------------------------------------------------------------------
+
+    @initialize(start=st.integers(0, 2), budget=st.sampled_from([None, 0.01, 100.0]))
+    def begin(self, start, budget):
+        self.time = self.starts[start]
+        given = {"objective": self.objective, "sources": self.sources, "half_life": self.half_life, "lease": self.lease}
+        self.engine = Engine(budget, start=self.time, **given, **self.options)
+        remembers = self.sources == 1 and self.objective == "freshness"
+        self.twin = NaiveEngine(
+            day=86400.0, lease=self.lease, half_life=self.half_life, remembers=remembers, now=self.time
+        )
+        self.n_urls = 0
+
+    @property
+    def here(self):
+        return max(self.time, self.twin.now)
+
+    @rule(n=st.sampled_from([1, 3, 9, 12, 20]), seed=SEEDS, own=st.booleans(), old=st.booleans(), again=st.booleans())
+    def add(self, n, seed, own, old, again):
+        rng = np.random.default_rng(seed)
+        new = [f"https://{HOSTS[rng.integers(3)]}/{self.n_urls + k}" for k in range(min(n, 70 - len(self.twin.pages)))]
+        self.n_urls += len(new)
+        more = [*rng.choice(sorted(self.twin.pages), min(3, len(self.twin.pages))).tolist(), *new[:1]] if again else []
+        urls = [*more, *new]
+        last = np.full(len(urls), self.time - rng.choice([0.0, 30.0, 1e5, -50.0]) if old else self.here)
+        importance = np.where(rng.random(len(urls)) < 0.7, 1.0, rng.choice([0.0, 0.5, 30.0], len(urls)))
+        known = {}
+        if own:
+            known = {"change_rate": rng.choice([0.0, 1e-6, 1e-3], len(urls)), "evidence": rng.choice([0.5, 2.0, 1e3])}
+        ids = self.engine.add(
+            urls, self.time, fetched_at=last if old else None, importance=importance, **known
+        ).tolist()  # fmt: skip
+        gammas = self.gammas()
+        for k, url in enumerate(urls):
+            if url not in self.twin.pages:
+                page = Known(url, min(last[k], self.here), importance[k], gammas[ids[k]], self.sources)
+                if own:
+                    rate = max(known["change_rate"][k], 1e-6 * float(self.engine.beliefs.prior.mean))
+                    assert page.gammas[0] == (known["evidence"], known["evidence"] / rate)
+                self.twin.add(page, self.here)
+
+    def gammas(self):
+        return [[tuple(pair) for pair in rows] for rows in self.engine.beliefs.belief.gamma.tolist()]
+
+    def some(self, seed, most=12, repeat=False, leased=False):
+        rng = np.random.default_rng(seed)
+        pool = [u for u, page in self.twin.pages.items() if not leased or page.lease_end > self.twin.now]
+        n = int(rng.integers(0, min(most, len(pool)) + 1))
+        urls = rng.choice(pool, n, replace=repeat).tolist() if n else []
+        return rng, urls, self.engine.id(urls)
+
+    @rule(seed=SEEDS)
+    def remove(self, seed):
+        _, urls, ids = self.some(seed, 4)
+        self.engine.remove(ids)
+        for url in urls:
+            del self.twin.pages[url]
+
+    @rule(
+        seed=SEEDS,
+        leased=st.booleans(),
+        ago=st.sampled_from([None, None, 0.0, 0.5, 5.0, 200.0]),
+        told=st.booleans(),
+        fails=st.booleans(),
+        repeat=st.booleans(),
+        refit=st.sampled_from([False, False, False, True]),
+    )
+    def record(self, seed, leased, ago, told, fails, repeat, refit):
+        rng, urls, ids = self.some(seed, 40, repeat=repeat, leased=leased)
+        here = self.here
+        as_of = np.full(len(ids), here) if ago is None else here - ago * rng.random(len(ids))
+        last = np.array([self.twin.pages[url].last for url in urls])
+        as_of = np.where((as_of < here - self.lease) & (as_of >= last), here, as_of)  # signals are kept for a lease
+        failed, gone = (rng.random(len(ids)) < (share if fails else 0.0) for share in (0.3, 0.1))
+        changed = rng.random(len(ids)) < 0.4
+        if refit:
+            self.engine.beliefs.refit_at = 0
+        prior, before = self.engine.beliefs.belief.prior.tolist(), self.engine.stats["refits"]
+        flags = {"failed": failed, "gone": gone} if fails else {}
+        flags |= {"changed": changed} if told else {}
+        self.engine.record(ids, self.time, as_of=None if ago is None else as_of, **flags)
+        for j in np.argsort(as_of, kind="stable").tolist():
+            outcome = (bool(changed[j]) if told else None, bool(failed[j]), bool(gone[j]))
+            self.twin.record(urls[j], float(as_of[j]), *outcome, here, prior)
+        if self.engine.stats["refits"] > before:
+            self.believe_as_fitted()
+
+    def believe_as_fitted(self):
+        """How the prior is fitted is not retold: beliefs stay gammas, and the story goes on from there."""
+        gammas = self.gammas()
+        for url, page in self.twin.pages.items():
+            page.gammas = gammas[int(self.engine.id(url)[0])]
+            assert all(0 < x < math.inf for pair in page.gammas for x in pair)
+
+    @rule(seed=SEEDS, back=st.sampled_from([0.0, 0.0, 1.0]), dated=st.booleans())
+    def signal(self, seed, back, dated):
+        rng, urls, ids = self.some(seed, 15, repeat=True)
+        source, now = int(rng.integers(max(self.sources, 1))), self.time - back
+        changed_at = now - rng.choice([0.0, 1.0, 50.0], len(ids)) if dated else np.full(len(ids), np.inf)
+        self.engine.signal(ids, now, source=source, changed_at=changed_at if dated else None)
+        for url, about in zip(urls, changed_at.tolist(), strict=True):
+            self.twin.signal(url, max(now, self.twin.now), source, about)
+
+    @rule(seed=SEEDS)
+    def request(self, seed):
+        _, urls, ids = self.some(seed, 6, repeat=True)
+        self.engine.request(ids, self.time)
+        self.twin.request(urls, self.here)
+
+    @rule(seed=SEEDS, what=st.sampled_from(["importance", "change_rate", "cost"]))
+    def update(self, seed, what):
+        rng, urls, ids = self.some(seed, 5)
+        value = rng.choice([0.1, 1.0, 4.0] if what == "cost" else [0.0, 1e-4, 5.0], len(ids))
+        floor = 1e-6 * float(self.engine.beliefs.prior.mean)
+        self.engine.update(ids, **{what: value})
+        for url, new in zip(urls, value.tolist(), strict=True):
+            page = self.twin.pages[url]
+            if what == "importance":
+                page.given = page.importance = new
+            elif what == "change_rate":
+                page.gammas = [(2.0, 2.0 / max(new, floor)), *page.gammas[1:]]
+
+    @rule(seed=SEEDS)
+    def release(self, seed):
+        _, urls, ids = self.some(seed)
+        self.engine.release(ids, self.time)
+        for url in urls:
+            self.twin.pages[url].lease_end = -math.inf
+
+    @rule(seed=SEEDS, resume=st.booleans())
+    def pause_or_resume(self, seed, resume):
+        _, urls, ids = self.some(seed, 60 if resume else 6)
+        (self.engine.resume if resume else self.engine.pause)(ids)
+        for url in urls:
+            page = self.twin.pages[url]
+            page.paused, page.lease_end = not resume, page.lease_end if resume else -math.inf
+
+    @rule(step=st.sampled_from([0.0, 1e-3, 0.1, 1.0, 20.0, 70.0, 500.0, 3e4, 1e6, 4e7, -1e-6, -2.0, -1e6]))
+    def wait(self, step):
+        self.time = self.here + step
+
+    @rule(budget=st.sampled_from([0.01, 1.0, 1e4]))
+    def change_budget(self, budget):
+        self.engine.budget = budget
+
+    @precondition(lambda self: self.hosts)
+    @rule(k=st.integers(0, 2), ahead=st.sampled_from([-1.0, 0.0, 0.2, 50.0, math.inf]))
+    def hold(self, k, ahead):
+        self.engine.hold(HOSTS[k], self.time + ahead)
+        self.twin.host(HOSTS[k])["until"] = self.time + ahead
+
+    @precondition(lambda self: self.hosts)
+    @rule(k=st.integers(0, 2), spacing=st.sampled_from([None, 0.0, 0.1, 30.0]), limit=st.sampled_from([None, 1, 2, 5]))
+    def limit(self, k, spacing, limit):
+        self.engine.host(HOSTS[k], spacing=spacing, concurrency=limit)
+        host = self.twin.host(HOSTS[k])
+        host["spacing"] = host["spacing"] if spacing is None else spacing
+        host["limit"] = host["limit"] if limit is None else limit
+
+    @rule()
+    def save_and_restore(self):
+        self.engine = Engine.restore(copy.deepcopy(self.engine.state()))
+
+    @rule()
+    def build_anew_from_rows(self):
+        rows = self.engine.rows()
+        now = max([self.here, *(page.last for page in self.twin.pages.values())])
+        values = self.values(now)
+        self.engine = Engine.restore(rows, now)
+        self.time = self.twin.now = now
+        self.twin.listens = self.engine.requests is not None
+        for page in self.twin.pages.values():
+            page.lease_end = -math.inf
+            page.heard = [[now] * len(times) for times in page.heard]
+        if self.sources < 2:  # with several, what signals weigh is what they weigh now
+            assert self.values(now) == values
+
+    @rule(n=COUNTS)
+    def pick(self, n):
+        ids = self.engine.pick(self.time, n)
+        self.twin.now = self.here
+        self.follow(self.engine.url(ids), n)
+
+    @rule()
+    def ask_when(self):
+        due = self.engine.next_at(self.time)
+        self.twin.now = self.here
+        values = self.values(self.twin.now)
+        ready = any(values[url] > 0 and self.twin.eligible(url) for url in values)
+        assert due >= self.twin.now
+        assert (due == self.twin.now) == ready, (due, self.twin.now, ready)
+
+    # --- what must hold ----------------------------------------------------------------------------------------------
+
+    def values(self, now):
+        urls = list(self.twin.pages)
+        return dict(zip(urls, self.engine.scheduler.value(self.engine.id(urls), now).tolist(), strict=True))
+
+    def follow(self, urls, n):
+        """Check a pick against all that could be picked, page by page; ties may go either way."""
+        values = self.values(self.twin.now)
+        assert len(urls) <= n
+        for url in [*urls, None][:n]:
+            free = [other for other in values if self.twin.eligible(other)]
+            best = max((values[other] for other in free), default=0.0)
+            if url is None:
+                assert best <= 1e-290, f"nothing more was picked, but a page worth {best} may be"
+                return
+            assert url in free, f"{url} was picked and may not be"
+            assert values[url] >= best * (1 - TOLERANCE), f"{url}, worth {values[url]}, was picked; the best is {best}"
+            self.twin.take(url)
+
+    @invariant()
+    def memory_is_sound(self):
+        if hasattr(self, "engine"):
+            self.engine.scheduler._check()
+            self.engine.newcomers._check(self.engine.scheduler)
+            assert len(self.engine) == len(self.twin.pages)
+
+    @invariant()
+    def beliefs_are_those_of_the_twin(self):
+        if not hasattr(self, "engine") or not self.twin.pages:
+            return
+        pages = list(self.twin.pages.values())
+        ids, b = self.engine.id(list(self.twin.pages)), self.engine.beliefs.belief
+        record = self.engine.scheduler._memory.state.rec[ids]
+        close = np.testing.assert_allclose
+        close(b.gamma[ids], [page.gammas for page in pages], rtol=TOLERANCE)
+        assert b.heard[ids].tolist() == [[len(times) for times in page.heard] for page in pages]
+        assert b.signals[ids].tolist() == [page.signals for page in pages]
+        assert b.n_crawls[ids].tolist() == [page.n_crawls for page in pages]
+        assert b.n_changes[ids].tolist() == [page.n_changes for page in pages]
+        close(b.watched[ids], [page.watched for page in pages], rtol=TOLERANCE)
+        assert record["last"].tolist() == [page.last for page in pages]
+        close(record["importance"], [page.importance for page in pages], rtol=TOLERANCE)
+        if self.sources < 2:
+            missed = [page.gammas[0][0] / page.gammas[0][1] for page in pages]
+            close(record["change_rate"] * (1 - record["recall"]), missed, rtol=1e-6)
+        for i, page in zip(ids.tolist(), pages, strict=True):
+            assert self.engine.waiting.failures(i) == page.failures
+            assert self.engine.waiting.times_gone(i) == page.times_gone
+            if page.until > self.twin.now:
+                assert self.engine.waiting.until(i) == page.until
+
+    @invariant()
+    def every_page_can_be_explained(self):
+        if hasattr(self, "engine"):
+            for url in list(self.twin.pages)[:: max(len(self.twin.pages) // 3, 1)]:
+                text = str(self.engine.explain(int(self.engine.id(url)[0]), self.here))
+                assert "nan" not in text
+
+    @invariant()
+    def a_pick_now_would_be_right(self):
+        if hasattr(self, "engine") and self.twin.pages:
+            other, twin = self.engine, copy.deepcopy(self.twin)
+            self.engine = Engine.restore(self.engine.state())
+            self.pick(1 + len(self.twin.pages) // 4)
+            self.engine.newcomers._check(self.engine.scheduler)
+            self.engine, self.twin = other, twin

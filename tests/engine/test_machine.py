@@ -1,0 +1,26 @@
+"""Any story of events, told to an engine and to its plain twin."""
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from .machine import EngineMachine
+
+FEW = settings(deadline=None, max_examples=25, stateful_step_count=20, suppress_health_check=list(HealthCheck))
+
+VARIANTS = {
+    "no sources": {"sources": 0},
+    "one source": {"sources": 1},
+    "two sources": {"sources": 2},
+    "harmonic": {"objective": "harmonic"},
+    "age": {"objective": "age", "sources": 0},
+    "forgetting": {"half_life": 0.01},
+    "hosts": {"hosts": True, "sources": 0},
+    "hosts and signals": {"hosts": True},
+    "rules for all hosts": {"hosts": True, "options": {"host_spacing": 0.0}},
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_any_story(name):
+    run_state_machine_as_test(type("Variant", (EngineMachine,), VARIANTS[name]), settings=FEW)

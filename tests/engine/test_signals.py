@@ -1,0 +1,132 @@
+"""Signals: useful sources raise the value of their pages, useless ones are learned to be useless."""
+
+import numpy as np
+import pytest
+
+from recrawl import Engine
+
+N = 150
+
+
+def drawn_world(precision, n_sources=1, end=150.0, seed=0, period=0.5, refit_at=200):
+    """An engine that crawls every page now and then, and hears half of all changes plus false signals.
+
+    The precision of source k is precision[k]; its true signals are half of the changes, shared out among sources.
+    """
+    rng = np.random.default_rng(seed)
+    change_rate = rng.uniform(0.2, 0.6, N)
+    engine = Engine(float(N), day=1.0, sources=n_sources, lease=1e-3, half_life=1e9)
+    engine.add([f"a.example/{k}" for k in range(N)], 0.0)
+    engine.beliefs.refit_at = refit_at
+    events = []
+    for i in range(N):
+        times = np.sort(rng.uniform(0, end, rng.poisson(change_rate[i] * end)))
+        events += [(t, 1, i, -1) for t in times]
+        for k in range(n_sources):
+            told = times[rng.random(len(times)) < 0.5 / n_sources]
+            false = rng.uniform(0, end, rng.poisson(len(told) * (1 - precision[k]) / precision[k]))
+            events += [(t, 2, i, k) for t in [*told, *false]]
+    crawls = np.arange(period, end, period)
+    events += [(t, 3, -1, -1) for t in crawls]
+    stale = np.zeros(N, bool)
+    for at, kind, page, source in sorted(events):
+        if kind == 1:
+            stale[page] = True
+        elif kind == 2:
+            engine.signal([page], at, source=source)
+        else:
+            ids = rng.choice(N, N // 2, replace=False)
+            engine.record(ids, at, changed=stale[ids])
+            stale[ids] = False
+    return engine, change_rate, end
+
+
+def believed(engine, now):
+    return np.array([[share for _, share in engine.explain(i, now).signals] for i in range(N)])
+
+
+@pytest.mark.parametrize("precision", [0.25, 0.5, 0.8])
+def test_learned_precision_approaches_the_truth(precision):
+    engine, change_rate, end = drawn_world([precision])
+    assert believed(engine, end).mean() == pytest.approx(precision, abs=0.12)
+    pages = engine.pages()
+    assert pages.change_rate.mean() == pytest.approx(change_rate.mean(), rel=0.1)
+    assert pages.recall.mean() == pytest.approx(0.5, abs=0.1)
+
+
+def test_two_sources_are_told_apart():
+    engine, _, end = drawn_world([0.9, 0.2], n_sources=2)
+    good, bad = believed(engine, end).mean(axis=0)
+    assert good > 0.6
+    assert bad < 0.35
+
+
+def alike(sources=1, n=40):
+    """Pages crawled daily: half of them change whenever a signal came before, the others never do then."""
+    engine = Engine(1.0, day=1.0, sources=sources, lease=1e-3)
+    engine.add([f"a.example/{k}" for k in range(n)], 0.0)
+    useful = np.arange(n) % 2 == 0
+    for day in range(1, 41):
+        told = np.full(n, day % 2 == 0)
+        engine.signal(np.flatnonzero(told), day - 0.5)
+        engine.record(np.arange(n), float(day), changed=told & useful)
+    return engine, useful
+
+
+@pytest.mark.parametrize("sources", [1, 2])
+def test_a_useful_source_raises_the_value_of_its_pages_and_a_useless_one_does_not(sources):
+    engine, useful = alike(sources)
+    pages = np.arange(len(useful))
+    shares = np.array([engine.explain(i, 40.5).signals[0][1] for i in range(len(useful))])
+    assert shares[useful].min() > 0.7
+    assert shares[~useful].max() < 0.1
+    fresh = engine.fresh(pages, 40.5)
+    engine.signal(pages, 40.5)
+    value = engine.scheduler.value(pages, 40.5)
+    assert value[useful].min() > 5 * value[~useful].max()
+    assert (engine.fresh(pages, 40.5) / fresh)[useful].max() < 0.4
+    assert (engine.fresh(pages, 40.5) / fresh)[~useful].min() > 0.8
+    assert set(engine.pick(40.6, 10).tolist()) <= set(pages[useful].tolist())
+
+
+@pytest.mark.parametrize("sources", [1, 2])
+def test_a_signal_about_a_change_before_the_copy_says_nothing(sources):
+    engine = Engine(1.0, sources=sources)
+    engine.add("a.example/", 0.0)
+    engine.record([0], 100.0, changed=True)
+    before = engine.rows()
+    engine.signal([0], 150.0, changed_at=[100.0])
+    assert str(engine.rows()) == str(before)
+    engine.signal([0], 150.0, changed_at=[100.5])
+    assert engine.explain(0, 150.0).signals[0][0] == 1
+
+
+def test_signals_after_the_fetch_began_still_stand():
+    engine = Engine(1.0)
+    engine.add("a.example/", 0.0)
+    engine.signal([0, 0], 50.0)
+    engine.signal([0], 101.0)
+    engine.record([0], 102.0, as_of=[100.0], changed=[True])
+    assert engine.explain(0, 102.0).signals[0][0] == 1
+    engine.record([0], 103.0, changed=[True])
+    assert engine.explain(0, 103.0).signals[0][0] == 0
+
+
+@pytest.mark.parametrize("outcome", [{}, {"gone": True}])
+def test_a_copy_of_which_nothing_is_learned_ends_its_signals_too(outcome):
+    engine = Engine(1.0)
+    engine.add("a.example/", 0.0)
+    engine.signal([0, 0, 0], 50.0)
+    engine.record([0], 100.0, **outcome)
+    told = engine.explain(0, 100.0)
+    assert (told.signals[0][0], told.fresh) == (0, 1.0)
+    assert engine.pages().change_rate[0] == pytest.approx(float(engine.beliefs.prior.mean))
+
+
+def test_signals_without_sources_are_only_counted():
+    engine = Engine(1.0, sources=0)
+    engine.add("a.example/", 0.0)
+    value = engine.scheduler.value([0], 500.0)
+    engine.signal([0], 400.0)
+    assert engine.scheduler.value([0], 500.0) == value
+    assert engine.stats["signals"] == 1
