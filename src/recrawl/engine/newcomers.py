@@ -129,7 +129,8 @@ class Newcomers:
             while page >= 0:
                 met.append(page)
                 page = int(self.line.behind[page])
-            assert len(set(met)) == len(met) and standing <= set(met), f"class {k}: the line does not hold everyone"
+            assert len(set(met)) == len(met), f"class {k}: the line goes in a circle"
+            assert standing <= set(met), f"class {k}: the line does not hold everyone"
             alike = [record[name][members] for name in ("importance", "last", "change_rate", "signals")]
             alike += [hosts[members]] if len(hosts) else []
             assert all(len(np.unique(column)) <= 1 for column in alike), f"class {k}: its pages are not alike"

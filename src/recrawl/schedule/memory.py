@@ -192,13 +192,15 @@ class Memory:
         self.state.flts[at.DELAY_SHARE : at.DELAY_SHARE + k] = parts
 
     def saved(self) -> dict[str, NDArray[Any]]:
-        """Copies of all arrays."""
-        return {name: array.copy() for name, array in self.state._asdict().items()}
+        """Copies of all arrays, without where they lie."""
+        arrays: dict[str, NDArray[Any]] = {name: array.copy() for name, array in self.state._asdict().items()}
+        arrays["ints"][at.PLACES :] = 0
+        return arrays
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over copies of saved arrays."""
-        kinds = zip(State._fields, at.DTYPES, strict=True)
-        self.state = State(**{name: np.array(arrays[name], dtype, order="C") for name, (dtype, _) in kinds})
+        kinds: list[tuple[str, Any]] = [(name, kind[0]) for name, kind in zip(State._fields, at.DTYPES, strict=True)]
+        self.state = State(**{name: np.array(arrays[name], dtype, order="C") for name, dtype in kinds})
 
     __getstate__, __setstate__ = saved, load  # a copy must not keep the addresses of its original
 
