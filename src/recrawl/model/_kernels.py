@@ -212,6 +212,8 @@ def posterior_value(x: float, shape: float) -> float:
     length = math.log1p(x / shape)
     if length == math.inf:
         return shape / (shape - 1.0) if shape > 1.0 else math.inf
+    if length <= 0.5 and shape * length <= 0.5:
+        return _posterior_powers(length, shape)
     if length <= 1.0 or shape > 3.0:
         return _posterior_series(length, shape)
     return shape * shape * (_decay_integral(shape - 1.0, length) - _decay_integral(shape, length))
@@ -222,6 +224,19 @@ def _decay_integral(rate: float, length: float) -> float:
     """∫₀^length e^{−rate·v} dv."""
     product = rate * length
     return length * (1.0 - 0.5 * product) if abs(product) < 1e-9 else -math.expm1(-product) / rate
+
+
+@inline
+def _posterior_powers(length: float, shape: float) -> float:
+    """The same by powers of l: a² Σ_{k≥1} d_k l^{k+1}/(k+1)!, d_k = (1 − a)^k − (−a)^k = (1 − a)^{k−1} − a·d_{k−1}."""
+    total, d, power, part = 0.0, 1.0, 1.0 - shape, 0.5 * length * length
+    for k in range(3, 40):
+        total += d * part
+        if abs(d) * part <= 1e-18 * abs(total):
+            break
+        d, power = power - shape * d, power * (1.0 - shape)
+        part *= length / k
+    return shape * shape * total
 
 
 @jit

@@ -87,10 +87,13 @@ def come_near(s: State, now: float, n: int) -> int:
         status = free_hosts(s, now)
     while status == DONE:
         status = advance(s, now)
-        if status == GROW_NEAR and s.ints[N_NEAR] > 4 * kept(n) and shrink(s, now, kept(n)) == DONE:
-            status = DONE  # room was made instead
-        else:
+        before = s.ints[N_NEAR]
+        if status != GROW_NEAR or before <= 4 * kept(n):
             break
+        shrunk = shrink(s, now, kept(n))
+        if shrunk != DONE or 2 * s.ints[N_NEAR] > before:
+            break
+        status = DONE  # room was made instead
     if status == DONE and s.ints[SCAN_AT] >= 0:
         status = scan(s, now, n)
     while status == DONE and count_ripe(s) < n and not all_near(s):
