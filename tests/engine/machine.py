@@ -30,8 +30,8 @@ class EngineMachine(RuleBasedStateMachine):
 
     # --- the story ---------------------------------------------------------------------------------------------------
 
-    @initialize(start=st.integers(0, 2), budget=st.sampled_from([None, 0.01, 100.0]))
-    def begin(self, start, budget):
+    @initialize(start=st.integers(0, 2), budget=st.sampled_from([None, 0.01, 100.0]), seed=SEEDS, n=st.integers(0, 30))
+    def begin(self, start, budget, seed, n):
         self.time = self.starts[start]
         given = {"objective": self.objective, "sources": self.sources, "half_life": self.half_life, "lease": self.lease}
         self.engine = Engine(budget, start=self.time, **given, **self.options)
@@ -40,6 +40,7 @@ class EngineMachine(RuleBasedStateMachine):
             day=86400.0, lease=self.lease, half_life=self.half_life, remembers=remembers, now=self.time
         )
         self.n_urls = 0
+        self.add(n, seed, False, False, False)
 
     @property
     def here(self):
