@@ -76,7 +76,8 @@ class EngineMachine(RuleBasedStateMachine):
     def some(self, seed, most=12, repeat=False, leased=False):
         rng = np.random.default_rng(seed)
         pool = [u for u, page in self.twin.pages.items() if not leased or page.lease_end > self.twin.now]
-        n = int(rng.integers(0, min(most, len(pool)) + 1))
+        n = int(rng.integers(min(seed % 8, 1), most + 1)) if pool else 0
+        n = n if repeat else min(n, len(pool))
         urls = rng.choice(pool, n, replace=repeat).tolist() if n else []
         return rng, urls, self.engine.id(urls)
 
