@@ -109,7 +109,9 @@ def test_doctests(name):
 
 
 @pytest.mark.parametrize(
-    "path", [ROOT / name for name in ("README.md", "docs/schedule.md", "docs/simulate.md")], ids=lambda path: path.name
+    "path",
+    [ROOT / name for name in ("README.md", "docs/engine.md", "docs/schedule.md", "docs/simulate.md")],
+    ids=lambda path: path.name,
 )
 def test_python_blocks_run(path):
     for block in re.findall(r"^```python\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL):

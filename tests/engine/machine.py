@@ -30,8 +30,8 @@ class EngineMachine(RuleBasedStateMachine):
 
     # --- the story ---------------------------------------------------------------------------------------------------
 
-    @initialize(start=st.integers(0, 2), budget=st.sampled_from([None, 0.01, 100.0]))
-    def begin(self, start, budget):
+    @initialize(start=st.integers(0, 2), budget=st.sampled_from([None, 0.01, 100.0]), seed=SEEDS, n=st.integers(0, 30))
+    def begin(self, start, budget, seed, n):
         self.time = self.starts[start]
         given = {"objective": self.objective, "sources": self.sources, "half_life": self.half_life, "lease": self.lease}
         self.engine = Engine(budget, start=self.time, **given, **self.options)
@@ -40,6 +40,7 @@ class EngineMachine(RuleBasedStateMachine):
             day=86400.0, lease=self.lease, half_life=self.half_life, remembers=remembers, now=self.time
         )
         self.n_urls = 0
+        self.add(n, seed, False, False, False)
 
     @property
     def here(self):
@@ -75,7 +76,8 @@ class EngineMachine(RuleBasedStateMachine):
     def some(self, seed, most=12, repeat=False, leased=False):
         rng = np.random.default_rng(seed)
         pool = [u for u, page in self.twin.pages.items() if not leased or page.lease_end > self.twin.now]
-        n = int(rng.integers(0, min(most, len(pool)) + 1))
+        n = int(rng.integers(min(seed % 8, 1), most + 1)) if pool else 0
+        n = n if repeat else min(n, len(pool))
         urls = rng.choice(pool, n, replace=repeat).tolist() if n else []
         return rng, urls, self.engine.id(urls)
 

@@ -6,7 +6,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from .machine import EngineMachine
 
-FEW = settings(deadline=None, max_examples=25, stateful_step_count=20, suppress_health_check=list(HealthCheck))
+FEW = settings(deadline=None, max_examples=40, stateful_step_count=25, suppress_health_check=list(HealthCheck))
 
 VARIANTS = {
     "no sources": {"sources": 0},

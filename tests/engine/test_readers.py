@@ -90,3 +90,14 @@ def test_every_state_has_its_words():
     assert states[3].startswith("gone, tried again in 30 d")
     assert sorted(states[8:]) == ["being crawled", "waiting for its host"]
     assert engine.explain(2, 1000.0).state == "waiting its turn"
+
+
+@pytest.mark.xfail(reason="when the prior moves, beliefs that were told move as if they were the prior's plus evidence")
+def test_what_is_said_of_a_page_outlives_a_fit_of_the_prior():
+    engine, rng = Engine(1.0, day=1.0, sources=0), np.random.default_rng(0)
+    engine.add([f"a.example/{k}" for k in range(100)], 0.0)
+    told = engine.add("b.example/", 0.0, change_rate=24.0)
+    for day in range(10, 60, 10):
+        engine.record(np.arange(100), float(day), changed=rng.random(100) < 0.2)
+    assert engine.stats["refits"] > 0
+    assert engine.pages(told).change_rate[0] == pytest.approx(24.0, rel=0.5)
