@@ -52,7 +52,6 @@ def test_compiled_and_plain_runs_are_one(signals, n, settings, monkeypatch):
             engine.newcomers._check(engine.scheduler)
 
 
-@pytest.mark.xfail(reason="where most intervals hold a change, fitting the prior lets its mean run away")
 def test_learning_from_signals_is_better_than_not_listening():
     rng = np.random.default_rng(6)
     pages = Pages(rng.uniform(0.05, 1.0, 300), recall=0.7, false_rate=0.1)

@@ -92,7 +92,6 @@ def test_every_state_has_its_words():
     assert engine.explain(2, 1000.0).state == "waiting its turn"
 
 
-@pytest.mark.xfail(reason="when the prior moves, beliefs that were told move as if they were the prior's plus evidence")
 def test_what_is_said_of_a_page_outlives_a_fit_of_the_prior():
     engine, rng = Engine(1.0, day=1.0, sources=0), np.random.default_rng(0)
     engine.add([f"a.example/{k}" for k in range(100)], 0.0)

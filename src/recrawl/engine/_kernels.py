@@ -29,6 +29,7 @@ class Belief(NamedTuple):
     watched: Array  # time between the first copy and the last crawl
     n_crawls: Ids
     n_changes: Ids
+    told: NDArray[np.bool_]  # whether a rate was given for it: the prior says nothing of it then
     prior: Array  # (1 + sources, 2)
     half_life: Array  # (1,): after how much time evidence counts half
     shapes: Array  # shapes that the prior might have
@@ -84,7 +85,7 @@ def believe(s: State, b: Belief, i: int, elapsed: float) -> None:
 @inline
 def _score(b: Belief, i: int, interval: float, changed: bool) -> None:
     """What each shape of the prior, with its mean as it is, would have said of this outcome given the page's past."""
-    changes, time = b.gamma[i, 0, 0] - b.prior[0, 0], b.gamma[i, 0, 1] - b.prior[0, 1]
+    changes, time = max(b.gamma[i, 0, 0] - b.prior[0, 0], 0.0), max(b.gamma[i, 0, 1] - b.prior[0, 1], 0.0)
     for k in range(b.heard.shape[1]):
         if b.heard[i, k] > 0.0:
             return
@@ -105,7 +106,7 @@ def learn(b: Belief, i: int, interval: float, changed: bool) -> None:
         for j in range(b.gamma.shape[1]):
             for c in range(2):
                 b.gamma[i, j, c] = b.prior[j, c] + (b.gamma[i, j, c] - b.prior[j, c]) * kept
-    if b.n_crawls[i] > 0:
+    if b.n_crawls[i] > 0 and not b.told[i]:
         _score(b, i, interval, changed)
     take_in(b.gamma[i], interval, b.heard[i], changed)
     for k in range(b.heard.shape[1]):

@@ -14,7 +14,7 @@ from recrawl.model.pages import Pages
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
-_PER_PAGE = ("gamma", "heard", "signals", "watched", "n_crawls", "n_changes")
+_PER_PAGE = ("gamma", "heard", "signals", "watched", "n_crawls", "n_changes", "told")
 _FIRST_REFIT, _REFIT_GROWTH = 200, 1.3  # crawls before the prior is fitted, and growth until it is fitted again
 _SHAPES = (0.1, 100.0, 13)  # of the prior: from, to, how many are tried
 _SOURCE_PRIOR = (1.0, 3.0)  # weight of a signal of an unknown source: precision 1/4, held as loosely as three signals
@@ -32,6 +32,7 @@ class Beliefs:
             watched=np.zeros(0),
             n_crawls=np.zeros(0, np.int64),
             n_changes=np.zeros(0, np.int64),
+            told=np.zeros(0, np.bool_),
             prior=np.array(first),
             half_life=np.array([half_life]),
             shapes=np.geomspace(*_SHAPES),
@@ -62,7 +63,8 @@ class Beliefs:
             self.set_rate(np.arange(first, self._n), own)
 
     def set_rate(self, rows: Ids, own: GammaPrior) -> None:
-        """Believe something else of pages' rates from now on."""
+        """Believe something else of pages' rates from now on, whatever the prior becomes."""
+        self.belief.told[rows] = True
         shape, rate = own.rows(len(rows))
         self.belief.gamma[rows, 0] = np.stack([shape, rate], axis=1)
 
@@ -82,24 +84,40 @@ class Beliefs:
         return GammaPrior(self.belief.gamma[rows, 0, 0], self.belief.gamma[rows, 0, 1])
 
     def refit(self, rows: Ids) -> bool:
-        """Fit the prior to pages and move every page's belief along; whether it was moved.
+        """Fit the prior to pages and move their beliefs along; whether they were moved.
 
         Its shape a says how far a page's own past is to be believed against the others': the one that foretold the
         outcomes best so far, since real pages change in bursts and a likelihood that does not know it finds them too
-        different. Its rate b makes Σ ln b^a/(b + db)^{a + da} largest, where a page's evidence (changes da, time db) is
-        what its gamma has beyond the prior: a/b = mean of (a + da)/(b + db).
+        different. Its mean m is that of the pages' own rates (Cho and Garcia-Molina, from changes and crawls),
+        each counting T/(T + a/m) for the time T it was watched.
         """
         self.refit_at = int(self.crawls * _REFIT_GROWTH) + 1
         b = self.belief
-        seen = rows[b.n_crawls[rows] > 0]
+        seen = rows[(b.watched[rows] > 0) & ~b.told[rows]]
         if len(seen) < 10:
             return False
-        before = b.prior[0].copy()
         shape = float(b.shapes[np.argmax(b.scores)]) if b.scores.any() else 1.0
-        after = np.array([shape, _fit_rate(np.maximum(b.gamma[seen, 0] - before, 0.0), shape, before)])
-        b.gamma[: self._n, 0] = np.maximum(b.gamma[: self._n, 0] + after - before, 1e-9 * after)
+        before, after = b.prior[0].copy(), np.array([shape, shape / self._population_mean(seen, shape)])
+        moved = np.flatnonzero(~b.told[: self._n])
+        b.gamma[moved, 0] = np.maximum(b.gamma[moved, 0] + after - before, 1e-3 * after)
         b.prior[0] = after
         return True
+
+    def _population_mean(self, rows: Ids, shape: float) -> float:
+        """Missed changes per time of a page, on average; half a change more than was seen, so that it is never 0."""
+        b = self.belief
+        columns = self.columns(rows, np.zeros(len(rows)))
+        missed = b.gamma[rows, 0, 0] / b.gamma[rows, 0, 1] / columns["change_rate"]
+        crawls, time = b.n_crawls[rows].astype(np.float64), b.watched[rows]
+        quiet = crawls - b.n_changes[rows] * missed
+        rate = np.log((crawls + 0.5) / (quiet + 0.5)) * crawls / time
+        mean = float(b.prior[0, 0] / b.prior[0, 1])
+        for _ in range(50):
+            trust = time / (time + shape / mean)
+            last, mean = mean, float((trust * rate).sum() / trust.sum() + 0.5 / time.sum())
+            if abs(mean - last) < 1e-6 * mean:
+                break
+        return mean
 
     def saved(self) -> dict[str, Any]:
         """Everything, as plain arrays and numbers."""
@@ -119,16 +137,6 @@ class Beliefs:
 def pages_of(columns: dict[str, Array], importance: ArrayLike, host: ArrayLike | None = None) -> Pages:
     """Pages with what is believed of them."""
     return Pages(importance=importance, host=host, **columns)
-
-
-def _fit_rate(extra: Array, shape: float, before: Array) -> float:
-    rate = shape * before[1] / before[0]
-    for _ in range(200):
-        mean = float(((shape + extra[:, 0]) / (rate + extra[:, 1])).mean())
-        last, rate = rate, shape / mean
-        if abs(rate - last) < 1e-6 * rate:
-            break
-    return float(rate)
 
 
 def _larger(column: NDArray[Any], room: int) -> NDArray[Any]:
