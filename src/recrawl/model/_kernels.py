@@ -232,7 +232,7 @@ def _posterior_powers(length: float, shape: float) -> float:
     total, d, power, part = 0.0, 1.0, 1.0 - shape, 0.5 * length * length
     for k in range(3, 40):
         total += d * part
-        if abs(d) * part <= 1e-18 * abs(total):
+        if (abs(d) + abs(power)) * part <= 1e-18 * abs(total):  # d alone may be 0 on the way
             break
         d, power = power - shape * d, power * (1.0 - shape)
         part *= length / k
