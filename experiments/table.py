@@ -26,7 +26,8 @@ def table(folder: Path) -> str:
             lines.append(f"| `{id}` | not run yet | | | |")
             continue
         result = json.loads(path.read_text())
-        label = f"`{id}` ({result['setting']})"
+        reps = result["params"].get("reps")
+        label = f"`{id}` ({result['setting']}{f', {reps} repetitions' if reps else ''})"
         for claim in result["claims"]:
             note = f" ({claim['note']})" if claim["note"] else ""
             cells = (label, claim["text"] + note, number(claim["paper"]), ours(claim), WORDS[claim["holds"]])
