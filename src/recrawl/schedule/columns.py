@@ -136,8 +136,6 @@ class PageColumns:
             raise ParameterError(f"source is {source}: there are {n_sources}, counted from 0")
         if self._memory.state.ints[at.EXPONENT] < 0 or len(rows) == 0:
             return _ONE
-        if len(rows) == 0:
-            return np.ones(1)
         if self._trusting:
             recall = self._memory.state.rec["recall"][rows] if self._sources is None else self._sources[0][rows, source]
             return np.where(recall > 0, np.inf, 0.0)
