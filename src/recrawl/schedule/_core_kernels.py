@@ -21,21 +21,22 @@ from recrawl.schedule._set_kernels import (
     band_remove,
     band_tick,
     fall_asleep,
+    fetch_chunk,
     near_add,
-    pop_slot,
+    slot_size,
     spare_blocks,
     state_of,
     tick_of,
     wake_up,
     wheel_add,
+    wheel_remove,
 )
 from recrawl.schedule._value_kernels import value_of, wake_time, worth_of
-from recrawl.schedule._view_kernels import prefetch
 from recrawl.schedule.layout import (
     ASLEEP,
     BANDS,
-    BITS,
     BLOCK,
+    CHUNK,
     CLOCK,
     COVER,
     DECISIONS,
@@ -51,19 +52,20 @@ from recrawl.schedule.layout import (
     N_BANDS,
     N_NEAR,
     N_PAGES,
+    N_WHEELS,
     NEAR_LEVEL,
     ORDER,
     SCAN_AT,
     SCANS,
     SIZE,
-    SLOTS,
     TOP,
     WAKES,
-    WHEELS,
+    WHEEL_BITS,
     State,
 )
 
 LEAST = 1e-300  # below every positive value that matters
+_RATIO = 32  # of the sizes of new bands
 _AHEAD = 8  # slots of the wheel whose pages are fetched in advance
 _BELOW = 1e-6  # a page wakes this much too early: wake times are kept in short floats
 
@@ -95,13 +97,14 @@ def settle(s: State, i: int, now: float, value: float, interval: float) -> None:
     here = tick = tick_of(s, now)
     k = 0
     most = value * (1.0 + _BELOW)
+    s.rec[i].band = FAR
+    s.rec[i].pos = -1
     while k < bands and most < (s.flts[LEVEL + s.ints[ORDER + k + 1]] if k + 1 < bands else s.flts[FAR_LEVEL]):
         k += 1
     while True:
         level = s.flts[LEVEL + s.ints[ORDER + k]] if k < bands else s.flts[FAR_LEVEL]
         wake = wake_time(s, i, now, level, value, interval)
         if math.isinf(wake):
-            s.rec[i].prev = -1
             break
         tick = tick_of(s, wake)
         if tick > here:
@@ -112,7 +115,6 @@ def settle(s: State, i: int, now: float, value: float, interval: float) -> None:
             return
         k -= 1
     fall_asleep(s, i)
-    s.rec[i].band = FAR
     if k < bands:
         band_add(s, i, s.ints[ORDER + k], tick)
 
@@ -125,7 +127,7 @@ def rest(s: State, i: int, now: float) -> None:
     if not math.isinf(wake) and tick <= tick_of(s, now):
         place(s, i, now)
         return
-    s.rec[i].prev = -1
+    s.rec[i].pos = -1
     s.rec[i].band = FAR
     fall_asleep(s, i)
     if not math.isinf(wake):
@@ -135,18 +137,28 @@ def rest(s: State, i: int, now: float) -> None:
 @inline
 def _wheel_empty(s: State, wheel: int) -> bool:
     found = False
-    for slot in range(wheel * SLOTS, (wheel + 1) * SLOTS):
+    bits = s.ints[WHEEL_BITS]
+    for slot in range(wheel << bits, (wheel + 1) << bits):
         found = found or s.heads[slot] >= 0
     return not found
 
 
 @inline
-def _chain_length(s: State, first: int) -> int:
-    n = 0
-    while first >= 0:
-        n += 1
-        first = s.rec[first].next
-    return n
+def _slot_at(s: State, wheel: int, tick: int) -> int:
+    """The slot that a tick has in a wheel."""
+    bits = s.ints[WHEEL_BITS]
+    return int((wheel << bits) + ((tick >> (bits * wheel)) & ((1 << bits) - 1)))
+
+
+@inline
+def _last_of(s: State, slot: int) -> int:
+    """The last page in a slot, −1 when it is empty. The pages of a chunk are fetched while those after it are dealt with."""
+    end = s.heads[slot]
+    if end < 0:
+        return -1
+    if end % CHUNK == CHUNK - 1:
+        fetch_chunk(s, s.wheel[end - CHUNK + 1])
+    return int(s.wheel[end])
 
 
 @jit_lean
@@ -156,15 +168,12 @@ def _cascade(s: State, now: float) -> None:
     A slot there stands for many ticks, so the wake time is asked again of each page that no band knows it of.
     """
     clock = s.ints[CLOCK]
-    for wheel in range(1, WHEELS):
-        if clock & ((1 << (BITS * wheel)) - 1):
-            return
-        i = pop_slot(s, wheel * SLOTS + ((clock >> (BITS * wheel)) & (SLOTS - 1)))
+    wheel = 1
+    while wheel < s.ints[N_WHEELS] and clock & ((1 << (s.ints[WHEEL_BITS] * wheel)) - 1) == 0:
+        slot = _slot_at(s, wheel, clock)
+        i = _last_of(s, slot)
         while i >= 0:
-            following = s.rec[i].next
-            prefetch(s.rec, following)
-            s.rec[i].prev = -1
-            s.rec[i].next = -1
+            wheel_remove(s, i)
             if s.rec[i].band == FAR:
                 wake = wake_time(s, i, now, s.flts[FAR_LEVEL], -1.0, -1.0)
                 if not math.isinf(wake):
@@ -172,30 +181,33 @@ def _cascade(s: State, now: float) -> None:
                     wheel_add(s, i, max(tick_of(s, wake), clock) if wake > now else clock)
             else:
                 wheel_add(s, i, band_tick(s, i))
-            i = following
+            i = _last_of(s, slot)
+        wheel += 1
 
 
 @jit_lean
 def advance(s: State, now: float) -> int:
     """Turn the wheel to `now`; pages that wake are placed anew. DONE, or what must grow before going on."""
     target = tick_of(s, now)
+    slots = 1 << s.ints[WHEEL_BITS]
     while s.ints[CLOCK] < target:
         clock = s.ints[CLOCK]
-        if target - clock > SLOTS // 4 and clock & 0xFF == 0 and _wheel_empty(s, 0):
-            jump = clock | (SLOTS - 1)
-            if target - clock > SLOTS * SLOTS // 4 and _wheel_empty(s, 1):
-                jump = clock | (SLOTS * SLOTS - 1)
+        if target - clock > slots // 4 and clock & 0xFF == 0 and _wheel_empty(s, 0):
+            empty = 1
+            while empty < s.ints[N_WHEELS] - 1 and _wheel_empty(s, empty):
+                empty += 1
+            jump = clock | ((1 << (empty * s.ints[WHEEL_BITS])) - 1)
             if jump > clock:
                 s.ints[CLOCK] = min(target, jump)
                 continue
         s.ints[CLOCK] = clock + 1
-        if (clock + 1) & (SLOTS - 1) == 0:
+        if (clock + 1) & (slots - 1) == 0:
             _cascade(s, now)
-        slot = (clock + 1) & (SLOTS - 1)
-        prefetch(s.rec, s.heads[(clock + _AHEAD) & (SLOTS - 1)])
+        slot = (clock + 1) & (slots - 1)
+        fetch_chunk(s, s.heads[(clock + _AHEAD) & (slots - 1)])
         if s.heads[slot] < 0:
             continue
-        status = room_for(s, _chain_length(s, s.heads[slot]))
+        status = room_for(s, slot_size(s, slot))
         if status != DONE:
             s.ints[CLOCK] = clock
             return status
@@ -205,16 +217,12 @@ def advance(s: State, now: float) -> int:
 
 @jit_lean
 def _wake_slot(s: State, slot: int, now: float) -> None:
-    i = pop_slot(s, slot)
+    i = _last_of(s, slot)
     while i >= 0:
-        following = s.rec[i].next
-        prefetch(s.rec, following)
-        s.rec[i].prev = -1
-        s.rec[i].next = -1
         wake_up(s, i)
         s.ints[WAKES] += 1
         place(s, i, now)
-        i = following
+        i = _last_of(s, slot)
 
 
 @jit_lean
@@ -314,7 +322,7 @@ def _sampled_level(s: State, now: float, cover: int) -> float:
 
 @jit
 def shrink(s: State, now: float, keep: int) -> int:
-    """Raise the near level until about `keep` pages are near; the others become bands, each 8 times the one above."""
+    """Raise the near level until about `keep` pages are near; the others become bands, each many times the one above."""
     near = s.ints[N_NEAR]
     if spare_blocks(s) < near // BLOCK + 2 * BANDS:
         return GROW_BLOCKS
@@ -325,11 +333,11 @@ def shrink(s: State, now: float, keep: int) -> int:
         return DONE
     rank, n_new = keep, 0
     while rank < near and ranked[rank] > s.flts[NEAR_LEVEL] and n_new < BANDS // 2:
-        rank *= 8
+        rank *= _RATIO
         n_new += 1
     _make_band_room(s, n_new)
     for _ in range(n_new):
-        rank //= 8
+        rank //= _RATIO
         _new_band(s, ranked[rank])
     s.flts[NEAR_LEVEL] = ranked[keep]
     s.ints[N_NEAR] = 0

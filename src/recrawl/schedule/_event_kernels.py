@@ -156,7 +156,6 @@ def withdraw(header: Header, ids: Ids, state: int) -> None:
             continue
         take_out(s, i)
         set_state(s, i, state)
-        s.rec[i].prev = -1
         if state == GONE:
             s.ints[ALIVE] -= 1
             keep_signals_after(s, i, np.inf)

@@ -17,6 +17,7 @@ from recrawl.schedule.layout import (
     BLOCK,
     DONE,
     FIRST_LEASE,
+    FIT_NEAR,
     GROW_BLOCKS,
     GROW_LEASES,
     GROW_NEAR,
@@ -25,8 +26,9 @@ from recrawl.schedule.layout import (
     H_SIZE,
     H_SPACING,
     H_UNTIL,
+    LEAST_NEAR,
     N_ASLEEP,
-    N_LEASES,
+    N_LEASED,
     N_NEAR,
     N_PARKED,
     NEAR_LEVEL,
@@ -58,7 +60,7 @@ def pick(header: Header, now: float, n: int, out: Ids) -> tuple[int, int]:
     taken = 0
     status = come_near(s, now, n)
     while status == DONE:
-        ready = s.ints[N_LEASES] + n <= s.leases.size
+        ready = s.ints[N_LEASED] + n <= s.leases.size
         if not ready or spare_blocks(s) < s.ints[N_NEAR] // BLOCK + s.hosts.shape[0] + 2:
             return GROW_BLOCKS if ready else GROW_LEASES, taken
         got = _take(s, now, n - taken, out[taken:])
@@ -69,6 +71,8 @@ def pick(header: Header, now: float, n: int, out: Ids) -> tuple[int, int]:
             status = lower(s, now, n)
     if status == DONE and s.ints[N_NEAR] > kept(n) + kept(n) // 2 + 16:
         s.ints[WANTED] = shrink(s, now, kept(n))
+        if s.ints[WANTED] == DONE and s.near_id.size > 2 * max(8 * s.ints[N_NEAR], LEAST_NEAR):
+            s.ints[WANTED] = FIT_NEAR
     return status, taken
 
 

@@ -1,32 +1,39 @@
 """The containers of a scheduler: block lists (bands, parked pages), the timing wheel, the near set.
 
-All are intrusive: a page knows its place, so that leaving takes constant time.
+A page knows its place, so that leaving takes constant time; one in a band has its place in the wheel kept there. None
+of them is a chain of pages: among many pages each link would be a wait for memory, and lists of ids can be read ahead.
 """
 
 from recrawl._jit import inline, jit_lean
+from recrawl.schedule._view_kernels import prefetch
 from recrawl.schedule.layout import (
     ASLEEP,
-    BITS,
     BLOCK,
+    CHUNK,
     CLOCK,
     FAR,
+    FIRST,
     FREE_BLOCK,
+    FREE_CHUNK,
     H_HEAD,
     H_SIZE,
     H_TOP,
     HEAD,
+    HORIZON,
     N_ASLEEP,
     N_BLOCKS,
+    N_FREE_BLOCKS,
     N_NEAR,
     N_PARKED,
+    N_WHEELS,
     NEAR,
     ORIGIN,
     PARKED,
     SIZE,
-    SLOTS,
     TICKS,
     TOP,
-    WHEELS,
+    WHEEL_BITS,
+    WHEEL_PLACES,
     WIDTH,
     State,
 )
@@ -60,6 +67,7 @@ def _take_block(s: State) -> int:
     free = s.ints[FREE_BLOCK]
     if free >= 0:
         s.ints[FREE_BLOCK] = s.blocks[free, _LINK]
+        s.ints[N_FREE_BLOCKS] -= 1
         return int(free)
     block = s.ints[N_BLOCKS]
     s.ints[N_BLOCKS] += 1
@@ -68,8 +76,8 @@ def _take_block(s: State) -> int:
 
 @inline
 def spare_blocks(s: State) -> int:
-    """Blocks that were never used; a caller that may need one checks that some are left."""
-    return int(s.blocks.shape[0] - s.ints[N_BLOCKS])
+    """Blocks that are not in use; a caller that may need one checks that some are left."""
+    return int(s.blocks.shape[0] - s.ints[N_BLOCKS] + s.ints[N_FREE_BLOCKS])
 
 
 @inline
@@ -80,23 +88,28 @@ def _push(s: State, i: int, head: int, top: int, tick: int) -> tuple[int, int]:
         head, top = block, 0
     s.blocks[head, top] = i
     s.blocks[head, TICKS + top] = tick & 0xFFFFFFFF
+    s.blocks[head, WHEEL_PLACES + top] = s.rec[i].pos
     s.rec[i].pos = head * BLOCK + top
     return head, top + 1
 
 
 @inline
 def _drop(s: State, i: int, head: int, top: int) -> tuple[int, int]:
-    """Remove page i by moving the newest member into its place."""
+    """Remove page i by moving the newest member into its place; its place in the wheel is its own again."""
     place = s.rec[i].pos
+    block, k = place // BLOCK, place % BLOCK
+    in_wheel = s.blocks[block, WHEEL_PLACES + k]
     last = s.blocks[head, top - 1]
-    s.blocks[place // BLOCK, place % BLOCK] = last
-    s.blocks[place // BLOCK, TICKS + place % BLOCK] = s.blocks[head, TICKS + top - 1]
+    for column in (0, TICKS, WHEEL_PLACES):
+        s.blocks[block, column + k] = s.blocks[head, column + top - 1]
     s.rec[last].pos = place
+    s.rec[i].pos = in_wheel
     top -= 1
     if top == 0:
         before = s.blocks[head, _LINK]
         s.blocks[head, _LINK] = s.ints[FREE_BLOCK]
         s.ints[FREE_BLOCK] = head
+        s.ints[N_FREE_BLOCKS] += 1
         return before, BLOCK if before >= 0 else 0
     return head, top
 
@@ -156,55 +169,90 @@ def unpark(s: State, i: int, h: int) -> None:
 def tick_of(s: State, time: float) -> int:
     """The wheel's tick at a time; far ahead it stops at the last one the wheel can hold."""
     ticks = (time - s.flts[ORIGIN]) / s.flts[WIDTH]
-    most = s.ints[CLOCK] + (1 << (BITS * WHEELS - 1))
+    most = s.ints[CLOCK] + (1 << (HORIZON - 1))
     return int(ticks) if ticks < most else int(most)
 
 
 @inline
-def _wheel_slot(clock: int, tick: int) -> int:
-    differs = clock ^ tick
+def wheel_slot(s: State, tick: int) -> int:
+    """The slot of a tick: in the first wheel that has the clock and the tick in one turn."""
+    bits = s.ints[WHEEL_BITS]
+    differs = s.ints[CLOCK] ^ tick
     wheel = 0
-    while wheel < WHEELS - 1 and differs >= SLOTS:
-        differs >>= BITS
+    while wheel < s.ints[N_WHEELS] - 1 and differs >> bits:
+        differs >>= bits
         wheel += 1
-    return wheel * SLOTS + ((tick >> (BITS * wheel)) & (SLOTS - 1))
+    return int((wheel << bits) + ((tick >> (bits * wheel)) & ((1 << bits) - 1)))
+
+
+@inline
+def _set_wheel_place(s: State, i: int, place: int) -> None:
+    p = s.rec[i]
+    if p.band == FAR:
+        p.pos = place
+    else:
+        s.blocks[p.pos // BLOCK, WHEEL_PLACES + p.pos % BLOCK] = place
+
+
+@inline
+def _wheel_place(s: State, i: int) -> int:
+    p = s.rec[i]
+    return int(p.pos if p.band == FAR else s.blocks[p.pos // BLOCK, WHEEL_PLACES + p.pos % BLOCK])
 
 
 @jit_lean
 def wheel_add(s: State, i: int, tick: int) -> None:
-    """Let a page sleep until a tick after the clock."""
-    slot = _wheel_slot(s.ints[CLOCK], tick)
-    p = s.rec[i]
-    first = s.heads[slot]
-    p.next = first
-    p.prev = -2 - slot
-    if first >= 0:
-        s.rec[first].prev = i
-    s.heads[slot] = i
+    """Let a page sleep until a tick after the clock. There is always a chunk: only the last of a slot is not full."""
+    slot = wheel_slot(s, tick)
+    place = s.heads[slot] + 1
+    if place % CHUNK == 0:  # a full chunk, or none (−1)
+        chunk = s.ints[FREE_CHUNK]
+        s.ints[FREE_CHUNK] = s.wheel[chunk]
+        s.wheel[chunk] = place - 1
+        s.wheel[chunk + 1] = slot
+        place = chunk + FIRST
+    s.wheel[place] = i
+    s.heads[slot] = place
+    _set_wheel_place(s, i, place)
 
 
 @jit_lean
 def wheel_remove(s: State, i: int) -> None:
-    """Take a page out of the wheel, if it is in it."""
-    p = s.rec[i]
-    if p.prev == -1:
+    """Take a page out of the wheel, if it is in it, by moving the last of its slot into its place."""
+    place = _wheel_place(s, i)
+    if place < 0:
         return
-    if p.prev < -1:
-        s.heads[-2 - p.prev] = p.next
-    else:
-        s.rec[p.prev].next = p.next
-    if p.next >= 0:
-        s.rec[p.next].prev = p.prev
-    p.prev = -1
-    p.next = -1
+    slot = s.wheel[place - place % CHUNK + 1]
+    end = s.heads[slot]
+    if end != place:
+        last = s.wheel[end]
+        s.wheel[place] = last
+        _set_wheel_place(s, last, place)
+    _set_wheel_place(s, i, -1)
+    s.heads[slot] = end - 1
+    if end % CHUNK == FIRST:
+        chunk = end - FIRST
+        s.heads[slot] = s.wheel[chunk]
+        s.wheel[chunk] = s.ints[FREE_CHUNK]
+        s.ints[FREE_CHUNK] = chunk
 
 
 @inline
-def pop_slot(s: State, slot: int) -> int:
-    """Empty a slot; its pages stay chained by `next` from the one returned."""
-    first = s.heads[slot]
-    s.heads[slot] = -1
-    return int(first)
+def slot_size(s: State, slot: int) -> int:
+    """How many pages are in a slot."""
+    n, end = 0, s.heads[slot]
+    while end >= 0:
+        n += end % CHUNK - FIRST + 1
+        end = s.wheel[end - end % CHUNK]
+    return int(n)
+
+
+@inline
+def fetch_chunk(s: State, end: int) -> None:
+    """Let the pages of a chunk that ends there come into the cache."""
+    if end >= 0:
+        for place in range(end - end % CHUNK + FIRST, end + 1):
+            prefetch(s.rec, s.wheel[place])
 
 
 # --- the near set --------------------------------------------------------------------------------------------------
@@ -243,6 +291,6 @@ def fall_asleep(s: State, i: int) -> None:
 @jit_lean
 def wake_up(s: State, i: int) -> None:
     """Take a sleeping page out of wheel and band."""
-    wheel_remove(s, i)
     band_remove(s, i)
+    wheel_remove(s, i)
     s.ints[N_ASLEEP] -= 1

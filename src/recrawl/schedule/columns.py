@@ -67,8 +67,6 @@ class PageColumns:
         ids = self._memory.append(len(pages))
         rec = self._memory.state.rec
         rows = slice(int(ids[0]), int(ids[-1]) + 1)
-        for name in ("prev", "next"):
-            rec[name][rows] = -1
         rec["band"][rows] = at.FAR
         rec["last"][rows] = fetched_at
         rec["state"][rows] = at.PAUSED  # until it is placed

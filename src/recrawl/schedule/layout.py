@@ -1,4 +1,4 @@
-"""How a scheduler's state lies in memory: 60 bytes in one place per page, a few small arrays beside them.
+"""How a scheduler's state lies in memory: 52 bytes in one place per page and 5 in the wheel, a few small arrays beside them.
 
 Kernels take `ints`, which knows where the other arrays lie (`_view_kernels.py`). Columns that only some users need
 (cost, evidence, floor, the exponent of several signal sources, host) take memory only when used.
@@ -18,9 +18,7 @@ PAGE = np.dtype(
         ("recall", "f8"),
         ("false_rate", "f8"),
         ("last", "f8"),  # when the copy was fetched
-        ("next", "i4"),  # in a wheel slot
-        ("prev", "i4"),  # in a wheel slot; −2 − slot at the head of one, −1 in none
-        ("pos", "i4"),  # place in the near set, in a band, among the leases or a host's parked pages
+        ("pos", "i4"),  # place in the near set, in a band, in the wheel (−1: none), among leases or a host's parked pages
         ("least", "f4"),  # an exponent below which the value is below the far level; 0 while none is known
         ("signals", "u2"),  # signals since the copy was fetched
         ("state", "u1"),
@@ -32,13 +30,17 @@ LEASE = np.dtype([("until", "f8"), ("id", "i4"), ("next", "i4"), ("prev", "i4"),
 
 GONE, ASLEEP, NEAR, LEASED, PAUSED, PARKED = 0, 1, 2, 3, 4, 5
 
-BLOCK = 63  # members in one block of a band's list; then the block before; then when each of them wakes
+BLOCK = 63  # members in one block of a band's list; then the block before; when each of them wakes; their wheel places
 TICKS = BLOCK + 1
-BLOCK_WIDTH = 2 * BLOCK + 2
+WHEEL_PLACES = TICKS + BLOCK
+BLOCK_WIDTH = 3 * BLOCK + 1
 BANDS = 12
+LEAST_NEAR = 4096  # room for near pages that is not given back
 FAR = 255  # band of a page below all bands
-BITS, WHEELS = 12, 3
-SLOTS = 1 << BITS
+HORIZON = 36  # the wheels together reach over 2^36 ticks
+CHUNK = 16  # numbers in one chunk of a wheel slot: the last place in the chunk before, the slot, members
+FIRST = 2  # where the members begin: 14 of them, in one cache line with the rest
+MOST_IDS = 1_800_000_000  # their places in the wheel are 32-bit numbers
 
 # ints
 CLOCK, N_NEAR, N_BANDS, N_ASLEEP, N_BLOCKS, FREE_BLOCK, N_LOG, LOG_FIRST = 0, 1, 2, 3, 4, 5, 6, 7
@@ -46,10 +48,11 @@ FIRST_LEASE, LAST_LEASE, N_LEASED, POLICY, OBJECTIVE, TERMS, ALIVE, N_PAGES, COV
 COST, EVIDENCE, FLOOR, EXPONENT, N_DELAYS = 17, 18, 19, 20, 21  # rows of `extra` (−1: unused), number of delays
 N_LEASES, FREE_LEASE, SCAN_AT = 22, 23, 32  # lease slots ever used, the first free one; where a scan goes on (−1: none)
 N_PARKED, WANTED, LOG_ROOM = 33, 34, 35  # parked pages; what should grow when there is time; signals to have room for
+FREE_CHUNK, WHEEL_BITS, N_WHEELS, N_FREE_BLOCKS = 36, 37, 38, 39  # the first free chunk; a wheel has 2^bits slots
 EVALUATED, DECISIONS, SCANS, WAKES, LATE, BACKWARDS, EXPIRED, LAST_SCAN = 24, 25, 26, 27, 28, 29, 30, 31
 ORDER, HEAD, TOP, SIZE = 40, 56, 72, 88  # arrays: bands from the top; head blocks; members in the head; members
 PLACES = 104  # of the arrays of `State`: address, rows, columns
-N_INTS = 146
+N_INTS = 149
 
 # flts
 ORIGIN, WIDTH, NOW, NEAR_LEVEL, FAR_LEVEL, LEASE_TIME, WINDOW, THRESHOLD = 0, 1, 2, 3, 4, 5, 6, 7
@@ -62,8 +65,8 @@ H_UNTIL, H_SPACING, H_RUNNING, H_LIMIT, H_HEAD, H_TOP, H_SIZE = 0, 1, 2, 3, 4, 5
 N_HOST = 7
 
 # what a kernel answers when a small array must grow before it can go on
-DONE, GROW_NEAR, GROW_BLOCKS, FIT_LOG, GROW_LEASES = 0, 1, 2, 3, 4
-UNKNOWN_ID, REMOVED_ID = 5, 6  # what a kernel answers to a wrong id
+DONE, GROW_NEAR, FIT_NEAR, GROW_BLOCKS, FIT_LOG, GROW_LEASES = 0, 1, 2, 3, 4, 5
+UNKNOWN_ID, REMOVED_ID = 6, 7  # what a kernel answers to a wrong id
 
 
 class State(NamedTuple):
@@ -73,7 +76,8 @@ class State(NamedTuple):
     near_id: NDArray[np.int32]
     near_val: NDArray[np.float64]
     blocks: NDArray[np.int32]  # (n, BLOCK_WIDTH)
-    heads: NDArray[np.int32]  # WHEELS × SLOTS
+    heads: NDArray[np.int32]  # of each slot of each wheel: where the last member lies
+    wheel: NDArray[np.int32]  # chunks of members
     ints: NDArray[np.int64]
     flts: NDArray[np.float64]
     extra: NDArray[np.float64]  # (optional columns, ids)
@@ -91,6 +95,7 @@ DTYPES = (  # of the arrays of `State`, and how many dimensions they have
     (_I4, 1),
     (_F8, 1),
     (_I4, 2),
+    (_I4, 1),
     (_I4, 1),
     (_I8, 1),
     (_F8, 1),

@@ -15,6 +15,7 @@ from recrawl.schedule._log_kernels import refill_log
 from recrawl.schedule.layout import State
 
 _MOST_DELAYS = 16
+_PAGES_PER_SLOT = 128  # at least, in one wheel if all were in it
 
 
 class Memory:
@@ -25,7 +26,7 @@ class Memory:
             raise ParameterError(f"lease is {lease}: must be above 0")
         ints = np.zeros(at.N_INTS, dtype=np.int64)
         flts = np.zeros(at.N_FLTS)
-        for place in (at.FREE_BLOCK, at.FREE_LEASE, at.FIRST_LEASE, at.LAST_LEASE, at.SCAN_AT):
+        for place in (at.FREE_BLOCK, at.FREE_CHUNK, at.FREE_LEASE, at.FIRST_LEASE, at.LAST_LEASE, at.SCAN_AT):
             ints[place] = -1
         for place in (at.COST, at.EVIDENCE, at.FLOOR, at.EXPONENT):
             ints[place] = -1
@@ -36,10 +37,11 @@ class Memory:
         flts[at.NEAR_LEVEL] = flts[at.FAR_LEVEL] = math.inf
         self.state = State(
             rec=np.zeros(0, dtype=at.PAGE),
-            near_id=np.zeros(4096, dtype=np.int32),
-            near_val=np.zeros(4096),
+            near_id=np.zeros(at.LEAST_NEAR, dtype=np.int32),
+            near_val=np.zeros(at.LEAST_NEAR),
             blocks=np.zeros((64, at.BLOCK_WIDTH), dtype=np.int32),
-            heads=np.full(at.WHEELS * at.SLOTS, -1, dtype=np.int32),
+            heads=np.zeros(0, dtype=np.int32),
+            wheel=np.zeros(0, dtype=np.int32),
             ints=ints,
             flts=flts,
             extra=np.zeros((0, 0)),
@@ -50,6 +52,7 @@ class Memory:
             log_weight=np.zeros(0),
             leases=np.zeros(64, dtype=at.LEASE),
         )
+        self._new_wheel(0)
 
     @property
     def state(self) -> State:
@@ -80,13 +83,14 @@ class Memory:
         state.flts[at.WIDTH] = cycle / (2 * n)
         state.flts[at.ORIGIN] = state.flts[at.NOW]
         state.ints[at.CLOCK] = 0
+        self._new_wheel(len(state.rec))
 
     def append(self, n: int) -> NDArray[np.int64]:
         """Room for n more pages; their ids."""
         state = self.state
         first = int(state.ints[at.N_PAGES])
-        if first + n > np.iinfo(np.int32).max:
-            raise ParameterError(f"{first + n} pages: a scheduler holds at most {np.iinfo(np.int32).max} ids")
+        if first + n > at.MOST_IDS:
+            raise ParameterError(f"{first + n} pages: a scheduler holds at most {at.MOST_IDS} ids")
         if first + n > len(state.rec):
             size = max(first + n, 2 * first if n < first else 0)
             rec = np.zeros(size, dtype=at.PAGE)
@@ -100,9 +104,32 @@ class Memory:
                 host = np.full(size, -1, dtype=np.int32)
                 host[:first] = state.host[:first]
             self.state = state._replace(rec=rec, extra=extra, host=host)
+            self._widen_wheel(size)
         self.state.ints[at.N_PAGES] = first + n
         self.state.ints[at.ALIVE] += n
         return np.arange(first, first + n, dtype=np.int64)
+
+    def _new_wheel(self, room: int) -> None:
+        """An empty wheel whose slots, which each may leave a chunk part empty, are few beside the pages."""
+        bits = next((bits for bits in (12, 9) if room >= _PAGES_PER_SLOT << bits), 6)
+        wheels = at.HORIZON // bits
+        heads = np.full(wheels << bits, -1, dtype=np.int32)
+        self.state = self.state._replace(heads=heads, wheel=np.zeros(0, dtype=np.int32))
+        for place, value in ((at.WHEEL_BITS, bits), (at.N_WHEELS, wheels), (at.FREE_CHUNK, -1)):
+            self.state.ints[place] = value
+        self._widen_wheel(room)
+
+    def _widen_wheel(self, room: int) -> None:
+        """As many chunks as so many pages can ever fill: all of a slot are full but the last."""
+        state = self.state
+        before = len(state.wheel)
+        wheel = _larger(state.wheel, at.CHUNK * (room // (at.CHUNK - at.FIRST) + len(state.heads)))
+        if len(wheel) == before:
+            return
+        wheel[before :: at.CHUNK] = np.arange(before + at.CHUNK, len(wheel) + at.CHUNK, at.CHUNK)
+        wheel[-at.CHUNK] = state.ints[at.FREE_CHUNK]
+        state.ints[at.FREE_CHUNK] = before
+        self.state = state._replace(wheel=wheel)
 
     def optional(self, place: int, default: float) -> NDArray[np.float64]:
         """The row of an optional column, made on first use."""
@@ -121,19 +148,24 @@ class Memory:
         return column
 
     def grow(self, what: int) -> None:
-        """Double the array that a kernel asked for."""
+        """Make the array larger (or smaller) that a kernel asked for."""
         state = self.state
         state.ints[at.WANTED] = at.DONE
         if what == at.GROW_NEAR:
             room = 2 * len(state.near_id)
             self.state = state._replace(near_id=_larger(state.near_id, room), near_val=_larger(state.near_val, room))
+        elif what == at.FIT_NEAR:
+            room = max(8 * int(state.ints[at.N_NEAR]), at.LEAST_NEAR)
+            self.state = state._replace(near_id=state.near_id[:room].copy(), near_val=state.near_val[:room].copy())
         elif what == at.GROW_BLOCKS:
-            room = len(state.blocks) * 3 // 2 + len(state.near_id) // at.BLOCK + len(state.hosts) + 16
+            need = int(state.ints[at.N_NEAR]) // at.BLOCK + len(state.hosts) + 2 * at.BANDS
+            used = int(state.ints[at.N_BLOCKS] - state.ints[at.N_FREE_BLOCKS])
+            room = max(len(state.blocks) * 5 // 4 + 1, used + need)
             self.state = state._replace(blocks=_larger(state.blocks, room))
         elif what == at.FIT_LOG:
             self._fit_log()
         else:
-            self.state = state._replace(leases=_larger(state.leases, 4 * len(state.leases)))
+            self.state = state._replace(leases=_larger(state.leases, 2 * len(state.leases)))
 
     def _fit_log(self) -> None:
         """A log with room for the signals that are to come, and a quarter more."""

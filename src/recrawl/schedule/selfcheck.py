@@ -130,16 +130,37 @@ def _check_counters(state: State, status: Any) -> None:
 
 def _check_wheel(state: State) -> set[int]:
     found: set[int] = set()
+    used: list[int] = []
     for slot in np.flatnonzero(state.heads >= 0).tolist():
-        before = -2 - slot
-        for i in _chain(state.rec["next"], int(state.heads[slot]), len(state.rec), f"slot {slot}"):
-            assert state.rec["prev"][i] == before, f"page {i} in slot {slot}: prev is {state.rec['prev'][i]}"
-            assert i not in found, f"page {i} is in two slots"
-            found.add(i)
-            before = i
-    loose = set(np.flatnonzero(state.rec["prev"][: int(state.ints[at.N_PAGES])] != -1).tolist()) - found
+        end = int(state.heads[slot])
+        while end >= 0:
+            chunk = end - end % at.CHUNK
+            assert end >= chunk + at.FIRST, f"slot {slot}: a chunk without members"
+            assert end == state.heads[slot] or end == chunk + at.CHUNK - 1, f"slot {slot}: a chunk within is not full"
+            assert state.wheel[chunk + 1] == slot, f"slot {slot} has a chunk of slot {state.wheel[chunk + 1]}"
+            assert chunk not in used, f"slot {slot}: a chunk is used twice"
+            used.append(chunk)
+            for place in range(chunk + at.FIRST, end + 1):
+                i = int(state.wheel[place])
+                assert wheel_place(state, i) == place, f"page {i} in slot {slot} does not know its place"
+                assert i not in found, f"page {i} is in two slots"
+                found.add(i)
+            end = int(state.wheel[chunk])
+    total = len(state.wheel) // at.CHUNK
+    free = list(_chain(state.wheel, int(state.ints[at.FREE_CHUNK]), total, "free chunks"))
+    assert sorted(used + free) == [at.CHUNK * k for k in range(total)], "a chunk is lost, or both used and free"
+    asleep = np.flatnonzero(state.rec["state"][: int(state.ints[at.N_PAGES])] == at.ASLEEP).tolist()
+    loose = {i for i in asleep if wheel_place(state, i) >= 0} - found
     assert not loose, f"pages {sorted(loose)[:5]} think they are in the wheel"
     return found
+
+
+def wheel_place(state: State, i: int) -> int:
+    """Where a sleeping page lies in the wheel, −1 for one that never wakes."""
+    place = int(state.rec["pos"][i])
+    if state.rec["band"][i] == at.FAR:
+        return place
+    return int(state.blocks[place // at.BLOCK, at.WHEEL_PLACES + place % at.BLOCK])
 
 
 def _check_bands(state: State) -> set[int]:
@@ -173,6 +194,7 @@ def _check_free_blocks(state: State) -> None:
     used = [block for head, top in lists for block in _blocks(state, head, top, "blocks")[1]]
     free = list(_chain(state.blocks[:, at.BLOCK], int(state.ints[at.FREE_BLOCK]), total, "free blocks"))
     assert sorted(used + free) == list(range(total)), "a block is lost, or both used and free"
+    assert len(free) == state.ints[at.N_FREE_BLOCKS], "the free blocks are not as many as counted"
 
 
 def _check_log(state: State, used: int) -> None:
