@@ -1,6 +1,8 @@
 """The state as kernels see it: one array of integers that knows where all the others lie.
 
-To hand all arrays over to a compiled function takes longer than a decision does; one takes next to no time.
+To hand all arrays over to a compiled function takes longer than a decision does; one takes next to no time. Between
+kernels it is the same: `s` is the address of that array, and `s.rec` looks up where the records lie. No array moves
+while a kernel runs, and the compiler is told so.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -8,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, models, register_model
 from numba.np import arrayobj
 from numba.np.numpy_support import from_dtype
 from numpy.typing import NDArray
@@ -18,31 +21,62 @@ from recrawl.schedule.layout import DTYPES, PLACES, State
 _types: Any = types
 _code_parts: Any = cgutils
 _arrays: Any = arrayobj
+_models: Any = models
+_base: Any = types.Type
+_template: Any = AttributeTemplate
 
 Header = NDArray[np.int64]  # `State.ints`
 
 
+class _View(_base):  # type: ignore[misc]
+    """What `State` is to a kernel."""
+
+    def __init__(self) -> None:
+        super().__init__(name="recrawl.schedule.View")
+
+
+@register_model(_View)
+class _ViewModel(_models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _code_parts.ir.IntType(64).as_pointer())
+
+
+@infer_getattr
+class _ViewArrays(_template):  # type: ignore[misc]
+    key = _View
+
+    def generic_resolve(self, kind: Any, name: str) -> Any:
+        """The array of that name."""
+        dtype, ndim = DTYPES[State._fields.index(name)]
+        return types.Array(from_dtype(dtype), ndim, "C")
+
+
+@lower_getattr_generic(_View)
+def _array(context: Any, builder: Any, view: Any, address: Any, name: str) -> Any:
+    k = State._fields.index(name)
+    dtype, ndim = DTYPES[k]
+    kind = types.Array(from_dtype(dtype), ndim, "C")
+
+    def number(place: int) -> Any:
+        found = builder.load(_code_parts.gep_inbounds(builder, address, place))
+        found.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return found
+
+    array = _arrays.make_array(kind)(context, builder)
+    item = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    shape = [number(PLACES + 3 * k + 1 + d) for d in range(ndim)]
+    strides = [builder.mul(item, shape[1]), item] if ndim == 2 else [item]
+    data = builder.inttoptr(number(PLACES + 3 * k), array.data.type)
+    _arrays.populate_array(array, data, shape, strides, item, None)
+    return array._getvalue()
+
+
 def _typed(context: Any, header: Any) -> Any:
-    arrays = [types.Array(from_dtype(dtype), ndim, "C") for dtype, ndim in DTYPES]
-    return _types.NamedTuple(arrays, State)(header), _code
+    return _View()(header), _code
 
 
 def _code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    header = _arrays.make_array(signature.args[0])(context, builder, args[0])
-
-    def number(place: int) -> Any:
-        return builder.load(_code_parts.gep_inbounds(builder, header.data, place))
-
-    views = []
-    for k, kind in enumerate(signature.return_type):
-        view = _arrays.make_array(kind)(context, builder)
-        item = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
-        shape = [number(PLACES + 3 * k + 1 + d) for d in range(kind.ndim)]
-        strides = [builder.mul(item, shape[1]), item] if kind.ndim == 2 else [item]
-        data = builder.inttoptr(number(PLACES + 3 * k), view.data.type)
-        _arrays.populate_array(view, data, shape, strides, item, None)
-        views.append(view._getvalue())
-    return context.make_tuple(builder, signature.return_type, views)
+    return _arrays.make_array(signature.args[0])(context, builder, args[0]).data
 
 
 def _prefetch_typed(context: Any, rows: Any, i: Any) -> Any:
