@@ -16,6 +16,7 @@ import math
 import numpy as np
 
 from recrawl._jit import inline, jit, jit_lean
+from recrawl.schedule._kin_kernels import link, take_due, unlink
 from recrawl.schedule._set_kernels import (
     band_add,
     band_remove,
@@ -36,6 +37,7 @@ from recrawl.schedule.layout import (
     ASLEEP,
     BANDS,
     BLOCK,
+    BUCKETS,
     CHUNK,
     CLOCK,
     COVER,
@@ -43,6 +45,8 @@ from recrawl.schedule.layout import (
     DONE,
     FAR,
     FAR_LEVEL,
+    G_RISEN,
+    G_STIRRED,
     GROW_BLOCKS,
     GROW_NEAR,
     HEAD,
@@ -58,6 +62,7 @@ from recrawl.schedule.layout import (
     SCAN_AT,
     SCANS,
     SIZE,
+    SLACK,
     TOP,
     WAKES,
     WHEEL_BITS,
@@ -115,6 +120,8 @@ def settle(s: State, i: int, now: float, value: float, interval: float) -> None:
             return
         k -= 1
     fall_asleep(s, i)
+    if s.kin.size > 0:
+        link(s, i, s.flts[SLACK])
     if k < bands:
         band_add(s, i, s.ints[ORDER + k], tick)
 
@@ -130,8 +137,31 @@ def rest(s: State, i: int, now: float) -> None:
     s.rec[i].pos = -1
     s.rec[i].band = FAR
     fall_asleep(s, i)
+    if s.kin.size > 0:
+        link(s, i, s.flts[SLACK])
     if not math.isinf(wake):
         wheel_add(s, i, tick)
+
+
+@jit_lean
+def stir(s: State, g: int, now: float) -> int:
+    """Place those members anew that a group's risen mass can have brought up; what must grow first, or DONE."""
+    while True:
+        i = s.buckets[g, BUCKETS]
+        if i < 0:
+            before, after = s.groups[g, G_STIRRED], s.groups[g, G_RISEN]
+            s.groups[g, G_STIRRED] = after
+            take_due(s, g, before, after)
+            if s.buckets[g, BUCKETS] < 0:
+                return DONE
+            continue
+        status = room_for(s, 1)
+        if status != DONE:
+            return status
+        unlink(s, i)
+        if state_of(s, i) == ASLEEP:
+            wake_up(s, i)
+            place(s, i, now)
 
 
 @inline
@@ -176,6 +206,8 @@ def _cascade(s: State, now: float) -> None:
             wheel_remove(s, i)
             if s.rec[i].band == FAR:
                 wake = wake_time(s, i, now, s.flts[FAR_LEVEL], -1.0, -1.0)
+                if s.kin.size > 0:
+                    link(s, i, s.flts[SLACK])
                 if not math.isinf(wake):
                     # one that is due wakes at this tick: after a long stall, that of `now` may be beyond the wheel
                     wheel_add(s, i, max(tick_of(s, wake), clock) if wake > now else clock)

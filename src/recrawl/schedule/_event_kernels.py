@@ -4,7 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import jit_lean
+from recrawl.schedule import _core_kernels as core
 from recrawl.schedule._core_kernels import rest, room_for
+from recrawl.schedule._kin_kernels import note, unlink
 from recrawl.schedule._lease_kernels import end_lease
 from recrawl.schedule._log_kernels import keep_signals_after, log_fits, remember, seen_weight
 from recrawl.schedule._set_kernels import host_of, near_remove, set_state, state_of, unpark, wake_up
@@ -157,6 +159,9 @@ def withdraw(header: Header, ids: Ids, state: int) -> None:
         take_out(s, i)
         set_state(s, i, state)
         if state == GONE:
+            if s.kin.size > 0:
+                unlink(s, i)
+                s.kin[i].group = -1
             s.ints[ALIVE] -= 1
             keep_signals_after(s, i, np.inf)
 
@@ -169,3 +174,30 @@ def fill_values(header: Header, ids: Ids, now: float, out: Array) -> None:
     for k in range(ids.size):
         out[k] = value_of(s, ids[k], now) if state_of(s, ids[k]) != GONE else 0.0
     s.ints[EVALUATED] = before
+
+
+@jit_lean
+def join(header: Header, ids: Ids, groups: NDArray[np.int32]) -> None:
+    """Say which group pages are in; the caller places them anew."""
+    s = opened(header)
+    for k in range(ids.size):
+        unlink(s, ids[k])
+        s.kin[ids[k]].group = groups[k]
+
+
+@jit_lean
+def notice(header: Header, i: int, begin: float, end: float, own: float, changed: bool) -> None:
+    """Let a page's group know of an outcome; `stir` must follow."""
+    s = opened(header)
+    p = s.kin[i]
+    if p.group >= 0:
+        note(s, p.group, begin, end, own, p.weight, changed)
+    if changed:
+        p.changed_at = max(p.changed_at, end)
+
+
+@jit_lean
+def stir(header: Header, g: int, now: float) -> int:
+    """Place those members of a group anew that its risen mass can have brought up; what must grow first, or DONE."""
+    s = opened(header)
+    return core.stir(s, g, max(now, s.flts[NOW]))

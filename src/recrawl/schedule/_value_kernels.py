@@ -9,22 +9,28 @@ signalled or crawled, so that neither costs a value, and it gets better each tim
 import math
 
 from recrawl._jit import inline, jit_lean
-from recrawl.model._kernels import fresh_inverse, fresh_value
+from recrawl.model._kernels import fresh_inverse, fresh_value, posterior_value
 from recrawl.model._page_kernels import page_elapsed, page_value
 from recrawl.model._pair_kernels import value_and_interval
 from recrawl.model._signal_kernels import ALL_TERMS, signal_interval, signal_weight
+from recrawl.schedule._kin_kernels import mass_since
 from recrawl.schedule.layout import (
+    BOOST,
+    CALM,
     COST,
     DELAY_AT,
     DELAY_SHARE,
     EVALUATED,
     EVIDENCE,
     EXPONENT,
+    FADE,
     FAR_LEVEL,
     FLOOR,
+    LEAST_SLACK,
     N_DELAYS,
     OBJECTIVE,
     POLICY,
+    SLACK,
     TERMS,
     State,
 )
@@ -111,6 +117,71 @@ def heard_signals(s: State, i: int, kappa: float) -> tuple[float, float]:
 
 
 @inline
+def related(s: State, i: int) -> bool:
+    """Whether siblings or bursts count for a page."""
+    return bool(s.kin.size > 0 and (s.kin[i].group >= 0 or s.flts[BOOST] > 0.0))
+
+
+@inline
+def paced(s: State, i: int, elapsed: float) -> float:
+    """The time since the fetch at the page's own pace: more than it was where a change was seen not long before.
+
+    τ + B·T·(e^{−a/T} − e^{−(a+τ)/T}), a being the copy's age when it was fetched: since the last change seen.
+    """
+    if s.flts[BOOST] <= 0.0:
+        return elapsed
+    fade = s.flts[FADE]
+    age = s.rec[i].last - s.kin[i].changed_at
+    return elapsed - s.flts[BOOST] * fade * math.exp(-max(age, 0.0) / fade) * math.expm1(-elapsed / fade)
+
+
+@jit_lean
+def own_part(s: State, i: int, missed: float, elapsed: float) -> tuple[float, float]:
+    """(exponent that a page's own missed rate explains, the constant rate of the same value at that exponent)."""
+    if elapsed <= 0.0 or missed <= 0.0:
+        return 0.0, missed
+    time = paced(s, i, elapsed)
+    pace = time / elapsed
+    shape = _optional(s, EVIDENCE, i, math.inf)
+    x = missed * time
+    if math.isinf(shape) or x < 1e-6 * min(shape, 1.0):
+        return x, missed * pace
+    exponent = shape * math.log1p(x / shape)
+    return exponent, missed * pace * fresh_value(exponent) / posterior_value(x, shape)
+
+
+@inline
+def sibling_part(s: State, i: int, now: float) -> tuple[float, float]:
+    """(exponent that the group's excess changes explain, at what rate it grows in calm times)."""
+    p = s.kin[i]
+    if p.group < 0 or p.weight <= 0.0:
+        return 0.0, 0.0
+    return p.weight * mass_since(s, p.group, s.rec[i].last, now), p.weight * s.flts[CALM]
+
+
+@jit_lean
+def _related_value(s: State, i: int, now: float, more: float) -> tuple[float, float, float]:
+    """(value per unit of importance, exponent, rate) of a page whose siblings or bursts count, at `more` exponent.
+
+    V = ∫₀^s e^{−u} ψ(u) du with ψ(u) = u/(own rate + calm rate): siblings are a source of frequent, weak signals.
+    """
+    s.ints[EVALUATED] += 1
+    p = s.rec[i]
+    missed, gamma, kappa = believed(s, i)
+    own, rate = own_part(s, i, missed, max(now - p.last, 0.0))
+    kin, calm = sibling_part(s, i, now)
+    total, rate = own + kin + more, rate + calm
+    if rate <= 0.0 and not (gamma > 0.0 and kappa > 0.0):
+        return 0.0, total, rate
+    if gamma > 0.0 and kappa > 0.0:
+        amount, n = heard_signals(s, i, kappa)
+        offset = total + amount
+        found = rate + p.change_rate - missed
+        return value_and_interval(rate, gamma, kappa, found, offset, n, s.ints[TERMS])[0], total, rate
+    return fresh_value(total) / rate, total, rate
+
+
+@inline
 def value_of(s: State, i: int, now: float) -> float:
     """Crawl value of page i per unit of cost."""
     return worth_of(s, i, now)[0]
@@ -127,6 +198,9 @@ def worth_of(s: State, i: int, now: float) -> tuple[float, float]:
         return float(_OVERDUE * elapsed * floor), -1.0
     if p.importance <= 0.0 or p.change_rate <= 0.0:
         return 0.0, -1.0
+    if related(s, i):
+        s.ints[EVALUATED] -= 1
+        return float(p.importance * _related_value(s, i, now, 0.0)[0] / _optional(s, COST, i, 1.0)), -1.0
     alpha, gamma, kappa = believed(s, i)
     objective = s.ints[OBJECTIVE]
     interval = -1.0
@@ -153,7 +227,11 @@ def wake_time(s: State, i: int, now: float, level: float, value: float, interval
     now where only the value can tell.
     """
     p = s.rec[i]
-    wake = _value_wake(s, i, now, level, value, interval)
+    s.flts[SLACK] = math.inf
+    if related(s, i):
+        wake = _related_wake(s, i, now, level, value)
+    else:
+        wake = _value_wake(s, i, now, level, value, interval)
     floor = _optional(s, FLOOR, i, 0.0)
     if floor > 0.0:
         wake = min(wake, p.last + 1.0 / floor)
@@ -183,6 +261,45 @@ def _value_wake(s: State, i: int, now: float, level: float, value: float, interv
         return float(p.last + x / d)
     shape = _optional(s, EVIDENCE, i, math.inf)
     return float(p.last + page_elapsed(s.ints[OBJECTIVE], d, shape, d, 0.0, 0.0, goal, 0.0, ALL_TERMS))
+
+
+@jit_lean
+def _related_wake(s: State, i: int, now: float, level: float, value: float) -> float:
+    """Half of the way to the level may be time, half the group's mass: found by trying, as values grow with both."""
+    p = s.rec[i]
+    if p.importance <= 0.0 or p.change_rate <= 0.0:
+        return math.inf
+    goal = level * _optional(s, COST, i, 1.0) / p.importance
+    v, total, rate = _related_value(s, i, now, 0.0)
+    if v >= goal:
+        s.flts[SLACK] = 0.0
+        return now
+    room = fresh_inverse(min(goal * rate, 1.0 - 1e-9)) - total if rate > 0.0 else 1.0
+    more = 0.5 * max(room, 0.0)
+    weight = s.kin[i].weight if s.kin[i].group >= 0 else 0.0
+    if weight <= 0.0:
+        more = 0.0
+    elif more < weight * LEAST_SLACK:
+        s.flts[SLACK] = 0.0
+        return now
+    else:
+        s.flts[SLACK] = more / weight
+    elapsed = max(now - p.last, 0.0)
+    step = (room - more) / max(rate, 1e-300)
+    safe = 0.0
+    for _ in range(6):
+        if step <= 1e-9 * elapsed:
+            break
+        if _related_value(s, i, now + step, more * 1.00001 + 1e-6)[0] < goal:
+            safe = step
+            if safe >= 0.5 * (room - more) / max(rate, 1e-300):
+                break
+            step *= 1.5
+        elif safe > 0.0:
+            break
+        else:
+            step *= 0.4
+    return float(now + safe)
 
 
 @jit_lean

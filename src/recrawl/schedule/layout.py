@@ -26,6 +26,16 @@ PAGE = np.dtype(
     ]
 )
 SIGNAL = np.dtype([("time", "f8"), ("id", "i4"), ("next", "i4")])  # the complement of the id once a copy has seen it
+KIN = np.dtype(  # only while pages have siblings or bursts count
+    [
+        ("group", "i4"),  # −1: none
+        ("next", "i4"),  # in a bucket of the group
+        ("prev", "i4"),  # −1 at the head
+        ("bucket", "i4"),  # −1: in none
+        ("weight", "f8"),  # how many changes of this page one of its group's excess changes stands for
+        ("changed_at", "f8"),  # when it was last seen to have changed
+    ]
+)
 LEASE = np.dtype([("until", "f8"), ("id", "i4"), ("next", "i4"), ("prev", "i4"), ("pad", "i4")])
 
 GONE, ASLEEP, NEAR, LEASED, PAUSED, PARKED = 0, 1, 2, 3, 4, 5
@@ -52,13 +62,24 @@ FREE_CHUNK, WHEEL_BITS, N_WHEELS, N_FREE_BLOCKS = 36, 37, 38, 39  # the first fr
 EVALUATED, DECISIONS, SCANS, WAKES, LATE, BACKWARDS, EXPIRED, LAST_SCAN = 24, 25, 26, 27, 28, 29, 30, 31
 ORDER, HEAD, TOP, SIZE = 40, 56, 72, 88  # arrays: bands from the top; head blocks; members in the head; members
 PLACES = 104  # of the arrays of `State`: address, rows, columns
-N_INTS = 149
+N_INTS = 161
 
 # flts
 ORIGIN, WIDTH, NOW, NEAR_LEVEL, FAR_LEVEL, LEASE_TIME, WINDOW, THRESHOLD = 0, 1, 2, 3, 4, 5, 6, 7
 LEVEL = 8  # per band: the level its pages sleep below
 DELAY_AT, DELAY_SHARE = 24, 40  # the delay distribution of signals
-N_FLTS = 56
+CALM, SPAN, SHRINK = 56, 57, 58  # of groups: pace while nothing is known; width of a bin; crawls that count half
+BOOST, FADE = 59, 60  # bursts: times the rate just after a change; time in which that fades
+SLACK = 61  # by how much the group's mass may rise before the page whose wake time was asked last must be asked again
+N_FLTS = 64
+
+# groups: columns; then bins (`paces`: four columns of BINS); then buckets
+G_AT, G_RISEN, G_STIRRED, G_NEWEST, G_TAIL, G_DRAINED = 0, 1, 2, 3, 4, 5
+N_GROUP = 6
+BINS = 32
+EXCESS, EXPOSED, PACE, AFTER = 0, BINS, 2 * BINS, 3 * BINS
+BUCKETS = 24  # the next is for members that are just looked at
+LEAST_SLACK = 2.0**-14
 
 # hosts: columns
 H_UNTIL, H_SPACING, H_RUNNING, H_LIMIT, H_HEAD, H_TOP, H_SIZE = 0, 1, 2, 3, 4, 5, 6
@@ -87,9 +108,13 @@ class State(NamedTuple):
     log_heads: NDArray[np.int32]  # the newest entry in each bucket of ids
     log_weight: NDArray[np.float64]  # of each logged signal, or empty while all of a page weigh the same
     leases: NDArray[Any]  # LEASE, in the order in which they end
+    kin: NDArray[Any]  # KIN, per id, or empty
+    groups: NDArray[np.float64]  # (groups, N_GROUP)
+    paces: NDArray[np.float32]  # (groups, 4 · BINS)
+    buckets: NDArray[np.int32]  # (groups, BUCKETS + 1): the first member of each
 
 
-_I4, _I8, _F8 = np.dtype("i4"), np.dtype("i8"), np.dtype("f8")
+_I4, _I8, _F4, _F8 = np.dtype("i4"), np.dtype("i8"), np.dtype("f4"), np.dtype("f8")
 DTYPES = (  # of the arrays of `State`, and how many dimensions they have
     (PAGE, 1),
     (_I4, 1),
@@ -106,4 +131,8 @@ DTYPES = (  # of the arrays of `State`, and how many dimensions they have
     (_I4, 1),
     (_F8, 1),
     (LEASE, 1),
+    (KIN, 1),
+    (_F8, 2),
+    (_F4, 2),
+    (_I4, 2),
 )

@@ -51,6 +51,10 @@ class Memory:
             log_heads=np.full(64, -1, dtype=np.int32),
             log_weight=np.zeros(0),
             leases=np.zeros(64, dtype=at.LEASE),
+            kin=np.zeros(0, dtype=at.KIN),
+            groups=np.zeros((0, at.N_GROUP)),
+            paces=np.zeros((0, 4 * at.BINS), dtype=np.float32),
+            buckets=np.zeros((0, at.BUCKETS + 1), dtype=np.int32),
         )
         self._new_wheel(0)
 
@@ -103,7 +107,8 @@ class Memory:
             if len(host):
                 host = np.full(size, -1, dtype=np.int32)
                 host[:first] = state.host[:first]
-            self.state = state._replace(rec=rec, extra=extra, host=host)
+            kin = _unrelated(size, state.kin[:first]) if len(state.kin) else state.kin
+            self.state = state._replace(rec=rec, extra=extra, host=host, kin=kin)
             self._widen_wheel(size)
         self.state.ints[at.N_PAGES] = first + n
         self.state.ints[at.ALIVE] += n
@@ -197,6 +202,22 @@ class Memory:
         np.add.at(running, hosts[leased & (hosts >= 0)], 1)
         self.state.host[rows] = hosts
 
+    def relate(self) -> None:
+        """Let pages have siblings and bursts from now on."""
+        if len(self.state.kin) == 0:
+            self.state = self.state._replace(kin=_unrelated(len(self.state.rec), self.state.kin))
+
+    def add_groups(self, n: int) -> None:
+        """Room for at least so many groups, new ones without a past."""
+        have = len(self.state.groups)
+        if n <= have:
+            return
+        room = max(n, have * 3 // 2, 16)
+        groups, buckets = _larger(self.state.groups, room), _larger(self.state.buckets, room)
+        groups[have:, at.G_NEWEST] = -math.inf
+        buckets[have:] = -1
+        self.state = self.state._replace(groups=groups, buckets=buckets, paces=_larger(self.state.paces, room))
+
     def hold(self, host: int, until: float) -> None:
         """See `Scheduler.hold`."""
         self.state.hosts[host, at.H_UNTIL] = until
@@ -235,6 +256,15 @@ class Memory:
         self.state = State(**{name: np.array(arrays[name], dtype, order="C") for name, dtype in kinds})
 
     __getstate__, __setstate__ = saved, load  # a copy must not keep the addresses of its original
+
+
+def _unrelated(room: int, kin: NDArray[Any]) -> NDArray[Any]:
+    larger = np.zeros(room, dtype=at.KIN)
+    for name in ("group", "next", "prev", "bucket"):
+        larger[name] = -1
+    larger["changed_at"] = -math.inf
+    larger[: len(kin)] = kin
+    return larger
 
 
 def _larger(array: NDArray[Any], room: int) -> NDArray[Any]:
