@@ -213,7 +213,7 @@ class Crawler:
             return
         self._awake = asyncio.get_running_loop().create_future()
         timer = asyncio.ensure_future(self._time.clock.sleep(max(at - now, _LEAST_REST)))
-        timer.add_done_callback(lambda _: self._stir())
+        timer.add_done_callback(lambda done: None if done.cancelled() else self._stir())
         try:
             await self._awake
         finally:
