@@ -21,7 +21,7 @@ from recrawl.crawl.recorder import Recorder
 from recrawl.crawl.robots import Robots
 from recrawl.crawl.rules import Rules
 from recrawl.crawl.turns import Turns
-from recrawl.crawl.visit import Visitor
+from recrawl.crawl.visitor import Visitor
 from recrawl.engine import Engine
 from recrawl.engine.addresses import host_of
 from recrawl.errors import ParameterError, StoreError
