@@ -58,7 +58,7 @@ class Rule:
             if name not in known:
                 raise unknown(f"{where}: setting", name, known)
         if not isinstance(table.get("match"), str) or not table["match"]:
-            raise ParameterError(f"{where}: match is missing; write for example match = \"https://shop.example/*\"")
+            raise ParameterError(f'{where}: match is missing; write for example match = "https://shop.example/*"')
         given = dict(table)
         for name in ("min_interval", "max_interval", "every"):
             if name in given:

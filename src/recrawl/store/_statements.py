@@ -43,7 +43,9 @@ ADD_OBSERVATION = (
 )
 PAGES = f"SELECT {', '.join(TABLE)} FROM page ORDER BY id"
 HOSTS = "SELECT name, spacing, concurrency, held_until FROM host"
-COPIES = f"SELECT url, {', '.join(f'copy.{name}' for name in _COPY)} FROM page JOIN copy ON copy.page = page.id WHERE url"
+COPIES = (
+    f"SELECT url, {', '.join(f'copy.{name}' for name in _COPY)} FROM page JOIN copy ON copy.page = page.id WHERE url"
+)
 VERSIONS = (
     "SELECT version.fetched_at, version.key, size FROM version JOIN body ON body.key = version.key "
     "JOIN page ON page.id = version.page WHERE url = ? ORDER BY version.id DESC"

@@ -65,7 +65,9 @@ class SqliteStore:
         if visit:
             at, last = version_of(self._writer), migrations()[-1][0]
             if at != last:
-                raise StoreError(f"{self.path}: its schema is version {at}, not {last}; recrawl run brings it up to date")
+                raise StoreError(
+                    f"{self.path}: its schema is version {at}, not {last}; recrawl run brings it up to date"
+                )
             return
         self._writer.execute("PRAGMA journal_mode = WAL")
         migrate(self._writer, str(self.path))
@@ -181,7 +183,9 @@ class SqliteStore:
     def noted(self, prefix: str = "") -> dict[str, Any]:
         """See `Store.noted`."""
         with self._reading() as connection:
-            found = connection.execute("SELECT name, value FROM note WHERE substr(name, 1, ?) = ?", (len(prefix), prefix))
+            found = connection.execute(
+                "SELECT name, value FROM note WHERE substr(name, 1, ?) = ?", (len(prefix), prefix)
+            )
             return {name: json.loads(text) for name, text in found if name != "engine"}
 
     def posts(self) -> list[tuple[int, dict[str, Any]]]:
@@ -195,7 +199,8 @@ class SqliteStore:
         tables = {"pages": "page", "copies": "copy", "observations": "observation", "bodies": "body"}
         with self._reading() as connection:
             return {
-                name: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for name, table in tables.items()
+                name: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+                for name, table in tables.items()
             }
 
     def check(self) -> list[str]:
