@@ -18,6 +18,7 @@ from recrawl.engine.addresses import host_of
 from recrawl.errors import ParameterError
 from recrawl.store.base import Copy, Outcome
 
+_NONE = Validators()
 MOST_HOPS = 5
 _PERMANENT = frozenset({301, 308})
 _LONGEST_TURN = 30.0  # seconds a redirect may have to wait for its host
@@ -210,6 +211,6 @@ class _Hop:
     at: str
     began: float
     n_requests: int = 0
-    had: Validators = Validators()
-    sent: Validators = Validators()
+    had: Validators = _NONE
+    sent: Validators = _NONE
     passed: list[str] = field(default_factory=list)

@@ -91,8 +91,8 @@ class Version:
 class Store(Protocol):
     """What a crawler keeps between runs. Everything a call writes is written when it returns, or nothing of it is.
 
-    ``rows`` are those of ``Engine.rows``: columns of some pages and what belongs to the engine as a whole. Calls may come
-    from several threads.
+    ``rows`` are those of ``Engine.rows``: columns of some pages and what belongs to the engine as a whole. Calls may
+    come from several threads.
     """
 
     def save(
