@@ -128,6 +128,10 @@ class Crawler:
             await self._end()
         return self.counts
 
+    def now(self) -> float:
+        """The time by which the crawler goes."""
+        return self._time.now()
+
     def stop(self) -> None:
         """Begin no more crawls; ``run`` returns when those that run have ended and all is written."""
         self._stopped = True

@@ -111,6 +111,9 @@ class Store(Protocol):
     def load(self) -> dict[str, Any] | None:
         """The rows of all pages, ready for ``Engine.restore``; None where nothing was ever saved."""
 
+    def urls(self) -> list[str]:
+        """The URLs of all pages, in the order in which they came."""
+
     def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
         """The newest copies of those pages that have one."""
 

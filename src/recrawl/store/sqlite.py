@@ -150,6 +150,11 @@ class SqliteStore:
                 connection.execute("COMMIT")
         return {**json.loads(saved[0]), "hosts": hosts, **gathered.rows()}
 
+    def urls(self) -> list[str]:
+        """See `Store.urls`."""
+        with self._reading() as connection:
+            return [row[0] for row in connection.execute("SELECT url FROM page ORDER BY id")]
+
     def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
         """See `Store.copies`."""
         with self._reading() as connection:
@@ -169,6 +174,12 @@ class SqliteStore:
             if len(found) < _MANY:
                 return
             after = found[-1][0]
+
+    def last_observation(self) -> Outcome | None:
+        """The outcome that was saved last."""
+        with self._reading() as connection:
+            row = connection.execute(sql.LAST_OBSERVATION).fetchone()
+        return None if row is None else sql.observed(row)
 
     def versions(self, url: str) -> list[Version]:
         """See `Store.versions`."""
