@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from recrawl._jit import jit_lean
 from recrawl.schedule import _core_kernels as core
 from recrawl.schedule._core_kernels import rest, room_for
-from recrawl.schedule._kin_kernels import note, unlink
+from recrawl.schedule._kin_kernels import note, reckon_all, unlink
 from recrawl.schedule._lease_kernels import end_lease
 from recrawl.schedule._log_kernels import keep_signals_after, log_fits, remember, seen_weight
 from recrawl.schedule._set_kernels import host_of, near_remove, set_state, state_of, unpark, wake_up
@@ -194,6 +194,13 @@ def notice(header: Header, i: int, begin: float, end: float, own: float, changed
         note(s, p.group, begin, end, own, p.weight, changed)
     if changed:
         p.changed_at = max(p.changed_at, end)
+
+
+@jit_lean
+def reckon(header: Header, now: float) -> None:
+    """Work the paces of all groups out anew; all pages must be placed anew."""
+    s = opened(header)
+    reckon_all(s, max(now, s.flts[NOW]))
 
 
 @jit_lean

@@ -128,6 +128,15 @@ def note(s: State, g: int, begin: float, end: float, own: float, weight: float, 
     s.groups[g, G_RISEN] += rise + reckon(s, g, end)
 
 
+@jit_lean
+def reckon_all(s: State, now: float) -> None:
+    """Work the paces of all groups out anew after the pace of calm times has changed; all pages must be placed anew."""
+    for g in range(s.groups.shape[0]):
+        if not math.isinf(s.groups[g, G_NEWEST]):
+            s.groups[g, G_TAIL] = s.groups[g, G_DRAINED]
+            reckon(s, g, max(now, s.groups[g, G_AT]))
+
+
 # --- who must be looked at when the mass has risen -------------------------------------------------------------------
 
 

@@ -123,16 +123,20 @@ def related(s: State, i: int) -> bool:
 
 
 @inline
-def paced(s: State, i: int, elapsed: float) -> float:
+def hurried(boost: float, fade: float, age: float, elapsed: float) -> float:
+    """By how much a page's own time runs ahead over an interval that begins at an age."""
+    return -boost * fade * math.exp(-max(age, 0.0) / fade) * math.expm1(-elapsed / fade)
+
+
+@inline
+def paced(s: State, i: int, begin: float, elapsed: float) -> float:
     """The time since the fetch at the page's own pace: more than it was where a change was seen not long before.
 
     τ + B·T·(e^{−a/T} − e^{−(a+τ)/T}), a being the copy's age when it was fetched: since the last change seen.
     """
     if s.flts[BOOST] <= 0.0:
         return elapsed
-    fade = s.flts[FADE]
-    age = s.rec[i].last - s.kin[i].changed_at
-    return elapsed - s.flts[BOOST] * fade * math.exp(-max(age, 0.0) / fade) * math.expm1(-elapsed / fade)
+    return elapsed + hurried(s.flts[BOOST], s.flts[FADE], begin - s.kin[i].changed_at, elapsed)
 
 
 @jit_lean
@@ -140,7 +144,7 @@ def own_part(s: State, i: int, missed: float, elapsed: float) -> tuple[float, fl
     """(exponent that a page's own missed rate explains, the constant rate of the same value at that exponent)."""
     if elapsed <= 0.0 or missed <= 0.0:
         return 0.0, missed
-    time = paced(s, i, elapsed)
+    time = paced(s, i, s.rec[i].last, elapsed)
     pace = time / elapsed
     shape = _optional(s, EVIDENCE, i, math.inf)
     x = missed * time

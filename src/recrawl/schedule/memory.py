@@ -107,7 +107,7 @@ class Memory:
             if len(host):
                 host = np.full(size, -1, dtype=np.int32)
                 host[:first] = state.host[:first]
-            kin = _unrelated(size, state.kin[:first]) if len(state.kin) else state.kin
+            kin = _unrelated(size, state.kin[:first]) if state.flts[at.SPAN] > 0 else state.kin
             self.state = state._replace(rec=rec, extra=extra, host=host, kin=kin)
             self._widen_wheel(size)
         self.state.ints[at.N_PAGES] = first + n
@@ -202,10 +202,15 @@ class Memory:
         np.add.at(running, hosts[leased & (hosts >= 0)], 1)
         self.state.host[rows] = hosts
 
-    def relate(self) -> None:
-        """Let pages have siblings and bursts from now on."""
-        if len(self.state.kin) == 0:
+    def relate(self, span: float) -> None:
+        """Let pages have siblings and bursts from now on, groups with bins of a width."""
+        if not 0 < span < math.inf:
+            raise ParameterError(f"span is {span}: must be finite and above 0")
+        if self.state.flts[at.SPAN] == 0:
             self.state = self.state._replace(kin=_unrelated(len(self.state.rec), self.state.kin))
+        if self.state.flts[at.SPAN] != span:
+            self.state.groups[:, at.G_NEWEST] = -math.inf
+        self.state.flts[at.SPAN] = span
 
     def add_groups(self, n: int) -> None:
         """Room for at least so many groups, new ones without a past."""

@@ -268,6 +268,60 @@ class Scheduler:
             raise ParameterError(f"concurrency is {concurrency}: must be at least 1")
         self._memory.limit_host(self._columns.host_index(host), spacing, concurrency)
 
+    def relate(self, span: float, *, calm: float = 0.0, shrink: float = 2.0, boost: float = 0.0, fade: float = 1.0) -> None:
+        """Let groups and bursts count from now on.
+
+        ``span`` is the width of a bin in which a group's changes are counted, ``calm`` the excess changes of a page per
+        time while nothing is known, ``shrink`` the number of crawls that count as much as that. Just after a change was
+        seen, a page changes 1 + ``boost`` times as often as otherwise; that fades like e^{−age/fade}.
+        """
+        if self.objective != "freshness":
+            raise ParameterError(f"objective is {self.objective!r}: siblings and bursts count for freshness alone")
+        values = {"calm": calm, "shrink": shrink, "boost": boost, "fade": fade}
+        for name, value in values.items():
+            if not (0 <= value < math.inf and (value > 0 or name not in ("shrink", "fade"))):
+                raise ParameterError(f"{name} is {value}: must be finite and {'above' if value == 0 else 'at least'} 0")
+        self._memory.relate(span)
+        flts = self._memory.state.flts
+        flts[at.CALM], flts[at.SHRINK], flts[at.BOOST], flts[at.FADE] = calm, shrink, boost, fade
+        now = float(flts[at.NOW])
+        events.reckon(self._memory.header, now)
+        status = self._memory.state.rec["state"][: self._memory.state.ints[at.N_PAGES]]
+        self._place(np.flatnonzero((status == at.ASLEEP) | (status == at.NEAR)), now)
+
+    def join(self, ids: ArrayLike, group: ArrayLike, weight: ArrayLike) -> None:
+        """Put pages into groups (numbers; −1: none), each with its weight: changes of it per excess change of a member."""
+        rows = self._columns.check(ids, distinct=True)
+        if self._memory.state.flts[at.SPAN] == 0:
+            raise ParameterError("relate must come first")
+        groups, weights = _per_id("group", group, rows), _per_id("weight", weight, rows)
+        first_row("weight", ~((weights >= 0) & np.isfinite(weights)), "must be finite and at least 0")
+        numbers = np.broadcast_to(groups, rows.shape).astype(np.int32)
+        first_row("group", np.broadcast_to(groups, rows.shape) != numbers, "must be whole")
+        self._memory.add_groups(int(numbers.max(initial=-1)) + 1)
+        events.join(self._memory.header, rows, np.maximum(numbers, -1))
+        self._memory.state.kin["weight"][rows] = weights
+        status = self._memory.state.rec["state"][rows]
+        self._place(rows[(status != at.PAUSED) & (status != at.PARKED)], float(self._memory.state.flts[at.NOW]))
+
+    def notice(self, ids: ArrayLike, now: float, *, since: ArrayLike, changed: ArrayLike, own: ArrayLike) -> None:
+        """Let the groups of pages know what crawls found: over the time ``since``, at the pages' ``own`` rates."""
+        rows = self._columns.check(ids)
+        begin, found, rate = _per_id("since", since, rows), _flags("changed", changed, rows), _per_id("own", own, rows)
+        columns = [np.broadcast_to(column, rows.shape) for column in (begin, rate, found)]
+        for i, *outcome in zip(rows.tolist(), *(column.tolist() for column in columns), strict=True):
+            events.notice(self._memory.header, i, outcome[0], float(now), outcome[1], outcome[2])
+            self._stir(int(self._memory.state.kin["group"][i]), float(now))
+        if self._memory.state.flts[at.BOOST] > 0:
+            status = self._memory.state.rec["state"][rows]
+            self._place(rows[(status != at.PAUSED) & (status != at.PARKED)], float(now))
+
+    def _stir(self, group: int, now: float) -> None:
+        status = events.stir(self._memory.header, group, now) if group >= 0 else at.DONE
+        while status != at.DONE:
+            self._memory.grow(status)
+            status = events.stir(self._memory.header, group, now)
+
     def _check(self) -> None:
         """Raise AssertionError if the memory contradicts itself."""
         check_memory(self._memory.state, float(self._memory.state.flts[at.NOW]))
