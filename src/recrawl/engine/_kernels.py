@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit
+from recrawl.engine._part_kernels import Parts, judge, log_chance, sibling_mass, sibling_weight, tell_groups, try_ways
 from recrawl.estimate._stream_kernels import take_in
+from recrawl.schedule._value_kernels import paced
 from recrawl.schedule._view_kernels import Header, opened
 from recrawl.schedule.layout import EVIDENCE, State
 
@@ -29,6 +31,7 @@ class Belief(NamedTuple):
     watched: Array  # time between the first copy and the last crawl
     n_crawls: Ids
     n_changes: Ids
+    own: Array  # changes that the missed rate explains
     told: NDArray[np.bool_]  # whether a rate was given for it: the prior says nothing of it then
     prior: Array  # (1 + sources, 2)
     half_life: Array  # (1,): after how much time evidence counts half
@@ -65,7 +68,7 @@ def qualities(b: Belief, ids: Ids, elapsed: Array, recall: Array, false_rate: Ar
 
 
 @jit
-def believe(s: State, b: Belief, i: int, elapsed: float) -> None:
+def believe(s: State, b: Belief, parts: Parts, i: int, elapsed: float) -> None:
     """Write what is believed of a page into the scheduler's record, for at most one signal source.
 
     The caller sees to it that the page is placed anew.
@@ -80,60 +83,106 @@ def believe(s: State, b: Belief, i: int, elapsed: float) -> None:
     s.rec[i].false_rate = false
     s.rec[i].least = 0.0
     s.extra[s.ints[EVIDENCE], i] = b.gamma[i, 0, 0] if true == 0.0 else math.inf
+    if s.kin.size > 0:
+        s.kin[i].weight = sibling_weight(parts, i)
 
 
 @inline
-def _score(b: Belief, i: int, interval: float, changed: bool) -> None:
+def _score(b: Belief, i: int, time: float, expected: float, changed: bool) -> None:
     """What each shape of the prior, with its mean as it is, would have said of this outcome given the page's past."""
-    changes, time = max(b.gamma[i, 0, 0] - b.prior[0, 0], 0.0), max(b.gamma[i, 0, 1] - b.prior[0, 1], 0.0)
-    for k in range(b.heard.shape[1]):
-        if b.heard[i, k] > 0.0:
-            return
+    changes, before = max(b.gamma[i, 0, 0] - b.prior[0, 0], 0.0), max(b.gamma[i, 0, 1] - b.prior[0, 1], 0.0)
     for g in range(b.shapes.size):
         shape = b.shapes[g] + changes
-        rate = b.shapes[g] * b.prior[0, 1] / b.prior[0, 0] + time
-        silent = -shape * math.log1p(interval / rate)  # ln of the chance of no change
-        b.scores[g] += math.log(max(-math.expm1(silent), 1e-300)) if changed else silent
+        rate = b.shapes[g] * b.prior[0, 1] / b.prior[0, 0] + before
+        b.scores[g] += log_chance(shape * math.log1p(time / rate) + expected, changed)
+
+
+@inline
+def _forget(gamma: Array, prior: Array, kept: float) -> None:
+    for c in range(2):
+        gamma[c] = prior[c] + (gamma[c] - prior[c]) * kept
 
 
 @jit
-def learn(b: Belief, i: int, interval: float, changed: bool) -> None:
-    """Take in a crawl's outcome: after this interval, with the signals heard in it, the page had changed or not."""
+def learn(s: State, b: Belief, parts: Parts, i: int, begin: float, end: float, changed: bool) -> None:
+    """Take in a crawl's outcome: from one copy to the next, with the signals heard since, the page changed or not."""
+    interval = end - begin
     if interval <= 0.0:
         return
+    n_sources = b.heard.shape[1]
+    time = paced(s, i, begin, interval)
+    mass, heard = sibling_mass(s, parts, i, begin, end), 0.0
+    for k in range(n_sources):
+        heard += b.heard[i, k] * b.gamma[i, 1 + k, 0] / b.gamma[i, 1 + k, 1]
+    own = b.gamma[i, 0, 0] * math.log1p(time / b.gamma[i, 0, 1])
+    expected = heard + sibling_weight(parts, i) * mass
+    judge(parts, own + expected, changed)
+    if heard == 0.0:
+        age = begin - s.kin[i].changed_at if s.kin.size > 0 else math.inf
+        try_ways(parts, i, b.prior[0], age, interval, mass, changed)
+    if parts.active[0] >= 0:
+        tell_groups(s, parts, i, begin, end, b.gamma[i, 0], time, own + heard, changed)
     if b.half_life[0] < math.inf:
         kept = math.exp2(-interval / b.half_life[0])
-        for j in range(b.gamma.shape[1]):
-            for c in range(2):
-                b.gamma[i, j, c] = b.prior[j, c] + (b.gamma[i, j, c] - b.prior[j, c]) * kept
-    if b.n_crawls[i] > 0 and not b.told[i]:
-        _score(b, i, interval, changed)
-    take_in(b.gamma[i], interval, b.heard[i], changed)
-    for k in range(b.heard.shape[1]):
+        for j in range(1 + n_sources):
+            _forget(b.gamma[i, j], b.prior[j], kept)
+        _forget(parts.weight[i], parts.prior, kept)
+    if b.n_crawls[i] > 0 and not b.told[i] and heard == 0.0:
+        _score(b, i, time, expected, changed)
+    if changed:
+        b.own[i] += own / (own + expected) if own > 0.0 else 1.0
+    _take_in(b, parts, i, time, mass, changed)
+    for k in range(n_sources):
         b.signals[i, k] += b.heard[i, k]
         b.heard[i, k] = 0.0
     b.watched[i] += interval
     b.n_crawls[i] += 1
     b.n_changes[i] += changed
+    if changed and s.kin.size > 0:
+        s.kin[i].changed_at = max(s.kin[i].changed_at, end)
+
+
+@inline
+def _take_in(b: Belief, parts: Parts, i: int, time: float, mass: float, changed: bool) -> None:
+    """An outcome for the gammas of a page: missed rate, signal sources, siblings."""
+    if parts.active[0] < 0:
+        take_in(b.gamma[i], time, b.heard[i], changed)
+        return
+    n = b.gamma.shape[1]
+    for c in range(2):
+        for j in range(n):
+            parts.rows[j, c] = b.gamma[i, j, c]
+        parts.rows[n, c] = parts.weight[i, c]
+    for k in range(n - 1):
+        parts.heard[k] = b.heard[i, k]
+    parts.heard[n - 1] = mass
+    take_in(parts.rows[: n + 1], time, parts.heard[:n], changed)
+    for c in range(2):
+        for j in range(n):
+            b.gamma[i, j, c] = parts.rows[j, c]
+        parts.weight[i, c] = parts.rows[n, c]
 
 
 @jit
-def learn_all(b: Belief, ids: Ids, interval: Array, changed: NDArray[np.bool_], kept: Array) -> None:
+def learn_all(
+    header: Header, b: Belief, parts: Parts, ids: Ids, begin: Array, end: Array, changed: NDArray[np.bool_], kept: Array
+) -> None:
     """Take in outcomes; `kept` signals came after the fetch began and belong to the next interval."""
+    s = opened(header)
     for j in range(ids.size):
         for k in range(b.heard.shape[1]):
             b.heard[ids[j], k] -= kept[j, k]
-        learn(b, ids[j], interval[j], changed[j])
+        learn(s, b, parts, ids[j], begin[j], end[j], changed[j])
         for k in range(b.heard.shape[1]):
             b.heard[ids[j], k] = kept[j, k]
 
 
 @jit
-def believe_all(header: Header, b: Belief, ids: Ids, now: float) -> None:
+def believe_all(header: Header, b: Belief, parts: Parts, ids: Ids, now: float) -> None:
     """Write what is believed of pages into the scheduler's records; the caller places them anew."""
     s = opened(header)
     for i in ids:
-        believe(s, b, i, max(now - s.rec[i].last, 0.0))
+        believe(s, b, parts, i, max(now - s.rec[i].last, 0.0))
 
 
 @inline

@@ -14,7 +14,7 @@ from recrawl.model.pages import Pages
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
-_PER_PAGE = ("gamma", "heard", "signals", "watched", "n_crawls", "n_changes", "told")
+_PER_PAGE = ("gamma", "heard", "signals", "watched", "n_crawls", "n_changes", "own", "told")
 _FIRST_REFIT, _REFIT_GROWTH = 200, 1.3  # crawls before the prior is fitted, and growth until it is fitted again
 _SHAPES = (0.1, 100.0, 13)  # of the prior: from, to, how many are tried
 _SOURCE_PRIOR = (1.0, 3.0)  # weight of a signal of an unknown source: precision 1/4, held as loosely as three signals
@@ -32,6 +32,7 @@ class Beliefs:
             watched=np.zeros(0),
             n_crawls=np.zeros(0, np.int64),
             n_changes=np.zeros(0, np.int64),
+            own=np.zeros(0),
             told=np.zeros(0, np.bool_),
             prior=np.array(first),
             half_life=np.array([half_life]),
@@ -108,10 +109,8 @@ class Beliefs:
     def _population_mean(self, rows: Ids, shape: float) -> float:
         """Missed changes per time of a page, on average; half a change more than was seen, so that it is never 0."""
         b = self.belief
-        columns = self.columns(rows, np.zeros(len(rows)))
-        missed = b.gamma[rows, 0, 0] / b.gamma[rows, 0, 1] / columns["change_rate"]
         crawls, time = b.n_crawls[rows].astype(np.float64), b.watched[rows]
-        quiet = crawls - b.n_changes[rows] * missed
+        quiet = crawls - b.own[rows]
         rate = np.log((crawls + 0.5) / (quiet + 0.5)) * crawls / time
         mean = float(b.prior[0, 0] / b.prior[0, 1])
         for _ in range(50):

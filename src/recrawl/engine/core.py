@@ -13,6 +13,7 @@ from recrawl.engine._kernels import believe_all, learn_all
 from recrawl.engine.addresses import Addresses, host_of
 from recrawl.engine.beliefs import Beliefs
 from recrawl.engine.newcomers import Newcomers
+from recrawl.engine.parts import Influences
 from recrawl.engine.waiting import Waiting
 from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
@@ -40,6 +41,9 @@ class Settings:
     half_life: float = 730.0
     host_spacing: float | None = None
     host_concurrency: int | None = None
+    siblings: bool = True
+    bursts: bool = True
+    drift: bool = True
 
     def __post_init__(self) -> None:
         if self.sources not in range(17):
@@ -71,6 +75,9 @@ class Core:
         )
         first = GammaPrior.hours(settings.day) if prior is None else prior
         self.beliefs = Beliefs(first, settings.sources, settings.half_life * settings.day)
+        self.parts = Influences(settings)
+        if self.parts.related:
+            self.scheduler.relate(settings.day)
         self.addresses = Addresses()
         self.newcomers = Newcomers()
         self.waiting = Waiting(settings.day)
@@ -110,6 +117,9 @@ class Core:
         ids = self.scheduler.add(pages, now, fetched_at=np.minimum(fetched, max(now, self.now)))
         assert np.array_equal(ids, rows)
         self.beliefs.append(n, own)
+        self.parts.append(self.scheduler, urls, rows)
+        if self.parts.siblings:
+            self.scheduler._place(rows, self.now)
         self.addresses.append(urls)
         self.given = np.concatenate([self.given, weight])
         if self.requests is not None:
@@ -128,12 +138,16 @@ class Core:
             return np.zeros_like(heard)
         return np.asarray(np.minimum(self.scheduler._memory.state.rec["signals"][rows, None], heard))
 
-    def _learn(self, rows: Ids, interval: Array, changed: NDArray[np.bool_], now: float) -> None:
-        learn_all(self.beliefs.belief, rows, interval, changed, self._kept(rows))
+    def _learn(self, rows: Ids, begin: Array, end: Array, changed: NDArray[np.bool_], now: float) -> None:
+        header, parts = self.scheduler._memory.header, self.parts.arrays
+        learn_all(header, self.beliefs.belief, parts, rows, begin, end, changed, self._kept(rows))
         self.beliefs.crawls += len(rows)
         self._counts["changed"] += int(changed.sum())
         if not self.refit_if_due():
             self._believe(rows, now)
+        if self.parts.siblings:
+            for group in np.unique(self.parts.arrays.group[rows, self.parts.arrays.active[0]]).tolist():
+                self.scheduler._stir(group, now)
 
     def _renew(self, rows: Ids, now: float) -> None:
         """New copies of which nothing is learned: the signals before them say nothing any more."""
@@ -146,8 +160,12 @@ class Core:
         if self.beliefs.crawls < self.beliefs.refit_at:
             return False
         rows = self.ids()
+        before = self.beliefs.belief.prior[0].copy()
         if not self.beliefs.refit(rows):
             return False
+        self.parts.move_trials(before, self.beliefs.belief.prior[0])
+        self.parts.refit(self.scheduler, rows, self.now)
+        self.beliefs.belief.half_life[0] = self.parts.half_life
         self._counts["refits"] += 1
         self._believe(rows, self.now)
         return True
@@ -158,7 +176,7 @@ class Core:
         if len(rows) == 0:
             return
         if self.settings.sources <= 1:
-            believe_all(scheduler._memory.header, self.beliefs.belief, rows, now)
+            believe_all(scheduler._memory.header, self.beliefs.belief, self.parts.arrays, rows, now)
             status = scheduler._memory.state.rec["state"][rows]
             scheduler._place(rows[(status != at.PAUSED) & (status != at.PARKED)], self.now)
             return

@@ -128,7 +128,7 @@ class Engine(Core):
         valid = began >= before
         taught = valid & ~missed & ~lost & (changed is not None)
         if taught.any():
-            self._learn(rows[taught], began[taught] - before[taught], seen[taught], here)
+            self._learn(rows[taught], before[taught], began[taught], seen[taught], here)
         self._renew(rows[valid & ~missed & ~taught], here)
         self._weigh(rows[valid & ~missed], here)
         self._settle(rows[valid], here, missed[valid] & ~lost[valid], lost[valid])
@@ -204,6 +204,7 @@ class Engine(Core):
             "settings": self.settings.as_dict(),
             "scheduler": self.scheduler.state(),
             "beliefs": self.beliefs.saved(),
+            "parts": self.parts.saved(),
             "addresses": self.addresses.saved(),
             "newcomers": self.newcomers.saved(),
             "waiting": self.waiting.saved(),
@@ -226,6 +227,7 @@ class Engine(Core):
         engine = cls(**state["settings"])
         engine.scheduler = Scheduler.restore(state["scheduler"])
         engine.beliefs.load(state["beliefs"])
+        engine.parts.load(state["parts"])
         engine.addresses = Addresses.load(state["addresses"])
         engine.newcomers.load(state["newcomers"])
         engine.waiting.load(state["waiting"])

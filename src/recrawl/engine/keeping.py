@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Ids = NDArray[np.int64]
 
-_BELIEF = ("gamma", "heard", "signals", "watched", "n_crawls", "n_changes", "told")
+_BELIEF = ("gamma", "heard", "signals", "watched", "n_crawls", "n_changes", "own", "told")
 _ASKED = ("request_weight", "requested_at", "watched_from")
 _WAITING = ("paused", "failures", "times_gone", "wait_until")
 _DECIDING = ("change_rate", "importance", "recall", "false_rate", "cost", "evidence")  # what the scheduler goes by

@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from recrawl._jit import jit
 from recrawl.engine._kernels import Belief, believe, heed, learn
+from recrawl.engine._part_kernels import Parts
 from recrawl.engine._line_kernels import Line, come_forward, depart
 from recrawl.schedule._draw_kernels import give_back, pick_drawn
-from recrawl.schedule._event_kernels import put_back, record, signal
+from recrawl.schedule._event_kernels import put_back, record, signal, stir
 from recrawl.schedule._pick_kernels import pick
 from recrawl.schedule._rate_policy_kernels import Book, crawled, pick_due, wake
 from recrawl.schedule._view_kernels import Header, opened
@@ -20,8 +21,8 @@ Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 # places in `cursor`: next slot, next signal, the page whose crawl is to be recorded (−1: none), the page to be placed
-# anew (−1: none), crawls learned from
-SLOT, SIGNAL, PENDING, PLACE, LEARNED = 0, 1, 2, 3, 4
+# anew (−1: none), crawls learned from, the group to be stirred (−1: none)
+SLOT, SIGNAL, PENDING, PLACE, LEARNED, STIR = 0, 1, 2, 3, 4, 5
 ANCHOR, PERIOD = 0, 1  # places in `pace`: slot k is at anchor + k·period
 
 
@@ -119,7 +120,7 @@ def run_draws(
 
 
 @jit
-def _hear_and_heed(header: Header, b: Belief, line: Line, heard: Heard, cursor: Ids, now: float) -> int:
+def _hear_and_heed(header: Header, b: Belief, parts: Parts, line: Line, heard: Heard, cursor: Ids, now: float) -> int:
     """Pass on the signals up to now to a scheduler and to the beliefs behind it; what must grow first, or DONE."""
     s = opened(header)
     if cursor[PLACE] >= 0:
@@ -137,7 +138,7 @@ def _hear_and_heed(header: Header, b: Belief, line: Line, heard: Heard, cursor: 
             return int(status)
         cursor[SIGNAL] = k + 1
         if status == DONE and about[0] > s.rec[i].last and heed(b, i, 0):
-            believe(s, b, i, when - s.rec[i].last)
+            believe(s, b, parts, i, when - s.rec[i].last)
             cursor[PLACE] = i
             status, _ = put_back(header, cursor[PLACE : PLACE + 1], s.flts[NOW])
             if status != DONE:
@@ -148,7 +149,7 @@ def _hear_and_heed(header: Header, b: Belief, line: Line, heard: Heard, cursor: 
 
 @jit
 def run_engine(
-    header: Header, b: Belief, line: Line, t: Tally, heard: Heard, pace: Array, last: int, cursor: Ids
+    header: Header, b: Belief, parts: Parts, line: Line, t: Tally, heard: Heard, pace: Array, last: int, cursor: Ids
 ) -> int:
     """Slots up to `last`: hear, pick one, crawl it, learn, record. What must grow before it can go on, or DONE."""
     s = opened(header)
@@ -158,7 +159,7 @@ def run_engine(
     while cursor[SLOT] < last:
         now = pace[ANCHOR] + cursor[SLOT] * pace[PERIOD]
         if cursor[PENDING] < 0:
-            status = _hear_and_heed(header, b, line, heard, cursor, now)
+            status = _hear_and_heed(header, b, parts, line, heard, cursor, now)
             if status != DONE:
                 return status
             status, taken = pick(header, now, 1, out)
@@ -167,17 +168,24 @@ def run_engine(
             if taken == 0:
                 cursor[SLOT] += 1
                 continue
-            learn(b, out[0], now - s.rec[out[0]].last, visit(t, out[0], now))
-            believe(s, b, out[0], 0.0)
+            learn(s, b, parts, out[0], s.rec[out[0]].last, now, visit(t, out[0], now))
+            believe(s, b, parts, out[0], 0.0)
             cursor[LEARNED] += 1
             cursor[PENDING] = out[0]
         out[0], as_of[0] = cursor[PENDING], now
         status = come_forward(header, line, out)
         if status != DONE:
             return status
-        status, _ = record(header, out, now, as_of, fetched)
-        if status != DONE:
-            return int(status)
+        if cursor[STIR] < 0:
+            status, _ = record(header, out, now, as_of, fetched)
+            if status != DONE:
+                return int(status)
+            cursor[STIR] = parts.group[out[0], parts.active[0]] if parts.active[0] >= 0 else -1
+        if cursor[STIR] >= 0:
+            status = stir(header, cursor[STIR], now)
+            if status != DONE:
+                return int(status)
+            cursor[STIR] = -1
         cursor[PENDING] = -1
         cursor[SLOT] += 1
         if s.ints[WANTED] != DONE:

@@ -99,7 +99,7 @@ class SchedulerRunner(PlainRunner):
     def __init__(self, policy: Scheduler, trace: Trace, judge: Judge) -> None:
         super().__init__(policy, trace, judge)
         self._scheduler = policy
-        self._cursor = np.array([0, 0, -1, -1, 0], np.int64)
+        self._cursor = np.array([0, 0, -1, -1, 0, -1], np.int64)
         when, page, _, changed_at = self._signals
         self._order = np.argsort(page, kind="stable")
         self._weighed_pages = 0
@@ -165,7 +165,7 @@ class EngineRunner(PlainRunner):
     def __init__(self, policy: Engine, trace: Trace, judge: Judge) -> None:
         super().__init__(policy, trace, judge)
         self._engine: Engine = policy
-        self._cursor = np.array([0, 0, -1, -1, 0], np.int64)
+        self._cursor = np.array([0, 0, -1, -1, 0, -1], np.int64)
         when, page, _, changed_at = self._signals if policy.settings.sources else _SILENCE
         self._weighed = loop.Heard(when, page, changed_at, np.ones(len(when)))
 
@@ -182,8 +182,9 @@ class EngineRunner(PlainRunner):
             status = at.GROW_NEAR
             while status != at.DONE:
                 belief = engine.beliefs.belief
+                parts, line = engine.parts.arrays, engine.newcomers.line
                 status = loop.run_engine(
-                    memory.header, belief, engine.newcomers.line, tally, self._weighed, pace, stop, cursor
+                    memory.header, belief, parts, line, tally, self._weighed, pace, stop, cursor
                 )
                 if status != at.DONE:
                     memory.grow(status)

@@ -1,0 +1,126 @@
+"""What a crawl's outcome teaches beyond a page's own rate: how far siblings, bursts and the distant past count.
+
+Groups of every level hear of every outcome; the level whose groups foretold the outcomes best is the one that counts.
+Ways of bursting and forgetting are tried out on the first pages, each with a belief of its own, and the best is taken.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl._jit import inline, jit
+from recrawl.estimate._stream_kernels import take_in
+from recrawl.schedule._kin_kernels import mass_since, note
+from recrawl.schedule._value_kernels import hurried
+from recrawl.schedule.layout import State
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+WEIGHT_SHAPE, WEIGHT_RATE, CREDITED, TIME, SCORE = 0, 1, 2, 3, 4  # columns of `level`
+BOOSTS, FADES, HALF_LIVES = 0, 1, 2  # columns of `way`
+_RECALL = 0.9998  # what is learned of a level counts this much after the next outcome
+FIRST_WEIGHT = (1.0, 2.0)  # belief about the weight of siblings before anything is known
+
+
+class Parts(NamedTuple):
+    """What siblings, bursts and drift rest on."""
+
+    weight: Array  # (pages, 2): gamma of the weight of each page's siblings
+    group: NDArray[np.int32]  # (pages, levels)
+    level: Array  # (levels, 5): gamma of the weight of siblings; changes and time credited to them; score
+    active: Ids  # (1,): the level that counts; −1: none
+    prior: Array  # (2,): gamma of the weight of a page's siblings
+    way: Array  # (ways, 3): boost, fade and half-life that are tried
+    trial: Array  # (first pages, ways, 2): gamma of the missed rate in each way
+    score: Array  # of each way
+    reliability: Array  # (10, 3): by predicted probability of a change: sum of it, crawls, changes
+    rows: Array  # room to work in: gammas
+    heard: Array  # and signals
+
+
+@inline
+def log_chance(exponent: float, changed: bool) -> float:
+    """Logarithm of the probability of an outcome."""
+    return math.log(max(-math.expm1(-exponent), 1e-300)) if changed else -exponent
+
+
+@inline
+def sibling_mass(s: State, parts: Parts, i: int, begin: float, end: float) -> float:
+    """Excess changes of a typical sibling over an interval."""
+    k = parts.active[0]
+    return mass_since(s, parts.group[i, k], begin, end) if k >= 0 else 0.0
+
+
+@inline
+def sibling_weight(parts: Parts, i: int) -> float:
+    """How many changes of a page an excess change of a sibling stands for."""
+    return float(parts.weight[i, 0] / parts.weight[i, 1]) if parts.active[0] >= 0 else 0.0
+
+
+@inline
+def judge(parts: Parts, exponent: float, changed: bool) -> None:
+    """Keep what was foretold beside what was found."""
+    p = -math.expm1(-exponent)
+    k = min(int(10.0 * p), 9)
+    parts.reliability[k, 0] += p
+    parts.reliability[k, 1] += 1.0
+    parts.reliability[k, 2] += changed
+
+
+@inline
+def _two_rows(parts: Parts, own: Array, other: Array, time: float, mass: float, changed: bool) -> None:
+    """Take an outcome in for a rate and a weight; the results are in `rows`."""
+    for c in range(2):
+        parts.rows[0, c] = own[c]
+        parts.rows[1, c] = other[c]
+    parts.heard[0] = mass
+    take_in(parts.rows[:2], time, parts.heard[:1], changed)
+
+
+@jit
+def tell_groups(
+    s: State, parts: Parts, i: int, begin: float, end: float, own: Array, time: float, exponent: float, changed: bool
+) -> None:
+    """Let the page's group of each level know of an outcome that its own rate foretold with an exponent."""
+    interval = end - begin
+    for k in range(parts.level.shape[0]):
+        g, level = parts.group[i, k], parts.level[k]
+        mass = mass_since(s, g, begin, end)
+        typical = level[WEIGHT_SHAPE] / level[WEIGHT_RATE]
+        total = exponent + typical * mass
+        level[SCORE] = _RECALL * level[SCORE] + log_chance(total, changed)
+        for c in (CREDITED, TIME):
+            level[c] *= _RECALL
+        level[TIME] += interval
+        if changed and total > 0.0:
+            level[CREDITED] += typical * mass / total
+        _two_rows(parts, own, level, time, mass, changed)
+        for c in range(2):
+            level[c] = FIRST_WEIGHT[c] + (parts.rows[1, c] - FIRST_WEIGHT[c]) * _RECALL
+        weight = sibling_weight(parts, i) if k == parts.active[0] else typical
+        note(s, g, begin, end, exponent / interval, weight, changed)
+
+
+@jit
+def try_ways(parts: Parts, i: int, prior: Array, age: float, interval: float, mass: float, changed: bool) -> None:
+    """What each way of bursting and forgetting would have said of this outcome; then let it learn."""
+    if i >= parts.trial.shape[0]:
+        return
+    expected = sibling_weight(parts, i) * mass
+    for w in range(parts.way.shape[0]):
+        own = parts.trial[i, w]
+        if own[1] == 0.0:
+            own[0], own[1] = prior[0], prior[1]
+        time = interval
+        if parts.way[w, BOOSTS] > 0.0:
+            time += hurried(parts.way[w, BOOSTS], parts.way[w, FADES], age, interval)
+        if parts.way[w, HALF_LIVES] < math.inf:
+            kept = math.exp2(-interval / parts.way[w, HALF_LIVES])
+            for c in range(2):
+                own[c] = prior[c] + (own[c] - prior[c]) * kept
+        parts.score[w] += log_chance(own[0] * math.log1p(time / own[1]) + expected, changed)
+        _two_rows(parts, own, parts.weight[i], time, mass, changed)
+        own[0], own[1] = parts.rows[0, 0], parts.rows[0, 1]

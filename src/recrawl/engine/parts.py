@@ -1,0 +1,183 @@
+"""Influences: what is believed of pages beyond rates of their own, learned from all outcomes and fitted with the prior.
+
+Siblings (groups by folder and host), bursts after a change, and how fast the past is forgotten; each can be left out.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.engine._part_kernels import CREDITED, FIRST_WEIGHT, SCORE, TIME, WEIGHT_RATE, WEIGHT_SHAPE, Parts
+from recrawl.schedule import _event_kernels as events
+from recrawl.schedule import layout as at
+from recrawl.schedule.scheduler import Scheduler
+
+if TYPE_CHECKING:
+    from recrawl.engine.core import Settings
+
+Ids = NDArray[np.int64]
+Array = NDArray[np.float64]
+
+LEVELS = ("host", "first folder", "second folder", "folder")
+_FIRST_LEVEL = 1
+_TRIED = 4096  # pages on which ways of bursting and forgetting are tried
+_BURSTS = ((1.0, 30.0), (3.0, 30.0), (3.0, 7.0), (10.0, 7.0), (10.0, 1.0))  # times the rate, days
+_HALF_LIVES = (90.0, 270.0, math.inf)  # days
+_MARGIN = 3.0  # by how much a way must have foretold the outcomes better to be taken
+_STRENGTH = 2.0  # of the prior of a page's weight: as so many excess changes
+_BINS_PER_CYCLE = 12.0  # a cycle is the time in which every page could be crawled once
+_PER_PAGE = ("weight", "group")
+_WHOLE = ("level", "active", "prior", "trial", "score", "reliability")
+
+
+def folders(url: str) -> tuple[str, str, str, str]:
+    """The groups a URL belongs to, from the widest to the narrowest.
+
+    >>> folders("https://docs.example.org/en/setup/linux/apt.html?v=2")
+    ('docs.example.org', 'docs.example.org/en', 'docs.example.org/en/setup', 'docs.example.org/en/setup/linux')
+    """
+    path = url.split("://", 1)[-1].split("?", 1)[0].split("#", 1)[0]
+    host, *inside = path.split("/")
+    inside = inside[:-1]
+    first, second = ("/".join([host, *inside[:k]]) for k in (1, 2))
+    return host, first, second, "/".join([host, *inside])
+
+
+class Influences:
+    """Which parts count, what they have learned, and the arrays that kernels work on."""
+
+    def __init__(self, settings: Settings) -> None:
+        fresh = settings.objective == "freshness"
+        self.siblings, self.bursts = settings.siblings and fresh, settings.bursts and fresh
+        self.drift = settings.drift
+        self._day, self._half_life = settings.day, settings.half_life * settings.day
+        ways = [(0.0, 1.0, settings.half_life)]
+        ways += [(0.0, 1.0, half_life) for half_life in _HALF_LIVES] if self.drift else []
+        ways += [(boost, fade, settings.half_life) for boost, fade in _BURSTS] if self.bursts else []
+        way = np.array(ways) * [1.0, self._day, self._day]
+        n_rows = settings.sources + 2
+        self.arrays = Parts(
+            weight=np.zeros((0, 2)),
+            group=np.zeros((0, len(LEVELS)), np.int32),
+            level=np.tile([*FIRST_WEIGHT, 0.0, 0.0, 0.0], (len(LEVELS), 1)),
+            active=np.array([_FIRST_LEVEL if self.siblings else -1]),
+            prior=_weight_prior(*FIRST_WEIGHT),
+            way=way,
+            trial=np.zeros((_TRIED if len(ways) > 1 else 0, len(ways), 2)),
+            score=np.zeros(len(ways)),
+            reliability=np.zeros((10, 3)),
+            rows=np.zeros((n_rows, 2)),
+            heard=np.zeros(n_rows),
+        )
+        self.half_life = self._half_life
+        self._numbers: dict[tuple[int, str], int] = {}
+        self._n = 0
+
+    @property
+    def related(self) -> bool:
+        """Whether pages' siblings or bursts count."""
+        return self.siblings or self.bursts
+
+    @property
+    def level(self) -> str | None:
+        """By what siblings are told at present."""
+        return LEVELS[self.arrays.active[0]] if self.siblings else None
+
+    def append(self, scheduler: Scheduler, urls: list[str], rows: Ids) -> None:
+        """New pages, the scheduler's already."""
+        self._n = int(rows[-1]) + 1
+        if self._n > len(self.arrays.weight):
+            room = max(16, self._n, len(self.arrays.weight) * 3 // 2)
+            grown = {name: _larger(getattr(self.arrays, name), room) for name in _PER_PAGE}
+            self.arrays = self.arrays._replace(**grown)
+        self.arrays.weight[rows] = self.arrays.prior
+        if not self.siblings:
+            return
+        numbers = self._numbers
+        for row, url in zip(rows.tolist(), urls, strict=True):
+            for k, key in enumerate(folders(url)):
+                self.arrays.group[row, k] = numbers.setdefault((k, key), len(numbers))
+        self._respan(scheduler)
+        self._join(scheduler, rows)
+
+    def _respan(self, scheduler: Scheduler) -> None:
+        """Bins of groups that suit the time between crawls; they start anew where that is quite another one."""
+        if scheduler.budget is None:
+            cycle = 30.0 * self._day
+        else:
+            cycle = len(scheduler) / scheduler.budget
+        span, before = cycle / _BINS_PER_CYCLE, float(scheduler._memory.state.flts[at.SPAN])
+        if not 0.5 < span / before < 2.0:
+            scheduler._memory.relate(span)
+
+    def _join(self, scheduler: Scheduler, rows: Ids) -> None:
+        """Put pages into their groups of the level that counts; the caller places them anew."""
+        memory = scheduler._memory
+        memory.add_groups(len(self._numbers))
+        events.join(memory.header, rows, self.arrays.group[rows, self.arrays.active[0]])
+        memory.state.kin["weight"][rows] = self.arrays.weight[rows, 0] / self.arrays.weight[rows, 1]
+
+    def refit(self, scheduler: Scheduler, rows: Ids, now: float) -> None:
+        """Choose level, bursts and forgetting anew, and fit the weight of siblings; all pages are placed anew then."""
+        self._choose_ways(scheduler)
+        if not self.siblings:
+            return
+        parts, memory = self.arrays, scheduler._memory
+        best = int(np.argmax(parts.level[:, SCORE]))
+        moved = best != parts.active[0] and parts.level[best, SCORE] > parts.level[parts.active[0], SCORE] + _MARGIN
+        parts.active[0] = best if moved else parts.active[0]
+        level = parts.level[parts.active[0]]
+        before = parts.prior.copy()
+        parts.prior[:] = _weight_prior(level[WEIGHT_SHAPE], level[WEIGHT_RATE])
+        weight = parts.weight[: self._n]
+        weight[:] = parts.prior if moved else np.maximum(weight + parts.prior - before, 1e-3 * parts.prior)
+        self._respan(scheduler)
+        memory.state.flts[at.CALM] = level[CREDITED] / level[TIME] if level[TIME] > 0 else 0.0
+        events.reckon(memory.header, now)
+        self._join(scheduler, rows)
+
+    def _choose_ways(self, scheduler: Scheduler) -> None:
+        parts = self.arrays
+        if len(parts.score) == 1:
+            return
+        forgets = np.flatnonzero(parts.way[:, 0] == 0.0)
+        best = forgets[np.argmax(parts.score[forgets])]
+        self.half_life = float(parts.way[best if parts.score[best] > parts.score[0] + _MARGIN else 0, 2])
+        if self.bursts:
+            hurries = np.flatnonzero((parts.way[:, 0] > 0.0) | (np.arange(len(parts.way)) == 0))
+            best = hurries[np.argmax(parts.score[hurries])]
+            chosen = parts.way[best if parts.score[best] > parts.score[0] + _MARGIN else 0]
+            scheduler._memory.state.flts[at.BOOST], scheduler._memory.state.flts[at.FADE] = chosen[:2]
+
+    def move_trials(self, before: Array, after: Array) -> None:
+        """Let the beliefs on trial go the way the prior has gone."""
+        trial = self.arrays.trial
+        used = trial[..., 1] > 0
+        trial[used] = np.maximum(trial[used] + after - before, 1e-3 * after)
+
+    def saved(self) -> dict[str, Any]:
+        """Everything, as plain arrays and numbers."""
+        columns = {name: getattr(self.arrays, name)[: self._n].copy() for name in _PER_PAGE}
+        whole = {name: getattr(self.arrays, name).copy() for name in _WHOLE}
+        return {**columns, **whole, "half_life": self.half_life, "groups": list(self._numbers)}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take over what was saved."""
+        self.arrays = self.arrays._replace(**{name: np.array(saved[name]) for name in (*_PER_PAGE, *_WHOLE)})
+        self.half_life = float(saved["half_life"])
+        self._numbers = {(int(k), str(key)): number for number, (k, key) in enumerate(saved["groups"])}
+        self._n = len(self.arrays.weight)
+
+
+def _weight_prior(shape: float, rate: float) -> Array:
+    return np.array([_STRENGTH * shape / rate, _STRENGTH])
+
+
+def _larger(column: NDArray[Any], room: int) -> NDArray[Any]:
+    larger = np.zeros((room, *column.shape[1:]), column.dtype)
+    larger[: len(column)] = column
+    return larger
