@@ -5,7 +5,7 @@ Sums alone may be reordered (`jit_sum`), which lets them run in vector registers
 0-guards are written out where they matter and cost nothing where they do not.
 
 Numba notices a change of a kernel's own file only, but kernels call kernels of other files. So the cache is one
-folder per state of all kernel files together, in the user's cache folder: it cannot be stale, and a read-only
+folder per state of all kernel files (and the layout they share) together, in the user's cache folder: it cannot be stale, and a read-only
 install works. Where no folder can be written, kernels are compiled anew in each process.
 """
 
@@ -96,7 +96,7 @@ def _candidates() -> list[Path]:
 def _source_stamp() -> str:
     package = Path(__file__).parent
     digest = hashlib.sha256(f"{sys.version_info[:2]}{numba.__version__}".encode())
-    for path in sorted([Path(__file__), *package.rglob("_*kernels*.py")]):
+    for path in sorted([Path(__file__), *package.rglob("_*kernels*.py"), *package.rglob("layout.py")]):
         digest.update(path.relative_to(package).as_posix().encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
 
-LEVELS = ("host", "first folder", "second folder", "folder")
-_FIRST_LEVEL = 1
+LEVELS = ("host", "two folders up", "folder above", "folder")
+_FIRST_LEVEL = 2
 _TRIED = 4096  # pages on which ways of bursting and forgetting are tried
 _BURSTS = ((1.0, 30.0), (3.0, 30.0), (3.0, 7.0), (10.0, 7.0), (10.0, 1.0))  # times the rate, days
 _HALF_LIVES = (90.0, 270.0, math.inf)  # days
@@ -39,12 +39,14 @@ def folders(url: str) -> tuple[str, str, str, str]:
 
     >>> folders("https://docs.example.org/en/setup/linux/apt.html?v=2")
     ('docs.example.org', 'docs.example.org/en', 'docs.example.org/en/setup', 'docs.example.org/en/setup/linux')
+    >>> folders("https://docs.example.org/en/index.html")
+    ('docs.example.org', 'docs.example.org', 'docs.example.org', 'docs.example.org/en')
     """
     path = url.split("://", 1)[-1].split("?", 1)[0].split("#", 1)[0]
     host, *inside = path.split("/")
-    inside = inside[:-1]
-    first, second = ("/".join([host, *inside[:k]]) for k in (1, 2))
-    return host, first, second, "/".join([host, *inside])
+    depth = len(inside) - 1
+    up2, up1, folder = ("/".join([host, *inside[: max(depth - k, 0)]]) for k in (2, 1, 0))
+    return host, up2, up1, folder
 
 
 class Influences:
@@ -134,7 +136,7 @@ class Influences:
         before = parts.prior.copy()
         parts.prior[:] = _weight_prior(level[WEIGHT_SHAPE], level[WEIGHT_RATE])
         weight = parts.weight[: self._n]
-        weight[:] = parts.prior if moved else np.maximum(weight + parts.prior - before, 1e-3 * parts.prior)
+        weight[:] = np.maximum(weight + parts.prior - before, 1e-3 * parts.prior)
         self._respan(scheduler)
         memory.state.flts[at.CALM] = level[CREDITED] / level[TIME] if level[TIME] > 0 else 0.0
         events.reckon(memory.header, now)

@@ -7,8 +7,8 @@ is near that of calm times. A member's mass is the pace added up since its copy 
 page raises what is believed of those not looked at since, and pages found unchanged lower it again.
 
 No member is touched when the pace changes. Each sleeping one is in a bucket by its slack: how far the mass may rise
-before it must be looked at again. A bucket of slack ≥ q is looked through each time the group has risen by q, so that
-a page whose slack is halved at each look is looked at a few times between two crawls, however large the group.
+before it must be placed anew. A bucket of slack ≥ q is looked through each time the group has risen by q, and those
+with slack left go to a narrower one: a page is looked at a few times between two crawls, however large the group.
 """
 
 import math
@@ -166,25 +166,37 @@ def _push(s: State, i: int, bucket: int) -> None:
 
 
 @inline
-def link(s: State, i: int, slack: float) -> None:
-    """Put a page that falls asleep into the bucket of its slack; one without a group, or beyond all reach, in none."""
-    unlink(s, i)
-    if s.kin[i].group < 0 or math.isinf(slack):
-        return
+def _put(s: State, i: int, slack: float) -> None:
     k = 0
     while k + 1 < BUCKETS and slack >= LEAST_SLACK * (2 << k):
         k += 1
     _push(s, i, k)
 
 
+@inline
+def link(s: State, i: int, slack: float) -> None:
+    """Put a page that falls asleep into the bucket of its slack; one without a group, or beyond all reach, in none."""
+    unlink(s, i)
+    if s.kin[i].group < 0 or math.isinf(slack):
+        return
+    s.kin[i].key = s.groups[s.kin[i].group, G_RISEN] + slack
+    _put(s, i, slack)
+
+
 @jit_lean
 def take_due(s: State, g: int, before: float, after: float) -> None:
-    """Gather the members of all buckets that are due when a group has risen from one level to another."""
+    """Gather the members whose slack is used up when a group has risen from one level to another."""
     for k in range(BUCKETS):
         width = LEAST_SLACK * (1 << k)
         if math.floor(after / width) <= math.floor(before / width):
             return  # the wider ones are not due either
-        while s.buckets[g, k] >= 0:
-            i = s.buckets[g, k]
-            unlink(s, i)
-            _push(s, i, BUCKETS)
+        i = s.buckets[g, k]
+        s.buckets[g, k] = -1
+        while i >= 0:
+            following = s.kin[i].next
+            left = s.kin[i].key - after
+            if left >= LEAST_SLACK:
+                _put(s, i, left)
+            else:
+                _push(s, i, BUCKETS)
+            i = following

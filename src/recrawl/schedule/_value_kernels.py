@@ -160,7 +160,7 @@ def sibling_part(s: State, i: int, now: float) -> tuple[float, float]:
     p = s.kin[i]
     if p.group < 0 or p.weight <= 0.0:
         return 0.0, 0.0
-    return p.weight * mass_since(s, p.group, s.rec[i].last, now), p.weight * s.flts[CALM]
+    return p.weight * mass_since(s, p.group, s.rec[i].last, now), p.weight * s.flts[CALM] * s.flts[62]
 
 
 @jit_lean

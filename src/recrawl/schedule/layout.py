@@ -34,6 +34,7 @@ KIN = np.dtype(  # only while pages have siblings or bursts count
         ("bucket", "i4"),  # −1: in none
         ("weight", "f8"),  # how many changes of this page one of its group's excess changes stands for
         ("changed_at", "f8"),  # when it was last seen to have changed
+        ("key", "f8"),  # how far its group may rise before it must be placed anew
     ]
 )
 LEASE = np.dtype([("until", "f8"), ("id", "i4"), ("next", "i4"), ("prev", "i4"), ("pad", "i4")])
