@@ -24,6 +24,7 @@ from recrawl.schedule._set_kernels import (
     fall_asleep,
     fetch_chunk,
     near_add,
+    slot_at,
     slot_size,
     spare_blocks,
     state_of,
@@ -70,7 +71,7 @@ from recrawl.schedule.layout import (
 )
 
 LEAST = 1e-300  # below every positive value that matters
-_RATIO = 32  # of the sizes of new bands
+_RATIO = 16  # of the sizes of new bands
 _AHEAD = 8  # slots of the wheel whose pages are fetched in advance
 _BELOW = 1e-6  # a page wakes this much too early: wake times are kept in short floats
 
@@ -174,15 +175,8 @@ def _wheel_empty(s: State, wheel: int) -> bool:
 
 
 @inline
-def _slot_at(s: State, wheel: int, tick: int) -> int:
-    """The slot that a tick has in a wheel."""
-    bits = s.ints[WHEEL_BITS]
-    return int((wheel << bits) + ((tick >> (bits * wheel)) & ((1 << bits) - 1)))
-
-
-@inline
 def _last_of(s: State, slot: int) -> int:
-    """The last page in a slot, −1 when it is empty. The pages of a chunk are fetched while those after it are dealt with."""
+    """The last page in a slot, −1 when it is empty; the chunk before is fetched while this one is dealt with."""
     end = s.heads[slot]
     if end < 0:
         return -1
@@ -200,7 +194,7 @@ def _cascade(s: State, now: float) -> None:
     clock = s.ints[CLOCK]
     wheel = 1
     while wheel < s.ints[N_WHEELS] and clock & ((1 << (s.ints[WHEEL_BITS] * wheel)) - 1) == 0:
-        slot = _slot_at(s, wheel, clock)
+        slot = slot_at(s, wheel, clock)
         i = _last_of(s, slot)
         while i >= 0:
             wheel_remove(s, i)
@@ -326,7 +320,7 @@ def scan(s: State, now: float, n: int) -> int:
 @jit_lean
 def _cover(s: State, n: int) -> int:
     """How many pages the bands should hold: a multiple of the level's random swings, more after a recent scan."""
-    usual = int(16.0 * math.sqrt(s.ints[N_PAGES])) + 16 * n + 64
+    usual = int(16.0 * math.sqrt(s.ints[N_PAGES])) + 12 * n + 64
     if s.ints[SCANS] > 0 and s.ints[DECISIONS] - s.ints[LAST_SCAN] < 8 * s.ints[COVER]:
         return int(min(4 * s.ints[COVER], s.ints[N_PAGES] + 1))
     return usual
@@ -354,7 +348,7 @@ def _sampled_level(s: State, now: float, cover: int) -> float:
 
 @jit
 def shrink(s: State, now: float, keep: int) -> int:
-    """Raise the near level until about `keep` pages are near; the others become bands, each many times the one above."""
+    """Raise the near level until about `keep` pages are near; the others become bands, wider from one to the next."""
     near = s.ints[N_NEAR]
     if spare_blocks(s) < near // BLOCK + 2 * BANDS:
         return GROW_BLOCKS

@@ -32,6 +32,7 @@ from recrawl.schedule.layout import (
     N_NEAR,
     N_PARKED,
     NEAR_LEVEL,
+    NEAR_ROOM,
     NOW,
     SCAN_AT,
     THRESHOLD,
@@ -55,7 +56,7 @@ def pick(header: Header, now: float, n: int, out: Ids) -> tuple[int, int]:
     s.flts[NOW] = now
     if s.ints[WANTED] != DONE:
         return s.ints[WANTED], 0
-    if 8 * min(n, s.ints[ALIVE]) > s.near_id.size:
+    if NEAR_ROOM * min(n, s.ints[ALIVE]) > s.near_id.size:
         return GROW_NEAR, 0
     taken = 0
     status = come_near(s, now, n)
@@ -71,8 +72,9 @@ def pick(header: Header, now: float, n: int, out: Ids) -> tuple[int, int]:
             status = lower(s, now, n)
     if status == DONE and s.ints[N_NEAR] > kept(n) + kept(n) // 2 + 16:
         s.ints[WANTED] = shrink(s, now, kept(n))
-        if s.ints[WANTED] == DONE and s.near_id.size > 2 * max(8 * s.ints[N_NEAR], LEAST_NEAR):
-            s.ints[WANTED] = FIT_NEAR
+    ample = max(NEAR_ROOM * kept(n), NEAR_ROOM * s.ints[N_NEAR], LEAST_NEAR)
+    if s.ints[WANTED] == DONE and 2 * s.near_id.size > 3 * ample:
+        s.ints[WANTED] = FIT_NEAR
     return status, taken
 
 

@@ -174,7 +174,14 @@ def tick_of(s: State, time: float) -> int:
 
 
 @inline
-def wheel_slot(s: State, tick: int) -> int:
+def slot_at(s: State, wheel: int, tick: int) -> int:
+    """The slot that a tick has in a wheel."""
+    bits = s.ints[WHEEL_BITS]
+    return int((wheel << bits) + ((tick >> (bits * wheel)) & ((1 << bits) - 1)))
+
+
+@inline
+def _slot_of(s: State, tick: int) -> int:
     """The slot of a tick: in the first wheel that has the clock and the tick in one turn."""
     bits = s.ints[WHEEL_BITS]
     differs = s.ints[CLOCK] ^ tick
@@ -182,7 +189,7 @@ def wheel_slot(s: State, tick: int) -> int:
     while wheel < s.ints[N_WHEELS] - 1 and differs >> bits:
         differs >>= bits
         wheel += 1
-    return int((wheel << bits) + ((tick >> (bits * wheel)) & ((1 << bits) - 1)))
+    return slot_at(s, wheel, tick)
 
 
 @inline
@@ -203,7 +210,7 @@ def _wheel_place(s: State, i: int) -> int:
 @jit_lean
 def wheel_add(s: State, i: int, tick: int) -> None:
     """Let a page sleep until a tick after the clock. There is always a chunk: only the last of a slot is not full."""
-    slot = wheel_slot(s, tick)
+    slot = _slot_of(s, tick)
     place = s.heads[slot] + 1
     if place % CHUNK == 0:  # a full chunk, or none (−1)
         chunk = s.ints[FREE_CHUNK]

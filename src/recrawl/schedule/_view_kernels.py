@@ -24,6 +24,7 @@ _arrays: Any = arrayobj
 _models: Any = models
 _base: Any = types.Type
 _template: Any = AttributeTemplate
+_lower: Any = lower_getattr_generic
 
 Header = NDArray[np.int64]  # `State.ints`
 
@@ -51,7 +52,6 @@ class _ViewArrays(_template):  # type: ignore[misc]
         return types.Array(from_dtype(dtype), ndim, "C")
 
 
-@lower_getattr_generic(_View)
 def _array(context: Any, builder: Any, view: Any, address: Any, name: str) -> Any:
     k = State._fields.index(name)
     dtype, ndim = DTYPES[k]
@@ -69,6 +69,9 @@ def _array(context: Any, builder: Any, view: Any, address: Any, name: str) -> An
     data = builder.inttoptr(number(PLACES + 3 * k), array.data.type)
     _arrays.populate_array(array, data, shape, strides, item, None)
     return array._getvalue()
+
+
+_lower(_View)(_array)
 
 
 def _typed(context: Any, header: Any) -> Any:

@@ -1,4 +1,4 @@
-"""How a scheduler's state lies in memory: 52 bytes in one place per page and 5 in the wheel, a few small arrays beside them.
+"""How a scheduler's state lies in memory: 52 bytes in one place per page, 5 in the wheel, a few small arrays.
 
 Kernels take `ints`, which knows where the other arrays lie (`_view_kernels.py`). Columns that only some users need
 (cost, evidence, floor, the exponent of several signal sources, host) take memory only when used.
@@ -18,7 +18,7 @@ PAGE = np.dtype(
         ("recall", "f8"),
         ("false_rate", "f8"),
         ("last", "f8"),  # when the copy was fetched
-        ("pos", "i4"),  # place in the near set, in a band, in the wheel (−1: none), among leases or a host's parked pages
+        ("pos", "i4"),  # place in the near set, a band, the wheel (−1: none), the leases, a host's parked pages
         ("least", "f4"),  # an exponent below which the value is below the far level; 0 while none is known
         ("signals", "u2"),  # signals since the copy was fetched
         ("state", "u1"),
@@ -46,7 +46,7 @@ TICKS = BLOCK + 1
 WHEEL_PLACES = TICKS + BLOCK
 BLOCK_WIDTH = 3 * BLOCK + 1
 BANDS = 12
-LEAST_NEAR = 4096  # room for near pages that is not given back
+NEAR_ROOM, LEAST_NEAR = 4, 4096  # room for near pages: for each that is picked at a time; what is not given back
 FAR = 255  # band of a page below all bands
 HORIZON = 36  # the wheels together reach over 2^36 ticks
 CHUNK = 16  # numbers in one chunk of a wheel slot: the last place in the chunk before, the slot, members

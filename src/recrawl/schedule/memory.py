@@ -160,7 +160,7 @@ class Memory:
             room = 2 * len(state.near_id)
             self.state = state._replace(near_id=_larger(state.near_id, room), near_val=_larger(state.near_val, room))
         elif what == at.FIT_NEAR:
-            room = max(8 * int(state.ints[at.N_NEAR]), at.LEAST_NEAR)
+            room = len(state.near_id) * 2 // 3
             self.state = state._replace(near_id=state.near_id[:room].copy(), near_val=state.near_val[:room].copy())
         elif what == at.GROW_BLOCKS:
             need = int(state.ints[at.N_NEAR]) // at.BLOCK + len(state.hosts) + 2 * at.BANDS
@@ -173,9 +173,9 @@ class Memory:
             self.state = state._replace(leases=_larger(state.leases, 2 * len(state.leases)))
 
     def _fit_log(self) -> None:
-        """A log with room for the signals that are to come, and a quarter more."""
+        """A log with room for the signals that are to come, and an eighth more."""
         old = self.state
-        room = max(int(old.ints[at.LOG_ROOM]) * 5 // 4, 64)
+        room = max(int(old.ints[at.LOG_ROOM]) * 9 // 8, 64)
         self.state = old._replace(
             log=np.zeros(room, dtype=at.SIGNAL),
             log_heads=np.full(room, -1, dtype=np.int32),
