@@ -41,9 +41,9 @@ class Settings:
     half_life: float = 730.0
     host_spacing: float | None = None
     host_concurrency: int | None = None
-    siblings: bool = True
-    bursts: bool = True
-    drift: bool = True
+    siblings: bool = False
+    bursts: bool = False
+    drift: bool = False
 
     def __post_init__(self) -> None:
         if self.sources not in range(17):

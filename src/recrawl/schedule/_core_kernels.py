@@ -72,6 +72,7 @@ from recrawl.schedule.layout import (
 
 LEAST = 1e-300  # below every positive value that matters
 _RATIO = 16  # of the sizes of new bands
+_RELATED_RATIO = 3  # the same where a group can lift many pages at once
 _AHEAD = 8  # slots of the wheel whose pages are fetched in advance
 _BELOW = 1e-6  # a page wakes this much too early: wake times are kept in short floats
 
@@ -358,12 +359,13 @@ def shrink(s: State, now: float, keep: int) -> int:
     if ranked[keep] <= s.flts[NEAR_LEVEL]:
         return DONE
     rank, n_new = keep, 0
+    ratio = _RATIO if s.kin.size == 0 else _RELATED_RATIO
     while rank < near and ranked[rank] > s.flts[NEAR_LEVEL] and n_new < BANDS // 2:
-        rank *= _RATIO
+        rank *= ratio
         n_new += 1
     _make_band_room(s, n_new)
     for _ in range(n_new):
-        rank //= _RATIO
+        rank //= ratio
         _new_band(s, ranked[rank])
     s.flts[NEAR_LEVEL] = ranked[keep]
     s.ints[N_NEAR] = 0
@@ -381,7 +383,7 @@ def _make_geometric(s: State) -> None:
     """Join bands until each is several times the one above: a page then climbs through few of them."""
     k = 0
     while k + 1 < s.ints[N_BANDS]:
-        if s.ints[SIZE + s.ints[ORDER + k + 1]] < 4 * s.ints[SIZE + s.ints[ORDER + k]]:
+        if s.ints[SIZE + s.ints[ORDER + k + 1]] < (4 if s.kin.size == 0 else 2) * s.ints[SIZE + s.ints[ORDER + k]]:
             _join(s, k)
             k = max(k - 1, 0)
         else:

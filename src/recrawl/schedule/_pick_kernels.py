@@ -70,9 +70,9 @@ def pick(header: Header, now: float, n: int, out: Ids) -> tuple[int, int]:
             break
         if count_ripe(s) == 0:
             status = lower(s, now, n)
-    if status == DONE and s.ints[N_NEAR] > kept(n) + kept(n) // 2 + 16:
-        s.ints[WANTED] = shrink(s, now, kept(n))
-    ample = max(NEAR_ROOM * kept(n), NEAR_ROOM * s.ints[N_NEAR], LEAST_NEAR)
+    if status == DONE and s.ints[N_NEAR] > kept(s, n) + kept(s, n) // 2 + 16:
+        s.ints[WANTED] = shrink(s, now, kept(s, n))
+    ample = max(NEAR_ROOM * kept(s, n), NEAR_ROOM * s.ints[N_NEAR], LEAST_NEAR)
     if s.ints[WANTED] == DONE and 2 * s.near_id.size > 3 * ample:
         s.ints[WANTED] = FIT_NEAR
     return status, taken
@@ -94,9 +94,9 @@ def come_near(s: State, now: float, n: int) -> int:
     while status == DONE:
         status = advance(s, now)
         before = s.ints[N_NEAR]
-        if status != GROW_NEAR or before <= 4 * kept(n):
+        if status != GROW_NEAR or before <= 4 * kept(s, n):
             break
-        shrunk = shrink(s, now, kept(n))
+        shrunk = shrink(s, now, kept(s, n))
         if shrunk != DONE or 2 * s.ints[N_NEAR] > before:
             break
         status = DONE  # room was made instead
@@ -108,9 +108,9 @@ def come_near(s: State, now: float, n: int) -> int:
 
 
 @inline
-def kept(n: int) -> int:
-    """How many pages the near set is cut down to when n are picked at a time."""
-    return 8 + n + n // 8
+def kept(s: State, n: int) -> int:
+    """How many pages the near set is cut down to when n are picked at a time; more where groups move many at once."""
+    return (8 if s.kin.size == 0 else 40) + n + n // 8
 
 
 @inline

@@ -160,29 +160,28 @@ def sibling_part(s: State, i: int, now: float) -> tuple[float, float]:
     p = s.kin[i]
     if p.group < 0 or p.weight <= 0.0:
         return 0.0, 0.0
-    return p.weight * mass_since(s, p.group, s.rec[i].last, now), p.weight * s.flts[CALM] * s.flts[62]
+    return p.weight * mass_since(s, p.group, s.rec[i].last, now), p.weight * s.flts[CALM]
 
 
 @jit_lean
-def _related_value(s: State, i: int, now: float, more: float) -> tuple[float, float, float]:
-    """(value per unit of importance, exponent, rate) of a page whose siblings or bursts count, at `more` exponent.
+def _related_value(s: State, i: int, now: float, more: float) -> tuple[float, float]:
+    """(value per unit of importance, exponent) of a page whose siblings or bursts count, at `more` exponent.
 
     V = ∫₀^s e^{−u} ψ(u) du with ψ(u) = u/(own rate + calm rate): siblings are a source of frequent, weak signals.
     """
-    s.ints[EVALUATED] += 1
     p = s.rec[i]
     missed, gamma, kappa = believed(s, i)
     own, rate = own_part(s, i, missed, max(now - p.last, 0.0))
     kin, calm = sibling_part(s, i, now)
     total, rate = own + kin + more, rate + calm
     if rate <= 0.0 and not (gamma > 0.0 and kappa > 0.0):
-        return 0.0, total, rate
+        return 0.0, total
     if gamma > 0.0 and kappa > 0.0:
         amount, n = heard_signals(s, i, kappa)
         offset = total + amount
         found = rate + p.change_rate - missed
-        return value_and_interval(rate, gamma, kappa, found, offset, n, s.ints[TERMS])[0], total, rate
-    return fresh_value(total) / rate, total, rate
+        return value_and_interval(rate, gamma, kappa, found, offset, n, s.ints[TERMS])[0], total
+    return fresh_value(total) / rate, total
 
 
 @inline
@@ -203,8 +202,8 @@ def worth_of(s: State, i: int, now: float) -> tuple[float, float]:
     if p.importance <= 0.0 or p.change_rate <= 0.0:
         return 0.0, -1.0
     if related(s, i):
-        s.ints[EVALUATED] -= 1
-        return float(p.importance * _related_value(s, i, now, 0.0)[0] / _optional(s, COST, i, 1.0)), -1.0
+        v, total = _related_value(s, i, now, 0.0)
+        return float(p.importance * v / _optional(s, COST, i, 1.0)), total
     alpha, gamma, kappa = believed(s, i)
     objective = s.ints[OBJECTIVE]
     interval = -1.0
@@ -233,7 +232,9 @@ def wake_time(s: State, i: int, now: float, level: float, value: float, interval
     p = s.rec[i]
     s.flts[SLACK] = math.inf
     if related(s, i):
-        wake = _related_wake(s, i, now, level, value)
+        if value < 0.0 or interval < 0.0:
+            value, interval = worth_of(s, i, now)
+        wake = _related_wake(s, i, now, level, value, interval)
     else:
         wake = _value_wake(s, i, now, level, value, interval)
     floor = _optional(s, FLOOR, i, 0.0)
@@ -268,42 +269,30 @@ def _value_wake(s: State, i: int, now: float, level: float, value: float, interv
 
 
 @jit_lean
-def _related_wake(s: State, i: int, now: float, level: float, value: float) -> float:
+def _related_wake(s: State, i: int, now: float, level: float, value: float, total: float) -> float:
     """Half of the way to the level may be time, half the group's mass: found by trying, as values grow with both."""
     p = s.rec[i]
     if p.importance <= 0.0 or p.change_rate <= 0.0:
         return math.inf
-    goal = level * _optional(s, COST, i, 1.0) / p.importance
-    v, total, rate = _related_value(s, i, now, 0.0)
-    if v >= goal:
+    if value >= level:
         s.flts[SLACK] = 0.0
         return now
-    room = fresh_inverse(min(goal * rate, 1.0 - 1e-9)) - total if rate > 0.0 else 1.0
-    more = 0.5 * max(room, 0.0)
+    scale = _optional(s, COST, i, 1.0) / p.importance
+    rate = fresh_value(total) / (value * scale) if value > 0.0 else p.change_rate
+    room = max(fresh_inverse(min(level * scale * rate, 1.0 - 1e-9)) - total, 0.0)
     weight = s.kin[i].weight if s.kin[i].group >= 0 else 0.0
-    if weight <= 0.0:
-        more = 0.0
-    elif more < weight * LEAST_SLACK:
-        s.flts[SLACK] = 0.0
-        return now
-    else:
+    more = 0.5 * room if weight > 0.0 else 0.0
+    if weight > 0.0:
         s.flts[SLACK] = more / weight
-    elapsed = max(now - p.last, 0.0)
-    step = (room - more) / max(rate, 1e-300)
-    safe = 0.0
-    for _ in range(6):
-        if step <= 1e-9 * elapsed:
-            break
-        if _related_value(s, i, now + step, more * 1.00001 + 1e-6)[0] < goal:
-            safe = step
-            if safe >= 0.5 * (room - more) / max(rate, 1e-300):
-                break
-            step *= 1.5
-        elif safe > 0.0:
-            break
-        else:
-            step *= 0.4
-    return float(now + safe)
+        if s.flts[SLACK] < LEAST_SLACK:
+            return now
+    step = (room - more) / rate
+    for _ in range(5):
+        s.ints[EVALUATED] += 1
+        if _related_value(s, i, now + step, more * 1.00001 + 1e-6)[0] < level * scale:
+            return float(now + step)
+        step *= 0.3
+    return now
 
 
 @jit_lean
