@@ -28,6 +28,7 @@ def commands(group, before=""):
 COMMANDS = dict(commands(typer.main.get_command(app)))
 MODULES = sorted(module.name for module in pkgutil.walk_packages(recrawl.__path__, "recrawl."))
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+_WITH_PYTHON = ("engine", "run", "schedule", "simulate", "store")
 SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -110,7 +111,17 @@ def test_doctests(name):
 
 @pytest.mark.parametrize(
     "path",
-    [ROOT / name for name in ("README.md", "docs/engine.md", "docs/run.md", "docs/schedule.md", "docs/simulate.md", "docs/store.md")],
+    [
+        ROOT / name
+        for name in (
+            "README.md",
+            "docs/engine.md",
+            "docs/run.md",
+            "docs/schedule.md",
+            "docs/simulate.md",
+            "docs/store.md",
+        )
+    ],
     ids=lambda path: path.name,
 )
 def test_python_blocks_run(path):

@@ -35,7 +35,8 @@ class World:
 
     def crawler(self, **options):
         self.engine = self.opened()
-        chosen = {"robots": self.robots, "clock": self.clock, "rules": self.rules, **self.options, **options}
+        chosen = {"robots": self.robots, "clock": self.clock, "rules": self.rules, "posts_every": 60.0}
+        chosen |= {**self.options, **options}
         hear = lambda name, fields: self.events.append((name, fields))  # noqa: E731
         return Crawler(self.engine, self.store, self.web, on_event=hear, **chosen)
 

@@ -1,4 +1,4 @@
-"""The crawler on a web in memory: a day of crawling, manners, redirects, rules, what is learned and what is said of it."""
+"""The crawler on a web in memory: a day of crawling, manners, redirects, rules, what is learned and said."""
 
 import asyncio
 
@@ -90,7 +90,9 @@ def test_what_is_said_of_the_next_visit_is_right(day):
 
 
 def test_hosts_are_asked_no_sooner_than_their_delay():
-    world = World(lambda url, now: Answer(changing(url, now) or b"", 200 if "robots" not in url else 404, took=0.3), URLS)
+    world = World(
+        lambda url, now: Answer(changing(url, now) or b"", 200 if "robots" not in url else 404, took=0.3), URLS
+    )
     world.budget = 8.0
     world.run(120.0)
     assert len(world.asked()) > 500
@@ -166,7 +168,7 @@ def test_retry_after_holds_the_host():
     world.run(1200.0)
     pages = [at for at, url in world.web.requests if "robots" not in url]
     assert pages[1] - pages[0] >= 600.0
-    assert [o.failure for o in world.store.observations()][0] == "busy"
+    assert next(world.store.observations()).failure == "busy"
 
 
 def test_hosts_that_do_not_answer_rest():
@@ -182,7 +184,9 @@ def test_hosts_that_do_not_answer_rest():
 
 
 def test_pages_that_are_gone_are_asked_for_rarely():
-    world = World(lambda url, now: None if url.endswith("/1") else "<p>x", ["https://a.example/1", "https://a.example/2"])
+    world = World(
+        lambda url, now: None if url.endswith("/1") else "<p>x", ["https://a.example/1", "https://a.example/2"]
+    )
     world.budget = 0.01
     world.run(DAY)
     assert len(world.asked("/1")) == 1
@@ -196,7 +200,9 @@ def test_requests_are_conditional_and_lying_servers_are_found_out():
             return None
         state = int(now / 3600)
         lies = "liar" in url
-        return Answer(f"<p>{state}", headers={"ETag": '"always"' if lies else f'"{state}"', "content-type": "text/html"})
+        return Answer(
+            f"<p>{state}", headers={"ETag": '"always"' if lies else f'"{state}"', "content-type": "text/html"}
+        )
 
     urls = [f"https://{kind}.example/{k}" for k in range(5) for kind in ("liar", "honest")]
     world = World(page, urls, budget=0.03)
@@ -352,7 +358,7 @@ def test_pages_come_and_go_while_it_runs():
     from recrawl.crawl.posts import added, removed
 
     world = World(changing, URLS[:20], budget=1.0)
-    crawler = world.crawler()
+    crawler = world.crawler(posts_every=2.0)
 
     async def main():
         run = asyncio.ensure_future(crawler.run(START + 300.0))
@@ -385,5 +391,3 @@ def test_what_a_fetcher_raises_ends_the_run():
     world = World(page, URLS[:3], robots=False)
     with pytest.raises(RuntimeError, match="a mistake"):
         world.run(100.0)
-
-

@@ -25,7 +25,9 @@ def slow(url, now):
 
 
 @settings(max_examples=12)
-@given(budget=st.sampled_from([0.05, 0.7, 1.0, 3.0, 20.0]), lives=st.lists(st.floats(0.3, 12.0), min_size=2, max_size=6))
+@given(
+    budget=st.sampled_from([0.05, 0.7, 1.0, 3.0, 20.0]), lives=st.lists(st.floats(0.3, 12.0), min_size=2, max_size=6)
+)
 def test_no_window_sees_more_than_the_budget_over_restarts(budget, lives):
     world = World(slow, URLS[:60], budget=budget, delay=0.5)
     restarts = []
@@ -66,7 +68,9 @@ def test_what_was_acknowledged_is_there_and_what_was_learned_is_resumed(tmp_path
 
 def test_a_full_disk_ends_the_run_with_a_clear_line_and_keeps_what_was_acknowledged(tmp_path):
     store = SqliteStore(tmp_path / "a.db")
-    world = World(lambda url, now: f"<p>{np.random.default_rng(int(now)).bytes(3000).hex()}", URLS, store=store, budget=5.0)
+    world = World(
+        lambda url, now: f"<p>{np.random.default_rng(int(now)).bytes(3000).hex()}", URLS, store=store, budget=5.0
+    )
     pages = store._writer.execute("PRAGMA page_count").fetchone()[0]
     store._writer.execute(f"PRAGMA max_page_count = {pages + 40}")
     with pytest.raises(StoreError, match="the disk is full"):

@@ -38,7 +38,8 @@ def test_a_second_run_is_refused_with_a_line_that_names_the_first(tmp_path):
 
 
 def test_the_lock_is_given_back_when_its_process_is_killed(tmp_path):
-    script = "import sys, time; from recrawl.store import SqliteStore; s = SqliteStore(sys.argv[1]); print(1, flush=True); time.sleep(60)"
+    script = "import sys, time\nfrom recrawl.store import SqliteStore\ns = SqliteStore(sys.argv[1])\n"
+    script += "print(1, flush=True)\ntime.sleep(60)"
     command = [sys.executable, "-c", script, str(tmp_path / "a.db")]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as other:
         other.stdout.readline()

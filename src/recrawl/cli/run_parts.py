@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 
 from recrawl import __version__
 from recrawl.cli.crawl_options import engine_of
@@ -13,7 +14,7 @@ from recrawl.crawl.fetch import HttpFetcher, Limits
 from recrawl.crawl.pace import MARK, pacer_from
 from recrawl.crawl.robots import Robots
 from recrawl.crawl.settings import Settings
-from recrawl.errors import ParameterError
+from recrawl.errors import ParameterError, StoreError
 from recrawl.store import SqliteStore
 
 
@@ -24,6 +25,8 @@ class Parts:
         agent = settings.agent(__version__)
         finds = detector(settings.detector)
         self.clock = SystemClock()
+        if not Path(settings.database).is_file():
+            raise StoreError(f"{settings.database}: there is no such database; recrawl add makes one")
         self.store = SqliteStore(settings.database, keep=settings.keep)
         try:
             engine = engine_of(self.store, settings, self.clock.now())

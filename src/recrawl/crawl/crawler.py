@@ -32,7 +32,6 @@ from recrawl.store.base import Copy, Outcome, Store
 OnEvent = Callable[[str, Mapping[str, Any]], None]
 
 _TRUST, _TRUST_EVERY = "trust", 60.0  # the note of which servers' "not modified" is believed; seconds between two
-_POSTS_EVERY = 2.0  # seconds between looks for word from other processes
 _GRACE = 20.0  # seconds that fetches have to end after stop()
 _IDLE = 60.0  # seconds that a loop with nothing to do sleeps at most
 _LEAST_REST = 0.001
@@ -43,8 +42,9 @@ class Crawler:
 
     ``pacer`` holds the budget (default: the engine's, going on after what an earlier run has spent). Delay and
     concurrency per host are the engine's ``host_spacing`` and ``host_concurrency``; a crawl-delay of robots.txt up to
-    ``longest_delay`` seconds takes their place where it is longer. ``on_event(name, fields)`` hears of every outcome
-    ("crawled"), of every batch that is safe ("saved") and of posts taken ("posts").
+    ``longest_delay`` seconds takes their place where it is longer. Every ``posts_every`` seconds it looks for word from
+    other processes. ``on_event(name, fields)`` hears of every outcome ("crawled"), of every batch that is safe
+    ("saved") and of posts taken ("posts").
     """
 
     def __init__(
@@ -63,6 +63,7 @@ class Crawler:
         commit_delay: float = 0.1,
         commit_most: int = 500,
         longest_delay: float = 60.0,
+        posts_every: float = 2.0,
         rate: Callable[[int], float] | None = None,
         on_event: OnEvent | None = None,
     ) -> None:
@@ -72,6 +73,7 @@ class Crawler:
         self.counts = Counts()
         self._time = Onward(clock or SystemClock())
         self._on_event, self._concurrency, self._rate = on_event, concurrency, rate
+        self._posts_every = posts_every
         now, noted = self._time.now(), store.noted()
         if pacer is None:
             pacer = pacer_from(_budget_of(engine), now, noted.get(MARK))
@@ -147,7 +149,7 @@ class Crawler:
             if self._stopped or now >= until or left <= 0:
                 return
             if now >= posts_at:
-                posts_at = now + _POSTS_EVERY
+                posts_at = now + self._posts_every
                 await self._take_posts(now)
             await self._cover(now)
             started = self._start(now, left)

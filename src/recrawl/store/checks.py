@@ -65,6 +65,7 @@ def example_rows(urls: list[str], *, sources: int = 1, seed: int = 0) -> dict[st
         "gamma": rng.random((n, 1 + sources, 2)),
         "heard": rng.integers(0, 5, (n, sources)).astype(float),
         "signals": rng.integers(0, 5, (n, sources)).astype(float),
+        "prior_at": rng.integers(0, 3, n),
         "n_crawls": rng.integers(0, 100, n),
         "n_changes": rng.integers(0, 100, n),
         "told": rng.random(n) < 0.5,

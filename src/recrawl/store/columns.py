@@ -25,7 +25,7 @@ REALS = (
     "watched_from",
     "wait_until",
 )
-WHOLES = ("n_crawls", "n_changes", "failures", "times_gone")
+WHOLES = ("prior_at", "n_crawls", "n_changes", "failures", "times_gone")
 FLAGS = ("told", "paused")
 _PER_SOURCE = ("heard", "signals", "recall", "false_rate")
 _APART = ("url", "gamma", *_PER_SOURCE)
