@@ -110,7 +110,7 @@ def test_doctests(name):
 
 @pytest.mark.parametrize(
     "path",
-    [ROOT / name for name in ("README.md", "docs/engine.md", "docs/schedule.md", "docs/simulate.md")],
+    [ROOT / name for name in ("README.md", "docs/crawl.md", "docs/engine.md", "docs/schedule.md", "docs/simulate.md")],
     ids=lambda path: path.name,
 )
 def test_python_blocks_run(path):
