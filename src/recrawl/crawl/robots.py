@@ -65,8 +65,7 @@ class Robots:
 
     def known(self, url: str) -> bool:
         """Whether ``rules(url)`` answers without a fetch."""
-        kept = self._kept.get(_origin(url))
-        return kept is not None and self._clock.now() < kept.until
+        return self._clock.now() < self.ask_again_at(url)
 
     async def rules(self, url: str) -> Rule:
         """What robots.txt of the URL's host says about it."""
@@ -74,6 +73,20 @@ class Robots:
         kept = self._kept.get(origin)
         if kept is None or self._clock.now() >= kept.until:
             kept = await self._renewed(origin)
+        return self._rule(url, origin, kept)
+
+    def said(self, url: str) -> Rule | None:
+        """What ``rules(url)`` answers, where it needs no fetch."""
+        origin = _origin(url)
+        kept = self._kept.get(origin)
+        return None if kept is None or self._clock.now() >= kept.until else self._rule(url, origin, kept)
+
+    def ask_again_at(self, url: str) -> float:
+        """When robots.txt of the URL's host is next worth asking: now, where nothing is known of it."""
+        kept = self._kept.get(_origin(url))
+        return self._clock.now() if kept is None else kept.until
+
+    def _rule(self, url: str, origin: str, kept: Kept) -> Rule:
         if kept.text is None:
             return Rule(allowed=False, unreachable=kept.failure)
         rules = self._rules(origin, kept.text, kept.read_at)
