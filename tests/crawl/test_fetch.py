@@ -6,7 +6,7 @@ import gzip
 import pytest
 from aiohttp import web
 
-from crawl.servers import AGENT, Names, fetching, serving
+from crawl.servers import AGENT, Names, fetching, serving, speaking
 from recrawl.crawl.fetch import HttpFetcher, Limits
 from recrawl.crawl.memory import ManualClock
 from recrawl.errors import ParameterError
@@ -241,11 +241,11 @@ def test_content_codings_end_to_end():
 
 
 def test_a_fetch_can_be_cancelled():
-    async def answer(request):
-        await asyncio.sleep(30)
+    async def silence(reader, writer):
+        await asyncio.sleep(20)
 
     async def main():
-        async with serving(answer) as origin, fetching() as fetcher:
+        async with speaking(silence) as origin, fetching() as fetcher:
             task = asyncio.create_task(fetcher.fetch(origin))
             await asyncio.sleep(0.1)
             task.cancel()
