@@ -16,6 +16,7 @@ LARGEST = 50 << 20  # bytes, unpacked: the protocol's own limit
 ENTRIES = 50_000  # of one file: the protocol's own limit
 _LONGEST = 4096  # characters of a URL
 _DEEPEST = 20  # elements within each other
+_MOST = 40 * ENTRIES  # elements of a file, and lines
 _PIECE = 1 << 16  # bytes parsed at a time
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _DATE = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?")
@@ -50,7 +51,7 @@ def _unpacked(data: bytes) -> bytes:
 
 
 def _lines(data: bytes) -> Iterator[Entry]:
-    for line in BytesIO(data):
+    for line in islice(BytesIO(data), _MOST):
         text = line[: _LONGEST + 1].decode("utf-8", "replace").lstrip("\ufeff").strip()
         if text.startswith(("http://", "https://")) and len(text) <= _LONGEST:
             yield Entry(text, None, False)
@@ -66,12 +67,12 @@ def _xml(data: bytes) -> Iterator[Entry]:
         for start in range(0, len(data), _PIECE):
             parser.feed(data[start : start + _PIECE])
             yield from reader.taken()
-    except (etree.XMLSyntaxError, _TooDeep):
+    except (etree.XMLSyntaxError, _NoSitemap):
         yield from reader.taken()
 
 
-class _TooDeep(Exception):
-    """Elements nested as no sitemap has them."""
+class _NoSitemap(Exception):
+    """Elements nested or in numbers as no sitemap has them."""
 
 
 class _Reader:
@@ -79,7 +80,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self._entries: list[Entry] = []
-        self._depth = 0
+        self._count = self._depth = 0
         self._entry_depth = 0  # of the entry that is open, 0 when none is
         self._field: str | None = None
         self._texts: dict[str, str] = {}
@@ -92,8 +93,9 @@ class _Reader:
     def start(self, tag: str, attributes: object) -> None:
         """An element begins."""
         self._depth += 1
-        if self._depth > _DEEPEST:
-            raise _TooDeep
+        self._count += 1
+        if self._depth > _DEEPEST or self._count > _MOST:
+            raise _NoSitemap
         name = tag.rpartition("}")[2]
         if name in ("url", "sitemap") and not self._entry_depth:
             self._entry_depth, self._texts = self._depth, {}
