@@ -136,9 +136,10 @@ def test_what_looks_like_markup(html):
 LARGE = 1_000_000
 HOSTILE = [
     "<div>", "<div hidden>", "<p a=1 ", "<table>", "<b><i>", "<option>", "<svg>", "<svg/>", "<svg ", "</p>",
-    "<script>", "<script ", "<!--", "<", "&", "&amp;", "&#x;", "&#99999999999;", "<![CDATA[", '<a b="', "<a b='", "<a b=\"'", "<p hidden></p>",
-    "<x style='display:none'>", "</svg", "hidden", "<a hidden", "=", "<a =", '<a =""', "<a = ",
-    "<template><object>", "\t", "<a1 hidden><a2 hidden>", "none <a ", "<a none", "<a \t hidden=", "-->", "<!-- --!>", "<template>", "</template",
+    "<script>", "<script ", "<!--", "<", "&", "&amp;", "&#x;", "&#99999999999;", "<![CDATA[", '<a b="', "<a b='",
+    "<a b=\"'", "<p hidden></p>", "<x style='display:none'>", "</svg", "hidden", "<a hidden", "=", "<a =", '<a =""',
+    "<a = ", "<template><object>", "\t", "<a1 hidden><a2 hidden>", "none <a ", "<a none", "<a \t hidden=", "-->",
+    "<!-- --!>", "<template>", "</template",
 ]  # fmt: skip
 
 

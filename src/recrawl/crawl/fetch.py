@@ -92,7 +92,7 @@ class HttpFetcher:
         """Fetch a URL, following redirects; what goes wrong is told, not raised."""
         extra = headers or {}
         check_headers(extra)
-        visit = Visit(self._clock, url, extra, _validators(etag, last_modified))
+        visit = Visit(self._clock, url, extra, etag, last_modified)
         try:
             async with asyncio.timeout(self._limits.total):
                 return await self._follow(visit)
@@ -177,12 +177,6 @@ def check_headers(headers: Mapping[str, str]) -> None:
             raise ParameterError(f"header name {name!r} is not made of letters, digits and hyphens")
         if not value.isprintable():
             raise ParameterError(f"the value of header {name} is not one line of text")
-
-
-def _validators(etag: str | None, last_modified: str | None) -> dict[str, str]:
-    """The headers of a conditional request; what cannot be sent is left out."""
-    given = {"If-None-Match": etag, "If-Modified-Since": last_modified}
-    return {name: value for name, value in given.items() if value and value.isprintable()}
 
 
 def _check_literal(url: str) -> None:

@@ -21,7 +21,9 @@ _UNKEPT = frozenset({"set-cookie", "set-cookie2"})
 class Visit:
     """One fetch: where it is, what it sends there, what came back."""
 
-    def __init__(self, clock: Clock, url: str, headers: Mapping[str, str], validators: Mapping[str, str]) -> None:
+    def __init__(
+        self, clock: Clock, url: str, headers: Mapping[str, str], etag: str | None, last_modified: str | None
+    ) -> None:
         self.url = self.at = url
         self.status = 0
         self.headers: Mapping[str, str] = MappingProxyType({})
@@ -29,7 +31,7 @@ class Visit:
         self._began_at = clock.now()
         self._passed: list[str] = []
         self._extra = headers
-        self._validators = validators
+        self._validators = _validators(etag, last_modified)
 
     def begin(self) -> None:
         """Go to the URL asked for."""
@@ -71,7 +73,7 @@ class Visit:
             raise BadRedirect from None
         if goal in self._passed or len(self._passed) > most:
             raise BadRedirect
-        self.at = goal
+        self.at, self.status, self.headers = goal, 0, MappingProxyType({})
         if before.removeprefix("http://") != goal.removeprefix("https://"):
             self._validators = {}
         downgraded = before.startswith("https:") and goal.startswith("http:")
@@ -99,6 +101,12 @@ class Visit:
             gone=is_gone(self.status),
             retry_after=retry_after(self.headers, now),
         )
+
+
+def _validators(etag: str | None, last_modified: str | None) -> dict[str, str]:
+    """The headers of a conditional request; what cannot be sent is left out."""
+    given = {"If-None-Match": etag, "If-Modified-Since": last_modified}
+    return {name: value for name, value in given.items() if value and value.isprintable()}
 
 
 def _clean(value: str) -> str:
