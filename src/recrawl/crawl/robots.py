@@ -86,6 +86,11 @@ class Robots:
         kept = self._kept.get(_origin(url))
         return self._clock.now() if kept is None else kept.until
 
+    def forget(self) -> None:
+        """Drop all that is remembered."""
+        self._kept.clear()
+        self._parsed.clear()
+
     def _rule(self, url: str, origin: str, kept: Kept) -> Rule:
         if kept.text is None:
             return Rule(allowed=False, unreachable=kept.failure)
