@@ -2,9 +2,11 @@
 
 import asyncio
 import gzip
+import json
 import ssl
 import time
 from pathlib import Path
+from random import Random
 
 import pytest
 from aiohttp import web
@@ -257,6 +259,63 @@ def test_a_page_that_is_gone_is_gone_though_its_body_never_ends():
     result = spoken(sending(b"HTTP/1.1 404 Not Found\r\n\r\n", then=drip))
     assert (result.failure, result.gone) == ("http-4xx", True)
     assert result.took < 3
+
+
+def test_an_endless_body_is_not_taken_beyond_the_limit():
+    sent = 0
+
+    async def endless(reader, writer):
+        nonlocal sent
+        writer.write(HEAD + b"\r\n")
+        for _ in range(1000):
+            writer.write(bytes(100_000))
+            await writer.drain()
+            sent += 100_000
+
+    assert spoken(endless, body=1_000_000).failure == "too-large"
+    assert sent < 20_000_000  # what the system's buffers hold comes on top
+
+
+PARTS = [
+    b"HTTP/1.1 200 OK\r\n", b"HTTP/1.0 404 No\r\n", b"HTTP/1.1 302 Found\r\n", b"HTTP/1.1 100 Continue\r\n\r\n",
+    b"HTTP/2 200\r\n", b"HTTP/1.1 101 Switching Protocols\r\n", b"HTTP/1.1 103 Early Hints\r\n\r\n",
+    b"HTTP/1.1 304 Not Modified\r\n", b"\r\n", b"\r\n\r\n", b"Content-Length: 5\r\n", b"Content-Length: 0\r\n",
+    b"Transfer-Encoding: chunked\r\n", b"Transfer-Encoding: gzip, chunked\r\n", b"Content-Encoding: gzip\r\n",
+    b"Content-Encoding: br\r\n", b"Content-Encoding: zstd\r\n", b"Location: /\r\n", b"Location: \xff\xfe\r\n",
+    b"Location: http://[\r\n", b"Connection: close\r\n", b"Upgrade: websocket\r\n", b"5\r\nhello\r\n", b"0\r\n\r\n",
+    b"hello", b"\x00\xff", b"Retry-After: -1\r\n", b"X: \xff\xe4\r\n", b" folded\r\n", b": no name\r\n",
+    b"ETag: \xe4\r\n", gzip.compress(b"hello"),
+]  # fmt: skip
+
+
+def test_whatever_a_server_says_is_told_and_not_raised():
+    rng = Random(7)
+    said = []
+
+    async def talk(reader, writer):
+        writer.write(said[-1])
+        await writer.drain()
+
+    async def main():
+        words = set()
+        async with speaking(talk) as origin, fetching(limits=Limits(total=1.0, body=10_000)) as fetcher:
+            for _ in range(400):
+                first = PARTS[: rng.choice([3, 10])] if rng.random() < 0.8 else PARTS
+                said.append(rng.choice(first) + b"".join(rng.choices(PARTS[8:], k=rng.randint(0, 6))))
+                result = await fetcher.fetch(origin, etag='"e"')
+                words.add(result.failure)
+                json.dumps(dict(result.headers)).encode("utf-8")
+                assert result.failure is None or result.failure in FAILURES, said[-1]
+                assert result.body == b"" or result.failure is None
+        return words
+
+    assert {None, "reset", "bad-response", "redirects", "http-4xx"} <= asyncio.run(main())
+
+
+def test_every_limit_is_documented():
+    text = DOCS.read_text()
+    for name in Limits.__slots__:
+        assert f"| `{name}` |" in text
 
 
 def test_every_word_is_documented_and_no_other():

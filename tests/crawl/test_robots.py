@@ -58,6 +58,17 @@ def test_a_group_of_several_names():
     assert not allowed("User-agent: other\nUser-agent: recrawl\nDisallow: /private")
 
 
+@pytest.mark.parametrize(
+    "name", ["recrawl/1.0", "Recrawl bot", "recrawl # us", "RECRAWL/2 (+http://a.example)", "recrawl"]
+)
+def test_of_a_name_its_token_counts(name):
+    assert not allowed(f"User-agent: {name}\nDisallow: /private\n\nUser-agent: *\nAllow: /\n")
+
+
+def test_names_that_only_look_alike():
+    assert allowed("User-agent: recrawler\nDisallow: /\n\nUser-agent: other/recrawl\nDisallow: /\n")
+
+
 def test_the_longest_match_decides_and_allow_wins_ties():
     text = "User-agent: *\nDisallow: /private\nAllow: /private/page\nDisallow: /x\nAllow: /x\n"
     assert allowed(text)

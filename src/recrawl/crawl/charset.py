@@ -58,11 +58,11 @@ def decode(body: bytes, content_type: str = "") -> str:
     >>> decode("naïve".encode("latin-1"), "text/html; charset=ISO-8859-1")
     'naïve'
     """
-    for mark, codec in _MARKS:
+    for mark, unicode in _MARKS:
         if body.startswith(mark):
-            return body[len(mark) :].decode(codec, "replace")
-    codec = _declared(body, content_type) or _guess(body)
-    return body.decode(codec, "replace")
+            return body[len(mark) :].decode(unicode, "replace")
+    codec = _declared(body, content_type)
+    return _guessed(body) if codec is None else body.decode(codec, "replace")
 
 
 def _declared(body: bytes, content_type: str) -> str | None:
@@ -81,13 +81,11 @@ def _codec(label: str) -> str | None:
     return _LABELS.get(_PUNCTUATION.sub("_", label.strip().lower()))
 
 
-def _guess(body: bytes) -> str:
+def _guessed(body: bytes) -> str:
     head = body[:_HEAD]
-    zeros = head.count(0)
-    if len(head) >= 4 and zeros * 4 >= len(head):
-        return "utf_16_be" if head[::2].count(0) > head[1::2].count(0) else "utf_16_le"
+    if len(head) >= 4 and head.count(0) * 4 >= len(head):
+        return body.decode("utf_16_be" if head[::2].count(0) > head[1::2].count(0) else "utf_16_le", "replace")
     try:
-        body.decode("utf-8")
+        return body.decode("utf-8")
     except UnicodeDecodeError:
-        return "cp1252"
-    return "utf-8"
+        return body.decode("cp1252", "replace")

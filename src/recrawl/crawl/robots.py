@@ -8,6 +8,7 @@ can keep between runs; parsed rules are a small cache beside it.
 from __future__ import annotations
 
 import asyncio
+import re
 import zlib
 from collections import OrderedDict
 from collections.abc import MutableMapping
@@ -26,6 +27,9 @@ _PARSED = 2000  # hosts whose rules are parsed
 _FIRST_RETRY, _LAST_RETRY = 300.0, 86400.0  # seconds between tries of a file that cannot be reached
 _LONGEST_DELAY = 3600.0  # a longer crawl-delay counts as this
 _SITEMAPS = 1000  # of one host
+_AGENT = re.compile(
+    r"^([ \t]*user-?agent[ \t]*:[ \t]*[^\s/#]+)[/ \t][^\r\n]*", re.IGNORECASE | re.MULTILINE
+)  # its token
 _NOT_THERE = frozenset({"http-4xx", "redirects"})  # failures that mean that there are no rules
 
 
@@ -100,7 +104,7 @@ class Robots:
     def _rules(self, origin: str, text: bytes, read_at: float) -> Protego:
         known = self._parsed.get(origin)
         if known is None or known[0] != read_at:
-            known = self._parsed[origin] = read_at, Protego.parse(zlib.decompress(text).decode("utf-8-sig", "replace"))
+            known = self._parsed[origin] = read_at, _parsed(text)
         self._parsed.move_to_end(origin)
         while len(self._parsed) > _PARSED:
             self._parsed.popitem(last=False)
@@ -133,6 +137,10 @@ def _kept(fetched: Fetched, before: Kept | None, now: float) -> Kept:
 def _cut(body: bytes) -> bytes:
     """The part that is read, in whole lines: half a line could allow more than the whole."""
     return body if len(body) <= READ else body[: body.rfind(b"\n", 0, READ) + 1]
+
+
+def _parsed(text: bytes) -> Protego:
+    return Protego.parse(_AGENT.sub(r"\1", zlib.decompress(text).decode("utf-8-sig", "replace")))
 
 
 def _delay(rules: Protego, token: str) -> float | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from urllib.parse import urljoin, urlsplit
 
 from recrawl.crawl.answer import failure_of, is_gone, retry_after
@@ -26,7 +25,7 @@ class Visit:
     ) -> None:
         self.url = self.at = url
         self.status = 0
-        self.headers: Mapping[str, str] = MappingProxyType({})
+        self.headers: Mapping[str, str] = {}
         self._clock = clock
         self._began_at = clock.now()
         self._passed: list[str] = []
@@ -58,7 +57,7 @@ class Visit:
                 joined[name] = f"{joined[name]}, {value}" if name in joined else value
         if size > most:
             raise TooLarge
-        self.headers = MappingProxyType(joined)
+        self.headers = joined
 
     def hop(self, goal: str, most: int) -> None:
         """Go where a redirect points; another host sees none of the headers meant for this one.
@@ -73,7 +72,7 @@ class Visit:
             raise BadRedirect from None
         if goal in self._passed or len(self._passed) > most:
             raise BadRedirect
-        self.at, self.status, self.headers = goal, 0, MappingProxyType({})
+        self.at, self.status, self.headers = goal, 0, {}
         if before.removeprefix("http://") != goal.removeprefix("https://"):
             self._validators = {}
         downgraded = before.startswith("https:") and goal.startswith("http:")
