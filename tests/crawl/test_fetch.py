@@ -234,6 +234,24 @@ def test_a_connection_is_used_again_after_a_page_that_is_not_there():
     assert len(ports) == 1
 
 
+def test_a_page_is_asked_for_once_where_a_used_connection_ends():
+    asked = []
+
+    async def talk(reader, writer):
+        asked.append("first")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx")
+        await writer.drain()
+        if await reader.read(1 << 16):
+            asked.append("second")
+
+    async def main():
+        async with speaking(talk) as origin, fetching() as fetcher:
+            return [(await fetcher.fetch(origin)).failure for _ in range(2)]
+
+    assert asyncio.run(main()) == [None, "reset"]
+    assert asked == ["first", "second"]
+
+
 def test_content_codings_end_to_end():
     body = b"<p>" + b"text " * 1000
     fetched = get(always(body=gzip.compress(body), headers={"Content-Encoding": "gzip"}))
