@@ -28,7 +28,6 @@ def commands(group, before=""):
 COMMANDS = dict(commands(typer.main.get_command(app)))
 MODULES = sorted(module.name for module in pkgutil.walk_packages(recrawl.__path__, "recrawl."))
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-_WITH_PYTHON = ("engine", "run", "schedule", "simulate", "store")
 SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -115,6 +114,7 @@ def test_doctests(name):
         ROOT / name
         for name in (
             "README.md",
+            "docs/crawl.md",
             "docs/engine.md",
             "docs/run.md",
             "docs/schedule.md",

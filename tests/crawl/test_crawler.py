@@ -108,7 +108,7 @@ def test_a_host_s_own_delay_is_kept_across_restarts():
     for _ in range(12):
         world.killed_after(9.0)
         restarts.append(world.clock.now())
-        world.robots._copies.clear()
+        world.robots.forget()
     gaps = np.diff(world.asked())
     assert len(gaps) > 5
     assert gaps.min() >= 7.0 - 1e-6
