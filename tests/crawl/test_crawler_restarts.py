@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from recrawl.crawl.memory import Answer
 from recrawl.crawl.pace import Pace, pacer_from
+from recrawl.crawl.robots import Robots
+from recrawl.crawl.robots_kept import RobotsKept
 from recrawl.errors import StoreError
 from recrawl.store import MemoryStore, SqliteStore
 
-from .driving import START, World, gaps_by_host, largest_share
+from .driving import AGENT, START, World, gaps_by_host, largest_share
 from .test_crawler import URLS, changing
 
 ROOT = Path(__file__).parents[2]
@@ -122,6 +124,23 @@ def test_a_mark_from_a_clock_that_was_wrong_does_not_stop_a_crawl():
     assert pacer.next_at(START) <= START + 2.0
     pace = Pace(pacer_from(0.5, START, START + 1.5))
     assert pace.next_at(START) == START + 1.5
+
+
+def test_what_robots_txt_said_is_kept_across_runs(tmp_path):
+    def page(url, now):
+        return "User-agent: *\nDisallow: /h\n" if url.endswith("robots.txt") else "<p>x"
+
+    with SqliteStore(tmp_path / "a.db") as store:
+        world = World(page, [*URLS[:20], "https://h1.example/hidden"], store=store, budget=5.0)
+        for _ in range(3):
+            kept = RobotsKept(store)
+            world.run(20.0, robots=Robots(world.web, AGENT, world.clock, kept), robots_kept=kept)
+        assert len(world.asked("/robots.txt")) == 10, "once for each host, over three runs"
+        assert len(world.asked("/hidden")) == 0
+        world.clock._now += 2 * 86400.0
+        kept = RobotsKept(store)
+        world.run(20.0, robots=Robots(world.web, AGENT, world.clock, kept), robots_kept=kept)
+        assert len(world.asked("/robots.txt")) == 20, "and again after a day"
 
 
 def test_a_batch_that_cannot_be_written_is_not_acknowledged():

@@ -19,10 +19,11 @@ from recrawl.crawl.pace import MARK, Pace, pacer_from
 from recrawl.crawl.posts import Posts
 from recrawl.crawl.recorder import Recorder
 from recrawl.crawl.robots import Robots
+from recrawl.crawl.robots_kept import RobotsKept
 from recrawl.crawl.rules import Rules
 from recrawl.crawl.trust import Trust
 from recrawl.crawl.turns import Turns
-from recrawl.crawl.visitor import Visitor
+from recrawl.crawl.visitor import DELAY, Visitor
 from recrawl.engine import Engine
 from recrawl.engine.addresses import host_of
 from recrawl.errors import ParameterError, StoreError
@@ -55,6 +56,7 @@ class Crawler:
         *,
         detector: Detector | None = None,
         robots: Robots | None = None,
+        robots_kept: RobotsKept | None = None,
         clock: Clock | None = None,
         pacer: Pacer | None = None,
         rules: Rules | None = None,
@@ -74,17 +76,17 @@ class Crawler:
         self._time = Onward(clock or SystemClock())
         self._on_event, self._concurrency, self._rate = on_event, concurrency, rate
         self._posts_every = posts_every
-        now, noted = self._time.now(), store.noted()
+        now, marked = self._time.now(), store.noted(MARK)
         if pacer is None:
-            pacer = pacer_from(_budget_of(engine), now, noted.get(MARK))
+            pacer = pacer_from(_budget_of(engine), now, marked.get(MARK))
         self.pace = Pace(pacer, hours)
         rules = rules or Rules()
         self._recorder = Recorder(
             engine, store, self._time.clock, rules, delay=commit_delay, most=commit_most, acknowledged=self._saved
         )
         self._trust, self._trust_kept_at = Trust(), now
-        if _TRUST in noted:
-            self._trust.restore(noted[_TRUST])
+        if trusted := store.noted(_TRUST):
+            self._trust.restore(trusted[_TRUST])
         self.turns = Turns(engine, self._time.clock, self._time.now)
         self._visitor = Visitor(
             fetcher,
@@ -99,21 +101,20 @@ class Crawler:
             longest_delay=longest_delay,
             trust=self._trust,
         )
-        self._robots = robots
+        self._robots, self._robots_kept = robots, robots_kept
         self._posts = Posts(engine, store, rules, self._recorder)
         self._tasks: set[asyncio.Task[bool]] = set()
         self._places = asyncio.Semaphore(concurrency)
         self._stopped = self._broken = False
         self._problem: BaseException | None = None
         self._awake: asyncio.Future[None] | None = None
-        self._resume_politely(noted, now)
+        self._resume_politely(bool(marked), now)
 
-    def _resume_politely(self, noted: Mapping[str, Any], now: float) -> None:
+    def _resume_politely(self, again: bool, now: float) -> None:
         """Whatever an earlier run asked of a host last, wait its delay out."""
-        for name, delay in noted.items():
-            if name.startswith("delay:"):
-                self.turns.slow_down(name.partition(":")[2], float(delay))
-        if MARK in noted:
+        for name, delay in self.store.noted(DELAY).items():
+            self.turns.slow_down(name.removeprefix(DELAY), float(delay))
+        if again:
             for host in self.engine.hosts():
                 if (delay := self.turns.delay(host)) > 0:
                     self.turns.hold(host, now + delay)
@@ -297,9 +298,10 @@ class Crawler:
 
     def _save_if_due(self, now: float) -> None:
         if self._recorder.due_at(now) <= now:
-            notes = {}
+            notes = {} if self._robots_kept is None else self._robots_kept.news()
             if now - self._trust_kept_at > _TRUST_EVERY:
-                self._trust_kept_at, notes = now, {_TRUST: self._trust.state()}
+                self._trust_kept_at = now
+                notes[_TRUST] = self._trust.state()
             self._recorder.begin_save(notes).add_done_callback(self._ended_save)
 
     def _ended_save(self, task: asyncio.Task[None]) -> None:
@@ -343,7 +345,9 @@ class Crawler:
         if isinstance(self._problem, StoreError) or self._broken:
             self._raise()
             return
-        await self._recorder.finish({MARK: self.pace.last_mark(now), _TRUST: self._trust.state()}, now)
+        notes = {MARK: self.pace.last_mark(now), _TRUST: self._trust.state()}
+        notes |= {} if self._robots_kept is None else self._robots_kept.news()
+        await self._recorder.finish(notes, now)
         self.pace.covered = -math.inf
         self._raise()
 

@@ -19,6 +19,7 @@ from recrawl.errors import ParameterError
 from recrawl.store.base import Copy, Outcome
 
 _NONE = Validators()
+DELAY = "delay:"  # notes of hosts' own delays
 MOST_HOPS = 5
 _PERMANENT = frozenset({301, 308})
 _LONGEST_TURN = 30.0  # seconds a redirect may have to wait for its host
@@ -87,7 +88,7 @@ class Visitor:
         delay = min(rule.crawl_delay or 0.0, self._longest_delay)
         if self._turns.slow_down(host, delay):
             self._turns.hold(host, self._now() + self._turns.delay(host))
-            await self._note(f"delay:{host}", self._turns.delay(host))
+            await self._note(f"{DELAY}{host}", self._turns.delay(host))
 
     async def _forbidden(self, url: str) -> float | None:
         """When to ask again whether a page may be fetched; None where it may be now."""

@@ -200,9 +200,7 @@ class SqliteStore:
     def noted(self, prefix: str = "") -> dict[str, Any]:
         """See `Store.noted`."""
         with self._reading() as connection:
-            found = connection.execute(
-                "SELECT name, value FROM note WHERE substr(name, 1, ?) = ?", (len(prefix), prefix)
-            )
+            found = connection.execute(sql.NOTES, (prefix, prefix + "\U0010ffff"))
             return {name: json.loads(text) for name, text in found if name != "engine"}
 
     def posts(self) -> list[tuple[int, dict[str, Any]]]:
