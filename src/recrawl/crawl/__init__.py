@@ -1,0 +1,1 @@
+"""The live web: fetching, robots, URLs, change detection, sitemaps."""

@@ -1,0 +1,85 @@
+"""Detectors: what of a page counts, as a digest that changes when it does."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import xxhash
+from selectolax.lexbor import LexborHTMLParser
+
+from recrawl.crawl.fetched import Fetched
+from recrawl.errors import unknown
+
+_UNSEEN = "script, style, noscript, template, svg, iframe, object, head, [hidden], [aria-hidden=true]"
+
+
+class Detector(Protocol):
+    """Turns what was fetched into a digest; pages with equal digests count as unchanged."""
+
+    name: str
+    version: str  # digests of different versions are not comparable
+
+    def digest(self, fetched: Fetched) -> str:
+        """The digest of what counts."""
+        ...
+
+
+class RawBytes:
+    """Every byte counts."""
+
+    name = "raw"
+    version = "1"
+
+    def digest(self, fetched: Fetched) -> str:
+        """The digest of the body as it came."""
+        return xxhash.xxh3_128_hexdigest(fetched.body)
+
+
+class VisibleText:
+    """The text a reader sees counts; other than HTML counts byte by byte."""
+
+    name = "text"
+    version = "1"
+
+    def digest(self, fetched: Fetched) -> str:
+        """The digest of the visible text."""
+        if not _is_html(fetched):
+            return xxhash.xxh3_128_hexdigest(fetched.body)
+        return xxhash.xxh3_128_hexdigest(visible_text(fetched.text()).encode("utf-8", "replace"))
+
+
+def visible_text(html: str) -> str:
+    """The text of an HTML document that a reader sees, blanks collapsed.
+
+    >>> visible_text("<title>t</title><p>one  <b>two</b><script>x()</script><p hidden>three")
+    't one two'
+    """
+    tree = LexborHTMLParser(html)
+    title = tree.css_first("title")
+    heading = title.text() if title is not None else ""
+    for unseen in tree.css(_UNSEEN):
+        unseen.decompose()
+    body = tree.body
+    return " ".join(f"{heading} {body.text(separator=' ') if body is not None else ''}".split())
+
+
+def _is_html(fetched: Fetched) -> bool:
+    kind = fetched.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind:
+        return kind in ("text/html", "application/xhtml+xml")
+    head = fetched.body[:512].lstrip().lower()
+    return head.startswith((b"<!doctype html", b"<html", b"<head", b"<body"))
+
+
+_DETECTORS: dict[str, type[RawBytes] | type[VisibleText]] = {"raw": RawBytes, "text": VisibleText}
+
+
+def detector(name: str) -> Detector:
+    """The detector of a name: ``raw`` or ``text``.
+
+    >>> detector("text").name
+    'text'
+    """
+    if name not in _DETECTORS:
+        raise unknown("detector", name, list(_DETECTORS))
+    return _DETECTORS[name]()

@@ -1,0 +1,223 @@
+"""The web in memory and a clock moved by hand: a day of crawling in a second."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, TypeVar
+from urllib.parse import urljoin
+
+from recrawl.crawl.answer import REDIRECTS, failure_of, is_gone, retry_after
+from recrawl.crawl.clock import Clock
+from recrawl.crawl.fetched import Fetched
+from recrawl.crawl.urls import canonical
+from recrawl.errors import ParameterError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a page in memory answers; ``failure`` is a word of FAILURES, for what is no answer at all."""
+
+    body: bytes | str = b""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    took: float = 0.0
+    failure: str | None = None
+
+
+Page = Callable[[str, float], Answer | bytes | str | None]  # of URL and now; None: not found
+
+
+class MemoryWeb:
+    """A fetcher whose pages are functions of URL and time.
+
+    ``pages`` maps URLs to pages, or is one page for all URLs. What is not there is 404, robots.txt too.
+
+    >>> clock = ManualClock()
+    >>> web = MemoryWeb({"http://a.example/": lambda url, now: f"it is {now}"}, clock)
+    >>> asyncio.run(web.fetch("http://a.example/")).body
+    b'it is 0.0'
+    """
+
+    def __init__(self, pages: Mapping[str, Page] | Page, clock: Clock, *, max_redirects: int = 5) -> None:
+        self._page: Page = pages if callable(pages) else _of_mapping(pages)
+        self._clock = clock
+        self._max_redirects = max_redirects
+        self.requests: list[tuple[float, str]] = []  # when and what, every hop
+
+    async def fetch(
+        self,
+        url: str,
+        *,
+        etag: str | None = None,
+        last_modified: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Fetched:
+        """Ask the page of a URL, following redirects."""
+        began_at = self._clock.now()
+        passed: list[str] = []
+        at = url
+        while True:
+            answer = await self._ask(at)
+            here = {name.lower(): value for name, value in answer.headers.items()}
+            goal = here.get("location")
+            if answer.failure or answer.status not in REDIRECTS or goal is None:
+                conditional = not passed and (etag is not None or last_modified is not None)
+                return self._fetched(url, at, began_at, answer, here, tuple(passed), (etag, last_modified), conditional)
+            passed.append(at)
+            try:
+                at = canonical(urljoin(at, goal))
+            except ParameterError:
+                at = passed[0]
+            if at in passed or len(passed) > self._max_redirects:
+                took = self._clock.now() - began_at
+                return Fetched(
+                    url, at, answer.status, began_at, took, here, redirects=tuple(passed), failure="redirects"
+                )
+
+    async def _ask(self, url: str) -> Answer:
+        now = self._clock.now()
+        self.requests.append((now, url))
+        given = self._page(url, now)
+        if given is None:
+            given = Answer(status=404)
+        if not isinstance(given, Answer):
+            given = Answer(given, headers={"content-type": "text/html; charset=utf-8"})
+        if given.took > 0:
+            await self._clock.sleep(given.took)
+        return given
+
+    def _fetched(
+        self,
+        url: str,
+        final_url: str,
+        began_at: float,
+        answer: Answer,
+        headers: Mapping[str, str],
+        passed: tuple[str, ...],
+        validators: tuple[str | None, str | None],
+        conditional: bool,
+    ) -> Fetched:
+        now = self._clock.now()
+        if answer.failure:
+            return Fetched(url, final_url, 0, began_at, now - began_at, redirects=passed, failure=answer.failure)
+        status = answer.status
+        if status == 200 and conditional and _matches(headers, *validators):
+            status = 304
+        failure = failure_of(status, conditional=conditional)
+        body = answer.body.encode() if isinstance(answer.body, str) else answer.body
+        return Fetched(
+            url,
+            final_url,
+            status,
+            began_at,
+            now - began_at,
+            headers,
+            body if failure is None and status != 304 else b"",
+            not_modified=status == 304 and failure is None,
+            redirects=passed,
+            failure=failure,
+            gone=is_gone(status),
+            retry_after=retry_after(headers, now),
+        )
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+
+def _of_mapping(pages: Mapping[str, Page]) -> Page:
+    def page(url: str, now: float) -> Answer | bytes | str | None:
+        return pages[url](url, now) if url in pages else None
+
+    return page
+
+
+def _matches(headers: Mapping[str, str], etag: str | None, last_modified: str | None) -> bool:
+    if etag is not None and "etag" in headers:
+        return headers["etag"].removeprefix("W/") == etag.removeprefix("W/")
+    return last_modified is not None and headers.get("last-modified") == last_modified
+
+
+class ManualClock:
+    """A clock that stands still until it is moved: ``advance`` by hand, or ``drive`` from sleeper to sleeper."""
+
+    def __init__(self, start: float = 0.0) -> None:
+        self._now = start
+        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._order = count()
+        self._holds = 0
+
+    def now(self) -> float:
+        """The time it was moved to."""
+        return self._now
+
+    async def sleep(self, seconds: float) -> None:
+        """Return when the clock has been moved by ``seconds``."""
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._sleepers, (self._now + seconds, next(self._order), future))
+        await future
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Keep the clock where it is while something outside the loop (a thread, a socket) is at work."""
+        self._holds += 1
+        try:
+            yield
+        finally:
+            self._holds -= 1
+
+    async def advance(self, seconds: float) -> None:
+        """Move the clock, waking sleepers in order, each at its instant and settled before the next wakes."""
+        end = self._now + seconds
+        await self._settle()
+        while (at := self._next()) is not None and at <= end:
+            await self._wake(at)
+        self._now = max(self._now, end)
+
+    async def drive(self, main: Coroutine[Any, Any, T]) -> T:
+        """Run ``main`` to its end, moving the clock to the next sleeper whenever all wait."""
+        task = asyncio.ensure_future(main)
+        try:
+            while not task.done():
+                await self._settle()
+                if task.done():
+                    break
+                at = self._next()
+                if at is None:
+                    await asyncio.wait([task], timeout=0.001)  # something outside the loop
+                else:
+                    await self._wake(at)
+            return await task
+        finally:
+            task.cancel()
+
+    def _next(self) -> float | None:
+        while self._sleepers and self._sleepers[0][2].done():
+            heapq.heappop(self._sleepers)  # cancelled
+        return self._sleepers[0][0] if self._sleepers else None
+
+    async def _wake(self, at: float) -> None:
+        self._now = max(self._now, at)
+        while self._sleepers and self._sleepers[0][0] <= self._now:
+            future = heapq.heappop(self._sleepers)[2]
+            if not future.done():
+                future.set_result(None)
+        await self._settle()
+
+    async def _settle(self) -> None:
+        """Let every task run until all wait."""
+        ready = getattr(asyncio.get_running_loop(), "_ready", None)  # asyncio's own loop; others get rounds
+        rounds = 0
+        await asyncio.sleep(0)
+        while self._holds or (rounds < 50 if ready is None else len(ready) > 0):
+            await asyncio.sleep(0.0002 if self._holds else 0)
+            rounds += 1
