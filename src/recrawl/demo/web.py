@@ -59,9 +59,9 @@ class DemoWeb:
 
     async def start(self, port: int = 0) -> None:
         """Serve from now on, at a port (0: a free one) of 127.0.0.1."""
-        self._runner = web.ServerRunner(web.Server(self._answer, access_log=None))
+        self._runner = web.ServerRunner(web.Server(self._answer, access_log=None), shutdown_timeout=1.0)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", port, shutdown_timeout=1.0)
+        site = web.TCPSite(self._runner, "127.0.0.1", port)
         await site.start()
         self.port = int(self._runner.addresses[0][1])
         self._began, self.started_at = time.monotonic(), time.time()
@@ -75,6 +75,10 @@ class DemoWeb:
     def now(self) -> float:
         """Seconds since the start."""
         return time.monotonic() - self._began
+
+    def skip(self, seconds: float) -> None:
+        """Let time pass at once."""
+        self._began -= seconds
 
     def url(self, page: Page) -> str:
         """The address of a page."""
@@ -130,13 +134,14 @@ class DemoWeb:
             return {"ETag": f'"{page.number}-{version}"'}
         if kind == "fickle":
             return {"ETag": f'"{token:x}"'}
-        if kind == "last-modified":  # in whole seconds, so it is as of the end of that second
+        if kind == "last-modified":
             return {"Last-Modified": self._date(page, version)}
         return {}
 
     def _date(self, page: Page, version: int) -> str:
-        changed_at = self.started_at + self.world.changed_at(page.number, version)
-        return email.utils.formatdate(changed_at, usegmt=True)
+        """When a version came about in the time that is stood for, all of it before the start: dates have seconds."""
+        hours = self.world.changed_at(page.number, version) - self.world.trace.end
+        return email.utils.formatdate(self.started_at + 3600.0 * hours, usegmt=True)
 
     def _sitemap(self, site: Site) -> str:
         paths = [page.path for page in self.world.pages if page.site is site]
