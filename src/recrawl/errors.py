@@ -1,7 +1,8 @@
 """Every exception recrawl raises on purpose.
 
 RecrawlError
-└── ParameterError (also a ValueError)    a value, column, file or option the caller gave cannot be used
+├── ParameterError (also a ValueError)    a value, column, file or option the caller gave cannot be used
+└── StoreError                            the database cannot be opened, read or written; nothing is half done
 """
 
 from collections.abc import Sequence
@@ -13,6 +14,10 @@ class RecrawlError(Exception):
 
 class ParameterError(RecrawlError, ValueError):
     """A value the caller gave cannot be used; the message names the column and the first bad row."""
+
+
+class StoreError(RecrawlError):
+    """The database cannot be opened, read or written; what was acknowledged before is kept."""
 
 
 def unknown(what: str, name: str, known: Sequence[str]) -> ParameterError:

@@ -1,0 +1,142 @@
+"""What a store keeps, and the protocol of every store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one crawl of a page found. Times are seconds since 1970; what is not known is None.
+
+    ``changed`` is None where there was nothing to compare with, ``status`` where no answer came; ``failure`` says why
+    a crawl failed, in a few words; ``requests`` counts every request made, redirects included. ``body`` is given only
+    where it is to be kept.
+    """
+
+    url: str
+    began_at: float
+    took: float = 0.0
+    status: int | None = None
+    changed: bool | None = None
+    digest: str | None = None
+    failure: str | None = None
+    gone: bool = False
+    final_url: str | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    content_type: str | None = None
+    requests: int = 1
+    body: bytes | None = None
+
+    @property
+    def fetched(self) -> bool:
+        """Whether there is a copy as of this crawl."""
+        return self.failure is None and not self.gone
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What is known of the newest copy of a page: what the next request and the next comparison need."""
+
+    url: str
+    fetched_at: float
+    changed_at: float
+    status: int | None
+    digest: str | None
+    etag: str | None
+    last_modified: str | None
+    content_type: str | None
+    final_url: str | None
+
+    def after(self, outcome: Outcome) -> Copy:
+        """The copy after a further crawl that succeeded; an answer "not modified" leaves what it does not name."""
+        changed_at = self.changed_at if outcome.changed is False else outcome.began_at
+        return Copy(
+            self.url,
+            outcome.began_at,
+            changed_at,
+            outcome.status,
+            outcome.digest or self.digest,
+            *self._validators(outcome),
+            outcome.content_type or self.content_type,
+            outcome.final_url,
+        )
+
+    def _validators(self, outcome: Outcome) -> tuple[str | None, str | None]:
+        if outcome.status == 304:
+            return outcome.etag or self.etag, outcome.last_modified or self.last_modified
+        return outcome.etag, outcome.last_modified
+
+    @classmethod
+    def first(cls, outcome: Outcome) -> Copy:
+        """The copy after the first crawl."""
+        empty = cls(outcome.url, outcome.began_at, outcome.began_at, None, None, None, None, None, None)
+        return empty.after(outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One body of a page that was kept: when it was fetched first, its key (BLAKE2b of the bytes), and its size."""
+
+    url: str
+    fetched_at: float
+    key: bytes
+    size: int
+
+
+@runtime_checkable
+class Store(Protocol):
+    """What a crawler keeps between runs. Everything a call writes is written when it returns, or nothing of it is.
+
+    ``rows`` are those of ``Engine.rows``: columns of some pages and what belongs to the engine as a whole. Calls may come
+    from several threads.
+    """
+
+    def save(
+        self,
+        outcomes: Sequence[Outcome] = (),
+        rows: Mapping[str, Any] | None = None,
+        *,
+        notes: Mapping[str, Any] | None = None,
+        removed: Iterable[str] = (),
+        taken: Iterable[int] = (),
+    ) -> None:
+        """Write outcomes, the engine's rows and notes (small facts by name, any JSON value; None forgets one), forget
+        pages and posts that were taken, all in one transaction. Outcomes of unknown pages are passed over.
+        """
+
+    def load(self) -> dict[str, Any] | None:
+        """The rows of all pages, ready for ``Engine.restore``; None where nothing was ever saved."""
+
+    def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
+        """The newest copies of those pages that have one."""
+
+    def observations(self, url: str | None = None, *, since: float | None = None) -> Iterator[Outcome]:
+        """Outcomes in the order in which they were saved (without bodies): of all pages or one, from a time on."""
+
+    def versions(self, url: str) -> list[Version]:
+        """The bodies of a page that are kept, newest first."""
+
+    def body(self, key: bytes) -> bytes | None:
+        """A body that is kept."""
+
+    def noted(self, prefix: str = "") -> dict[str, Any]:
+        """The facts whose names begin so."""
+
+    def post(self, posts: Sequence[Mapping[str, Any]]) -> None:
+        """Leave word (JSON objects) for the crawler that runs, from any process."""
+
+    def posts(self) -> list[tuple[int, dict[str, Any]]]:
+        """What was left and not taken yet, oldest first, each with its number."""
+
+    def counts(self) -> dict[str, int]:
+        """How many pages, copies, observations and bodies there are."""
+
+    def check(self) -> list[str]:
+        """What contradicts itself, in words; empty where all is well."""
+
+    def close(self) -> None:
+        """End; nothing can be asked or saved any more."""

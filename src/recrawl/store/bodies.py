@@ -1,0 +1,76 @@
+"""Bodies: kept once however many pages have them, compressed, the newest few of each page."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from typing import Any
+
+from recrawl.errors import StoreError
+
+_LEVEL = 3
+LARGEST = 1 << 30  # bytes of a body as unpacked
+
+
+def key_of(body: bytes) -> bytes:
+    """What a body is kept under: 16 bytes of BLAKE2b.
+
+    >>> key_of(b"").hex()
+    'cae66941d9efbd404e4d88758ea67670'
+    """
+    return hashlib.blake2b(body, digest_size=16).digest()
+
+
+class Bodies:
+    """The tables ``body`` and ``version`` of a connection; ``keep`` bodies of each page."""
+
+    def __init__(self, keep: int) -> None:
+        self.keep = keep
+        self._zstd: Any = None
+        if keep > 0:
+            self._packer = self._module().ZstdCompressor(level=_LEVEL)
+
+    def _module(self) -> Any:
+        if self._zstd is None:
+            try:
+                import zstandard
+            except ImportError:
+                raise StoreError("bodies need zstandard: pip install 'recrawl[crawl]'") from None
+            self._zstd = zstandard
+        return self._zstd
+
+    def save(self, connection: sqlite3.Connection, page: int, fetched_at: float, body: bytes) -> None:
+        """Keep a body of a page, and let go of the oldest beyond ``keep``."""
+        if self.keep <= 0:
+            return
+        key = key_of(body)
+        if connection.execute("SELECT 1 FROM body WHERE key = ?", (key,)).fetchone() is None:
+            packed = self._packer.compress(body)
+            connection.execute("INSERT INTO body (key, size, data) VALUES (?, ?, ?)", (key, len(body), packed))
+        connection.execute("INSERT INTO version (page, fetched_at, key) VALUES (?, ?, ?)", (page, fetched_at, key))
+        self.trim(connection, page, self.keep)
+
+    def trim(self, connection: sqlite3.Connection, page: int, keep: int) -> None:
+        """Let go of all but the newest bodies of a page."""
+        old = connection.execute(
+            "SELECT id, key FROM version WHERE page = ? ORDER BY id DESC LIMIT -1 OFFSET ?", (page, keep)
+        ).fetchall()
+        for number, key in old:
+            connection.execute("DELETE FROM version WHERE id = ?", (number,))
+            connection.execute(
+                "DELETE FROM body WHERE key = ? AND NOT EXISTS (SELECT 1 FROM version WHERE version.key = body.key)",
+                (key,),
+            )
+
+    def read(self, connection: sqlite3.Connection, key: bytes) -> bytes | None:
+        """A body, checked against its key."""
+        found = connection.execute("SELECT data FROM body WHERE key = ?", (key,)).fetchone()
+        if found is None:
+            return None
+        try:
+            body = bytes(self._module().ZstdDecompressor().decompress(found[0], max_output_size=LARGEST))
+        except self._module().ZstdError as problem:
+            raise StoreError(f"body {key.hex()} cannot be unpacked: {problem}") from None
+        if key_of(body) != key:
+            raise StoreError(f"body {key.hex()} is not what was saved")
+        return body

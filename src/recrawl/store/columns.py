@@ -1,0 +1,131 @@
+"""Columns: the engine's rows as cells of a table, and back.
+
+Columns that the table does not have go to ``more`` as JSON, so that a store does not lose what a later engine adds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+REALS = (
+    "given",
+    "fetched_at",
+    "change_rate",
+    "importance",
+    "cost",
+    "evidence",
+    "watched",
+    "request_weight",
+    "requested_at",
+    "watched_from",
+    "wait_until",
+)
+WHOLES = ("n_crawls", "n_changes", "failures", "times_gone")
+FLAGS = ("told", "paused")
+_PER_SOURCE = ("heard", "signals", "recall", "false_rate")
+_APART = ("url", "gamma", *_PER_SOURCE)
+TABLE = ("url", *REALS, *WHOLES, *FLAGS, "shape", "rate", "sources", "more")
+
+TIMES = ("fetched_at", "requested_at", "watched_from", "wait_until")  # columns that are instants
+_MANY = 20_000
+
+
+def cells(rows: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+    """One tuple per page, in the order of TABLE."""
+    n = len(rows["url"])
+    for first in range(0, n, _MANY):
+        part = slice(first, first + _MANY)
+        yield from _cells({name: value[part] if is_column(name, value, n) else value for name, value in rows.items()})
+
+
+def _cells(rows: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+    n = len(rows["url"])
+    gamma = np.asarray(rows["gamma"], np.float64)
+    per_source = [np.asarray(rows[name], np.float64).reshape(n, -1) for name in _PER_SOURCE]
+    k = gamma.shape[1] - 1
+    per_source = [column[:, :k] for column in per_source]  # without sources there is a column of zeros
+    packed = np.concatenate([gamma[:, 1:, 0], gamma[:, 1:, 1], *per_source], axis=1).astype("<f8")
+    columns: list[Iterable[Any]] = [rows["url"]]
+    columns += [np.asarray(rows[name], np.float64).tolist() for name in REALS]
+    columns += [np.asarray(rows[name], np.int64).tolist() for name in (*WHOLES, *FLAGS)]
+    columns += [gamma[:, 0, 0].tolist(), gamma[:, 0, 1].tolist(), [row.tobytes() for row in packed]]
+    yield from zip(*columns, _more(rows, n), strict=True)
+
+
+def _more(rows: Mapping[str, Any], n: int) -> Sequence[str | None]:
+    """What is in the rows but not in the table."""
+    known = {*_APART, *REALS, *WHOLES, *FLAGS}
+    extra = {name: value for name, value in rows.items() if is_column(name, value, n) and name not in known}
+    if not extra:
+        return [None] * n
+    plain = {name: np.asarray(value).tolist() for name, value in extra.items()}
+    return [json.dumps({name: value[j] for name, value in plain.items()}) for j in range(n)]
+
+
+def is_column(name: str, value: Any, n: int) -> bool:
+    """Whether a part of the rows has one entry per page, told by its name where that is known.
+
+    >>> is_column("prior", np.zeros((2, 2)), 2), is_column("n_crawls", np.zeros(2), 2)
+    (False, True)
+    """
+    from_engine_as_a_whole = name in WHOLE or name.startswith("whole_")
+    return not from_engine_as_a_whole and isinstance(value, list | np.ndarray) and len(value) == n
+
+
+WHOLE = ("settings", "prior", "priors", "scores", "crawls", "refit_at", "hosts", "threshold")
+
+
+def whole(rows: Mapping[str, Any]) -> dict[str, Any]:
+    """What belongs to the engine as a whole, without hosts, ready for JSON."""
+    n = len(rows["url"])
+    mine = {name: value for name, value in rows.items() if not is_column(name, value, n) and name != "hosts"}
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in mine.items()}
+
+
+class Gathered:
+    """Columns of all pages, taken in many cells at a time: in numpy arrays from the start, to stay small."""
+
+    def __init__(self, n: int) -> None:
+        self.urls: list[str] = []
+        self._columns: dict[str, NDArray[Any]] = {name: np.empty(n) for name in (*REALS, "shape", "rate")}
+        self._columns |= {name: np.empty(n, np.int64) for name in WHOLES}
+        self._columns |= {name: np.empty(n, np.bool_) for name in FLAGS}
+        self._sources: NDArray[np.float64] | None = None
+        self._more: dict[str, list[Any]] = {}
+
+    def take(self, tuples: list[tuple[Any, ...]]) -> None:
+        """The next cells, in the order of TABLE."""
+        first, n = len(self.urls), len(tuples)
+        columns = dict(zip(TABLE, zip(*tuples, strict=True), strict=True))
+        for name, column in self._columns.items():
+            column[first : first + n] = columns[name]
+        packed = np.frombuffer(b"".join(columns["sources"]), "<f8").reshape(n, -1)
+        if self._sources is None:
+            self._sources = np.empty((len(self._columns["given"]), packed.shape[1]))
+        self._sources[first : first + n] = packed
+        self._take_more(columns["more"], first)
+        self.urls.extend(columns["url"])
+
+    def _take_more(self, texts: Sequence[str | None], first: int) -> None:
+        for j, text in enumerate(texts):
+            for name, value in (json.loads(text) if text else {}).items():
+                self._more.setdefault(name, [None] * len(self._columns["given"]))[first + j] = value
+
+    def rows(self) -> dict[str, Any]:
+        """The columns by the engine's names."""
+        n = len(self.urls)
+        sources = np.zeros((n, 0)) if self._sources is None else self._sources
+        k = sources.shape[1] // 6
+        found: dict[str, Any] = {"url": self.urls, **self._columns}
+        gamma = np.empty((n, 1 + k, 2))
+        gamma[:, 0, 0], gamma[:, 0, 1] = found.pop("shape"), found.pop("rate")
+        gamma[:, 1:, 0], gamma[:, 1:, 1] = sources[:, :k], sources[:, k : 2 * k]
+        parts = {name: sources[:, (2 + j) * k : (3 + j) * k] for j, name in enumerate(_PER_SOURCE)}
+        for name in ("recall", "false_rate"):
+            parts[name] = parts[name] if k > 1 else (parts[name][:, 0] if k else np.zeros(n))
+        return {**found, "gamma": gamma, **parts, **{name: np.array(more) for name, more in self._more.items()}}

@@ -1,0 +1,31 @@
+"""Lock: one writer per database. The system gives it back when its process ends, however that ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from recrawl.errors import StoreError
+
+
+class Lock:
+    """An exclusive lock on a file beside the database, which holds the number of the process that has it."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.read(self._file, 32).decode("ascii", "replace").strip()
+            os.close(self._file)
+            whom = f"process {holder}" if holder.isdigit() else "another process"
+            raise StoreError(f"{str(path).removesuffix('.lock')}: in use by {whom}; only one run at a time") from None
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Give it back."""
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = -1

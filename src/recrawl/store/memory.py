@@ -1,0 +1,143 @@
+"""MemoryStore: a store that ends with its process, for tests and trials."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from recrawl.store.base import Copy, Outcome, Version
+from recrawl.store.bodies import key_of
+from recrawl.store.columns import TABLE, Gathered, cells, whole
+
+
+class MemoryStore:
+    """Keeps everything in dictionaries; ``keep`` bodies of each page."""
+
+    inline = True  # quick enough to be called without a thread
+
+    def __init__(self, *, keep: int = 1) -> None:
+        self._keep = keep
+        self._rows: dict[str, tuple[Any, ...]] = {}
+        self._whole: dict[str, Any] | None = None
+        self._hosts: dict[str, tuple[float, float, float]] = {}
+        self._copies: dict[str, Copy] = {}
+        self._observations: list[Outcome] = []
+        self._versions: dict[str, list[Version]] = {}
+        self._bodies: dict[bytes, bytes] = {}
+        self._notes: dict[str, str] = {}
+        self._posts: dict[int, str] = {}
+        self._n_posts = 0
+
+    def save(
+        self,
+        outcomes: Sequence[Outcome] = (),
+        rows: Mapping[str, Any] | None = None,
+        *,
+        notes: Mapping[str, Any] | None = None,
+        removed: Iterable[str] = (),
+        taken: Iterable[int] = (),
+    ) -> None:
+        """See `Store.save`."""
+        texts = {name: json.dumps(value) for name, value in (notes or {}).items()}
+        new = list(cells(rows)) if rows is not None else []
+        if rows is not None:
+            self._whole = json.loads(json.dumps(whole(rows)))
+            self._hosts.update(rows["hosts"])
+            self._rows.update((cell[0], cell) for cell in new)
+        for outcome in outcomes:
+            if outcome.url in self._rows:
+                self._save_one(outcome)
+        self._notes.update(texts)
+        for name, value in (notes or {}).items():
+            if value is None:
+                del self._notes[name]
+        for url in removed:
+            self._forget(url)
+        for number in taken:
+            self._posts.pop(number, None)
+
+    def _save_one(self, outcome: Outcome) -> None:
+        url = outcome.url
+        self._observations.append(replace(outcome, body=None))
+        if outcome.fetched:
+            before = self._copies.get(url)
+            self._copies[url] = Copy.first(outcome) if before is None else before.after(outcome)
+        if outcome.body is not None and self._keep > 0:
+            key = key_of(outcome.body)
+            self._bodies[key] = outcome.body
+            kept = self._versions.setdefault(url, [])
+            kept.insert(0, Version(url, outcome.began_at, key, len(outcome.body)))
+            del kept[self._keep :]
+            self._sweep()
+
+    def _sweep(self) -> None:
+        used = {version.key for kept in self._versions.values() for version in kept}
+        self._bodies = {key: body for key, body in self._bodies.items() if key in used}
+
+    def _forget(self, url: str) -> None:
+        for table in (self._rows, self._copies, self._versions):
+            table.pop(url, None)
+        self._observations = [outcome for outcome in self._observations if outcome.url != url]
+        self._sweep()
+
+    def load(self) -> dict[str, Any] | None:
+        """See `Store.load`."""
+        if self._whole is None:
+            return None
+        gathered = Gathered(len(self._rows))
+        if self._rows:
+            gathered.take(list(self._rows.values()))
+        assert len(TABLE) == len(next(iter(self._rows.values()), TABLE))
+        return {**copy.deepcopy(self._whole), "hosts": dict(self._hosts), **gathered.rows()}
+
+    def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
+        """See `Store.copies`."""
+        return {url: self._copies[url] for url in urls if url in self._copies}
+
+    def observations(self, url: str | None = None, *, since: float | None = None) -> Iterator[Outcome]:
+        """See `Store.observations`."""
+        for outcome in list(self._observations):
+            if (url is None or outcome.url == url) and (since is None or outcome.began_at >= since):
+                yield outcome
+
+    def versions(self, url: str) -> list[Version]:
+        """See `Store.versions`."""
+        return list(self._versions.get(url, []))
+
+    def body(self, key: bytes) -> bytes | None:
+        """See `Store.body`."""
+        return self._bodies.get(key)
+
+    def noted(self, prefix: str = "") -> dict[str, Any]:
+        """See `Store.noted`."""
+        return {name: json.loads(text) for name, text in sorted(self._notes.items()) if name.startswith(prefix)}
+
+    def post(self, posts: Sequence[Mapping[str, Any]]) -> None:
+        """See `Store.post`."""
+        for value in [json.dumps(post) for post in posts]:
+            self._n_posts += 1
+            self._posts[self._n_posts] = value
+
+    def posts(self) -> list[tuple[int, dict[str, Any]]]:
+        """See `Store.posts`."""
+        return [(number, json.loads(text)) for number, text in sorted(self._posts.items())]
+
+    def counts(self) -> dict[str, int]:
+        """See `Store.counts`."""
+        return {
+            "pages": len(self._rows),
+            "copies": len(self._copies),
+            "observations": len(self._observations),
+            "bodies": len(self._bodies),
+        }
+
+    def check(self) -> list[str]:
+        """See `Store.check`."""
+        lost = [url for url in self._copies if url not in self._rows]
+        return [f"a copy of {url}, which is no page" for url in lost]
+
+    def close(self) -> None:
+        """See `Store.close`."""
