@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli import estimate, reproduce, simulate, solve, trace
+from recrawl.cli import demo, estimate, reproduce, simulate, solve, trace
 from recrawl.errors import RecrawlError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
+app.command(name="demo", epilog=demo.EPILOG)(demo.demo)
 app.command(name="solve", epilog=solve.EPILOG)(solve.solve)
 app.command(name="estimate", epilog=estimate.EPILOG)(estimate.estimate)
 app.command(name="simulate", epilog=simulate.EPILOG)(simulate.simulate)

@@ -81,12 +81,13 @@ def _fill_pages(engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float) 
         engine.requests = RequestRates.restore(state)
     _hear_again(engine, ids, now)
     engine.pause(ids[np.asarray(saved["paused"], np.bool_)])
-    failures, gone, until = (np.asarray(saved[name]) for name in ("failures", "times_gone", "wait_until"))
-    for k in np.flatnonzero((failures != 0) | (gone != 0) | (until > -np.inf)).tolist():
-        engine.waiting.put(int(ids[k]), int(failures[k]), int(gone[k]), float(until[k]))
-    aside = ids[until > now]
-    engine.newcomers.leave(engine.scheduler, aside)
-    engine.scheduler.pause(aside)
+    for page, failures, gone, until in zip(
+        ids.tolist(), saved["failures"], saved["times_gone"], saved["wait_until"], strict=True
+    ):
+        engine.waiting.put(page, int(failures), int(gone), float(until))
+        if until > now:
+            engine.newcomers.leave(engine.scheduler, np.array([page]))
+            engine.scheduler.pause([page])
 
 
 def _alike(engine: Engine, saved: Mapping[str, Any]) -> NDArray[np.bool_]:
