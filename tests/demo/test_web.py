@@ -6,10 +6,12 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
+from recrawl.crawl.clock import SystemClock
 from recrawl.crawl.detect import VisibleText
 from recrawl.crawl.fetch import HttpFetcher
 from recrawl.crawl.robots import Robots
 from recrawl.demo.resolver import LoopbackResolver
+from recrawl.demo.server import DemoServer
 from recrawl.demo.web import DemoWeb
 from recrawl.demo.world import SITES, draw_world
 
@@ -18,7 +20,8 @@ def on_web(work, seed=1):
     """Run ``work(web, fetcher)`` while the web is served."""
 
     async def run():
-        async with DemoWeb(draw_world(seed, 60.0)) as web:
+        web = DemoWeb(draw_world(seed, 60.0), SystemClock())
+        async with DemoServer(web):
             fetcher = HttpFetcher("recrawl-test/1", allow_private=True, resolver=LoopbackResolver())
             try:
                 return await work(web, fetcher)
@@ -30,6 +33,10 @@ def on_web(work, seed=1):
 
 def pages_of(web, name):
     return [page for page in web.world.pages if page.site.name == name]
+
+
+def url_of(web, page):
+    return web.url(page.site, page.path)
 
 
 def test_the_same_seed_is_the_same_world():
@@ -66,7 +73,7 @@ def test_what_is_seen_changes_exactly_with_the_version(name):
         page, seen = pages_of(web, name)[0], []
         while len({entry.version for entry in web.log if entry.page == page.number}) < 3:
             before = len(web.log)
-            fetched = await fetcher.fetch(web.url(page))
+            fetched = await fetcher.fetch(url_of(web, page))
             seen.append((web.log[before].version, VisibleText().digest(fetched), fetched.body))
             web.skip(2.0)
         return seen
@@ -84,7 +91,7 @@ def test_validators_tell_the_truth_and_fickle_ones_nothing():
     async def look(web, fetcher):
         found = {}
         for name in ("docs", "blog", "news", "shop"):
-            url = web.url(pages_of(web, name)[3])
+            url = url_of(web, pages_of(web, name)[3])
             first = await fetcher.fetch(url)
             tags = {"etag": first.headers.get("etag"), "last_modified": first.headers.get("last-modified")}
             again = await fetcher.fetch(url, **tags)
@@ -103,11 +110,11 @@ def test_robots_slow_and_failing_hosts():
         robots = Robots(fetcher, "recrawl-test/1", fetcher._clock)
         rules = [await robots.rules(url) for url in web.private_urls]
         flaky, slow = pages_of(web, "flaky"), pages_of(web, "slow")
-        rule = await robots.rules(web.url(flaky[0]))
+        rule = await robots.rules(url_of(web, flaky[0]))
         begin = web.world.outages[flaky[0].site.host][0, 0]
         web.skip(begin + 0.5 - web.now())
-        out = await fetcher.fetch(web.url(flaky[0]))
-        late = await fetcher.fetch(web.url(slow[0]))
+        out = await fetcher.fetch(url_of(web, flaky[0]))
+        late = await fetcher.fetch(url_of(web, slow[0]))
         sitemap = await fetcher.fetch(rules[0].sitemaps[0])
         strange = await fetcher.fetch(f"http://elsewhere.localhost:{web.port}/")
         return rules, rule, out, late, sitemap, strange

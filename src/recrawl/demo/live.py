@@ -11,16 +11,20 @@ from typing import Any
 import numpy as np
 
 from recrawl import __version__
-from recrawl.crawl.clock import SystemClock
+from recrawl.crawl.clock import Clock, SystemClock
 from recrawl.crawl.crawler import Crawler
 from recrawl.crawl.fetch import HttpFetcher
+from recrawl.crawl.fetched import Fetcher
+from recrawl.crawl.memory import ManualClock, MemoryWeb
 from recrawl.crawl.robots import Robots
 from recrawl.demo.judge import rivals, true_freshness, window
 from recrawl.demo.resolver import LoopbackResolver
+from recrawl.demo.server import DemoServer
 from recrawl.demo.verdict import Renewal, Sample, Verdict, detection, forbidden, renewals
 from recrawl.demo.web import DemoWeb
 from recrawl.demo.world import DAY, DemoWorld, draw_world
 from recrawl.engine import Engine
+from recrawl.engine.forecast import Forecast
 from recrawl.errors import ParameterError
 from recrawl.schedule.pacer import Pacer
 from recrawl.store.base import Store
@@ -50,6 +54,10 @@ class Progress:
 Tell = Callable[[Progress], None]
 
 
+def _nothing(progress: Progress) -> None:
+    """Nobody listens."""
+
+
 class LiveDemo:
     """One demo: a world, its server, a crawler of it, and what they showed."""
 
@@ -60,10 +68,10 @@ class LiveDemo:
             raise ParameterError(f"budget is {budget:g}/s: must lie from 0.5/s to {_FIRST_BUDGET:g}/s")
         self.world: DemoWorld = draw_world(seed, seconds + 3 * _FIRST_SECONDS)
         self._seconds, self._budget, self._store = seconds, budget, store
-        self._web = DemoWeb(self.world)
         self._samples: list[tuple[Sample, float]] = []
         self._phase, self._begin = "first copies", 0.0
         self._stopped = False
+        self._web: DemoWeb
         self._crawler: Crawler | None = None
 
     @property
@@ -77,22 +85,33 @@ class LiveDemo:
         if self._crawler is not None:
             self._crawler.stop()
 
-    async def run(self, tell: Tell | None = None) -> Verdict:
-        """Serve, crawl, and judge; ``tell`` hears of the progress a few times a second."""
+    async def run(self, tell: Tell = _nothing) -> Verdict:
+        """Serve on loopback, crawl, and judge; ``tell`` hears of the progress a few times a second."""
         clock = SystemClock()
-        async with self._web as web:
+        self._web = DemoWeb(self.world, clock)
+        async with DemoServer(self._web):
             fetcher = HttpFetcher(_USER_AGENT, allow_private=True, resolver=LoopbackResolver(), clock=clock)
             try:
-                crawler = self._new_crawler(fetcher, clock)
-                await self._crawl(crawler, clock, tell or (lambda progress: None))
-                end = web.now()
-                forecast = crawler.engine.forecast(self._budget)
-                crawler.close()
+                return await self._run(fetcher, clock, tell)
             finally:
                 await fetcher.close()
-        return self._judge(clock.now() - web.now(), min(end, self._begin + self._seconds), forecast)
 
-    def _new_crawler(self, fetcher: HttpFetcher, clock: SystemClock) -> Crawler:
+    async def run_in_memory(self, tell: Tell = _nothing) -> Verdict:
+        """The same without a network and in no time: the clock is moved by hand."""
+        clock = ManualClock(1e9)
+        self._web = DemoWeb(self.world, clock)
+        return await clock.drive(self._run(MemoryWeb(self._web.ask, clock), clock, tell))
+
+    async def _run(self, fetcher: Fetcher, clock: Clock, tell: Tell) -> Verdict:
+        crawler = self._new_crawler(fetcher, clock)
+        try:
+            await self._crawl(crawler, clock, tell)
+            end = min(self._web.now(), self._begin + self._seconds)
+            return self._judge(end, crawler.engine.forecast(self._budget))
+        finally:
+            crawler.close()
+
+    def _new_crawler(self, fetcher: Fetcher, clock: Clock) -> Crawler:
         now = clock.now()
         engine = Engine(
             self._budget, start=now, day=DAY, sources=0, host_spacing=_SPACING, host_concurrency=_CONCURRENCY
@@ -111,7 +130,7 @@ class LiveDemo:
         )
         return self._crawler
 
-    async def _crawl(self, crawler: Crawler, clock: SystemClock, tell: Tell) -> None:
+    async def _crawl(self, crawler: Crawler, clock: Clock, tell: Tell) -> None:
         watch = asyncio.create_task(self._watch(crawler, clock, tell))
         try:
             await crawler.run(clock.now() + _FIRST_SECONDS, once=True)
@@ -123,10 +142,10 @@ class LiveDemo:
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
 
-    async def _watch(self, crawler: Crawler, clock: SystemClock, tell: Tell) -> None:
+    async def _watch(self, crawler: Crawler, clock: Clock, tell: Tell) -> None:
         """Ask the engine a few times a second how fresh it believes the copies to be."""
         while True:
-            await asyncio.sleep(_SAMPLE_EVERY)
+            await clock.sleep(_SAMPLE_EVERY)
             at = self._web.now()
             weight = self.world.trace.importance
             fresh = crawler.engine.fresh(self._ids, clock.now())
@@ -157,12 +176,13 @@ class LiveDemo:
         page = np.repeat(np.arange(len(trace)), trace.n_changes)
         return np.bincount(page[trace.changed_at <= at], minlength=len(trace))
 
-    def _judge(self, start: float, end: float, forecast: Any) -> Verdict:
+    def _judge(self, end: float, forecast: Forecast) -> Verdict:
         begin, log = self._begin, self._web.log
         if end - begin < 1.0:
             raise ParameterError("the demo was ended before there was anything to judge")
         page_of = {url: number for number, url in enumerate(self._web.urls)}
-        found = renewals(log, self._store.observations(), page_of, start)
+        outcomes = list(self._store.observations())
+        found = renewals(log, outcomes, page_of, self._web.started_at)
         first = [renewal for renewal in found if renewal.at <= begin]
         later = [renewal for renewal in found if begin < renewal.at <= end]
         trace = window(self.world.trace, _copied_at(first, len(page_of)), begin, end)
@@ -181,7 +201,7 @@ class LiveDemo:
             detection=detection(found),
             requests=len(counted),
             failures=sum(visit.status >= 400 for visit in counted),
-            not_modified=sum(visit.status == 304 for visit in counted),
+            not_modified=sum(outcome.status == 304 for outcome in outcomes),
             forbidden=forbidden(log),
             without_copy=int((_copied_at(found, len(page_of)) == -math.inf).sum()),
         )
