@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Protocol
 
 import xxhash
-from selectolax.lexbor import LexborHTMLParser
 
 from recrawl.crawl.fetched import Fetched
+from recrawl.crawl.visible import visible_text
 from recrawl.errors import unknown
-
-_UNSEEN = "script, style, noscript, template, svg, iframe, object, head, [hidden], [aria-hidden=true]"
 
 
 class Detector(Protocol):
@@ -46,21 +44,6 @@ class VisibleText:
         if not _is_html(fetched):
             return xxhash.xxh3_128_hexdigest(fetched.body)
         return xxhash.xxh3_128_hexdigest(visible_text(fetched.text()).encode("utf-8", "replace"))
-
-
-def visible_text(html: str) -> str:
-    """The text of an HTML document that a reader sees, blanks collapsed.
-
-    >>> visible_text("<title>t</title><p>one  <b>two</b><script>x()</script><p hidden>three")
-    't one two'
-    """
-    tree = LexborHTMLParser(html)
-    title = tree.css_first("title")
-    heading = title.text() if title is not None else ""
-    for unseen in tree.css(_UNSEEN):
-        unseen.decompose()
-    body = tree.body
-    return " ".join(f"{heading} {body.text(separator=' ') if body is not None else ''}".split())
 
 
 def _is_html(fetched: Fetched) -> bool:

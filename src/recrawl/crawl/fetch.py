@@ -7,83 +7,56 @@ the one that was checked: names are filtered as they resolve, and every socket i
 from __future__ import annotations
 
 import asyncio
-import socket
 import ssl
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from recrawl.crawl.addresses import is_public
-from recrawl.crawl.answer import REDIRECTS, failure_of, is_gone, retry_after
+from recrawl.crawl.answer import REDIRECTS
 from recrawl.crawl.clock import Clock, SystemClock
-from recrawl.crawl.coding import ACCEPTED, BadCoding, Body, TooLarge
+from recrawl.crawl.coding import ACCEPTED, Body, TooLarge
+from recrawl.crawl.connect import Checked, SystemResolver, check_public, public_socket
+from recrawl.crawl.failures import failure_word
 from recrawl.crawl.fetched import Fetched
-from recrawl.crawl.urls import canonical
+from recrawl.crawl.visit import Visit
 from recrawl.errors import ParameterError
+
+_DRAINED = 64 << 10  # bytes of an unwanted body that are read so that the connection can be used again
+_DRAINED_FOR = 1.0  # seconds that this may take
+_NAMES = 10_000  # names whose addresses are kept
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one fetch may take at most: bytes, seconds, hops; and how many connections there may be."""
+    """What one fetch may take at most: bytes, hops, seconds; and how many connections there may be."""
 
     body: int = 10 << 20  # bytes, as sent and as decoded
-    header: int = 16 << 10  # bytes of one header
-    headers: int = 100  # headers of one answer
+    headers: int = 64 << 10  # bytes of all headers of an answer
+    header_count: int = 100
     redirects: int = 5
     total: float = 60.0  # seconds for a fetch with all its hops
     connect: float = 15.0  # seconds for a connection
     idle: float = 20.0  # seconds without a byte
-    connections: int = 256
-    connections_per_host: int = 8
+    connections: int = 256  # at a time; more fetches wait
     dns: float = 300.0  # seconds an address is kept
 
-
-class ForbiddenAddress(OSError):
-    """An address that may not be connected to."""
-
-
-class _Public(AbstractResolver):
-    """Another resolver's addresses without those that may not be connected to."""
-
-    def __init__(self, inner: AbstractResolver) -> None:
-        self._inner = inner
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        found = await self._inner.resolve(host, port, family)
-        allowed = [one for one in found if is_public(one["host"])]
-        if found and not allowed:
-            raise ForbiddenAddress(f"{host} is {found[0]['host']}")
-        return allowed
-
-    async def close(self) -> None:
-        await self._inner.close()
-
-
-def _checked_socket(info: Any) -> socket.socket:
-    family, kind, proto, _, address = info
-    if not is_public(address[0]):
-        raise ForbiddenAddress(f"{address[0]} is not public")
-    made = socket.socket(family, kind, proto)
-    made.setblocking(False)
-    return made
-
-
-_SAFE_ELSEWHERE = frozenset({"accept", "accept-language"})  # what a host may see that was meant for another
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if not value >= (0 if name in ("redirects", "dns") else 1e-3):
+                raise ParameterError(f"limit {name} is {value}: must be positive")
 
 
 class HttpFetcher:
     """A fetcher by aiohttp. ``user_agent`` names the crawler and how to reach who runs it.
 
     ``allow_private`` lets it connect to private, local and reserved addresses. ``resolver`` and ``ssl_context`` stand
-    in for the system's.
+    in for the system's. It belongs to the event loop of its first fetch.
     """
 
     def __init__(
@@ -96,13 +69,15 @@ class HttpFetcher:
         resolver: AbstractResolver | None = None,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
-        if not user_agent.strip() or not user_agent.isprintable():
-            raise ParameterError("user_agent must be a line of text with a way to reach you")
+        if not user_agent.strip():
+            raise ParameterError("user_agent is empty: name the crawler and how to reach you")
+        check_headers({"user-agent": user_agent})
         self._user_agent = user_agent
         self._limits = limits or Limits()
         self._allow_private = allow_private
         self._clock: Clock = clock or SystemClock()
         self._resolver = resolver
+        self._own_resolver: SystemResolver | None = None
         self._ssl_context = ssl_context
         self._session: aiohttp.ClientSession | None = None
 
@@ -115,171 +90,116 @@ class HttpFetcher:
         headers: Mapping[str, str] | None = None,
     ) -> Fetched:
         """Fetch a URL, following redirects; what goes wrong is told, not raised."""
-        visit = _Visit(self._clock, url)
+        extra = headers or {}
+        check_headers(extra)
+        visit = Visit(self._clock, url, extra, _validators(etag, last_modified))
         try:
             async with asyncio.timeout(self._limits.total):
-                return await self._hops(visit, etag, last_modified, headers or {})
+                return await self._follow(visit)
         except Exception as error:
             word = failure_word(error)
             if word is None:
                 raise
-            return visit.failed(word)
+            return visit.done(b"", word)
 
     async def close(self) -> None:
         """Close all connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+        if self._own_resolver is not None:
+            await self._own_resolver.close()
 
-    async def _hops(
-        self, visit: _Visit, etag: str | None, last_modified: str | None, headers: Mapping[str, str]
-    ) -> Fetched:
-        validators = {"If-None-Match": etag, "If-Modified-Since": last_modified}
-        conditional = {name: value for name, value in validators.items() if value}
-        visit.at = canonical(visit.url)
+    async def _follow(self, visit: Visit) -> Fetched:
+        visit.begin()
         while True:
-            sent = {**headers, **conditional}
-            self._check_literal(visit.at)
-            async with self._open().get(URL(visit.at, encoded=True), headers=sent, allow_redirects=False) as response:
-                visit.answered(response, self._limits)
-                goal = visit.headers.get("location")
-                if response.status not in REDIRECTS or goal is None:
-                    return await self._finish(visit, response, bool(conditional))
-            before = visit.at
+            if not self._allow_private:
+                _check_literal(visit.at)
+            request = self._opened().get(URL(visit.at, encoded=True), headers=visit.sent, allow_redirects=False)
+            async with request as response:
+                visit.answered(response.status, response.headers.items(), self._limits.headers)
+                goal = response.headers.get("Location") if response.status in REDIRECTS else None
+                if goal is None:
+                    return await self._finish(visit, response)
+                await _drain(response)
             visit.hop(goal, self._limits.redirects)
-            if urlsplit(before).netloc != urlsplit(visit.at).netloc:
-                headers = {name: value for name, value in headers.items() if name.lower() in _SAFE_ELSEWHERE}
-            if before.partition(":")[2] != visit.at.partition(":")[2]:
-                conditional = {}
 
-    async def _finish(self, visit: _Visit, response: aiohttp.ClientResponse, conditional: bool) -> Fetched:
-        failure = failure_of(response.status, conditional=conditional)
-        if failure is not None or response.status == 304:
+    async def _finish(self, visit: Visit, response: aiohttp.ClientResponse) -> Fetched:
+        failure = visit.verdict()
+        if failure is not None or visit.status == 304:
+            await _drain(response)
             return visit.done(b"", failure)
+        if (response.content_length or 0) > self._limits.body:
+            raise TooLarge
         body = Body(visit.headers.get("content-encoding", ""), self._limits.body)
         async for piece in response.content.iter_any():
             body.feed(piece)
         return visit.done(body.whole(), None)
 
-    def _check_literal(self, url: str) -> None:
-        host = urlsplit(url).hostname or ""
-        is_literal = ":" in host or host.rpartition(".")[2].isdigit()
-        if is_literal and not self._allow_private and not is_public(host):
-            raise ForbiddenAddress(f"{host} is not public")
-
-    def _open(self) -> aiohttp.ClientSession:
+    def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = self._new_session()
         return self._session
 
     def _new_session(self) -> aiohttp.ClientSession:
         limits = self._limits
-        resolver = self._resolver or aiohttp.resolver.DefaultResolver()
-        connector = aiohttp.TCPConnector(
-            resolver=resolver if self._allow_private else _Public(resolver),
-            socket_factory=None if self._allow_private else _checked_socket,
-            ttl_dns_cache=int(limits.dns),
-            limit=limits.connections,
-            limit_per_host=limits.connections_per_host,
-            ssl=self._ssl_context or True,
-        )
         return aiohttp.ClientSession(
-            connector=connector,
+            connector=self._connector(),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             trust_env=False,
             headers={"User-Agent": self._user_agent, "Accept": "*/*", "Accept-Encoding": ACCEPTED},
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=limits.connect, sock_read=limits.idle),
-            max_line_size=limits.header,
-            max_field_size=limits.header,
-            max_headers=limits.headers,
+            max_line_size=limits.headers,
+            max_field_size=limits.headers,
+            max_headers=limits.header_count,
+        )
+
+    def _connector(self) -> aiohttp.TCPConnector:
+        lookup = self._resolver
+        if lookup is None:
+            lookup = self._own_resolver = SystemResolver()
+        return aiohttp.TCPConnector(
+            resolver=Checked(lookup, allow_private=self._allow_private),
+            socket_factory=None if self._allow_private else public_socket,
+            use_dns_cache=self._limits.dns > 0,
+            ttl_dns_cache=int(self._limits.dns),
+            dns_cache_max_size=_NAMES,
+            limit=self._limits.connections,
+            ssl=self._ssl_context or True,
         )
 
 
-class _Visit:
-    """What is known of a fetch while it runs."""
-
-    def __init__(self, clock: Clock, url: str) -> None:
-        self.url = self.at = url
-        self.status = 0
-        self.headers: Mapping[str, str] = {}
-        self._clock = clock
-        self._began_at = clock.now()
-        self._passed: list[str] = []
-
-    def answered(self, response: aiohttp.ClientResponse, limits: Limits) -> None:
-        """Take status and headers; of a header that comes twice the values are joined."""
-        self.status = response.status
-        joined: dict[str, str] = {}
-        for name, value in response.headers.items():
-            name = name.lower()
-            if name != "set-cookie":
-                joined[name] = f"{joined[name]}, {value}" if name in joined else value
-        self.headers = MappingProxyType(joined)
-
-    def hop(self, goal: str, most: int) -> None:
-        """Go where a redirect points."""
-        self._passed.append(self.at)
-        try:
-            goal = canonical(urljoin(self.at, goal))
-        except ValueError:
-            raise _Redirects from None
-        if goal in self._passed or len(self._passed) > most:
-            raise _Redirects
-        self.at = goal
-
-    def done(self, body: bytes, failure: str | None) -> Fetched:
-        """The result, now that the answer is whole."""
-        now = self._clock.now()
-        return Fetched(
-            self.url,
-            self.at,
-            self.status,
-            self._began_at,
-            now - self._began_at,
-            self.headers,
-            body,
-            not_modified=self.status == 304 and failure is None,
-            redirects=tuple(self._passed),
-            failure=failure,
-            gone=is_gone(self.status),
-            retry_after=retry_after(self.headers, now),
-        )
-
-    def failed(self, word: str) -> Fetched:
-        """The result when it went wrong."""
-        return self.done(b"", word)
+def check_headers(headers: Mapping[str, str]) -> None:
+    """Raise ParameterError for headers that cannot be sent."""
+    for name, value in headers.items():
+        if not name or not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
+            raise ParameterError(f"header name {name!r} is not made of letters, digits and hyphens")
+        if not value.isprintable():
+            raise ParameterError(f"the value of header {name} is not one line of text")
 
 
-class _Redirects(Exception):
-    """Too many redirects, or one that cannot be followed."""
+def _validators(etag: str | None, last_modified: str | None) -> dict[str, str]:
+    """The headers of a conditional request; what cannot be sent is left out."""
+    given = {"If-None-Match": etag, "If-Modified-Since": last_modified}
+    return {name: value for name, value in given.items() if value and value.isprintable()}
 
 
-def failure_word(error: BaseException) -> str | None:
-    """The word of FAILURES for an error, None for one that no server can cause."""
-    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, ForbiddenAddress):
-        return "forbidden-address"
-    for kind, word in _WORDS:
-        if isinstance(error, kind):
-            return word
-    return None
+def _check_literal(url: str) -> None:
+    """Refuse an address in the URL itself: those reach no resolver."""
+    host = urlsplit(url).hostname or ""
+    if ":" in host or host.rpartition(".")[2].isdigit():
+        check_public(host)
 
 
-_WORDS: tuple[tuple[type[BaseException], str], ...] = (
-    (ForbiddenAddress, "forbidden-address"),
-    (ParameterError, "bad-url"),
-    (_Redirects, "redirects"),
-    (TooLarge, "too-large"),
-    (BadCoding, "bad-response"),
-    (TimeoutError, "timeout"),
-    (aiohttp.ClientConnectorDNSError, "dns"),
-    (aiohttp.ClientSSLError, "tls"),
-    (ssl.SSLError, "tls"),
-    (aiohttp.ClientConnectorError, "connect"),
-    (aiohttp.InvalidURL, "bad-url"),
-    (aiohttp.ClientPayloadError, "reset"),
-    (aiohttp.ServerDisconnectedError, "reset"),
-    (aiohttp.ClientResponseError, "bad-response"),
-    (aiohttp.ClientError, "reset"),
-    (OSError, "reset"),
-)
+async def _drain(response: aiohttp.ClientResponse) -> None:
+    """Read a short body that nobody wants; one that is long, slow or broken closes the connection instead."""
+    if (response.content_length or 0) > _DRAINED:
+        return
+    size = 0
+    with suppress(aiohttp.ClientError, TimeoutError, OSError):
+        async with asyncio.timeout(_DRAINED_FOR):
+            async for piece in response.content.iter_any():
+                size += len(piece)
+                if size > _DRAINED:
+                    return

@@ -62,6 +62,15 @@ class Robots:
             self._copies.move_to_end(origin)
         return self._rule(copy, url)
 
+    def said(self, url: str) -> Rule | None:
+        """What ``rules(url)`` answers, where it needs no fetch."""
+        return self._rule(self._copies[_origin(url)], url) if self.known(url) else None
+
+    def ask_again_at(self, url: str) -> float:
+        """When robots.txt of the URL's host is next worth asking: now, where nothing is known of it."""
+        copy = self._copies.get(_origin(url))
+        return self._clock.now() if copy is None else copy.until
+
     def _rule(self, copy: _Copy, url: str) -> Rule:
         if copy.rules is None:
             return Rule(allowed=False)

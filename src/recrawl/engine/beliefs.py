@@ -38,6 +38,7 @@ class Beliefs:
             shapes=np.geomspace(*_SHAPES),
             scores=np.zeros(_SHAPES[2]),
         )
+        self.priors = [self.belief.prior[0].tolist()]  # every prior that there was, the newest last
         self.crawls = 0  # outcomes taken in so far
         self.refit_at = _FIRST_REFIT
         self._n = 0
@@ -99,8 +100,9 @@ class Beliefs:
         shape = float(b.shapes[np.argmax(b.scores)]) if b.scores.any() else 1.0
         before, after = b.prior[0].copy(), np.array([shape, shape / self._population_mean(seen, shape)])
         moved = np.flatnonzero(~b.told[: self._n])
-        b.gamma[moved, 0] = np.maximum(b.gamma[moved, 0] + after - before, 1e-3 * after)
+        b.gamma[moved, 0] = moved_along(b.gamma[moved, 0], before, after)
         b.prior[0] = after
+        self.priors.append(after.tolist())
         return True
 
     def _population_mean(self, rows: Ids, shape: float) -> float:
@@ -123,7 +125,7 @@ class Beliefs:
         """Everything, as plain arrays and numbers."""
         columns = {name: getattr(self.belief, name)[: self._n].copy() for name in _PER_PAGE}
         rest = {name: getattr(self.belief, name).copy() for name in ("prior", "half_life", "scores")}
-        return {**columns, **rest, "crawls": self.crawls, "refit_at": self.refit_at}
+        return {**columns, **rest, "priors": list(self.priors), "crawls": self.crawls, "refit_at": self.refit_at}
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take over what was saved."""
@@ -131,7 +133,14 @@ class Beliefs:
         rest = {name: np.array(saved[name]) for name in ("prior", "half_life", "scores")}
         self.belief = Belief(**columns, **rest, shapes=self.belief.shapes)
         self.crawls, self.refit_at = int(saved["crawls"]), int(saved["refit_at"])
+        self.priors = [list(prior) for prior in saved["priors"]]
         self._n = len(self.belief.watched)
+
+
+def moved_along(gamma: Array, before: ArrayLike, after: ArrayLike) -> Array:
+    """Beliefs about rates after their prior has moved."""
+    goal = np.asarray(after)
+    return np.asarray(np.maximum(gamma + goal - np.asarray(before), 1e-3 * goal))
 
 
 def pages_of(columns: dict[str, Array], importance: ArrayLike, host: ArrayLike | None = None) -> Pages:

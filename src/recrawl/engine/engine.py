@@ -309,6 +309,10 @@ class Engine(Core):
         self.scheduler.hold(host, until)
         self._rule(host)
 
+    def hosts(self) -> list[str]:
+        """The hosts that have rules."""
+        return sorted(self._ruled)
+
     def pause(self, ids: ArrayLike) -> None:
         """Pages are not picked until they are resumed."""
         rows = self.scheduler._columns.check(ids)
@@ -322,6 +326,21 @@ class Engine(Core):
         self._paused.difference_update(rows.tolist())
         self._free(rows[self.newcomers.line.kind[rows] < 0])
 
+    def defer(self, ids: ArrayLike, until: ArrayLike) -> None:
+        """Pages are not picked before a time, whatever they are worth; a longer wait after a failure stays."""
+        rows = np.unique(self.scheduler._columns.check(ids)) if np.ndim(until) == 0 else self.scheduler._columns.check(ids)
+        times = column_of("until", until, len(rows), 0.0)
+        self.newcomers.leave(self.scheduler, rows)
+        self.scheduler.pause(rows)
+        for page, time in zip(rows.tolist(), times.tolist(), strict=True):
+            self.waiting.put(page, 0, 0, max(time, self.waiting.until(page)))
+
+    def set_floor(self, ids: ArrayLike, floor: float) -> None:
+        """Least crawl rate of pages: one that was not crawled for longer than 1/floor comes before all others."""
+        rows = np.unique(self.scheduler._columns.check(ids))
+        self.scheduler.set_floor(rows, floor)
+        self.newcomers.part(self.scheduler, rows)
+
     def explain(self, page: int, now: float) -> Explanation:
         """Everything behind the decision about a page; printed, it is in words."""
         return explain(self, int(self.scheduler._columns.check([page])[0]), time_of(now))
@@ -332,4 +351,5 @@ class Engine(Core):
 
     def rows(self, ids: ArrayLike | None = None) -> dict[str, Any]:
         """What a driver writes beside the observation: columns of pages by URL, and the engine's own settings."""
-        return rows_of(self, self.ids() if ids is None else self.scheduler._columns.check(ids))
+        rows = self.ids() if ids is None else self.scheduler._columns.check(ids)
+        return rows_of(self, rows, all_hosts=ids is None)

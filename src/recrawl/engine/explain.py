@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recrawl.schedule import layout as at
-from recrawl.schedule._value_kernels import wake_time
+from recrawl.schedule._value_kernels import OVERDUE, wake_time
 
 if TYPE_CHECKING:
     from recrawl.engine.engine import Engine
@@ -70,6 +70,8 @@ class Explanation:
 
     def _decision(self) -> str:
         worth = f"crawl value {self.value:.3g}, a crawl costs {self.threshold:.3g} now"
+        if self.value >= OVERDUE:
+            worth = "older than it may be"
         if self.state != "waiting its turn":
             return f"{worth}: {self.state}"
         if self.next_at == math.inf:
@@ -113,11 +115,20 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
         signals=tuple((int(n), float(p)) for n, p in zip(belief.heard[page], shares, strict=True)),
         value=value,
         threshold=scheduler.threshold,
-        next_at=float(wake_time(scheduler._memory.state, page, now, scheduler.threshold, value, -1.0)),
+        next_at=_next_at(engine, page, now, value),
         state=_state(engine, page, now),
         failures=engine.waiting.failures(page),
         day=day,
     )
+
+
+def _next_at(engine: Engine, page: int, now: float, value: float) -> float:
+    """When the value reaches what a crawl is worth now, but not before the page and its host are free."""
+    state = engine.scheduler._memory.state
+    worth = float(wake_time(state, page, now, engine.threshold, value, -1.0))
+    host = int(state.host[page]) if len(state.host) else -1
+    free = float(state.hosts[host, at.H_UNTIL]) if host >= 0 else -math.inf
+    return max(worth, engine.waiting.until(page), free)
 
 
 def _state(engine: Engine, page: int, now: float) -> str:
@@ -126,6 +137,8 @@ def _state(engine: Engine, page: int, now: float) -> str:
         wait = f"tried again in {(waiting.until(page) - now) / engine.settings.day:.3g} d"
         if waiting.times_gone(page):
             return f"gone, {wait}"
+        if not waiting.failures(page):
+            return f"set aside, {wait}"
         return f"failed {_count(waiting.failures(page), 'time')} in a row, {wait}"
     if page in engine._paused:
         return _STATES[at.PAUSED]

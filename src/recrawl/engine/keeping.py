@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.engine.addresses import host_of
+from recrawl.engine.beliefs import moved_along
 from recrawl.errors import ParameterError
 from recrawl.estimate.importance import RequestRates
 from recrawl.schedule import layout as at
@@ -21,23 +23,29 @@ _BELIEF = ("gamma", "heard", "signals", "watched", "n_crawls", "n_changes", "tol
 _ASKED = ("request_weight", "requested_at", "watched_from")
 _WAITING = ("paused", "failures", "times_gone", "wait_until")
 _DECIDING = ("change_rate", "importance", "recall", "false_rate", "cost", "evidence")  # what the scheduler goes by
-COLUMNS = ("url", "given", "fetched_at", *_DECIDING, *_BELIEF, *_ASKED, *_WAITING)
-_WHOLE = ("settings", "prior", "scores", "crawls", "refit_at", "hosts")
+COLUMNS = ("url", "given", "fetched_at", "prior_at", *_DECIDING, *_BELIEF, *_ASKED, *_WAITING)
+_WHOLE = ("settings", "prior", "priors", "scores", "crawls", "refit_at", "hosts")
 
 
-def rows_of(engine: Engine, rows: Ids) -> dict[str, Any]:
-    """Columns with one row per page, and what belongs to the engine as a whole."""
+def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
+    """Columns with one row per page, and what belongs to the engine as a whole; hosts: all, or those of the pages.
+
+    Rows that were taken at different times go together: each says which prior its belief goes with (``prior_at``).
+    """
     belief, waiting = engine.beliefs.belief, engine.waiting
     return {
         "settings": engine.settings.as_dict(),
         "prior": belief.prior.copy(),
+        "priors": list(engine.beliefs.priors),
         "scores": belief.scores.copy(),
         "crawls": engine.beliefs.crawls,
         "refit_at": engine.beliefs.refit_at,
-        "hosts": _hosts(engine),
+        "threshold": engine.threshold,
+        "hosts": _hosts(engine, engine._ruled if all_hosts else {host_of(url) for url in engine.url(rows)}),
         "url": engine.url(rows),
         "given": engine.given[rows],
         "fetched_at": engine.scheduler._memory.state.rec["last"][rows],
+        "prior_at": np.full(len(rows), len(engine.beliefs.priors) - 1),
         **_deciding(engine, rows),
         **{name: getattr(belief, name)[rows] for name in _BELIEF},
         **_asked(engine, rows),
@@ -60,6 +68,8 @@ def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
     belief = engine.beliefs.belief
     belief.prior[:], belief.scores[:] = saved["prior"], saved["scores"]
     engine.beliefs.crawls, engine.beliefs.refit_at = int(saved["crawls"]), int(saved["refit_at"])
+    engine.beliefs.priors = [list(prior) for prior in saved["priors"]]
+    engine.scheduler._columns._host_indices(list(saved["hosts"]))
     for host, (spacing, limit, until) in saved["hosts"].items():
         engine.host(host, spacing=spacing, concurrency=None if limit == np.inf else int(limit))
         engine.hold(host, until)
@@ -73,30 +83,45 @@ def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
 def _fill_pages(engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float) -> None:
     for name in _BELIEF:
         getattr(engine.beliefs.belief, name)[ids] = saved[name]
+    moved = ids[_move_along(engine, ids, saved)]
     engine.newcomers.leave(engine.scheduler, ids[~_alike(engine, saved)])
     engine.scheduler.update(ids, **{name: saved[name] for name in _DECIDING})
     if np.any(saved["watched_from"]) or np.any(saved["request_weight"]):
         asked = (saved[name] for name in ("watched_from", "request_weight", "requested_at"))
         state = {"half_life": engine.request_half_life, **dict(zip(("start", "weight", "at"), asked, strict=True))}
         engine.requests = RequestRates.restore(state)
+    engine._believe(moved, now)
     _hear_again(engine, ids, now)
     engine.pause(ids[np.asarray(saved["paused"], np.bool_)])
-    for page, failures, gone, until in zip(
-        ids.tolist(), saved["failures"], saved["times_gone"], saved["wait_until"], strict=True
-    ):
-        engine.waiting.put(page, int(failures), int(gone), float(until))
-        if until > now:
-            engine.newcomers.leave(engine.scheduler, np.array([page]))
-            engine.scheduler.pause([page])
+    until = np.asarray(saved["wait_until"], np.float64)
+    failures, gone = (np.asarray(saved[name], np.int64) for name in ("failures", "times_gone"))
+    for j in np.flatnonzero((until > -np.inf) | (failures > 0) | (gone > 0)).tolist():
+        engine.waiting.put(int(ids[j]), int(failures[j]), int(gone[j]), float(until[j]))
+    engine.newcomers.leave(engine.scheduler, ids[until > now])
+    engine.scheduler.pause(ids[until > now])
+    if "threshold" in saved:
+        engine.scheduler._memory.state.flts[at.THRESHOLD] = float(saved["threshold"])
+
+
+def _move_along(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> NDArray[np.bool_]:
+    """Let beliefs that were written under an earlier prior go the way it has gone since; which ones they are."""
+    priors, since = engine.beliefs.priors, np.asarray(saved["prior_at"], np.int64)
+    movable = ~np.asarray(saved["told"], np.bool_)
+    gamma = engine.beliefs.belief.gamma
+    for k in range(int(since.min()), len(priors) - 1):
+        rows = ids[movable & (since <= k)]
+        gamma[rows, 0] = moved_along(gamma[rows, 0], priors[k], priors[k + 1])
+    return np.asarray(movable & (since < len(priors) - 1))
 
 
 def _alike(engine: Engine, saved: Mapping[str, Any]) -> NDArray[np.bool_]:
     """Pages of which nothing but their importance and age is known: they may stand in line."""
     unseen = np.asarray(saved["n_crawls"]) == 0
+    gamma = engine.beliefs.belief.gamma[: len(unseen)]
     plain = (np.asarray(saved["importance"]) == saved["given"]) & (np.asarray(saved["cost"]) == 1.0)
     silent = ~(np.asarray(saved["heard"]) + np.asarray(saved["signals"])).any(axis=1)
     prior = engine.beliefs.belief.prior
-    at_prior = np.isclose(saved["gamma"], prior, rtol=1e-9, atol=0.0).all(axis=(1, 2))
+    at_prior = np.isclose(gamma, prior, rtol=1e-9, atol=0.0).all(axis=(1, 2))
     return np.asarray(unseen & plain & silent & at_prior)
 
 
@@ -107,10 +132,10 @@ def _deciding(engine: Engine, rows: Ids) -> dict[str, Any]:
     return {name: np.array(getattr(pages, name)) for name in _DECIDING}
 
 
-def _hosts(engine: Engine) -> dict[str, tuple[float, float, float]]:
+def _hosts(engine: Engine, some: set[str]) -> dict[str, tuple[float, float, float]]:
     """Per host with rules: spacing, how many at once, held until."""
     number, table = engine.scheduler._columns._hosts, engine.scheduler._memory.state.hosts
-    rules = {host: table[number[host]] for host in sorted(engine._ruled)}
+    rules = {host: table[number[host]] for host in sorted(engine._ruled & some)}
     return {host: (float(r[at.H_SPACING]), float(r[at.H_LIMIT]), float(r[at.H_UNTIL])) for host, r in rules.items()}
 
 

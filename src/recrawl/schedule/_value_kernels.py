@@ -30,7 +30,7 @@ from recrawl.schedule.layout import (
 )
 
 NO_SIGNALS, TRUSTING, SIGNALS, TRUSTING_PLUS = 0, 1, 2, 3
-_OVERDUE = 1e250  # a page waiting longer than its floor allows comes before all others, the longest first
+OVERDUE = 1e250  # a page waiting longer than its floor allows comes before all others, the longest first
 _EARLY = 1e-11  # how much earlier than computed a page is woken, relative
 
 
@@ -124,7 +124,7 @@ def worth_of(s: State, i: int, now: float) -> tuple[float, float]:
     elapsed = max(now - p.last, 0.0)
     floor = _optional(s, FLOOR, i, 0.0)
     if floor > 0.0 and elapsed * floor >= 1.0:
-        return float(_OVERDUE * elapsed * floor), -1.0
+        return float(OVERDUE * elapsed * floor), -1.0
     if p.importance <= 0.0 or p.change_rate <= 0.0:
         return 0.0, -1.0
     alpha, gamma, kappa = believed(s, i)

@@ -72,8 +72,17 @@ class PageColumns:
         rec["band"][rows] = at.FAR
         rec["last"][rows] = fetched_at
         rec["state"][rows] = at.PAUSED  # until it is placed
+        if self._floor > 0:
+            self.set_floor(ids, self._floor)
         self.write(ids, pages)
         return ids
+
+    def set_floor(self, rows: Ids, floor: ArrayLike) -> None:
+        """The least crawl rate of some pages."""
+        rate = np.asarray(floor, dtype=np.float64)
+        if not ((rate >= 0) & np.isfinite(rate)).all():
+            raise ParameterError("floor must be finite and at least 0")
+        self._memory.optional(at.FLOOR, self._floor)[rows] = rate
 
     def revised(self, rows: Ids, columns: Mapping[str, Any]) -> Pages:
         """What some pages will be with some columns exchanged, if that is valid."""
@@ -196,8 +205,6 @@ class PageColumns:
             column = getattr(pages, name)
             if self._memory.state.ints[place] >= 0 or not (column == default).all():
                 self._memory.optional(place, default)[rows] = column
-        if self._floor > 0:
-            self._memory.optional(at.FLOOR, self._floor)[rows] = self._floor
         if pages.host is not None:
             self._memory.set_hosts(rows, self._host_indices(pages.host.tolist()))
 

@@ -51,6 +51,12 @@ class Pacer:
         self._stats["started"] += n
         return n
 
+    def ready(self, now: float) -> int:
+        """How many crawls ``due`` would start now."""
+        self._advance(now)
+        self._lapse()
+        return self._n_due()
+
     def next_at(self, now: float) -> float:
         """When the next crawl is due: ``now`` if one is due already, infinity at a budget of 0."""
         now = max(_number("now", now, -math.inf), self._now)

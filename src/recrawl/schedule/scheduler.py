@@ -165,6 +165,13 @@ class Scheduler:
         self._columns.write(rows, pages)
         self._place(rows[status != at.PAUSED], float(self._memory.state.flts[at.NOW]))
 
+    def set_floor(self, ids: ArrayLike, floor: ArrayLike) -> None:
+        """Least crawl rates of pages: one that has waited longer than 1/floor comes before all others."""
+        rows = self._columns.check(ids, distinct=True)
+        self._columns.set_floor(rows, floor)
+        status = self._memory.state.rec["state"][rows]
+        self._place(rows[(status != at.PAUSED) & (status != at.PARKED)], float(self._memory.state.flts[at.NOW]))
+
     def remove(self, ids: ArrayLike) -> None:
         """Pages leave for good; later use of their ids raises ParameterError."""
         self._withdraw(ids, at.GONE)

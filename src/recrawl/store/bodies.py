@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 from recrawl.errors import StoreError
@@ -21,23 +23,24 @@ def key_of(body: bytes) -> bytes:
     return hashlib.blake2b(body, digest_size=16).digest()
 
 
+@cache
+def zstd() -> Any:
+    """Python's zstd module, or what stands in for it before Python 3.14."""
+    for name in ("compression.zstd", "backports.zstd"):
+        try:
+            return import_module(name)
+        except ImportError:
+            continue
+    raise StoreError("bodies need zstd: pip install 'recrawl[crawl]'")
+
+
 class Bodies:
     """The tables ``body`` and ``version`` of a connection; ``keep`` bodies of each page."""
 
     def __init__(self, keep: int) -> None:
         self.keep = keep
-        self._zstd: Any = None
         if keep > 0:
-            self._packer = self._module().ZstdCompressor(level=_LEVEL)
-
-    def _module(self) -> Any:
-        if self._zstd is None:
-            try:
-                import zstandard
-            except ImportError:
-                raise StoreError("bodies need zstandard: pip install 'recrawl[crawl]'") from None
-            self._zstd = zstandard
-        return self._zstd
+            zstd()
 
     def save(self, connection: sqlite3.Connection, page: int, fetched_at: float, body: bytes) -> None:
         """Keep a body of a page, and let go of the oldest beyond ``keep``."""
@@ -45,7 +48,7 @@ class Bodies:
             return
         key = key_of(body)
         if connection.execute("SELECT 1 FROM body WHERE key = ?", (key,)).fetchone() is None:
-            packed = self._packer.compress(body)
+            packed = zstd().compress(body, level=_LEVEL)
             connection.execute("INSERT INTO body (key, size, data) VALUES (?, ?, ?)", (key, len(body), packed))
         connection.execute("INSERT INTO version (page, fetched_at, key) VALUES (?, ?, ?)", (page, fetched_at, key))
         self.trim(connection, page, self.keep)
@@ -68,8 +71,8 @@ class Bodies:
         if found is None:
             return None
         try:
-            body = bytes(self._module().ZstdDecompressor().decompress(found[0], max_output_size=LARGEST))
-        except self._module().ZstdError as problem:
+            body = bytes(zstd().ZstdDecompressor().decompress(found[0], max_length=LARGEST))
+        except zstd().ZstdError as problem:
             raise StoreError(f"body {key.hex()} cannot be unpacked: {problem}") from None
         if key_of(body) != key:
             raise StoreError(f"body {key.hex()} is not what was saved")

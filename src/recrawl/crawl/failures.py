@@ -1,0 +1,56 @@
+"""Which word of FAILURES an error is."""
+
+from __future__ import annotations
+
+import ssl
+
+import aiohttp
+from aiohttp.http_exceptions import LineTooLong, TransferEncodingError
+
+from recrawl.crawl.coding import BadCoding, TooLarge
+from recrawl.crawl.connect import ForbiddenAddress
+
+
+class BadUrl(Exception):
+    """The URL to fetch is no http or https URL."""
+
+
+class BadRedirect(Exception):
+    """Too many redirects, or one that cannot be followed."""
+
+
+# The first kind that an error is of decides.
+_WORDS: tuple[tuple[type[BaseException], str], ...] = (
+    (ForbiddenAddress, "forbidden-address"),
+    (BadUrl, "bad-url"),
+    (BadRedirect, "redirects"),
+    (TooLarge, "too-large"),
+    (BadCoding, "bad-response"),
+    (TimeoutError, "timeout"),
+    (aiohttp.ClientConnectorDNSError, "dns"),
+    (aiohttp.ClientSSLError, "tls"),
+    (ssl.SSLError, "tls"),
+    (aiohttp.ClientConnectorError, "connect"),
+    (aiohttp.InvalidURL, "bad-url"),
+    (aiohttp.ClientPayloadError, "reset"),
+    (aiohttp.ServerDisconnectedError, "reset"),
+    (aiohttp.ClientResponseError, "bad-response"),
+    (TransferEncodingError, "bad-response"),
+    (aiohttp.ClientError, "reset"),
+    (OSError, "reset"),
+)
+
+
+def failure_word(error: BaseException) -> str | None:
+    """The word of FAILURES for an error, None for one that no server can cause."""
+    cause = error.__cause__
+    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, ForbiddenAddress):
+        return "forbidden-address"
+    if isinstance(cause, LineTooLong) or "Too many headers" in str(cause):
+        return "too-large"
+    if isinstance(error, aiohttp.ClientPayloadError) and isinstance(cause, TransferEncodingError):
+        return "bad-response"
+    for kind, word in _WORDS:
+        if isinstance(error, kind):
+            return word
+    return None

@@ -1,0 +1,50 @@
+"""Posts: pages that other processes add to a crawl that runs, or take away from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from recrawl.crawl.pages import add_pages
+from recrawl.crawl.recorder import Recorder
+from recrawl.crawl.rules import Rules
+from recrawl.engine import Engine
+from recrawl.store.base import Store
+
+
+def added(urls: list[str], importance: float | None = None) -> dict[str, Any]:
+    """What to post so that pages are added."""
+    return {"add": urls, "importance": 1.0 if importance is None else importance}
+
+
+def removed(urls: list[str]) -> dict[str, Any]:
+    """What to post so that pages are removed."""
+    return {"remove": urls}
+
+
+class Posts:
+    """Takes what was posted; it leaves the store in the transaction that writes what it led to."""
+
+    def __init__(self, engine: Engine, store: Store, rules: Rules, recorder: Recorder) -> None:
+        self._engine, self._store, self._rules, self._recorder = engine, store, rules, recorder
+
+    async def take(self, now: float) -> int:
+        """Do what was posted since the last time; how many pages came or went."""
+        n = 0
+        for number, post in await self._recorder.call(self._store.posts):
+            if "add" in post:
+                new = add_pages(self._engine, self._rules, post["add"], now, importance=post.get("importance", 1.0))
+                rows = self._engine.rows(new)
+                await self._recorder.call(lambda rows=rows, number=number: self._store.save(rows=rows, taken=[number]))
+                n += len(new)
+            else:
+                n += await self._remove(post.get("remove", []), number)
+        return n
+
+    async def _remove(self, urls: list[str], number: int) -> int:
+        known = self._engine.addresses.known(urls)
+        ids = np.unique(known[known >= 0])
+        self._engine.remove(ids)
+        await self._recorder.call(lambda: self._store.save(removed=urls, taken=[number]))
+        return len(ids)

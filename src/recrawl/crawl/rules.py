@@ -1,0 +1,144 @@
+"""Rules by URL pattern: what a user knows of pages beforehand, and how to ask for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from recrawl.errors import ParameterError, unknown
+from recrawl.model.budget import unit_seconds
+
+_SPAN = re.compile(r"(\d+\.?\d*|\.\d+)\s*([a-z]*)", re.ASCII | re.IGNORECASE)
+_BROKEN = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def span(text: str | float, what: str = "span") -> float:
+    """Seconds from words such as ``90 s``, ``15 min``, ``2 h`` or ``7 days``; a plain number is seconds.
+
+    >>> span("1.5 h"), span("7d"), span(30)
+    (5400.0, 604800.0, 30.0)
+    """
+    match = _SPAN.fullmatch(str(text).strip())
+    if isinstance(text, bool) or match is None:
+        raise ParameterError(f"{what} {text!r} is not a span of time; write for example 90 s, 15 min, 2 h or 7 days")
+    try:
+        seconds = float(match[1]) * (unit_seconds(match[2]) if match[2] else 1.0)
+    except ParameterError as problem:
+        raise ParameterError(f"{what} {text!r}: {problem}") from None
+    if seconds <= 0:
+        raise ParameterError(f"{what} {text!r}: must be above 0")
+    return seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What holds for the URLs that ``match`` (``*`` stands for anything). Intervals in seconds; None: nothing is said.
+
+    ``min_interval`` is the least time between two crawls, ``max_interval`` the most: a page older than that comes
+    before all others. ``every`` pins a page to one interval. ``never`` keeps it from being crawled.
+    """
+
+    match: str
+    importance: float | None = None
+    min_interval: float | None = None
+    max_interval: float | None = None
+    every: float | None = None
+    never: bool | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
+    cookies: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def parse(cls, table: Mapping[str, Any], number: int) -> Rule:
+        """A rule from a table of settings; ``number`` counts from 1, for messages. Values of secrets are not told."""
+        where = f"rule {number}"
+        known = [f.name for f in fields(cls)]
+        for name in table:
+            if name not in known:
+                raise unknown(f"{where}: setting", name, known)
+        if not isinstance(table.get("match"), str) or not table["match"]:
+            raise ParameterError(f"{where}: match is missing; write for example match = \"https://shop.example/*\"")
+        given = dict(table)
+        for name in ("min_interval", "max_interval", "every"):
+            if name in given:
+                given[name] = span(given[name], f"{where}: {name}")
+        for name in ("headers", "cookies"):
+            given[name] = _texts(given.get(name, {}), f"{where}: {name}")
+        _check(given, where)
+        return cls(**given)
+
+
+def _check(given: Mapping[str, Any], where: str) -> None:
+    importance = given.get("importance")
+    if importance is not None and (
+        isinstance(importance, bool) or not isinstance(importance, int | float) or not 0 <= importance < float("inf")
+    ):
+        raise ParameterError(f"{where}: importance is {importance!r}: must be a number of at least 0")
+    if not isinstance(given.get("never", False), bool):
+        raise ParameterError(f"{where}: never is {given['never']!r}: must be true or false")
+    least, most = given.get("min_interval"), given.get("max_interval")
+    if least is not None and most is not None and least > most:
+        raise ParameterError(f"{where}: min_interval is longer than max_interval")
+
+
+def _texts(table: Any, where: str) -> dict[str, str]:
+    if not isinstance(table, Mapping):
+        raise ParameterError(f"{where}: must be a table of names and texts")
+    for name, value in table.items():
+        if not isinstance(value, str) or _BROKEN.search(value) or _BROKEN.search(name) or not name.isascii():
+            raise ParameterError(f"{where}: {name!r} must be a line of text")
+    return dict(table)
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What all rules together say of a URL; ``headers`` are ready to be sent."""
+
+    importance: float | None = None
+    min_interval: float | None = None
+    max_interval: float | None = None
+    never: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+_NOTHING = Ruling()
+
+
+class Rules:
+    """Rules in order: where several say something of a URL, the last one holds; headers and cookies add up.
+
+    >>> rules = Rules([Rule("*", importance=1.0), Rule("https://a.example/*", importance=5.0, max_interval=3600.0)])
+    >>> rules.of("https://a.example/x").importance, rules.of("https://b.example/").importance
+    (5.0, 1.0)
+    """
+
+    def __init__(self, rules: Sequence[Rule] = ()) -> None:
+        self.rules = tuple(rules)
+        self._patterns = [(_pattern(rule.match), rule) for rule in self.rules]
+
+    def of(self, url: str) -> Ruling:
+        """What holds for a URL."""
+        if not self._patterns:
+            return _NOTHING
+        mine = [rule for pattern, rule in self._patterns if pattern.fullmatch(url)]
+        if not mine:
+            return _NOTHING
+        said: dict[str, Any] = {}
+        headers: dict[str, str] = {}
+        cookies: dict[str, str] = {}
+        for rule in mine:
+            for name in ("importance", "min_interval", "max_interval", "never"):
+                if getattr(rule, name) is not None:
+                    said[name] = getattr(rule, name)
+            if rule.every is not None:
+                said["min_interval"] = said["max_interval"] = rule.every
+            headers |= rule.headers
+            cookies |= rule.cookies
+        if cookies:
+            headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
+        return Ruling(**said, headers=headers)
+
+
+def _pattern(match: str) -> re.Pattern[str]:
+    return re.compile(".*".join(re.escape(part) for part in match.split("*")), re.DOTALL)
