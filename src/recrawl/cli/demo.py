@@ -33,9 +33,10 @@ def demo(
     _check_crawl()
     from recrawl.cli import demo_report as report
     from recrawl.crawl.rules import span
-    from recrawl.demo.live import LiveDemo
+    from recrawl.demo.live import LiveDemo, check
 
     seconds, rate = span(duration, "--for"), parse_budget(budget, 500)
+    check(seconds, rate)
     store = _fresh_store(database, seed)
     try:
         live = LiveDemo(store, seconds=seconds, budget=rate, seed=seed)
@@ -69,6 +70,7 @@ def _fresh_store(path: Path, seed: int) -> SqliteStore:
         with SqliteStore(path, visit=True) as old:
             if not old.noted(_NOTE):
                 raise ParameterError(f"{path} is not a database of the demo: move it, or give another --database")
+        SqliteStore(path).close()  # refused while a crawler has it
         for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
             path.with_name(name).unlink(missing_ok=True)
     store = SqliteStore(path)

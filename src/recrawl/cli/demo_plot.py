@@ -54,7 +54,16 @@ def _draw_time(axes: Any, verdict: Verdict) -> None:
         color="black",
         lw=1.0,
         ls=":",
-        label=f"what its engine believed: {verdict.estimate:.1%}",
+        label="what its engine believed",
+    )
+    forecast = verdict.forecast.freshness
+    axes.plot(
+        [0.5 * verdict.seconds, verdict.seconds],
+        [forecast, forecast],
+        color="black",
+        lw=1.0,
+        ls="-.",
+        label=f"its forecast: {forecast:.1%}",
     )
     axes.set(
         xlabel="seconds (each stands for an hour)",
@@ -84,7 +93,10 @@ def _draw_requests(figure: Any, axes: Any, verdict: Verdict) -> None:
         s=16,
         lw=0,
     )
-    figure.colorbar(dots, ax=axes, label="importance", extend="both")
+    ticks = [tick for tick in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0) if low <= tick <= high]
+    bar = figure.colorbar(dots, ax=axes, label="importance", extend="both", ticks=ticks)
+    bar.ax.minorticks_off()
+    bar.ax.set_yticklabels([f"{tick:g}" for tick in ticks])
     axes.set(
         xlabel=f"changes of a page in {verdict.seconds:g} s",
         ylabel="requests for it",

@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from recrawl.demo.live import LiveDemo, Progress
+from recrawl.demo.live import LiveDemo, Progress, warm_up
 from recrawl.demo.verdict import Verdict
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -24,7 +24,10 @@ def watched(demo: LiveDemo, *, quiet: bool) -> Verdict:
     """Run a demo, with a live view on standard error where that is a terminal; Ctrl-C ends it early and cleanly."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
+        asyncio.run(warm_up())
         return asyncio.run(_run(demo, lambda progress: None))
+    with console.status("compiling what is compiled on first use: a minute once, a second later on"):
+        asyncio.run(warm_up())
     with Live(console=console, transient=True, refresh_per_second=4) as live:
         return asyncio.run(_run(demo, lambda progress: live.update(_view(progress))))
 
@@ -74,10 +77,9 @@ def print_verdict(verdict: Verdict, database: Path, example: str, files: Sequenc
     console.print(_table(verdict))
     forecast, wrong = verdict.forecast, verdict.detection.imagined + verdict.detection.missed
     said = (
-        f"The engine believed {verdict.estimate:.1%} while it ran; true was {verdict.truth.freshness:.1%}.",
+        f"In the second half {verdict.settled:.1%} were fresh; meanwhile the engine believed {verdict.believed:.1%}.",
         f"For this budget in the long run it forecasts {forecast.freshness:.1%} "
-        f"({forecast.level:.0%}: {forecast.low:.1%} to {forecast.high:.1%}); true in the second half was "
-        f"{verdict.settled:.1%}.",
+        f"({forecast.level:.0%}: {forecast.low:.1%} to {forecast.high:.1%}).",
         f"Of {verdict.detection.looks} comparisons {wrong} were wrong; {verdict.not_modified} answers were 'not modified', "
         f"{verdict.failures} requests failed, {verdict.forbidden} were against robots.txt.",
     )

@@ -27,6 +27,7 @@ from recrawl.engine import Engine
 from recrawl.engine.forecast import Forecast
 from recrawl.errors import ParameterError
 from recrawl.schedule.pacer import Pacer
+from recrawl.store import MemoryStore
 from recrawl.store.base import Store
 
 BUDGET = 15.0  # requests a second
@@ -58,14 +59,19 @@ def _nothing(progress: Progress) -> None:
     """Nobody listens."""
 
 
+def check(seconds: float, budget: float) -> None:
+    """Refuse what the demo cannot do."""
+    if not 1.0 <= seconds <= 3600.0:
+        raise ParameterError(f"the demo lasts {seconds:g} s: must be from 1 s to an hour")
+    if not 0.5 <= budget <= _FIRST_BUDGET:
+        raise ParameterError(f"budget is {budget:g}/s: must lie from 0.5/s to {_FIRST_BUDGET:g}/s")
+
+
 class LiveDemo:
     """One demo: a world, its server, a crawler of it, and what they showed."""
 
     def __init__(self, store: Store, *, seconds: float = 60.0, budget: float = BUDGET, seed: int = 1) -> None:
-        if not 1.0 <= seconds <= 3600.0:
-            raise ParameterError(f"the demo lasts {seconds:g} s: must be from 1 s to an hour")
-        if not 0.5 <= budget <= _FIRST_BUDGET:
-            raise ParameterError(f"budget is {budget:g}/s: must lie from 0.5/s to {_FIRST_BUDGET:g}/s")
+        check(seconds, budget)
         self.world: DemoWorld = draw_world(seed, seconds + 3 * _FIRST_SECONDS)
         self._seconds, self._budget, self._store = seconds, budget, store
         self._samples: list[tuple[Sample, float]] = []
@@ -205,6 +211,11 @@ class LiveDemo:
             forbidden=forbidden(log),
             without_copy=int((_copied_at(found, len(page_of)) == -math.inf).sum()),
         )
+
+
+async def warm_up() -> None:
+    """Run a demo in memory, so that all that is compiled on first use is: a minute once, a second later on."""
+    await LiveDemo(MemoryStore(), seconds=15.0, budget=30.0, seed=0).run_in_memory()
 
 
 def _copied_at(renewed: list[Renewal], n: int) -> Any:

@@ -71,6 +71,12 @@ class Verdict:
         return float(np.mean([sample.freshness for sample in self.samples])) if self.samples else float("nan")
 
     @property
+    def believed(self) -> float:
+        """The engine's own estimate over the second half."""
+        half = [sample.freshness for sample in self.samples if sample.at > self.trace.start + self.seconds / 2]
+        return float(np.mean(half)) if half else float("nan")
+
+    @property
     def settled(self) -> float:
         """The true freshness over the second half, when the first copies no longer flatter it."""
         half = self.truth.window_freshness
@@ -89,6 +95,7 @@ class Verdict:
             **self.truth.as_dict(),
             "requests": self.requests,
             "estimate": self.estimate,
+            "estimate_second_half": self.believed,
             "forecast": asdict(self.forecast),
             "detection": asdict(self.detection),
             "rivals": [as_dict(rival) for rival in self.rivals],
