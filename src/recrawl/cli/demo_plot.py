@@ -85,7 +85,7 @@ def _draw_requests(figure: Any, axes: Any, verdict: Verdict) -> None:
     importance = np.maximum(trace.importance, 1e-9)
     low, high = np.quantile(importance, [0.02, 0.98])
     dots = axes.scatter(
-        np.maximum(trace.n_changes + jitter[0], 0.0),
+        np.maximum(verdict.changes + jitter[0], 0.0),
         np.maximum(crawls + jitter[1], 0.0),
         c=importance,
         norm=LogNorm(low, max(high, low * 1.01)),

@@ -68,11 +68,12 @@ def _spark(values: Sequence[float]) -> str:
 def print_verdict(verdict: Verdict, database: Path, example: str, files: Sequence[Path]) -> None:
     """The table, what the engine believed, and where to look further."""
     console = Console()
-    changes = len(verdict.trace.changed_at) / verdict.seconds
+    changes = verdict.changes.sum() / verdict.seconds
     console.print(
         f"{len(verdict.trace)} pages on loopback changed {changes:.0f} times a second; "
         f"{verdict.requests / verdict.seconds:.1f} requests a second were made for {verdict.seconds:.0f} s.",
         highlight=False,
+        soft_wrap=True,
     )
     console.print(_table(verdict))
     forecast, wrong = verdict.forecast, verdict.detection.imagined + verdict.detection.missed
@@ -84,7 +85,7 @@ def print_verdict(verdict: Verdict, database: Path, example: str, files: Sequenc
         f"{verdict.failures} requests failed, {verdict.forbidden} were against robots.txt.",
     )
     for line in said:
-        console.print(line, highlight=False)
+        console.print(line, highlight=False, soft_wrap=True)
     look = (f"recrawl status --database {database}", f"recrawl why {example} --database {database}")
     console.print(f"The database is {database}. Look at it with:", markup=False, highlight=False, soft_wrap=True)
     for command in look:

@@ -66,6 +66,12 @@ class Verdict:
     without_copy: int
 
     @property
+    def changes(self) -> NDArray[np.int64]:
+        """Changes of each page while it counted."""
+        page = np.repeat(np.arange(len(self.trace)), self.trace.n_changes)
+        return np.bincount(page[self.trace.changed_at > self.trace.start], minlength=len(self.trace))
+
+    @property
     def estimate(self) -> float:
         """The engine's own estimate, over the time that counted."""
         return float(np.mean([sample.freshness for sample in self.samples])) if self.samples else float("nan")
@@ -89,7 +95,7 @@ class Verdict:
         return {
             **{name: getattr(self, name) for name in plain},
             "pages": len(self.trace),
-            "changes": len(self.trace.changed_at),
+            "changes": int(self.changes.sum()),
             "freshness": self.truth.freshness,
             "freshness_second_half": self.settled,
             **self.truth.as_dict(),
