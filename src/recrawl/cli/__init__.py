@@ -10,7 +10,21 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli import demo, estimate, reproduce, simulate, solve, trace
+from recrawl.cli import (
+    add,
+    demo,
+    estimate,
+    export,
+    import_log,
+    remove,
+    reproduce,
+    run,
+    simulate,
+    solve,
+    status,
+    trace,
+    why,
+)
 from recrawl.errors import RecrawlError
 
 app = typer.Typer(
@@ -21,6 +35,13 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 app.command(name="demo", epilog=demo.EPILOG)(demo.demo)
+app.command(name="add", epilog=add.EPILOG)(add.add)
+app.command(name="run", epilog=run.EPILOG)(run.run)
+app.command(name="status", epilog=status.EPILOG)(status.status)
+app.command(name="why", epilog=why.EPILOG)(why.why)
+app.command(name="import", epilog=import_log.EPILOG)(import_log.import_log)
+app.command(name="export", epilog=export.EPILOG)(export.export)
+app.command(name="remove", epilog=remove.EPILOG)(remove.remove)
 app.command(name="solve", epilog=solve.EPILOG)(solve.solve)
 app.command(name="estimate", epilog=estimate.EPILOG)(estimate.estimate)
 app.command(name="simulate", epilog=simulate.EPILOG)(simulate.simulate)

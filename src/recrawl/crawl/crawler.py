@@ -13,13 +13,14 @@ from recrawl.crawl.counts import Counts
 from recrawl.crawl.detect import Detector, VisibleText
 from recrawl.crawl.fetched import Fetcher
 from recrawl.crawl.hours import Hours
-from recrawl.crawl.onward import Onward
 from recrawl.crawl.once import hosts_in_order
+from recrawl.crawl.onward import Onward
 from recrawl.crawl.pace import MARK, Pace, pacer_from
 from recrawl.crawl.posts import Posts
 from recrawl.crawl.recorder import Recorder
 from recrawl.crawl.robots import Robots
 from recrawl.crawl.rules import Rules
+from recrawl.crawl.trust import Trust
 from recrawl.crawl.turns import Turns
 from recrawl.crawl.visitor import Visitor
 from recrawl.engine import Engine
@@ -30,6 +31,7 @@ from recrawl.store.base import Copy, Outcome, Store
 
 OnEvent = Callable[[str, Mapping[str, Any]], None]
 
+_TRUST, _TRUST_EVERY = "trust", 60.0  # the note of which servers' "not modified" is believed; seconds between two
 _POSTS_EVERY = 2.0  # seconds between looks for word from other processes
 _GRACE = 20.0  # seconds that fetches have to end after stop()
 _IDLE = 60.0  # seconds that a loop with nothing to do sleeps at most
@@ -78,6 +80,9 @@ class Crawler:
         self._recorder = Recorder(
             engine, store, self._time.clock, rules, delay=commit_delay, most=commit_most, acknowledged=self._saved
         )
+        self._trust, self._trust_kept_at = Trust(), now
+        if _TRUST in noted:
+            self._trust.restore(noted[_TRUST])
         self.turns = Turns(engine, self._time.clock, self._time.now)
         self._visitor = Visitor(
             fetcher,
@@ -90,7 +95,7 @@ class Crawler:
             note=self._note,
             is_page=lambda url: bool(engine.addresses.known([url])[0] >= 0),
             longest_delay=longest_delay,
-            liars={name.partition(":")[2]: int(n) for name, n in noted.items() if name.startswith("lies:")},
+            trust=self._trust,
         )
         self._robots = robots
         self._posts = Posts(engine, store, rules, self._recorder)
@@ -122,6 +127,10 @@ class Crawler:
         finally:
             await self._end()
         return self.counts
+
+    def now(self) -> float:
+        """The time by which the crawler goes."""
+        return self._time.now()
 
     def stop(self) -> None:
         """Begin no more crawls; ``run`` returns when those that run have ended and all is written."""
@@ -168,7 +177,9 @@ class Crawler:
         rule = None if self._robots is None else self._robots.said(url)
         if rule is None or rule.allowed or self._robots is None:
             return True
-        self._recorder.ended(page, Outcome(url, now, failure="robots", requests=0), None, self._robots.ask_again_at(url))
+        self._recorder.ended(
+            page, Outcome(url, now, failure="robots", requests=0), None, self._robots.ask_again_at(url)
+        )
         self.counts.set_aside += 1
         return False
 
@@ -284,8 +295,10 @@ class Crawler:
 
     def _save_if_due(self, now: float) -> None:
         if self._recorder.due_at(now) <= now:
-            lies = {f"lies:{host}": n for host, n in self._visitor.new_lies().items()}
-            self._recorder.begin_save(lies).add_done_callback(self._ended_save)
+            notes = {}
+            if now - self._trust_kept_at > _TRUST_EVERY:
+                self._trust_kept_at, notes = now, {_TRUST: self._trust.state()}
+            self._recorder.begin_save(notes).add_done_callback(self._ended_save)
 
     def _ended_save(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and task.exception() is not None:
@@ -328,7 +341,7 @@ class Crawler:
         if isinstance(self._problem, StoreError) or self._broken:
             self._raise()
             return
-        await self._recorder.finish({MARK: self.pace.last_mark(now)}, now)
+        await self._recorder.finish({MARK: self.pace.last_mark(now), _TRUST: self._trust.state()}, now)
         self.pace.mark = -math.inf
         self._raise()
 

@@ -80,6 +80,8 @@ def rates(budget: str, n_pages: int, hours: Hours | None) -> tuple[float, float]
     rate = parse_budget(budget, max(n_pages, 1))
     if hours is None:
         return rate, rate
-    unit = next((part for part in reversed(budget.split("/")[1:]) if part.strip().lower() not in ("page", "pages")), "s")
+    unit = next(
+        (part for part in reversed(budget.split("/")[1:]) if part.strip().lower() not in ("page", "pages")), "s"
+    )
     is_quota = unit_seconds(unit) >= _QUOTA
     return (rate / hours.share, rate) if is_quota else (rate, rate * hours.share)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,8 @@ class Posts:
         for number, post in await self._recorder.call(self._store.posts):
             if "add" in post:
                 new = add_pages(self._engine, self._rules, post["add"], now, importance=post.get("importance", 1.0))
-                rows = self._engine.rows(new)
-                await self._recorder.call(lambda rows=rows, number=number: self._store.save(rows=rows, taken=[number]))
+                save = partial(self._store.save, rows=self._engine.rows(new), taken=[number])
+                await self._recorder.call(save)
                 n += len(new)
             else:
                 n += await self._remove(post.get("remove", []), number)

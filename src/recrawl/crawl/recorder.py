@@ -61,8 +61,8 @@ class Recorder:
         if not 0 < threshold < 1e200:
             return
         before = self.threshold
-        self.threshold = threshold if before == 0 else math.exp(
-            (1 - _SMOOTH) * math.log(before) + _SMOOTH * math.log(threshold)
+        self.threshold = (
+            threshold if before == 0 else math.exp((1 - _SMOOTH) * math.log(before) + _SMOOTH * math.log(threshold))
         )
 
     # --- to the engine ----------------------------------------------------------------------------------------------

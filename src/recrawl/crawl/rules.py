@@ -58,7 +58,7 @@ class Rule:
             if name not in known:
                 raise unknown(f"{where}: setting", name, known)
         if not isinstance(table.get("match"), str) or not table["match"]:
-            raise ParameterError(f"{where}: match is missing; write for example match = \"https://shop.example/*\"")
+            raise ParameterError(f'{where}: match is missing; write for example match = "https://shop.example/*"')
         given = dict(table)
         for name in ("min_interval", "max_interval", "every"):
             if name in given:
@@ -115,7 +115,7 @@ class Rules:
 
     def __init__(self, rules: Sequence[Rule] = ()) -> None:
         self.rules = tuple(rules)
-        self._patterns = [(_pattern(rule.match), rule) for rule in self.rules]
+        self._patterns = [(pattern(rule.match), rule) for rule in self.rules]
 
     def of(self, url: str) -> Ruling:
         """What holds for a URL."""
@@ -140,5 +140,6 @@ class Rules:
         return Ruling(**said, headers=headers)
 
 
-def _pattern(match: str) -> re.Pattern[str]:
+def pattern(match: str) -> re.Pattern[str]:
+    """What matches a URL pattern: * stands for anything."""
     return re.compile(".*".join(re.escape(part) for part in match.split("*")), re.DOTALL)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from urllib.parse import urljoin
@@ -12,17 +11,17 @@ from recrawl.crawl.detect import Detector
 from recrawl.crawl.fetched import Fetched, Fetcher
 from recrawl.crawl.robots import Robots
 from recrawl.crawl.rules import Rules
+from recrawl.crawl.trust import Trust, Validators
 from recrawl.crawl.turns import Turns
 from recrawl.crawl.urls import canonical
 from recrawl.engine.addresses import host_of
 from recrawl.errors import ParameterError
 from recrawl.store.base import Copy, Outcome
 
+_NONE = Validators()
 MOST_HOPS = 5
 _PERMANENT = frozenset({301, 308})
 _LONGEST_TURN = 30.0  # seconds a redirect may have to wait for its host
-_VERIFY = 20  # one in so many conditional requests is made without a condition, to see whether servers lie
-_LIES = 2  # after which a host's validators are no longer believed
 _HOST_FAILURES = frozenset({"dns", "connect", "tls", "timeout", "reset"})
 
 
@@ -52,12 +51,12 @@ class Visitor:
         note: Callable[[str, object], Awaitable[None]],
         is_page: Callable[[str], bool],
         longest_delay: float,
-        liars: dict[str, int],
+        trust: Trust,
     ) -> None:
         self._fetcher, self._turns, self._detector, self._robots, self._rules = fetcher, turns, detector, robots, rules
         self._now, self._further, self._note, self._is_page = now, further, note, is_page
         self._longest_delay = longest_delay
-        self._liars, self._told = liars, dict(liars)
+        self._trust = trust
         self._kind = f"{detector.name}-{detector.version}:"
 
     async def visit(self, url: str, copy: Copy | None) -> Visited:
@@ -79,12 +78,6 @@ class Visitor:
                 return Visited(self._stopped(hop, fetched, word))
         return Visited(self._outcome(hop, fetched, copy), n_bytes=len(fetched.body))
 
-    def new_lies(self) -> dict[str, int]:
-        """How often hosts said "not modified" of what had changed, where that is news since the last time asked."""
-        news = {host: n for host, n in self._liars.items() if n != self._told.get(host)}
-        self._told |= news
-        return news
-
     async def _ask_robots(self, url: str) -> None:
         """Read robots.txt: a request of its own, after which the host rests as after any other."""
         assert self._robots is not None
@@ -105,10 +98,10 @@ class Visitor:
 
     async def _fetch(self, hop: _Hop, copy: Copy | None) -> Fetched:
         host = host_of(hop.at)
-        etag, last_modified = self._validators(hop, copy)
         async with self._turns.turn(host):
             if not hop.n_requests:
                 hop.began = self._now()
+            etag, last_modified = self._validators(hop, copy)
             headers = self._rules.of(hop.at).headers
             fetched = await self._fetcher.fetch(hop.at, etag=etag, last_modified=last_modified, headers=headers or None)
         hop.n_requests += 1 + len([one for one in fetched.redirects if one != hop.at])
@@ -123,13 +116,15 @@ class Visitor:
         else:
             self._turns.answered(host)
 
-    def _validators(self, hop: _Hop, copy: Copy | None) -> tuple[str | None, str | None]:
-        comparable = copy is not None and copy.digest is not None and copy.digest.startswith(self._kind)
-        if copy is None or not comparable or hop.n_requests or self._liars.get(host_of(hop.url), 0) >= _LIES:
-            return None, None
-        if zlib.crc32(f"{copy.fetched_at}{hop.url}".encode()) % _VERIFY == 0:
-            return None, None
-        return copy.etag, copy.last_modified
+    def _validators(self, hop: _Hop, copy: Copy | None) -> Validators:
+        if hop.n_requests or copy is None or not self._comparable(copy):
+            return Validators()
+        hop.had = Validators(copy.etag, copy.last_modified)
+        hop.sent = self._trust.choose(hop.url, hop.had, hop.began)
+        return hop.sent
+
+    def _comparable(self, copy: Copy) -> bool:
+        return copy.digest is not None and copy.digest.startswith(self._kind)
 
     def _goal(self, hop: _Hop, fetched: Fetched) -> str | None:
         """Where a redirect leads that the fetcher did not follow itself."""
@@ -202,16 +197,12 @@ class Visitor:
         )
 
     def _compared(self, hop: _Hop, fetched: Fetched, copy: Copy | None) -> tuple[str | None, bool | None]:
-        if fetched.not_modified:
-            return None, False
-        digest = self._kind + self._detector.digest(fetched)
-        before = copy.digest if copy is not None else None
-        if before is None or not before.startswith(self._kind):
+        digest = None if fetched.not_modified else self._kind + self._detector.digest(fetched)
+        if copy is None or not self._comparable(copy):
             return digest, None
-        if digest != before and copy is not None and _same_validators(fetched, copy):
-            host = host_of(hop.url)
-            self._liars[host] = self._liars.get(host, 0) + 1
-        return digest, digest != before
+        changed = digest is not None and digest != copy.digest
+        self._trust.learn(hop.url, hop.had, hop.sent, fetched, changed=changed)
+        return digest, changed
 
 
 @dataclass(slots=True)
@@ -220,12 +211,6 @@ class _Hop:
     at: str
     began: float
     n_requests: int = 0
+    had: Validators = _NONE
+    sent: Validators = _NONE
     passed: list[str] = field(default_factory=list)
-
-
-def _same_validators(fetched: Fetched, copy: Copy) -> bool:
-    """Whether the server would have said "not modified" of what has changed."""
-    etag = fetched.headers.get("etag")
-    if etag or copy.etag:
-        return etag == copy.etag
-    return copy.last_modified is not None and fetched.headers.get("last-modified") == copy.last_modified

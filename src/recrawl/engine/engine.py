@@ -328,7 +328,9 @@ class Engine(Core):
 
     def defer(self, ids: ArrayLike, until: ArrayLike) -> None:
         """Pages are not picked before a time, whatever they are worth; a longer wait after a failure stays."""
-        rows = np.unique(self.scheduler._columns.check(ids)) if np.ndim(until) == 0 else self.scheduler._columns.check(ids)
+        rows = (
+            np.unique(self.scheduler._columns.check(ids)) if np.ndim(until) == 0 else self.scheduler._columns.check(ids)
+        )
         times = column_of("until", until, len(rows), 0.0)
         self.newcomers.leave(self.scheduler, rows)
         self.scheduler.pause(rows)

@@ -43,7 +43,9 @@ ADD_OBSERVATION = (
 )
 PAGES = f"SELECT {', '.join(TABLE)} FROM page ORDER BY id"
 HOSTS = "SELECT name, spacing, concurrency, held_until FROM host"
-COPIES = f"SELECT url, {', '.join(f'copy.{name}' for name in _COPY)} FROM page JOIN copy ON copy.page = page.id WHERE url"
+COPIES = (
+    f"SELECT url, {', '.join(f'copy.{name}' for name in _COPY)} FROM page JOIN copy ON copy.page = page.id WHERE url"
+)
 VERSIONS = (
     "SELECT version.fetched_at, version.key, size FROM version JOIN body ON body.key = version.key "
     "JOIN page ON page.id = version.page WHERE url = ? ORDER BY version.id DESC"
@@ -52,14 +54,19 @@ CHECK_KEYS = "PRAGMA foreign_key_check"
 LOOSE_BODIES = "SELECT count(*) FROM body WHERE NOT EXISTS (SELECT 1 FROM version WHERE version.key = body.key)"
 
 
+_OBSERVED = (
+    f"SELECT observation.id, url, {', '.join(f'observation.{name}' for name in _OBSERVATION)} "
+    "FROM observation JOIN page ON page.id = observation.page"
+)
+LAST_OBSERVATION = f"{_OBSERVED} ORDER BY observation.id DESC LIMIT 1"
+
+
 def observations(url: str | None, since: float | None) -> str:
     """The question for observations after one, of all pages or one, from a time on."""
     where = "WHERE observation.id > :after"
     where += " AND url = :url" if url is not None else ""
     where += " AND began_at >= :since" if since is not None else ""
-    names = ", ".join(f"observation.{name}" for name in _OBSERVATION)
-    joined = "FROM observation JOIN page ON page.id = observation.page"
-    return f"SELECT observation.id, url, {names} {joined} {where} ORDER BY observation.id LIMIT :many"
+    return f"{_OBSERVED} {where} ORDER BY observation.id LIMIT :many"
 
 
 def observed(row: tuple[Any, ...]) -> Outcome:

@@ -91,8 +91,8 @@ class Version:
 class Store(Protocol):
     """What a crawler keeps between runs. Everything a call writes is written when it returns, or nothing of it is.
 
-    ``rows`` are those of ``Engine.rows``: columns of some pages and what belongs to the engine as a whole. Calls may come
-    from several threads.
+    ``rows`` are those of ``Engine.rows``: columns of some pages and what belongs to the engine as a whole. Calls may
+    come from several threads.
     """
 
     def save(
@@ -110,6 +110,9 @@ class Store(Protocol):
 
     def load(self) -> dict[str, Any] | None:
         """The rows of all pages, ready for ``Engine.restore``; None where nothing was ever saved."""
+
+    def urls(self) -> list[str]:
+        """The URLs of all pages, in the order in which they came."""
 
     def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
         """The newest copies of those pages that have one."""

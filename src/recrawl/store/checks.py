@@ -126,6 +126,7 @@ def _check_rows_are_replaced(store: Store) -> None:
     store.save(rows={**new, "hosts": {"b.example": (2.0, 3.0, 0.0)}})
     found = store.load()
     assert found is not None and found["crawls"] == new["crawls"], "what belongs to the engine is the newest"
+    assert store.urls() == urls, "pages in the order in which they came"
     assert set(found["hosts"]) == {"a.example", "b.example"}, "rules of other hosts stay"
     by_url = {url: j for j, url in enumerate(found["url"])}
     for rows, some in ((old, (0, 1, 2, 6, 7, 8)), (new, (3, 4, 5))):

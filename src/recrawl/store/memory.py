@@ -93,6 +93,10 @@ class MemoryStore:
         assert len(TABLE) == len(next(iter(self._rows.values()), TABLE))
         return {**copy.deepcopy(self._whole), "hosts": dict(self._hosts), **gathered.rows()}
 
+    def urls(self) -> list[str]:
+        """See `Store.urls`."""
+        return list(self._rows)
+
     def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
         """See `Store.copies`."""
         return {url: self._copies[url] for url in urls if url in self._copies}

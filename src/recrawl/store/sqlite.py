@@ -65,7 +65,9 @@ class SqliteStore:
         if visit:
             at, last = version_of(self._writer), migrations()[-1][0]
             if at != last:
-                raise StoreError(f"{self.path}: its schema is version {at}, not {last}; recrawl run brings it up to date")
+                raise StoreError(
+                    f"{self.path}: its schema is version {at}, not {last}; recrawl run brings it up to date"
+                )
             return
         self._writer.execute("PRAGMA journal_mode = WAL")
         migrate(self._writer, str(self.path))
@@ -148,6 +150,11 @@ class SqliteStore:
                 connection.execute("COMMIT")
         return {**json.loads(saved[0]), "hosts": hosts, **gathered.rows()}
 
+    def urls(self) -> list[str]:
+        """See `Store.urls`."""
+        with self._reading() as connection:
+            return [row[0] for row in connection.execute("SELECT url FROM page ORDER BY id")]
+
     def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
         """See `Store.copies`."""
         with self._reading() as connection:
@@ -168,6 +175,12 @@ class SqliteStore:
                 return
             after = found[-1][0]
 
+    def last_observation(self) -> Outcome | None:
+        """The outcome that was saved last."""
+        with self._reading() as connection:
+            row = connection.execute(sql.LAST_OBSERVATION).fetchone()
+        return None if row is None else sql.observed(row)
+
     def versions(self, url: str) -> list[Version]:
         """See `Store.versions`."""
         with self._reading() as connection:
@@ -181,7 +194,9 @@ class SqliteStore:
     def noted(self, prefix: str = "") -> dict[str, Any]:
         """See `Store.noted`."""
         with self._reading() as connection:
-            found = connection.execute("SELECT name, value FROM note WHERE substr(name, 1, ?) = ?", (len(prefix), prefix))
+            found = connection.execute(
+                "SELECT name, value FROM note WHERE substr(name, 1, ?) = ?", (len(prefix), prefix)
+            )
             return {name: json.loads(text) for name, text in found if name != "engine"}
 
     def posts(self) -> list[tuple[int, dict[str, Any]]]:
@@ -195,7 +210,8 @@ class SqliteStore:
         tables = {"pages": "page", "copies": "copy", "observations": "observation", "bodies": "body"}
         with self._reading() as connection:
             return {
-                name: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for name, table in tables.items()
+                name: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+                for name, table in tables.items()
             }
 
     def check(self) -> list[str]:

@@ -1,0 +1,71 @@
+"""``recrawl add``: pages to be kept fresh, from URLs, files, sitemaps and standard input."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recrawl.cli.crawl_options import AsJson, Config, Database, engine_of, own, settings_of, visit
+from recrawl.errors import ParameterError
+
+EPILOG = (
+    "Example:  recrawl add https://docs.example.org/ urls.txt --importance 5\n\n"
+    "Example:  recrawl add --sitemap https://example.org/sitemap.xml --contact you@example.org"
+)
+_POSTED = 5000  # URLs in one post
+
+
+def add(
+    pages: Annotated[
+        list[str] | None, typer.Argument(metavar="URL|FILE|-", help="URLs, files of URLs or sitemaps, - for stdin.")
+    ] = None,
+    sitemap: Annotated[list[str] | None, typer.Option(help="Sitemap to read, a URL or file; may be repeated.")] = None,
+    importance: Annotated[float, typer.Option(help="Weight of the pages.", min=0.0)] = 1.0,
+    contact: Annotated[str | None, typer.Option(help="How site owners can reach you.")] = None,
+    config: Config = None,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add pages to a database, which is made if there is none; pages that are known already stay as they are."""
+    from recrawl.cli.add_sources import gather
+
+    settings = settings_of(config, database=database, contact=contact)
+    if not pages and not sitemap:
+        raise ParameterError("nothing to add: give URLs, files, - or --sitemap")
+    urls = gather(pages or [], sitemap or [], settings)
+    store = own(settings)
+    if store is None:
+        from recrawl.crawl.posts import added
+
+        with visit(settings) as store:
+            store.post([added(urls[k : k + _POSTED], importance) for k in range(0, len(urls), _POSTED)])
+        found = {"database": settings.database, "posted": len(urls)}
+        words = f"{len(urls)} pages handed to the crawl that is running"
+    else:
+        with store:
+            found = _add(store, settings, urls, importance)
+        words = f"{found['added']} pages added, {found['known']} known already, {found['pages']} in {settings.database}"
+    typer.echo(json.dumps(found) if as_json else words)
+
+
+def _add(store: object, settings: object, urls: list[str], importance: float) -> dict[str, object]:
+    from recrawl.crawl.pages import add_pages, save_pages
+    from recrawl.crawl.settings import Settings
+    from recrawl.store import SqliteStore
+
+    assert isinstance(store, SqliteStore)
+    assert isinstance(settings, Settings)
+    now = time.time()
+    engine = engine_of(store, settings, now)
+    new = add_pages(engine, settings.rules(), urls, now, importance=importance)
+    save_pages(engine, store, new)
+    return {
+        "database": str(Path(settings.database)),
+        "added": len(new),
+        "known": len(urls) - len(new),
+        "pages": len(engine),
+    }

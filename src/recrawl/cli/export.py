@@ -1,0 +1,55 @@
+"""``recrawl export``: what a database holds, for other programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recrawl.cli.crawl_options import AsJson, Config, Database, settings_of, visit
+from recrawl.errors import ParameterError
+
+EPILOG = (
+    "Example:  recrawl export --observations crawls.parquet --pages pages.csv\n\n"
+    "Example:  recrawl export --bodies copies.warc.gz"
+)
+
+
+def export(
+    pages: Annotated[Path | None, typer.Option(help="Write what is believed of pages (CSV or Parquet).")] = None,
+    observations: Annotated[Path | None, typer.Option(help="Write every crawl (CSV or Parquet).")] = None,
+    bodies: Annotated[Path | None, typer.Option(help="Write the bodies that are kept (WARC).")] = None,
+    config: Config = None,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write pages and crawls as tables, bodies as a WARC archive. Crawls can be read by recrawl estimate and import."""
+    from recrawl.cli import export_files as files
+
+    settings = settings_of(config, database=database)
+    if pages is None and observations is None and bodies is None:
+        raise ParameterError("nothing to export: give --pages, --observations or --bodies")
+    for path in (pages, observations):
+        if path is not None:
+            files.check_table(path)
+    if bodies is not None:
+        files.check_warc(bodies)
+    found: dict[str, object] = {"database": settings.database}
+    with visit(settings) as store:
+        if pages is not None:
+            found |= {"pages": str(pages), "n_pages": files.write_pages(store, pages)}
+        if observations is not None:
+            found |= {
+                "observations": str(observations),
+                "n_observations": files.write_observations(store, observations),
+            }
+        if bodies is not None:
+            found |= {"bodies": str(bodies), "n_bodies": files.write_warc(store, bodies)}
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    for name in ("pages", "observations", "bodies"):
+        if name in found:
+            typer.echo(f"{found[f'n_{name}']} {name}: {found[name]}")

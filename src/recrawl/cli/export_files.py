@@ -1,0 +1,165 @@
+"""Files that a database is exported to: CSV, Parquet, WARC. A file appears when it is whole."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recrawl.errors import ParameterError
+from recrawl.store import SqliteStore
+
+_MANY = 20_000
+OBSERVATION = {
+    "url": "string",
+    "time": "double",
+    "changed": "bool",
+    "status": "int64",
+    "took": "double",
+    "failure": "string",
+    "gone": "bool",
+    "final_url": "string",
+    "digest": "string",
+    "etag": "string",
+    "last_modified": "string",
+    "content_type": "string",
+    "requests": "int64",
+}
+PAGE = {
+    "url": "string",
+    "importance": "double",
+    "change_rate": "double",
+    "evidence": "double",
+    "n_crawls": "int64",
+    "n_changes": "int64",
+    "fetched_at": "double",
+    "failures": "int64",
+    "times_gone": "int64",
+    "paused": "bool",
+}
+
+
+def check_table(path: Path) -> None:
+    """Complain before the work, not after it."""
+    from recrawl.cli.estimate import check_outputs
+
+    check_outputs(path, None)
+    if path.suffix.lower() != ".csv":
+        _pyarrow()
+
+
+def check_warc(path: Path) -> None:
+    """The same for a WARC file."""
+    if not path.name.lower().endswith((".warc", ".warc.gz")):
+        raise ParameterError(f"{path}: the suffix of an archive must be .warc or .warc.gz")
+    if not path.absolute().parent.is_dir():
+        raise ParameterError(f"{path}: there is no folder {path.absolute().parent}")
+    _warcio()
+
+
+def write_observations(store: SqliteStore, path: Path) -> int:
+    """Every crawl, one row each."""
+    rows = (
+        tuple(outcome.began_at if name == "time" else getattr(outcome, name) for name in OBSERVATION)
+        for outcome in store.observations()
+    )
+    return _write(path, OBSERVATION, rows)
+
+
+def write_pages(store: SqliteStore, path: Path) -> int:
+    """Every page, one row each; rates are per second."""
+    rows = store.load()
+    if rows is None:
+        return _write(path, PAGE, ())
+    columns = [value.tolist() if isinstance(value := rows[name], np.ndarray) else value for name in PAGE]
+    return _write(path, PAGE, zip(*columns, strict=True))
+
+
+def _write(path: Path, names: dict[str, str], rows: Iterable[tuple[Any, ...]]) -> int:
+    with _whole(path) as partial:
+        return (
+            _write_csv(partial, names, rows) if path.suffix.lower() == ".csv" else _write_parquet(partial, names, rows)
+        )
+
+
+def _write_csv(path: Path, names: dict[str, str], rows: Iterable[tuple[Any, ...]]) -> int:
+    n = 0
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(names)
+        for row in rows:
+            writer.writerow([str(cell).lower() if isinstance(cell, bool) else cell for cell in row])
+            n += 1
+    return n
+
+
+def _write_parquet(path: Path, names: dict[str, str], rows: Iterable[tuple[Any, ...]]) -> int:
+    pa, pq = _pyarrow()
+    schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in names.items()])
+    iterator, n = iter(rows), 0
+    with pq.ParquetWriter(path, schema) as writer:
+        while many := list(islice(iterator, _MANY)):
+            columns = dict(zip(names, zip(*many, strict=True), strict=True))
+            writer.write_table(pa.table({name: list(column) for name, column in columns.items()}, schema=schema))
+            n += len(many)
+    return n
+
+
+def write_warc(store: SqliteStore, path: Path) -> int:
+    """Every body that is kept, as resource records: what a server sent beside it is not kept."""
+    writer_of = _warcio()
+    n = 0
+    with _whole(path) as partial, partial.open("wb") as file:
+        writer = writer_of(file, gzip=path.name.lower().endswith(".gz"))
+        for url in store.urls():
+            copy = store.copies([url]).get(url)
+            for version in store.versions(url):
+                body = store.body(version.key) or b""
+                kind = (copy.content_type if copy is not None else None) or "application/octet-stream"
+                date = datetime.fromtimestamp(version.fetched_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+                record = writer.create_warc_record(
+                    url,
+                    "resource",
+                    payload=BytesIO(body),
+                    warc_content_type=kind,
+                    warc_headers_dict={"WARC-Date": date},
+                )
+                writer.write_record(record)
+                n += 1
+    return n
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """A file to write beside the one wanted, which takes its place at the end."""
+    partial = path.with_name(f".{path.name}.part")
+    try:
+        yield partial
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise ParameterError("Parquet needs pyarrow: pip install 'recrawl[data]'") from None
+    return pa, pq
+
+
+def _warcio() -> Any:
+    try:
+        from warcio.warcwriter import WARCWriter
+    except ImportError:
+        raise ParameterError("--bodies needs warcio: pip install 'recrawl[warc]'") from None
+    return WARCWriter

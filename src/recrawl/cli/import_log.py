@@ -1,0 +1,147 @@
+"""``recrawl import``: a warm start from the log of another crawler."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from recrawl.cli.crawl_options import AsJson, Config, Database, engine_of, own, settings_of
+from recrawl.errors import ParameterError, StoreError
+
+if TYPE_CHECKING:
+    from recrawl.cli.crawl_log import CrawlLog
+    from recrawl.crawl.settings import Settings
+    from recrawl.engine import Engine
+    from recrawl.store import SqliteStore
+
+EPILOG = "Example:  recrawl import crawls.csv"
+_MANY = 20_000  # outcomes written at a time
+
+
+def import_log(
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="CSV or Parquet with url, time, changed.")],
+    lenient: Annotated[bool, typer.Option("--lenient", help="Repair a bad log and count the repairs.")] = False,
+    config: Config = None,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take over pages and what a log tells of their changes: rates, intervals, how old each copy is."""
+    from recrawl.cli.crawl_log import read_crawl_log
+
+    settings = settings_of(config, database=database)
+    read = read_crawl_log(log, lenient=lenient)
+    store = own(settings)
+    if store is None:
+        raise StoreError(f"{settings.database}: a crawl is running; stop it first")
+    with store:
+        found = {"file": str(log), "database": settings.database, **take_over(read, log, store, settings)}
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    typer.echo(
+        f"{found['pages']} pages from {found['rows']} rows: {found['added']} added, {found['known']} known already"
+    )
+    for name, count in found["repairs"].items():
+        typer.echo(f"{count} {name}")
+    if found["signals_left_out"]:
+        typer.echo("the log's signals are not taken over")
+
+
+def take_over(log: CrawlLog, path: Path, store: SqliteStore, settings: Settings) -> dict[str, Any]:
+    """Give a log's pages to a database: into an empty one with all that is learned, else with each page's own rate."""
+    from recrawl.crawl.pages import add_pages, save_pages
+
+    now = time.time()
+    urls = _canonical(log, path)
+    if float(log.ended_at.max(initial=0.0)) > now + 60.0:
+        raise ParameterError(f"{path}: has times that lie in the future")
+    taught, fetched_at = _taught(log, urls, settings)
+    engine, known = engine_of(store, settings, now), 0
+    if len(engine) == 0:
+        engine, new = taught, taught.ids()
+        save_pages(engine, store, new)
+    else:
+        known = int((engine.addresses.known(urls) >= 0).sum())
+        gamma = taught.beliefs.gamma(taught.ids())
+        belief = {"change_rate": gamma.mean, "evidence": gamma.shape, "fetched_at": fetched_at}
+        new = add_pages(engine, settings.rules(), urls, now, importance=_importance(log), **belief)
+        save_pages(engine, store, new)
+    _save_observations(log, urls, set(engine.url(new)), store)
+    return {
+        "pages": len(urls),
+        "rows": log.n_rows,
+        "added": len(new),
+        "known": known,
+        "repairs": dict(log.repairs),
+        "signals_left_out": bool(log.sources),
+    }
+
+
+def _canonical(log: CrawlLog, path: Path) -> list[str]:
+    from recrawl.crawl.urls import canonical
+
+    urls: dict[str, str] = {}
+    for url in log.urls:
+        try:
+            one = canonical(url)
+        except ParameterError as problem:
+            raise ParameterError(f"{path}: {problem}") from None
+        if one in urls:
+            raise ParameterError(f"{path}: {urls[one]} and {url} are the same page")
+        urls[one] = url
+    return list(urls)
+
+
+def _importance(log: CrawlLog) -> Any:
+    return 1.0 if log.importance is None else log.importance
+
+
+def _taught(log: CrawlLog, urls: list[str], settings: Settings) -> tuple[Engine, Any]:
+    """An engine that has lived through the log, and when each page was crawled last."""
+    from recrawl.crawl.pages import NEVER
+    from recrawl.engine import Engine
+
+    seen = log.observations
+    offset, count = seen.offset[:-1], np.diff(seen.offset)
+    end = float(log.ended_at.max(initial=0.0)) or time.time()
+    first, last = np.full(len(urls), end - NEVER), np.full(len(urls), end - NEVER)
+    some = count > 0
+    first[some] = log.ended_at[offset[some]] - seen.interval[offset[some]]
+    last[some] = log.ended_at[seen.offset[1:][some] - 1]
+    engine = Engine(
+        settings.rates(len(urls))[1],
+        start=end,
+        host_spacing=settings.seconds("delay"),
+        host_concurrency=settings.host_concurrency,
+    )
+    ids = engine.add(urls, end, fetched_at=first, importance=_importance(log))
+    for k in range(int(count.max(initial=0))):  # the k-th crawl of every page that has so many
+        mine = np.flatnonzero(count > k)
+        rows = offset[mine] + k
+        engine.record(ids[mine], end, changed=seen.changed[rows], as_of=log.ended_at[rows])
+    return engine, last
+
+
+def _save_observations(log: CrawlLog, urls: list[str], new: set[str], store: SqliteStore) -> None:
+    from recrawl.store import Outcome
+
+    seen = log.observations
+    page = np.repeat(np.arange(len(urls)), np.diff(seen.offset))
+    order = np.argsort(log.ended_at, kind="stable").tolist()
+    outcomes = (
+        Outcome(urls[page[j]], float(log.ended_at[j]), changed=bool(seen.changed[j]), requests=1)
+        for j in order
+        if urls[page[j]] in new
+    )
+    batch: list[Outcome] = []
+    for outcome in outcomes:
+        batch.append(outcome)
+        if len(batch) >= _MANY:
+            store.save(batch)
+            batch = []
+    store.save(batch)

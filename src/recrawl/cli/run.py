@@ -1,0 +1,110 @@
+"""``recrawl run``: crawl the pages of a database within a budget, for as long as one likes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recrawl.cli.crawl_options import AsJson, Config, Database, engine_of, settings_of, visit
+from recrawl.errors import ParameterError
+
+if TYPE_CHECKING:
+    from recrawl.crawl.crawler import Crawler
+    from recrawl.crawl.settings import Settings
+
+EPILOG = (
+    "Example:  recrawl run --budget 2/s --contact you@example.org\n\n"
+    "Example:  recrawl run --budget 100k/month --for 8h\n\nExample:  recrawl run --dry-run 20"
+)
+
+
+def run(
+    budget: Annotated[str | None, typer.Option(help="Requests allowed, such as 2/s or 100k/month.")] = None,
+    duration: Annotated[str | None, typer.Option("--for", help="How long to run, such as 90s or 8h.")] = None,
+    once: Annotated[bool, typer.Option("--once", help="Crawl every page one time, then end.")] = False,
+    dry_run: Annotated[int | None, typer.Option(help="Print the next N pages and crawl none.", min=1)] = None,
+    hours: Annotated[str | None, typer.Option(help="When crawling is allowed, such as 22-6.")] = None,
+    delay: Annotated[str | None, typer.Option(help="Time between two requests to a host.  [default: 1 s]")] = None,
+    concurrency: Annotated[int | None, typer.Option(help="Crawls at a time.  [default: 64]")] = None,
+    contact: Annotated[str | None, typer.Option(help="How site owners can reach you.")] = None,
+    allow_private: Annotated[bool | None, typer.Option("--allow-private", help="Also local addresses.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No live view.")] = False,
+    config: Config = None,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Keep the copies of a database fresh, until --for or --once, SIGTERM or Ctrl-C; everything found is kept."""
+    flags = {"budget": budget, "hours": hours, "delay": delay, "concurrency": concurrency, "contact": contact}
+    settings = settings_of(config, database=database, allow_private=allow_private, **flags)
+    if dry_run is not None:
+        _print_next(settings, dry_run, as_json)
+        return
+    from recrawl import __version__
+    from recrawl.crawl.rules import span
+
+    settings.agent(__version__)
+    seconds = None if duration is None else span(duration, "--for")
+    found = asyncio.run(_run(settings, seconds, once, quiet or as_json))
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    for name, value in found.items():
+        typer.echo(f"{name.replace('_', ' '):<16}{value:.4g}" if isinstance(value, float) else f"{name:<16}{value}")
+
+
+async def _run(settings: Settings, seconds: float | None, once: bool, quiet: bool) -> dict[str, Any]:
+    from recrawl.cli.run_parts import Parts
+    from recrawl.cli.run_view import View
+
+    parts = Parts(settings)
+    try:
+        _on_signals(parts.crawler)
+        began = parts.clock.now()
+        view = View(parts.crawler, settings, quiet)
+        watching = asyncio.create_task(view.watch())
+        try:
+            until = None if seconds is None else began + seconds
+            counts = await parts.crawler.run(until, once=once)
+        finally:
+            watching.cancel()
+            view.close()
+        took = parts.clock.now() - began
+        return {"seconds": round(took, 3), **counts.as_dict(), "freshness": view.freshness()}
+    finally:
+        await parts.close()
+
+
+def _on_signals(crawler: Crawler) -> None:
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, crawler.stop)
+
+
+def _print_next(settings: Settings, n: int, as_json: bool) -> None:
+    """What would be crawled next, and when, if nothing else happened."""
+    from recrawl.crawl.pace import pacer_from
+
+    with visit(settings) as store:
+        now = start = time.time()
+        engine = engine_of(store, settings, now)
+        if not len(engine):
+            raise ParameterError(f"{settings.database}: has no pages; recrawl add adds some")
+    pacer, found = pacer_from(settings.rates(len(engine))[0], now), list[dict[str, Any]]()
+    while len(found) < n and now < start + 365 * 86400.0:
+        for page in engine.pick(now, pacer.due(now, 1)).tolist():
+            worth = float(engine.scheduler.value([page], now)[0])
+            found.append({"in": round(now - start, 3), "url": engine.url([page])[0], "value": worth})
+        at = max(pacer.next_at(now), engine.next_at(now))
+        if at == float("inf"):
+            break
+        now = max(at, now + 1e-3)
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    for one in found:
+        typer.echo(f"{one['in']:>12.1f} s  {one['url']}")

@@ -1,0 +1,101 @@
+"""``recrawl status``: what a database holds and how fresh its copies are."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from recrawl.cli.crawl_options import AsJson, Config, Database, engine_of, settings_of, visit
+
+if TYPE_CHECKING:
+    from recrawl.crawl.settings import Settings
+    from recrawl.engine import Engine
+    from recrawl.store import SqliteStore
+
+EPILOG = "Example:  recrawl status --budget 500/day --json"
+_DAY = 86400.0
+
+
+def status(
+    budget: Annotated[str | None, typer.Option(help="Budget to forecast for.  [default: the crawl's]")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Look for damage in the database; takes time.")] = False,
+    config: Config = None,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Count pages, copies and crawls, and say how fresh the copies are now and will be at a budget."""
+    settings = settings_of(config, database=database, budget=budget)
+    with visit(settings) as store:
+        found = figures(store, settings, time.time())
+        if check:
+            found["problems"] = store.check()
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    for name, value in words(found):
+        typer.echo(f"{name:<24}{value}")
+    for problem in found.get("problems", []):
+        typer.echo(f"damaged: {problem}")
+
+
+def figures(store: SqliteStore, settings: Settings, now: float) -> dict[str, Any]:
+    """What a database holds, as numbers."""
+    engine = engine_of(store, settings, now)
+    posts = store.posts()
+    last = store.last_observation()
+    since = list(store.observations(since=now - _DAY))
+    found: dict[str, Any] = {
+        "database": str(store.path),
+        **store.counts(),
+        "bytes": store.path.stat().st_size,
+        "posted": sum(len(post.get("add", [])) for _, post in posts),
+        "failing": engine.stats["failing"],
+        "gone": engine.stats["away"],
+        "last_crawl": None if last is None else last.began_at,
+        "crawls_last_day": len(since),
+        "changes_last_day": sum(outcome.changed is True for outcome in since),
+        "failures_last_day": sum(outcome.failure is not None for outcome in since),
+        "budget": settings.budget,
+        "freshness": None,
+        "forecast": None,
+    }
+    if len(engine):
+        found["freshness"] = freshness(engine, now)
+        planned = engine.forecast(settings.rates(len(engine))[1])
+        found["forecast"] = {"freshness": planned.freshness, "low": planned.low, "high": planned.high}
+    return found
+
+
+def freshness(engine: Engine, now: float) -> float:
+    """The share of copies that are believed to be right now, by importance."""
+    ids = engine.ids()
+    weight = engine.pages().importance
+    return float(np.average(engine.fresh(ids, now), weights=weight)) if weight.sum() > 0 else math.nan
+
+
+def words(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """The same for people."""
+    rows = [
+        ("pages", f"{found['pages']} ({found['copies']} with a copy)"),
+        ("crawls", f"{found['observations']}, in the last day {found['crawls_last_day']}"),
+        ("changes in the last day", f"{found['changes_last_day']}"),
+        ("failures in the last day", f"{found['failures_last_day']}"),
+        ("failing, gone", f"{found['failing']}, {found['gone']}"),
+        ("bodies", f"{found['bodies']}"),
+    ]
+    if found["posted"]:
+        rows.append(("waiting to be added", f"{found['posted']}"))
+    if found["last_crawl"] is not None:
+        rows.append(("last crawl", datetime.fromtimestamp(found["last_crawl"]).isoformat(" ", "seconds")))
+    if found["freshness"] is not None:
+        rows.append(("freshness now", f"{found['freshness']:.3f} (expected)"))
+        plan = found["forecast"]
+        span = f"{plan['freshness']:.3f} ({plan['low']:.3f} to {plan['high']:.3f})"
+        rows.append((f"freshness at {found['budget']}", span))
+    return rows

@@ -1,0 +1,145 @@
+"""Settings of a crawl: from recrawl.toml, the environment and flags; later ones win, unknown ones are refused."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from recrawl.crawl.hours import Hours, rates
+from recrawl.crawl.rules import Rule, Rules, span
+from recrawl.errors import ParameterError, unknown
+
+FILE = "recrawl.toml"
+PREFIX = "RECRAWL_"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything a crawl can be told; spans of time as words (``90 s``, ``2 h``) or seconds."""
+
+    database: str = "recrawl.db"
+    budget: str = "1/s"
+    hours: str = ""  # when crawling is allowed, such as 22-6; empty: always
+    contact: str = ""  # an address or URL by which site owners can reach you
+    user_agent: str = ""  # instead of recrawl's own with the contact
+    delay: str = "1 s"  # between two requests to a host
+    longest_delay: str = "60 s"  # a crawl-delay of robots.txt beyond this counts as this
+    host_concurrency: int = 1
+    concurrency: int = 64
+    robots: bool = True
+    detector: str = "text"
+    keep: int = 1  # bodies of each page
+    timeout: str = "60 s"  # for one fetch
+    largest_body: int = 10 << 20  # bytes
+    allow_private: bool = False  # private and local addresses
+    rule: tuple[Mapping[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("delay", "longest_delay", "timeout"):
+            _span(name, getattr(self, name))
+        for name, least in (("host_concurrency", 1), ("concurrency", 1), ("keep", 0), ("largest_body", 1)):
+            if getattr(self, name) < least:
+                raise ParameterError(f"{name} is {getattr(self, name)}: must be at least {least}")
+        self.rates(1)
+        self.rules()
+
+    @classmethod
+    def read(cls, file: Path | None = None, environment: Mapping[str, str] | None = None, **flags: Any) -> Settings:
+        """The settings of a file (default: recrawl.toml, if there is one), environment and flags (None: not given)."""
+        said = _from_file(Path(FILE), cls) if file is None and Path(FILE).is_file() else {}
+        if file is not None:
+            said = _from_file(file, cls)
+        said |= _from_environment(environment or {}, cls)
+        said |= {name: value for name, value in flags.items() if value is not None}
+        return cls(**said)
+
+    def rules(self) -> Rules:
+        """The rules by URL pattern."""
+        return Rules([Rule.parse(table, k + 1) for k, table in enumerate(self.rule)])
+
+    def opening(self) -> Hours | None:
+        """When crawling is allowed; None: always."""
+        return Hours(self.hours) if self.hours.strip() else None
+
+    def rates(self, n_pages: int) -> tuple[float, float]:
+        """Requests per second while crawling is allowed, and on average."""
+        return rates(self.budget, n_pages, self.opening())
+
+    def seconds(self, name: str) -> float:
+        """A setting that is a span of time."""
+        return _span(name, getattr(self, name))
+
+    def agent(self, version: str) -> str:
+        """How the crawler names itself to servers."""
+        if self.user_agent.strip():
+            return self.user_agent
+        if not self.contact.strip():
+            raise ParameterError(
+                "no contact is given: site owners must be able to reach you; "
+                f'write --contact you@example.org, or contact = "…" in {FILE}'
+            )
+        return f"recrawl/{version} (+{self.contact.strip()})"
+
+
+def _span(name: str, value: str | float) -> float:
+    return 0.0 if str(value).strip() in ("0", "0 s", "0s", "0.0") else span(value, name)
+
+
+def _from_file(path: Path, kind: type[Settings]) -> dict[str, Any]:
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ParameterError(f"{path}: there is no such file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise ParameterError(f"{path}: {problem}") from None
+    known = {field.name: str(field.type) for field in fields(kind)}
+    for name, value in table.items():
+        if name not in known:
+            raise unknown(f"{path}: setting", name, list(known))
+        table[name] = _checked(f"{path}: {name}", known[name], value)
+    return table
+
+
+def _checked(where: str, kind: str, value: Any) -> Any:
+    if kind.startswith("tuple"):
+        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+            raise ParameterError(f"{where}: rules are written as [[rule]] tables")
+        return tuple(value)
+    right = {
+        "str": isinstance(value, str | int | float) and not isinstance(value, bool),
+        "int": isinstance(value, int) and not isinstance(value, bool),
+        "bool": isinstance(value, bool),
+    }
+    if not right[kind]:
+        names = {"str": "text", "int": "a whole number", "bool": "true or false"}
+        raise ParameterError(f"{where}: {value!r} is not {names[kind]}")
+    return str(value) if kind == "str" else value
+
+
+def _from_environment(environment: Mapping[str, str], kind: type[Settings]) -> dict[str, Any]:
+    known = {field.name: str(field.type) for field in fields(kind) if field.name != "rule"}
+    said: dict[str, Any] = {}
+    for variable, text in environment.items():
+        if not variable.startswith(PREFIX):
+            continue
+        name = variable.removeprefix(PREFIX).lower()
+        if name not in known:
+            raise unknown("environment: setting", variable, [PREFIX + one.upper() for one in known])
+        said[name] = _parsed(variable, known[name], text)
+    return said
+
+
+def _parsed(variable: str, kind: str, text: str) -> Any:
+    if kind == "str":
+        return text
+    if kind == "bool":
+        if text.lower() not in ("true", "false", "1", "0", "yes", "no"):
+            raise ParameterError(f"{variable}: {text!r} is not true or false")
+        return text.lower() in ("true", "1", "yes")
+    try:
+        return int(text)
+    except ValueError:
+        raise ParameterError(f"{variable}: {text!r} is not a whole number") from None
