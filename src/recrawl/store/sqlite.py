@@ -181,6 +181,12 @@ class SqliteStore:
             row = connection.execute(sql.LAST_OBSERVATION).fetchone()
         return None if row is None else sql.observed(row)
 
+    def recent(self, since: float) -> dict[str, int]:
+        """How many crawls, changes and failures there were from a time on."""
+        with self._reading() as connection:
+            row = connection.execute(sql.RECENT, (since,)).fetchone()
+        return dict(zip(("crawls", "changes", "failures"), row, strict=True))
+
     def versions(self, url: str) -> list[Version]:
         """See `Store.versions`."""
         with self._reading() as connection:
