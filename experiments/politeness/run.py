@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from recrawl.crawl.clock import SystemClock
+from recrawl.demo.live import warm_up
 from recrawl.demo.politeness import manners
 from recrawl.demo.server import DemoServer
 from recrawl.demo.web import DemoWeb, Visit
@@ -34,7 +35,7 @@ FETCHES, HOSTS, PAGES = 10_000, 50, 40
 DELAY = 0.1  # seconds between two requests to a host that asks for nothing else
 LONG = 4.0  # of every tenth host: longer than a restart takes
 BUDGET = 400.0  # requests a second: more than the delays allow
-RUN = (8.0, 20.0)  # seconds between restarts
+RUN = (4.0, 9.0)  # seconds between restarts
 AGENT = "recrawl-politeness/1"
 
 
@@ -95,6 +96,7 @@ async def crawl(port: int, database: Path) -> None:
 
 def measure(fetches: int, seed: int = 1) -> dict[str, Any]:
     """Let crawlers run one after the other until the server has seen so many fetches; what its log shows."""
+    asyncio.run(warm_up())  # kernels are compiled on first use, which would take the crawlers longer than they live
     rng, began = random.Random(seed), time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         log_path, database = Path(folder) / "log.json", Path(folder) / "crawl.db"
@@ -102,6 +104,7 @@ def measure(fetches: int, seed: int = 1) -> dict[str, Any]:
         assert server.stdin is not None
         assert server.stdout is not None
         port, seen, restarts, killed = int(server.stdout.readline()), 0, -1, 0
+        crawler = None
         try:
             while seen < fetches:
                 restarts += 1
@@ -121,6 +124,8 @@ def measure(fetches: int, seed: int = 1) -> dict[str, Any]:
             server.wait(30)
         finally:
             server.kill()
+            if crawler is not None:
+                crawler.kill()
         log = [Visit(*row) for row in json.loads(log_path.read_text())]
     delay = {site.host: max(DELAY, site.crawl_delay or 0.0) for site in sites()}
     found = manners(log, delay)
