@@ -302,10 +302,10 @@ class Crawler:
 
     async def _cover(self, now: float) -> None:
         """Note up to when the budget counts as spent, before it is."""
-        mark = self.pace.next_mark(now)
-        if mark is not None:
-            await self._recorder.call(lambda: self.store.save(notes={MARK: mark}))
-            self.pace.mark = mark
+        cover = self.pace.next_cover(now)
+        if cover is not None:
+            await self._recorder.call(lambda: self.store.save(notes={MARK: self.pace.mark(cover)}))
+            self.pace.covered = cover
 
     async def _note(self, name: str, value: object) -> None:
         await self._recorder.call(lambda: self.store.save(notes={name: value}))
@@ -359,7 +359,7 @@ class Crawler:
             self._raise()
             return
         await self._recorder.finish({MARK: self.pace.last_mark(now), _TRUST: self._trust.state()}, now)
-        self.pace.mark = -math.inf
+        self.pace.covered = -math.inf
         self._raise()
 
     def close(self) -> None:

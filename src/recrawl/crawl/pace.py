@@ -14,7 +14,7 @@ from recrawl.crawl.hours import Hours
 from recrawl.schedule.pacer import Pacer
 
 MARK = "paced_until"  # the note that is kept
-_AHEAD = 1.0  # seconds between two notes, beyond the time of one request
+_AHEAD = 1.0  # seconds between two notes
 
 
 def catch_up_for(budget: float) -> float:
@@ -28,8 +28,10 @@ def catch_up_for(budget: float) -> float:
 
 def pacer_from(budget: float, now: float, mark: float | None = None) -> Pacer:
     """A pacer that goes on after what an earlier run may have spent (its mark), were the clock right."""
-    start = now if mark is None else max(now, min(mark, now + _AHEAD + 1.0 / budget))
-    return Pacer(budget, start, catch_up=catch_up_for(budget))
+    pacer = Pacer(budget, now, catch_up=catch_up_for(budget))
+    if mark is None or mark <= now:
+        return pacer
+    return Pacer.restore({**pacer.state(), "anchor": min(mark, now + _AHEAD + 1.0 / budget)})
 
 
 class Pace:
@@ -40,7 +42,7 @@ class Pace:
         self.rate = pacer.budget  # while open
         self._hours = hours
         self._waiters: deque[asyncio.Future[None]] = deque()
-        self.mark = -math.inf  # requests are covered up to here
+        self.covered = -math.inf  # up to here the store knows of all requests
         self.used = 0
 
     def ready(self, now: float) -> int:
@@ -81,11 +83,15 @@ class Pace:
         at = self.pacer.next_at(now)
         return min(at, math.inf if self._hours is None else self._hours.next_change(now))
 
-    def next_mark(self, now: float) -> float | None:
-        """The time to note before any request after now; None while the last note still covers it."""
-        if now <= self.mark or self.pacer.next_at(now) == math.inf:
+    def next_cover(self, now: float) -> float | None:
+        """Up to when requests are to be covered before any is made after now; None while they are."""
+        if now <= self.covered or self.pacer.next_at(now) > now:
             return None
-        return now + _AHEAD + 1.0 / max(self.rate, 1e-9)
+        return now + _AHEAD
+
+    def mark(self, cover: float) -> float:
+        """What to note for that: when the next run may begin, were the last request made at the very end."""
+        return cover + 1.0 / max(self.rate, 1e-9)
 
     def last_mark(self, now: float) -> float:
         """What to note when no further request will be made."""
