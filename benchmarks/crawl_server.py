@@ -23,7 +23,10 @@ def page_html(number: int, size: int = KIB * 1024) -> bytes:
     def text(n: int) -> str:
         return " ".join(rng.choices(words, k=n))
 
-    links = "".join(f'<li class="menu-item level-{k % 3}"><a href="/{w}" title="{w}">{w}</a></li>' for k, w in enumerate(words[:60]))
+    menu = [
+        f'<li class="menu-item level-{k % 3}"><a href="/{w}" title="{w}">{w}</a></li>' for k, w in enumerate(words[:60])
+    ]
+    links = "".join(menu)
     head = (
         f"<!doctype html><html lang=en><head><meta charset=utf-8><title>{text(6)}</title>"
         f"<style>{''.join(f'.{w}{{margin:{k}px;color:#{k:06x}}}' for k, w in enumerate(words[:120]))}</style>"
@@ -31,7 +34,9 @@ def page_html(number: int, size: int = KIB * 1024) -> bytes:
     )
     parts, length = [head], len(head)
     while length < size - 600:
-        part = f'<div class="card c{rng.randint(1, 9)}" data-id="{rng.getrandbits(40):x}"><h2>{text(4)}</h2><p>{text(25)} <a href="/{text(1)}">{text(3)}</a></p><img src="/i/{rng.getrandbits(40):x}.jpg" alt="{text(2)}"></div>'
+        card = f'<div class="card c{rng.randint(1, 9)}" data-id="{rng.getrandbits(40):x}"><h2>{text(4)}</h2>'
+        said = f'<p>{text(25)} <a href="/{text(1)}">{text(3)}</a></p>'
+        part = f'{card}{said}<img src="/i/{rng.getrandbits(40):x}.jpg" alt="{text(2)}"></div>'
         parts.append(part)
         length += len(part)
     tail = "</main><footer>%NUMBER%</footer></body></html>"
@@ -60,7 +65,11 @@ class Answers(asyncio.Protocol):
         if not number.isdigit():
             text = b"User-agent: *\nDisallow: /private/\n" if path == b"/robots.txt" else b""
             status = b"200 OK" if text else b"404 Not Found"
-            return b"HTTP/1.1 %b\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%b" % (status, len(text), text)
+            return b"HTTP/1.1 %b\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%b" % (
+                status,
+                len(text),
+                text,
+            )
         before, after = self.templates[int(number) % len(self.templates)]
         length = len(before) + len(number) + len(after)
         head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\n\r\n" % length

@@ -35,11 +35,11 @@ class Pages(scrapy.Spider):
         self._base.execute("pragma synchronous = normal")
         self._base.execute(_SCHEMA)
 
-    async def start(self):  # noqa: ANN201
+    async def start(self):
         for url in self._urls:
             yield scrapy.Request(url, callback=self.parse)
 
-    def parse(self, response):  # noqa: ANN001, ANN201
+    def parse(self, response):
         kind = (response.headers.get("Content-Type") or b"").decode("latin-1")
         fetched = Fetched(response.url, response.url, response.status, 0.0, 0.0, {"content-type": kind}, response.body)
         row = (response.url, time.time(), response.status, self._detector.digest(fetched), len(response.body))
@@ -76,7 +76,11 @@ def main() -> None:
     took, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     rows = sqlite3.connect(database).execute("select count(*), count(distinct digest) from copies").fetchone()
-    print(json.dumps({"pages": rows[0], "digests": rows[1], "seconds": took, "cpu": cpu, "peak_mb": after.ru_maxrss / 1024}))
+    print(
+        json.dumps(
+            {"pages": rows[0], "digests": rows[1], "seconds": took, "cpu": cpu, "peak_mb": after.ru_maxrss / 1024}
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -41,7 +41,13 @@ AGENT = "recrawl-politeness/1"
 
 def sites() -> tuple[Site, ...]:
     """Fifty hosts: some slow, some failing, some with a crawl-delay of their own in robots.txt."""
-    kinds: tuple[dict[str, Any], ...] = ({}, {"latency": 0.03}, {"crawl_delay": 0.25}, {"failing": 0.05}, {"outages": 1.0})
+    kinds: tuple[dict[str, Any], ...] = (
+        {},
+        {"latency": 0.03},
+        {"crawl_delay": 0.25},
+        {"failing": 0.05},
+        {"outages": 1.0},
+    )
     return tuple(
         Site(f"h{k}", PAGES, 5.0, **({"crawl_delay": LONG} if k % 10 == 9 else kinds[k % len(kinds)]))
         for k in range(HOSTS)

@@ -76,7 +76,13 @@ def test_bad_input_is_one_line_and_nothing_is_lost(tmp_path, capsys):
     before = precious.read_bytes()
     assert run("demo", "--database", str(precious)) == 2
     assert precious.read_bytes() == before
-    for words in (["--for", "soon"], ["--for", "0.1s"], ["--budget", "9000/s"], ["--plot", "demo.txt"], ["--seed", "-1"]):
+    for words in (
+        ["--for", "soon"],
+        ["--for", "0.1s"],
+        ["--budget", "9000/s"],
+        ["--plot", "demo.txt"],
+        ["--seed", "-1"],
+    ):
         assert run("demo", "--database", str(tmp_path / "new.db"), *words) == 2
     text = tmp_path / "notes.txt"
     text.write_text("not a database")

@@ -22,7 +22,9 @@ def naive_share_fresh(changes, copied_at, visits, begin, end):
     return fresh / (end - begin)
 
 
-@given(st.lists(st.tuples(instants, instants, st.one_of(st.just(-np.inf), st.floats(0.0, 4.0))), min_size=1, max_size=4))
+@given(
+    st.lists(st.tuples(instants, instants, st.one_of(st.just(-np.inf), st.floats(0.0, 4.0))), min_size=1, max_size=4)
+)
 def test_freshness_is_what_happened(pages):
     changes = [sorted(set(each[0])) for each in pages]
     visits = [sorted({t for t in each[1] if 4.0 < t < 9.0}) for each in pages]

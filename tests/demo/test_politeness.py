@@ -10,7 +10,9 @@ def seen(*requests):
     return [Visit(at, at, host, path, -1, -1, 200) for at, host, path in requests]
 
 
-POLITE = seen((0.0, "a", "/robots.txt"), (1.0, "a", "/1"), (1.2, "b", "/robots.txt"), (2.0, "a", "/2"), (2.2, "b", "/1"))
+POLITE = seen(
+    (0.0, "a", "/robots.txt"), (1.0, "a", "/1"), (1.2, "b", "/robots.txt"), (2.0, "a", "/2"), (2.2, "b", "/1")
+)
 
 
 def test_a_polite_log():

@@ -78,6 +78,7 @@ def _draw_time(axes: Any, verdict: Verdict) -> None:
 
 def _draw_requests(figure: Any, axes: Any, verdict: Verdict) -> None:
     from matplotlib.colors import LogNorm
+    from matplotlib.ticker import MaxNLocator
 
     trace, crawls = verdict.trace, verdict.truth.crawls
     rng = np.random.default_rng(0)
@@ -104,4 +105,5 @@ def _draw_requests(figure: Any, axes: Any, verdict: Verdict) -> None:
         xscale="symlog",
     )
     axes.xaxis.set_major_formatter(lambda count, _: f"{count:g}")
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.3)

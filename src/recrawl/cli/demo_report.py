@@ -46,8 +46,12 @@ def _view(progress: Progress) -> Group:
         return Group(Text(head))
     table = Table.grid(padding=(0, 2))
     table.add_row("time", f"{max(progress.elapsed, 0.0):.0f} of {progress.seconds:.0f} s (each stands for an hour)")
-    table.add_row("requests", f"{progress.requests}, {progress.changes_found} changes found, {progress.failures} failed")
-    table.add_row("fresh now", Text(f"{progress.true:6.1%}  {_spark([true for _, true in progress.over_time])}", "bold"))
+    table.add_row(
+        "requests", f"{progress.requests}, {progress.changes_found} changes found, {progress.failures} failed"
+    )
+    table.add_row(
+        "fresh now", Text(f"{progress.true:6.1%}  {_spark([true for _, true in progress.over_time])}", "bold")
+    )
     table.add_row("it believes", f"{progress.believed:6.1%}  {_spark([seen for seen, _ in progress.over_time])}")
     return Group(Text("crawling a changing web on loopback (Ctrl-C ends it early)"), table)
 

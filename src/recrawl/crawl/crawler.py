@@ -211,7 +211,11 @@ class Crawler:
         if not task.cancelled() and task.exception() is not None:
             self._problem = self._problem or task.exception()
         taken = len(self._tasks)
-        if self._problem is None and self._concurrency // 2 < taken and self._concurrency - taken < self._concurrency // 8:
+        if (
+            self._problem is None
+            and self._concurrency // 2 < taken
+            and self._concurrency - taken < self._concurrency // 8
+        ):
             self._stir_soon()
         else:
             self._stir()

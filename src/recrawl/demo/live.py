@@ -165,7 +165,15 @@ class LiveDemo:
             elapsed = at - self._begin
             tell(
                 Progress(
-                    self._phase, elapsed, self._seconds, counts.requests, counts.changed, counts.failed, believed, true, series
+                    self._phase,
+                    elapsed,
+                    self._seconds,
+                    counts.requests,
+                    counts.changed,
+                    counts.failed,
+                    believed,
+                    true,
+                    series,
                 )
             )
 

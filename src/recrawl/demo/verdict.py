@@ -124,9 +124,7 @@ def renewals(log: Iterable[Visit], outcomes: Iterable[Outcome], page_of: dict[st
             continue
         page, began = page_of[outcome.url], outcome.began_at - start
         fitting = [
-            visit
-            for visit in shown.get(page, ())
-            if began - _SLACK <= visit.at <= began + outcome.took + _SLACK
+            visit for visit in shown.get(page, ()) if began - _SLACK <= visit.at <= began + outcome.took + _SLACK
         ]
         if not fitting:
             raise AssertionError(f"{outcome.url}: a copy that the server never gave")

@@ -126,7 +126,9 @@ _FOLDERS = ("markets", "sport", "culture", "science", "travel", "food")
 def _paths(sites: tuple[Site, ...]) -> list[tuple[Site, str]]:
     """Every page's path: pages of a folder are neighbours, so that groups that change together are folders."""
     return [
-        (site, f"/{_FOLDERS[k // _FOLDER % len(_FOLDERS)]}/{k % _FOLDER}") for site in sites for k in range(site.n_pages)
+        (site, f"/{_FOLDERS[k // _FOLDER % len(_FOLDERS)]}/{k % _FOLDER}")
+        for site in sites
+        for k in range(site.n_pages)
     ]
 
 

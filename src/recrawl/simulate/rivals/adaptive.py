@@ -6,9 +6,7 @@ from recrawl.simulate.rivals import _kernels as kernels
 from recrawl.simulate.rivals.rule import DAY, Rule
 
 
-def nutch(
-    *, day: float = DAY, grow: float = 0.4, shrink: float = 0.2, sync: float = 0.3, start: float = 30.0
-) -> Rule:
+def nutch(*, day: float = DAY, grow: float = 0.4, shrink: float = 0.2, sync: float = 0.3, start: float = 30.0) -> Rule:
     """Nutch's AdaptiveFetchSchedule with the values of its nutch-default.xml.
 
     From ``start`` days (30): I ← (1 − ``shrink``)·I if changed, (1 + ``grow``)·I if not. With Δ = now − last detected
