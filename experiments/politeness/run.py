@@ -1,8 +1,8 @@
 """Politeness as the servers see it: 10,000 fetches on 50 hosts, the crawler ended and killed several times in between.
 
 The server is a process of its own, so that it outlives the crawler and its times are not the crawler's. Its log is
-checked at the end: no page that robots.txt forbids, no page before robots.txt, no two requests to a host closer than its
-delay by more than 5 ms, robots.txt and restarts included.
+checked at the end: no page that robots.txt forbids, no page before robots.txt, no two requests to a host closer than
+its delay by more than 5 ms, robots.txt and restarts included.
 
     python experiments/politeness/run.py                    about three minutes; writes politeness.json
     python experiments/politeness/run.py --fetches 500      shorter; nothing is written

@@ -1,5 +1,7 @@
 """The judgement: exact, and the same for rivals as for the live crawl."""
 
+from itertools import chain, pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +18,7 @@ def naive_share_fresh(changes, copied_at, visits, begin, end):
     """A page's fresh time, instant by instant."""
     marks = sorted({begin, end, *(t for t in [*changes, *visits] if begin < t < end)})
     fresh = 0.0
-    for low, high in zip(marks, marks[1:], strict=False):
+    for low, high in pairwise(marks):
         copy = max([t for t in [copied_at, *visits] if t <= low], default=-np.inf)
         fresh += (high - low) * (copy > -np.inf and not any(copy < t <= low for t in changes))
     return fresh / (end - begin)
@@ -30,9 +32,9 @@ def test_freshness_is_what_happened(pages):
     visits = [sorted({t for t in each[1] if 4.0 < t < 9.0}) for each in pages]
     copied = [each[2] for each in pages]
     weight = np.arange(1.0, len(pages) + 1)
-    trace = Trace(0.0, 10.0, offsets([len(c) for c in changes]), np.array(sum(changes, [])), importance=weight)
-    page = np.array(sum(([k] * len(v) for k, v in enumerate(visits)), []), np.int64)
-    run = true_freshness(window(trace, copied, 4.0, 9.0), page, np.array(sum(visits, []), np.float64))
+    trace = Trace(0.0, 10.0, offsets([len(c) for c in changes]), np.array([*chain(*changes)]), importance=weight)
+    page = np.repeat(np.arange(len(pages)), [len(v) for v in visits])
+    run = true_freshness(window(trace, copied, 4.0, 9.0), page, np.array([*chain(*visits)]))
     fresh = [naive_share_fresh(c, t, v, 4.0, 9.0) for c, t, v in zip(changes, copied, visits, strict=True)]
     assert np.isclose(run.freshness, np.average(fresh, weights=weight), atol=1e-12)
     assert run.requests == len(page)

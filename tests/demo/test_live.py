@@ -2,6 +2,7 @@
 
 import asyncio
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ def test_the_truth_is_counted_from_the_copies_in_the_store():
         changes = demo.world.trace.changed_at[slice(*demo.world.trace.offset[number : number + 2])]
         total = 0.0
         marks = sorted({begin, end, *(t for t in [*copied[url], *changes.tolist()] if begin < t < end)})
-        for low, high in zip(marks, marks[1:], strict=False):
+        for low, high in pairwise(marks):
             copies = [t for t in copied[url] if t <= low + 1e-6]
             total += (high - low) * bool(copies and not ((changes > copies[-1]) & (changes <= low)).any())
         fresh.append(total / (end - begin))

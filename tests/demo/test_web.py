@@ -61,8 +61,7 @@ def test_five_hundred_pages_far_more_changes_than_the_budget_and_folders_that_ch
         first, last = world.trace.offset[number : number + 2]
         for at in world.trace.changed_at[first:last].tolist():
             instants[at].add(world.pages[number].path.split("/")[1])
-    together = [folders for folders in instants.values()]
-    assert all(len(folders) == 1 for folders in together)  # never two folders at once
+    assert all(len(folders) == 1 for folders in instants.values())  # never two folders at once
     total = sum(int(world.trace.n_changes[number]) for number in docs)
     assert len(instants) < 0.5 * total  # most changes are shared
 

@@ -85,8 +85,8 @@ def print_verdict(verdict: Verdict, database: Path, example: str, files: Sequenc
         f"In the second half {verdict.settled:.1%} were fresh; meanwhile the engine believed {verdict.believed:.1%}.",
         f"For this budget in the long run it forecasts {forecast.freshness:.1%} "
         f"({forecast.level:.0%}: {forecast.low:.1%} to {forecast.high:.1%}).",
-        f"Of {verdict.detection.looks} comparisons {wrong} were wrong; {verdict.not_modified} answers were 'not modified', "
-        f"{verdict.failures} requests failed, {verdict.forbidden} were against robots.txt.",
+        f"Of {verdict.detection.looks} comparisons {wrong} were wrong; {verdict.not_modified} answers were "
+        f"'not modified', {verdict.failures} requests failed, {verdict.forbidden} were against robots.txt.",
     )
     for line in said:
         console.print(line, highlight=False, soft_wrap=True)

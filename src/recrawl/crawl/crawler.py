@@ -210,12 +210,8 @@ class Crawler:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
             self._problem = self._problem or task.exception()
-        taken = len(self._tasks)
-        if (
-            self._problem is None
-            and self._concurrency // 2 < taken
-            and self._concurrency - taken < self._concurrency // 8
-        ):
+        free = self._concurrency - len(self._tasks)
+        if self._problem is None and free < self._concurrency // 8:
             self._stir_soon()
         else:
             self._stir()

@@ -1,1 +1,1 @@
-"""The changing web on loopback: pages whose changes are known, served, crawled live and judged by what truly happened."""
+"""The changing web on loopback: known changes, served, crawled live and judged by what happened."""

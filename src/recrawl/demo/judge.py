@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from recrawl.simulate.events import Events
 from recrawl.simulate.policies import contender
 from recrawl.simulate.rivals.registry import rival
+from recrawl.simulate.rivals.rule import Cap
 from recrawl.simulate.run import simulate
 from recrawl.simulate.tally import Judge, Run
 from recrawl.simulate.trace import Trace
@@ -19,7 +20,7 @@ Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 _FIRST_INTERVALS = (0.125, 0.25, 0.5, 1.0)  # of Nutch, in units of pages / budget
-_CAPS = ("due", "score")
+_CAPS: tuple[Cap, ...] = ("due", "score")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The live crawl of the demo: first copies of all pages at once, then a budget far below what changes, then the truth."""
+"""The live crawl of the demo: first copies of all pages, then a budget far below what changes, then the truth."""
 
 from __future__ import annotations
 
@@ -160,22 +160,10 @@ class LiveDemo:
             true = float(np.average(shown == self._versions(at), weights=weight))
             if self._phase == "crawling":
                 self._samples.append((Sample(at, believed), true))
-            counts = crawler.counts
+            counts, elapsed = crawler.counts, at - self._begin
+            done = (counts.requests, counts.changed, counts.failed)
             series = tuple((sample.freshness, now) for sample, now in self._samples)
-            elapsed = at - self._begin
-            tell(
-                Progress(
-                    self._phase,
-                    elapsed,
-                    self._seconds,
-                    counts.requests,
-                    counts.changed,
-                    counts.failed,
-                    believed,
-                    true,
-                    series,
-                )
-            )
+            tell(Progress(self._phase, elapsed, self._seconds, *done, believed, true, series))
 
     def _shown(self) -> Any:
         """The version of each page that was last served; −1: none."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 import random
 from functools import lru_cache
 
-_SYLLABLES = (
-    "ba be bi bo da de di do fa fe ga go ka ke ki la le li lo ma me mi mo na ne ra re ri ro sa se ta te to".split()
-)
+_SYLLABLES = [f"{consonant}{vowel}" for consonant in "bdfgklmnrst" for vowel in "aeio"]
 _SENTENCES, _WORDS = 12, 14
 
 
