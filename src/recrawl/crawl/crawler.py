@@ -36,6 +36,7 @@ _TRUST, _TRUST_EVERY = "trust", 60.0  # the note of which servers' "not modified
 _GRACE = 20.0  # seconds that fetches have to end after stop()
 _IDLE = 60.0  # seconds that a loop with nothing to do sleeps at most
 _LEAST_REST = 0.001
+_GATHER = 0.005  # seconds that ended crawls wait for others while most places are taken: engines like batches
 
 
 class Crawler:
@@ -108,6 +109,7 @@ class Crawler:
         self._stopped = self._broken = False
         self._problem: BaseException | None = None
         self._awake: asyncio.Future[None] | None = None
+        self._gathering: asyncio.Future[None] | None = None
         self._resume_politely(bool(marked), now)
 
     def _resume_politely(self, again: bool, now: float) -> None:
@@ -211,13 +213,28 @@ class Crawler:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
             self._problem = self._problem or task.exception()
-        self._stir()
+        free = self._concurrency - len(self._tasks)
+        if self._problem is None and free < self._concurrency // 8:
+            self._stir_soon()
+        else:
+            self._stir()
+
+    def _stir_soon(self) -> None:
+        if self._gathering is None and self._awake is not None:
+            self._gathering = asyncio.ensure_future(self._time.clock.sleep(_GATHER))
+            self._gathering.add_done_callback(self._gathered)
+
+    def _gathered(self, timer: asyncio.Future[None]) -> None:
+        self._gathering = None
+        if not timer.cancelled():
+            self._stir()
 
     async def _rest(self, now: float, until: float, busy: bool) -> None:
         """Sleep until something may be done, or a crawl ends."""
-        if self._recorder.unsettled:
+        unsettled = self._recorder.unsettled
+        if unsettled and (not busy or len(self._tasks) < self._concurrency):
             return
-        at = min(until, self._recorder.due_at(now), now + _IDLE)
+        at = min(until, self._recorder.due_at(now), now + (_GATHER if unsettled else _IDLE))
         if len(self._tasks) < self._concurrency:
             at = min(at, max(self.pace.next_at(now), self.engine.next_at(now)))
         if self.pace.n_waiting:

@@ -84,6 +84,7 @@ class Engine(Core):
         for j in np.flatnonzero(known < 0).tolist():
             first_row.setdefault(urls[j], j)
         new = np.array(list(first_row.values()), np.int64)
+        del first_row  # large when many pages come at once
         if len(new):
             own = None if change_rate is None else own_belief(change_rate, evidence, n, new, self.beliefs.prior)
             self._append([urls[j] for j in new], weight[new], fetched[new], now, own)
