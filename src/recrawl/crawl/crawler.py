@@ -23,10 +23,10 @@ from recrawl.crawl.robots_kept import RobotsKept
 from recrawl.crawl.rules import Rules
 from recrawl.crawl.trust import Trust
 from recrawl.crawl.turns import Turns
-from recrawl.crawl.visitor import DELAY, Visitor
+from recrawl.crawl.visitor import DELAY, Visited, Visitor
 from recrawl.engine import Engine
 from recrawl.engine.addresses import host_of
-from recrawl.errors import ParameterError, StoreError
+from recrawl.errors import ParameterError, RecrawlError, StoreError
 from recrawl.schedule.pacer import Pacer
 from recrawl.store.base import Copy, Outcome, Store
 
@@ -46,7 +46,7 @@ class Crawler:
     concurrency per host are the engine's ``host_spacing`` and ``host_concurrency``; a crawl-delay of robots.txt up to
     ``longest_delay`` seconds takes their place where it is longer. Every ``posts_every`` seconds it looks for word from
     other processes. ``on_event(name, fields)`` hears of every outcome ("crawled"), of every batch that is safe
-    ("saved") and of posts taken ("posts").
+    ("saved"), of posts taken ("posts") and of mistakes in fetchers and detectors ("error").
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class Crawler:
 
     async def _crawl(self, page: int, url: str, copy: Copy | None) -> bool:
         """Visit a page; whether it was visited, and not only the robots.txt of its host."""
-        visited = await self._visitor.visit(url, copy)
+        visited = await self._visited(url, copy)
         now = self._time.now()
         if visited.outcome is None:
             if self.engine.addresses.known([url])[0] == page:
@@ -201,6 +201,18 @@ class Crawler:
         self.counts.add(visited.outcome, visited.n_bytes, host_of(url))
         self._tell("crawled", outcome=visited.outcome)
         return True
+
+    async def _visited(self, url: str, copy: Copy | None) -> Visited:
+        """A visit; a mistake in a fetcher or detector is that page's failure, and told, not the end of the crawl."""
+        began = self._time.now()
+        try:
+            return await self._visitor.visit(url, copy)
+        except RecrawlError:
+            raise
+        except Exception as problem:
+            self.counts.errors += 1
+            self._tell("error", url=url, problem=problem)
+            return Visited(Outcome(url, began, self._time.now() - began, failure=f"error: {type(problem).__name__}"))
 
     def _spawn(self, page: int, url: str, copy: Copy | None) -> asyncio.Task[bool]:
         task = asyncio.create_task(self._crawl(page, url, copy))
