@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 .PHONY: demo test lint bench clean
 
 demo: $(VENV)/.demo
-	$(BIN)/recrawl solve examples/pages.csv --budget 150/day --plot demo.png --output demo-rates.csv
+	$(BIN)/recrawl demo --database demo.db --plot demo.png
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2
@@ -23,6 +23,8 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/bench_estimate.py
 	$(BIN)/python benchmarks/bench_schedule.py
 	$(BIN)/python benchmarks/bench_simulate.py
+	$(PIP) -e .[scrapy]
+	$(BIN)/python benchmarks/bench_crawl.py
 
 # Where the system's Python lacks ensurepip, virtualenv (unpacked beside the environment) makes it instead.
 $(BIN)/python:
@@ -31,7 +33,7 @@ $(BIN)/python:
 	PYTHONPATH=$(VENV)-tool $(PYTHON) -m virtualenv $(VENV); }
 
 $(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) -e .[data]
+	$(PIP) -e .[data,crawl]
 	@touch $@
 
 $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
@@ -39,4 +41,4 @@ $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
 	@touch $@ $(VENV)/.demo
 
 clean:
-	rm -rf $(VENV) $(VENV)-tool demo.png demo-rates.csv
+	rm -rf $(VENV) $(VENV)-tool demo.png demo.db demo.db-wal demo.db-shm demo.db.lock

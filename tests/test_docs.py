@@ -110,7 +110,18 @@ def test_doctests(name):
 
 @pytest.mark.parametrize(
     "path",
-    [ROOT / name for name in ("README.md", "docs/engine.md", "docs/schedule.md", "docs/simulate.md")],
+    [
+        ROOT / name
+        for name in (
+            "README.md",
+            "docs/crawl.md",
+            "docs/engine.md",
+            "docs/run.md",
+            "docs/schedule.md",
+            "docs/simulate.md",
+            "docs/store.md",
+        )
+    ],
     ids=lambda path: path.name,
 )
 def test_python_blocks_run(path):
@@ -123,3 +134,17 @@ def test_the_bundled_example_is_what_its_script_makes(tmp_path):
     script.write_bytes((ROOT / "examples/make_pages.py").read_bytes())
     exec(compile(script.read_text(), str(script), "exec"), {"__name__": "__main__", "__file__": str(script)})
     assert (tmp_path / "pages.csv").read_bytes() == (ROOT / "examples/pages.csv").read_bytes()
+
+
+def test_every_setting_of_a_crawl_is_described():
+    from dataclasses import fields
+
+    from recrawl.crawl.rules import Rule
+    from recrawl.crawl.settings import Settings
+
+    text = (ROOT / "docs/run.md").read_text()
+    settings, rules = section(text, "## Settings"), section(text, "## Rules")
+    for field in fields(Settings):
+        assert f"| `{field.name}` |" in settings
+    for field in fields(Rule):
+        assert f"`{field.name}`" in rules

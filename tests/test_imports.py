@@ -16,6 +16,7 @@ HEAVY = ["numba", "aiohttp", "fastapi", "matplotlib", "pyarrow"]
         "import recrawl.schedule",
         "from recrawl import Pacer, Policy",
         "from recrawl.cli import app; app(['--help'], standalone_mode=False)",
+        "from recrawl.cli import app; app(['demo', '--help'], standalone_mode=False)",
         "from recrawl.cli import app; app(['solve', '--help'], standalone_mode=False)",
         "from recrawl.cli import app; app(['estimate', '--help'], standalone_mode=False)",
         "from recrawl.cli import app; app(['simulate', '--help'], standalone_mode=False)",

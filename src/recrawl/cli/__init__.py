@@ -10,7 +10,21 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli import add, estimate, export, import_log, remove, reproduce, run, simulate, solve, status, trace, why
+from recrawl.cli import (
+    add,
+    demo,
+    estimate,
+    export,
+    import_log,
+    remove,
+    reproduce,
+    run,
+    simulate,
+    solve,
+    status,
+    trace,
+    why,
+)
 from recrawl.errors import RecrawlError
 
 app = typer.Typer(
@@ -20,6 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
+app.command(name="demo", epilog=demo.EPILOG)(demo.demo)
 app.command(name="add", epilog=add.EPILOG)(add.add)
 app.command(name="run", epilog=run.EPILOG)(run.run)
 app.command(name="status", epilog=status.EPILOG)(status.status)

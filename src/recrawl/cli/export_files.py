@@ -129,6 +129,7 @@ def write_warc(store: SqliteStore, path: Path) -> int:
                     url,
                     "resource",
                     payload=BytesIO(body),
+                    length=len(body),
                     warc_content_type=kind,
                     warc_headers_dict={"WARC-Date": date},
                 )

@@ -35,11 +35,12 @@ def import_log(
 
     settings = settings_of(config, database=database)
     read = read_crawl_log(log, lenient=lenient)
+    urls = canonical_urls(read, log)
     store = own(settings)
     if store is None:
         raise StoreError(f"{settings.database}: a crawl is running; stop it first")
     with store:
-        found = {"file": str(log), "database": settings.database, **take_over(read, log, store, settings)}
+        found = {"file": str(log), "database": settings.database, **take_over(read, urls, store, settings)}
     if as_json:
         typer.echo(json.dumps(found))
         return
@@ -52,14 +53,11 @@ def import_log(
         typer.echo("the log's signals are not taken over")
 
 
-def take_over(log: CrawlLog, path: Path, store: SqliteStore, settings: Settings) -> dict[str, Any]:
+def take_over(log: CrawlLog, urls: list[str], store: SqliteStore, settings: Settings) -> dict[str, Any]:
     """Give a log's pages to a database: into an empty one with all that is learned, else with each page's own rate."""
     from recrawl.crawl.pages import add_pages, save_pages
 
     now = time.time()
-    urls = _canonical(log, path)
-    if float(log.ended_at.max(initial=0.0)) > now + 60.0:
-        raise ParameterError(f"{path}: has times that lie in the future")
     taught, fetched_at = _taught(log, urls, settings)
     engine, known = engine_of(store, settings, now), 0
     if len(engine) == 0:
@@ -82,9 +80,12 @@ def take_over(log: CrawlLog, path: Path, store: SqliteStore, settings: Settings)
     }
 
 
-def _canonical(log: CrawlLog, path: Path) -> list[str]:
+def canonical_urls(log: CrawlLog, path: Path) -> list[str]:
+    """The log's URLs in canonical form; ParameterError where they, or the times, cannot be used."""
     from recrawl.crawl.urls import canonical
 
+    if float(log.ended_at.max(initial=0.0)) > time.time() + 60.0:
+        raise ParameterError(f"{path}: has times that lie in the future")
     urls: dict[str, str] = {}
     for url in log.urls:
         try:

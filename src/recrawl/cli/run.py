@@ -86,7 +86,7 @@ def _on_signals(crawler: Crawler) -> None:
 
 
 def _print_next(settings: Settings, n: int, as_json: bool) -> None:
-    """What would be crawled next, and when, if nothing else happened."""
+    """What would be crawled next, and when, if every crawl succeeded at once and taught nothing."""
     from recrawl.crawl.pace import pacer_from
 
     with visit(settings) as store:
@@ -99,6 +99,7 @@ def _print_next(settings: Settings, n: int, as_json: bool) -> None:
         for page in engine.pick(now, pacer.due(now, 1)).tolist():
             worth = float(engine.scheduler.value([page], now)[0])
             found.append({"in": round(now - start, 3), "url": engine.url([page])[0], "value": worth})
+            engine.record([page], now)
         at = max(pacer.next_at(now), engine.next_at(now))
         if at == float("inf"):
             break

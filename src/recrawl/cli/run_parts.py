@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 
 from recrawl import __version__
 from recrawl.cli.crawl_options import engine_of
@@ -12,8 +13,9 @@ from recrawl.crawl.detect import detector
 from recrawl.crawl.fetch import HttpFetcher, Limits
 from recrawl.crawl.pace import MARK, pacer_from
 from recrawl.crawl.robots import Robots
+from recrawl.crawl.robots_kept import RobotsKept
 from recrawl.crawl.settings import Settings
-from recrawl.errors import ParameterError
+from recrawl.errors import ParameterError, StoreError
 from recrawl.store import SqliteStore
 
 
@@ -24,6 +26,8 @@ class Parts:
         agent = settings.agent(__version__)
         finds = detector(settings.detector)
         self.clock = SystemClock()
+        if not Path(settings.database).is_file():
+            raise StoreError(f"{settings.database}: there is no such database; recrawl add makes one")
         self.store = SqliteStore(settings.database, keep=settings.keep)
         try:
             engine = engine_of(self.store, settings, self.clock.now())
@@ -31,13 +35,15 @@ class Parts:
                 raise ParameterError(f"{settings.database}: has no pages; recrawl add adds some")
             self._fetchers = [self._fetcher(settings, agent, redirects) for redirects in (0, 5)]
             pages, rules_txt = self._fetchers
+            kept = RobotsKept(self.store)
             rate = settings.rates(len(engine))[0]
             self.crawler = Crawler(
                 engine,
                 self.store,
                 pages,
                 detector=finds,
-                robots=Robots(rules_txt, agent, self.clock) if settings.robots else None,
+                robots=Robots(rules_txt, agent, self.clock, kept) if settings.robots else None,
+                robots_kept=kept,
                 clock=self.clock,
                 pacer=pacer_from(rate, self.clock.now(), self.store.noted(MARK).get(MARK)),
                 rules=settings.rules(),

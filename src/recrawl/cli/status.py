@@ -39,7 +39,7 @@ def status(
         typer.echo(json.dumps(found))
         return
     for name, value in words(found):
-        typer.echo(f"{name:<24}{value}")
+        typer.echo(f"{name:<26}{value}")
     for problem in found.get("problems", []):
         typer.echo(f"damaged: {problem}")
 
@@ -49,7 +49,6 @@ def figures(store: SqliteStore, settings: Settings, now: float) -> dict[str, Any
     engine = engine_of(store, settings, now)
     posts = store.posts()
     last = store.last_observation()
-    since = list(store.observations(since=now - _DAY))
     found: dict[str, Any] = {
         "database": str(store.path),
         **store.counts(),
@@ -58,9 +57,7 @@ def figures(store: SqliteStore, settings: Settings, now: float) -> dict[str, Any
         "failing": engine.stats["failing"],
         "gone": engine.stats["away"],
         "last_crawl": None if last is None else last.began_at,
-        "crawls_last_day": len(since),
-        "changes_last_day": sum(outcome.changed is True for outcome in since),
-        "failures_last_day": sum(outcome.failure is not None for outcome in since),
+        **{f"{name}_last_day": n for name, n in store.recent(now - _DAY).items()},
         "budget": settings.budget,
         "freshness": None,
         "forecast": None,

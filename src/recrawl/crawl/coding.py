@@ -41,6 +41,7 @@ class _Zlib:
         self._kind = kind
         self._inner = zlib.decompressobj(31) if kind == "gzip" else None
         self._pending = b""
+        self._begun = False
         self._whole = False  # a stream has ended and no other has begun
 
     def feed(self, data: bytes, most: int) -> bytes:
@@ -48,6 +49,7 @@ class _Zlib:
         self._pending = b""
         if not data:
             return b""
+        self._begun = True
         if self._inner is None:
             framed = data[0] & 0x0F == 8 and (len(data) < 2 or (data[0] << 8 | data[1]) % 31 == 0)
             self._inner = zlib.decompressobj(15 if framed else -15)
@@ -64,7 +66,7 @@ class _Zlib:
         return bool(self._pending)
 
     def finish(self) -> None:
-        if self._inner is not None and not self._whole:
+        if self._begun and not self._whole:
             raise BadCoding("it ends early")
 
 

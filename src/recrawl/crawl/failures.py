@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 
 import aiohttp
-from aiohttp.http_exceptions import LineTooLong, TransferEncodingError
+from aiohttp.http_exceptions import HttpProcessingError
 
 from recrawl.crawl.coding import BadCoding, TooLarge
 from recrawl.crawl.connect import ForbiddenAddress
@@ -35,10 +35,15 @@ _WORDS: tuple[tuple[type[BaseException], str], ...] = (
     (aiohttp.ClientPayloadError, "reset"),
     (aiohttp.ServerDisconnectedError, "reset"),
     (aiohttp.ClientResponseError, "bad-response"),
-    (TransferEncodingError, "bad-response"),
+    (HttpProcessingError, "bad-response"),
     (aiohttp.ClientError, "reset"),
     (OSError, "reset"),
 )
+
+
+# aiohttp tells these apart only in words.
+_TOO_LARGE = ("Got more than", "Too many headers", "Too many trailers")
+_CUT = "Not enough data"
 
 
 def failure_word(error: BaseException) -> str | None:
@@ -46,11 +51,8 @@ def failure_word(error: BaseException) -> str | None:
     cause = error.__cause__
     if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, ForbiddenAddress):
         return "forbidden-address"
-    if isinstance(cause, LineTooLong) or "Too many headers" in str(cause):
-        return "too-large"
-    if isinstance(error, aiohttp.ClientPayloadError) and isinstance(cause, TransferEncodingError):
-        return "bad-response"
-    for kind, word in _WORDS:
-        if isinstance(error, kind):
-            return word
-    return None
+    if isinstance(cause, HttpProcessingError):
+        if cause.message.startswith(_TOO_LARGE):
+            return "too-large"
+        return "reset" if cause.message.startswith(_CUT) else "bad-response"
+    return next((word for kind, word in _WORDS if isinstance(error, kind)), None)

@@ -28,6 +28,7 @@ from recrawl.errors import ParameterError
 
 _DRAINED = 64 << 10  # bytes of an unwanted body that are read so that the connection can be used again
 _DRAINED_FOR = 1.0  # seconds that this may take
+_IDLE = 4.0  # seconds an unused connection is kept: less than servers do, which close theirs after 5 s and more
 _NAMES = 10_000  # names whose addresses are kept
 
 
@@ -92,7 +93,7 @@ class HttpFetcher:
         """Fetch a URL, following redirects; what goes wrong is told, not raised."""
         extra = headers or {}
         check_headers(extra)
-        visit = Visit(self._clock, url, extra, _validators(etag, last_modified))
+        visit = Visit(self._clock, url, extra, etag, last_modified)
         try:
             async with asyncio.timeout(self._limits.total):
                 return await self._follow(visit)
@@ -143,7 +144,7 @@ class HttpFetcher:
 
     def _new_session(self) -> aiohttp.ClientSession:
         limits = self._limits
-        return aiohttp.ClientSession(
+        session = aiohttp.ClientSession(
             connector=self._connector(),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
@@ -154,6 +155,8 @@ class HttpFetcher:
             max_field_size=limits.headers,
             max_headers=limits.header_count,
         )
+        session._retry_connection = False  # aiohttp would ask twice where a connection ends, against delay and budget
+        return session
 
     def _connector(self) -> aiohttp.TCPConnector:
         lookup = self._resolver
@@ -166,6 +169,7 @@ class HttpFetcher:
             ttl_dns_cache=int(self._limits.dns),
             dns_cache_max_size=_NAMES,
             limit=self._limits.connections,
+            keepalive_timeout=_IDLE,
             ssl=self._ssl_context or True,
         )
 
@@ -177,12 +181,6 @@ def check_headers(headers: Mapping[str, str]) -> None:
             raise ParameterError(f"header name {name!r} is not made of letters, digits and hyphens")
         if not value.isprintable():
             raise ParameterError(f"the value of header {name} is not one line of text")
-
-
-def _validators(etag: str | None, last_modified: str | None) -> dict[str, str]:
-    """The headers of a conditional request; what cannot be sent is left out."""
-    given = {"If-None-Match": etag, "If-Modified-Since": last_modified}
-    return {name: value for name, value in given.items() if value and value.isprintable()}
 
 
 def _check_literal(url: str) -> None:

@@ -27,6 +27,7 @@ class Hours:
         self.text = text
         self._zone = zone
         self._minutes = [False] * _DAY
+        self._lasting = (math.inf, -math.inf, False)  # from, until: open or not
         for part in text.split(","):
             first, last = _bounds(part.strip(), text)
             for k in range((last - first) % _DAY or _DAY):
@@ -39,22 +40,28 @@ class Hours:
 
     def open(self, now: float) -> bool:
         """Whether crawling is allowed at a time (seconds since 1970)."""
-        return self._minutes[self._minute(now)]
+        if not self._lasting[0] <= now < self._lasting[1]:
+            self._lasting = (now, self._change_after(now), self._open(now))
+        return self._lasting[2]
 
     def next_change(self, now: float) -> float:
         """When crawling next begins or ends to be allowed; infinity where it is always allowed."""
+        self.open(now)
+        return self._lasting[1]
+
+    def _change_after(self, now: float) -> float:
         if all(self._minutes):
             return math.inf
-        is_open, at = self.open(now), math.floor(now / 60.0) * 60.0
+        is_open, at = self._open(now), math.floor(now / 60.0) * 60.0
         for _ in range(2 * _DAY + 120):  # a day may be longer where clocks are put back
             at += 60.0
-            if self.open(at) != is_open:
+            if self._open(at) != is_open:
                 return at
         raise AssertionError("hours that never change")
 
-    def _minute(self, now: float) -> int:
+    def _open(self, now: float) -> bool:
         local = datetime.fromtimestamp(now, self._zone)
-        return local.hour * 60 + local.minute
+        return self._minutes[local.hour * 60 + local.minute]
 
 
 def _bounds(part: str, text: str) -> tuple[int, int]:

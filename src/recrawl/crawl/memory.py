@@ -9,15 +9,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, TypeVar
-from urllib.parse import urljoin
 
-from recrawl.crawl.answer import REDIRECTS, failure_of, is_gone, retry_after
+from recrawl.crawl.answer import REDIRECTS
 from recrawl.crawl.clock import Clock
+from recrawl.crawl.coding import TooLarge
+from recrawl.crawl.failures import BadRedirect, BadUrl, failure_word
 from recrawl.crawl.fetched import Fetched
-from recrawl.crawl.urls import canonical
-from recrawl.errors import ParameterError
+from recrawl.crawl.visit import Visit
 
 T = TypeVar("T")
+
+_HEADERS = 64 << 10  # bytes of headers
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,26 +62,25 @@ class MemoryWeb:
         headers: Mapping[str, str] | None = None,
     ) -> Fetched:
         """Ask the page of a URL, following redirects."""
-        began_at = self._clock.now()
-        passed: list[str] = []
-        at = url
+        visit = Visit(self._clock, url, headers or {}, etag, last_modified)
+        try:
+            return await self._follow(visit)
+        except (BadUrl, BadRedirect, TooLarge) as error:
+            return visit.done(b"", failure_word(error))
+
+    async def _follow(self, visit: Visit) -> Fetched:
+        visit.begin()
         while True:
-            answer = await self._ask(at)
-            here = {name.lower(): value for name, value in answer.headers.items()}
-            goal = here.get("location")
-            if answer.failure or answer.status not in REDIRECTS or goal is None:
-                conditional = not passed and (etag is not None or last_modified is not None)
-                return self._fetched(url, at, began_at, answer, here, tuple(passed), (etag, last_modified), conditional)
-            passed.append(at)
-            try:
-                at = canonical(urljoin(at, goal))
-            except ParameterError:
-                at = passed[0]
-            if at in passed or len(passed) > self._max_redirects:
-                took = self._clock.now() - began_at
-                return Fetched(
-                    url, at, answer.status, began_at, took, here, redirects=tuple(passed), failure="redirects"
-                )
+            answer = await self._ask(visit.at)
+            if answer.failure is not None:
+                return visit.done(b"", answer.failure)
+            is_same = answer.status == 200 and _matches(answer.headers, visit.sent)
+            visit.answered(304 if is_same else answer.status, answer.headers.items(), _HEADERS)
+            goal = visit.headers.get("location") if visit.status in REDIRECTS else None
+            if goal is None:
+                body = b"" if is_same else answer.body
+                return visit.done(body.encode() if isinstance(body, str) else body, visit.verdict())
+            visit.hop(goal, self._max_redirects)
 
     async def _ask(self, url: str) -> Answer:
         now = self._clock.now()
@@ -93,40 +94,6 @@ class MemoryWeb:
             await self._clock.sleep(given.took)
         return given
 
-    def _fetched(
-        self,
-        url: str,
-        final_url: str,
-        began_at: float,
-        answer: Answer,
-        headers: Mapping[str, str],
-        passed: tuple[str, ...],
-        validators: tuple[str | None, str | None],
-        conditional: bool,
-    ) -> Fetched:
-        now = self._clock.now()
-        if answer.failure:
-            return Fetched(url, final_url, 0, began_at, now - began_at, redirects=passed, failure=answer.failure)
-        status = answer.status
-        if status == 200 and conditional and _matches(headers, *validators):
-            status = 304
-        failure = failure_of(status, conditional=conditional)
-        body = answer.body.encode() if isinstance(answer.body, str) else answer.body
-        return Fetched(
-            url,
-            final_url,
-            status,
-            began_at,
-            now - began_at,
-            headers,
-            body if failure is None and status != 304 else b"",
-            not_modified=status == 304 and failure is None,
-            redirects=passed,
-            failure=failure,
-            gone=is_gone(status),
-            retry_after=retry_after(headers, now),
-        )
-
     async def close(self) -> None:
         """Nothing to give back."""
 
@@ -138,10 +105,13 @@ def _of_mapping(pages: Mapping[str, Page]) -> Page:
     return page
 
 
-def _matches(headers: Mapping[str, str], etag: str | None, last_modified: str | None) -> bool:
-    if etag is not None and "etag" in headers:
-        return headers["etag"].removeprefix("W/") == etag.removeprefix("W/")
-    return last_modified is not None and headers.get("last-modified") == last_modified
+def _matches(headers: Mapping[str, str], sent: Mapping[str, str]) -> bool:
+    """Whether an answer has the validators that were sent; where both have an ETag, dates do not count."""
+    has = {name.lower(): value for name, value in headers.items()}
+    etag, date = sent.get("If-None-Match"), sent.get("If-Modified-Since")
+    if etag is not None and "etag" in has:
+        return has["etag"].removeprefix("W/") == etag.removeprefix("W/")
+    return date is not None and has.get("last-modified") == date
 
 
 class ManualClock:

@@ -14,7 +14,7 @@ from recrawl.crawl.hours import Hours
 from recrawl.schedule.pacer import Pacer
 
 MARK = "paced_until"  # the note that is kept
-_AHEAD = 1.0  # seconds between two notes, beyond the time of one request
+_AHEAD = 1.0  # seconds between two notes
 
 
 def catch_up_for(budget: float) -> float:
@@ -28,8 +28,10 @@ def catch_up_for(budget: float) -> float:
 
 def pacer_from(budget: float, now: float, mark: float | None = None) -> Pacer:
     """A pacer that goes on after what an earlier run may have spent (its mark), were the clock right."""
-    start = now if mark is None else max(now, min(mark, now + _AHEAD + 1.0 / budget))
-    return Pacer(budget, start, catch_up=catch_up_for(budget))
+    pacer = Pacer(budget, now, catch_up=catch_up_for(budget))
+    if mark is None or mark <= now:
+        return pacer
+    return Pacer.restore({**pacer.state(), "anchor": min(mark, now + _AHEAD + 1.0 / budget)})
 
 
 class Pace:
@@ -40,13 +42,18 @@ class Pace:
         self.rate = pacer.budget  # while open
         self._hours = hours
         self._waiters: deque[asyncio.Future[None]] = deque()
-        self.mark = -math.inf  # requests are covered up to here
-        self.used = 0
+        self.covered = -math.inf  # up to here the store knows of all requests
+        self.used = self._owed = 0
+        self.over = False
 
     def ready(self, now: float) -> int:
         """How many requests may start now, after those that wait were served."""
         self._keep_hours(now)
         ready = self.pacer.ready(now)
+        if self._owed:
+            paid = self.take(now, self._owed)
+            self._owed -= paid
+            ready -= paid
         while ready and self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():
@@ -60,14 +67,22 @@ class Pace:
         self.used += taken
         return taken
 
+    def charge(self, n: int) -> None:
+        """Requests that were made without asking: they count before the next ones may start."""
+        self._owed += n
+
     def turn(self) -> asyncio.Future[None]:
         """What is done when one further request may start."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.append(waiter)
+        if self.over:
+            waiter.cancel()
+        else:
+            self._waiters.append(waiter)
         return waiter
 
-    def dismiss(self) -> None:
-        """No further request may start: those that wait are cancelled."""
+    def end(self) -> None:
+        """No further request may start: those that wait are cancelled, and those that come."""
+        self.over = True
         while self._waiters:
             self._waiters.popleft().cancel()
 
@@ -81,11 +96,15 @@ class Pace:
         at = self.pacer.next_at(now)
         return min(at, math.inf if self._hours is None else self._hours.next_change(now))
 
-    def next_mark(self, now: float) -> float | None:
-        """The time to note before any request after now; None while the last note still covers it."""
-        if now <= self.mark or self.pacer.next_at(now) == math.inf:
+    def next_cover(self, now: float) -> float | None:
+        """Up to when requests are to be covered before any is made after now; None while they are."""
+        if now <= self.covered or self.pacer.next_at(now) > now:
             return None
-        return now + _AHEAD + 1.0 / max(self.rate, 1e-9)
+        return now + _AHEAD
+
+    def mark(self, cover: float) -> float:
+        """What to note for that: when the next run may begin, were the last request made at the very end."""
+        return cover + 1.0 / max(self.rate, 1e-9)
 
     def last_mark(self, now: float) -> float:
         """What to note when no further request will be made."""

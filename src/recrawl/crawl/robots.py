@@ -1,9 +1,17 @@
-"""Robots: what robots.txt allows, by RFC 9309."""
+"""Robots: what robots.txt allows, by RFC 9309.
+
+A file that is not there (4xx) allows everything; one that cannot be reached (5xx, 429, no answer) allows nothing, but a
+copy read before is used for up to 30 days. What is remembered of a host is its text, in ``kept``, which a driver
+can keep between runs; parsed rules are a small cache beside it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
+import zlib
 from collections import OrderedDict
+from collections.abc import MutableMapping
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
@@ -14,10 +22,15 @@ from recrawl.crawl.fetched import Fetched, Fetcher
 
 KEPT_FOR = 86400.0  # seconds a copy is used before it is fetched again
 USED_FOR = 30 * 86400.0  # seconds a copy is used while the file cannot be reached
-PARSED = 500 << 10  # bytes that are parsed
-HOSTS = 20_000  # hosts whose rules are in memory
+READ = 500 << 10  # bytes that are read
+_PARSED = 2000  # hosts whose rules are parsed
 _FIRST_RETRY, _LAST_RETRY = 300.0, 86400.0  # seconds between tries of a file that cannot be reached
-_LONGEST_DELAY = 3600.0  # a crawl-delay beyond this counts as this
+_LONGEST_DELAY = 3600.0  # a longer crawl-delay counts as this
+_SITEMAPS = 1000  # of one host
+_AGENT = re.compile(
+    r"^([ \t]*user-?agent[ \t]*:[ \t]*[^\s/#]+)[/ \t][^\r\n]*", re.IGNORECASE | re.MULTILINE
+)  # its token
+_NOT_THERE = frozenset({"http-4xx", "redirects"})  # failures that mean that there are no rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,87 +40,112 @@ class Rule:
     allowed: bool
     crawl_delay: float | None = None
     sitemaps: tuple[str, ...] = ()
+    unreachable: str | None = None  # the failure that kept it from being read, when nothing is allowed for that reason
 
 
 @dataclass(frozen=True, slots=True)
-class _Copy:
-    rules: Protego | None  # None: nothing is known, nothing allowed
-    read_at: float  # when the rules were read
+class Kept:
+    """What is remembered of a host's robots.txt."""
+
+    text: bytes | None  # compressed by zlib; None: never read, nothing is allowed
+    read_at: float
     until: float  # when to ask again
-    wait: float = _FIRST_RETRY  # how long after the next failure
+    wait: float = _FIRST_RETRY  # how long to wait after the next failure
+    failure: str | None = None  # why it was not read the last time
 
 
 class Robots:
     """The rules of hosts, fetched when first asked for and kept for a day; one fetch per host at a time."""
 
-    def __init__(self, fetcher: Fetcher, user_agent: str, clock: Clock) -> None:
+    def __init__(
+        self, fetcher: Fetcher, user_agent: str, clock: Clock, kept: MutableMapping[str, Kept] | None = None
+    ) -> None:
         self._fetcher = fetcher
         self._token = product_token(user_agent)
         self._clock = clock
-        self._copies: OrderedDict[str, _Copy] = OrderedDict()
-        self._running: dict[str, asyncio.Task[_Copy]] = {}
+        self._kept: MutableMapping[str, Kept] = {} if kept is None else kept
+        self._parsed: OrderedDict[str, tuple[float, Protego]] = OrderedDict()
+        self._running: dict[str, asyncio.Task[Kept]] = {}
 
     def known(self, url: str) -> bool:
         """Whether ``rules(url)`` answers without a fetch."""
-        copy = self._copies.get(_origin(url))
-        return copy is not None and self._clock.now() < copy.until
+        return self._clock.now() < self.ask_again_at(url)
 
     async def rules(self, url: str) -> Rule:
         """What robots.txt of the URL's host says about it."""
         origin = _origin(url)
-        copy = self._copies.get(origin)
-        if copy is None or self._clock.now() >= copy.until:
-            copy = await self._renewed(origin)
-        else:
-            self._copies.move_to_end(origin)
-        return self._rule(copy, url)
+        kept = self._kept.get(origin)
+        if kept is None or self._clock.now() >= kept.until:
+            kept = await self._renewed(origin)
+        return self._rule(url, origin, kept)
 
     def said(self, url: str) -> Rule | None:
         """What ``rules(url)`` answers, where it needs no fetch."""
-        return self._rule(self._copies[_origin(url)], url) if self.known(url) else None
+        origin = _origin(url)
+        kept = self._kept.get(origin)
+        return None if kept is None or self._clock.now() >= kept.until else self._rule(url, origin, kept)
 
     def ask_again_at(self, url: str) -> float:
         """When robots.txt of the URL's host is next worth asking: now, where nothing is known of it."""
-        copy = self._copies.get(_origin(url))
-        return self._clock.now() if copy is None else copy.until
+        kept = self._kept.get(_origin(url))
+        return self._clock.now() if kept is None else kept.until
 
-    def _rule(self, copy: _Copy, url: str) -> Rule:
-        if copy.rules is None:
-            return Rule(allowed=False)
-        delay = copy.rules.crawl_delay(self._token)
-        bounded = None if delay is None or not delay >= 0 else min(float(delay), _LONGEST_DELAY)
-        return Rule(copy.rules.can_fetch(url, self._token), bounded, tuple(copy.rules.sitemaps))
+    def forget(self) -> None:
+        """Drop all that is remembered."""
+        self._kept.clear()
+        self._parsed.clear()
 
-    async def _renewed(self, origin: str) -> _Copy:
+    def _rule(self, url: str, origin: str, kept: Kept) -> Rule:
+        if kept.text is None:
+            return Rule(allowed=False, unreachable=kept.failure)
+        rules = self._rules(origin, kept.text, kept.read_at)
+        return Rule(rules.can_fetch(url, self._token), _delay(rules, self._token), tuple(rules.sitemaps)[:_SITEMAPS])
+
+    def _rules(self, origin: str, text: bytes, read_at: float) -> Protego:
+        known = self._parsed.get(origin)
+        if known is None or known[0] != read_at:
+            known = self._parsed[origin] = read_at, _parsed(text)
+        self._parsed.move_to_end(origin)
+        while len(self._parsed) > _PARSED:
+            self._parsed.popitem(last=False)
+        return known[1]
+
+    async def _renewed(self, origin: str) -> Kept:
         task = self._running.get(origin)
         if task is None:
-            task = asyncio.create_task(self._fetch(origin))
-            self._running[origin] = task
+            task = self._running[origin] = asyncio.create_task(self._fetch(origin))
             task.add_done_callback(lambda _: self._running.pop(origin, None))
         return await asyncio.shield(task)
 
-    async def _fetch(self, origin: str) -> _Copy:
+    async def _fetch(self, origin: str) -> Kept:
         fetched = await self._fetcher.fetch(f"{origin}/robots.txt")
-        copy = _copy(fetched, self._copies.get(origin), self._clock.now())
-        self._copies[origin] = copy
-        self._copies.move_to_end(origin)
-        while len(self._copies) > HOSTS:
-            self._copies.popitem(last=False)
-        return copy
+        kept = self._kept[origin] = _kept(fetched, self._kept.get(origin), self._clock.now())
+        return kept
 
 
-def _copy(fetched: Fetched, before: _Copy | None, now: float) -> _Copy:
-    if fetched.failure is None:
-        text = fetched.body[:PARSED].decode("utf-8", "replace")
-        return _Copy(Protego.parse(text), now, now + KEPT_FOR)
-    if fetched.failure in ("http-4xx", "redirects"):
-        return _Copy(Protego.parse(""), now, now + KEPT_FOR)
-    wait = before.wait if before is not None else _FIRST_RETRY
+def _kept(fetched: Fetched, before: Kept | None, now: float) -> Kept:
+    if fetched.failure is None or fetched.failure in _NOT_THERE:
+        return Kept(zlib.compress(_cut(fetched.body), 1), now, now + KEPT_FOR)
+    wait = _FIRST_RETRY if before is None else before.wait
     until = now + max(wait, fetched.retry_after or 0.0)
     longer = min(2 * wait, _LAST_RETRY)
-    if before is not None and now - before.read_at < USED_FOR:
-        return replace(before, until=until, wait=longer)
-    return _Copy(None, now, until, longer)
+    if before is not None and before.text is not None and now - before.read_at < USED_FOR:
+        return replace(before, until=min(until, before.read_at + USED_FOR), wait=longer, failure=fetched.failure)
+    return Kept(None, now, until, longer, fetched.failure)
+
+
+def _cut(body: bytes) -> bytes:
+    """The part that is read, in whole lines: half a line could allow more than the whole."""
+    return body if len(body) <= READ else body[: body.rfind(b"\n", 0, READ) + 1]
+
+
+def _parsed(text: bytes) -> Protego:
+    return Protego.parse(_AGENT.sub(r"\1", zlib.decompress(text).decode("utf-8-sig", "replace")))
+
+
+def _delay(rules: Protego, token: str) -> float | None:
+    delay = rules.crawl_delay(token)
+    return None if delay is None or not delay >= 0 else min(float(delay), _LONGEST_DELAY)
 
 
 def _origin(url: str) -> str:
@@ -121,4 +159,4 @@ def product_token(user_agent: str) -> str:
     >>> product_token("recrawl/0.1 (+https://example.org/bot)")
     'recrawl'
     """
-    return user_agent.split("/")[0].split()[0] if user_agent.strip(" /") else "*"
+    return (user_agent.split("/")[0].split() or ["*"])[0]

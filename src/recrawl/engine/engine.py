@@ -21,6 +21,7 @@ from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.estimate.importance import RequestRates
 from recrawl.model.pages import Pages
+from recrawl.schedule import layout as at
 from recrawl.schedule._table import column_of, count_of, flags_of, positive, time_of
 from recrawl.schedule.scheduler import Scheduler
 
@@ -84,6 +85,7 @@ class Engine(Core):
         for j in np.flatnonzero(known < 0).tolist():
             first_row.setdefault(urls[j], j)
         new = np.array(list(first_row.values()), np.int64)
+        del first_row  # large when many pages come at once
         if len(new):
             own = None if change_rate is None else own_belief(change_rate, evidence, n, new, self.beliefs.prior)
             self._append([urls[j] for j in new], weight[new], fetched[new], now, own)
@@ -309,6 +311,11 @@ class Engine(Core):
         """No crawl of a host before a time."""
         self.scheduler.hold(host, until)
         self._rule(host)
+
+    def held_until(self, host: str) -> float:
+        """Before when no page of a host is picked (−infinity: nothing holds it)."""
+        number = self.scheduler._columns._hosts.get(host)
+        return -math.inf if number is None else float(self.scheduler._memory.state.hosts[number, at.H_UNTIL])
 
     def hosts(self) -> list[str]:
         """The hosts that have rules."""

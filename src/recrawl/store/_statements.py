@@ -50,6 +50,8 @@ VERSIONS = (
     "SELECT version.fetched_at, version.key, size FROM version JOIN body ON body.key = version.key "
     "JOIN page ON page.id = version.page WHERE url = ? ORDER BY version.id DESC"
 )
+RECENT = "SELECT count(*), coalesce(sum(changed), 0), count(failure) FROM observation WHERE began_at >= ?"
+NOTES = "SELECT name, value FROM note WHERE name >= ? AND name < ? ORDER BY name"
 CHECK_KEYS = "PRAGMA foreign_key_check"
 LOOSE_BODIES = "SELECT count(*) FROM body WHERE NOT EXISTS (SELECT 1 FROM version WHERE version.key = body.key)"
 

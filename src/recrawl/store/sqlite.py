@@ -36,7 +36,7 @@ class SqliteStore:
         self.path = Path(path)
         self._bodies = Bodies(0 if visit else keep)
         self._lock: Lock | None = None
-        self._mutex = threading.RLock()
+        self._mutex, self._reading_mutex = threading.RLock(), threading.RLock()
         self._closed = False
         if visit and not self.path.is_file():
             raise StoreError(f"{path}: there is no such database; recrawl add makes one")
@@ -176,10 +176,16 @@ class SqliteStore:
             after = found[-1][0]
 
     def last_observation(self) -> Outcome | None:
-        """The outcome that was saved last."""
+        """See `Store.last_observation`."""
         with self._reading() as connection:
             row = connection.execute(sql.LAST_OBSERVATION).fetchone()
         return None if row is None else sql.observed(row)
+
+    def recent(self, since: float) -> dict[str, int]:
+        """See `Store.recent`."""
+        with self._reading() as connection:
+            row = connection.execute(sql.RECENT, (since,)).fetchone()
+        return dict(zip(("crawls", "changes", "failures"), row, strict=True))
 
     def versions(self, url: str) -> list[Version]:
         """See `Store.versions`."""
@@ -194,9 +200,7 @@ class SqliteStore:
     def noted(self, prefix: str = "") -> dict[str, Any]:
         """See `Store.noted`."""
         with self._reading() as connection:
-            found = connection.execute(
-                "SELECT name, value FROM note WHERE substr(name, 1, ?) = ?", (len(prefix), prefix)
-            )
+            found = connection.execute(sql.NOTES, (prefix, prefix + "\U0010ffff"))
             return {name: json.loads(text) for name, text in found if name != "engine"}
 
     def posts(self) -> list[tuple[int, dict[str, Any]]]:
@@ -226,7 +230,7 @@ class SqliteStore:
 
     def close(self) -> None:
         """See `Store.close`."""
-        with self._mutex:
+        with self._mutex, self._reading_mutex:
             if not self._closed:
                 self._closed = True
                 self._reader.close()
@@ -261,11 +265,12 @@ class SqliteStore:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        self._check_open()
-        try:
-            yield self._reader
-        except sqlite3.Error as problem:
-            raise self._failure(problem) from None
+        with self._reading_mutex:
+            self._check_open()
+            try:
+                yield self._reader
+            except sqlite3.Error as problem:
+                raise self._failure(problem) from None
 
     def _check_open(self) -> None:
         if self._closed:

@@ -6,15 +6,16 @@ from recrawl.simulate.rivals import _kernels as kernels
 from recrawl.simulate.rivals.rule import DAY, Rule
 
 
-def nutch(*, day: float = DAY, grow: float = 0.4, shrink: float = 0.2, sync: float = 0.3) -> Rule:
+def nutch(*, day: float = DAY, grow: float = 0.4, shrink: float = 0.2, sync: float = 0.3, start: float = 30.0) -> Rule:
     """Nutch's AdaptiveFetchSchedule with the values of its nutch-default.xml.
 
-    From 30 d: I ← (1 − ``shrink``)·I if changed, (1 + ``grow``)·I if not. With Δ = now − last detected change, I ← Δ if
-    that is more, and next = now − ``sync``·Δ + I (0: off). I stays within 1 min and 365 d; above 90 d it becomes 81 d
-    and the page is fetched anew as if never seen; a due date more than 90 d ahead is due now. Failures: again in 1 d,
-    after the third I ← 1.5·I. It sees whether a page changed. Its generator takes the due pages of the highest score.
+    From ``start`` days (30): I ← (1 − ``shrink``)·I if changed, (1 + ``grow``)·I if not. With Δ = now − last detected
+    change, I ← Δ if that is more, and next = now − ``sync``·Δ + I (0: off). I stays within 1 min and 365 d; above 90 d
+    it becomes 81 d and the page is fetched anew as if never seen; a due date more than 90 d ahead is due now. Failures:
+    again in 1 d, after the third I ← 1.5·I. It sees whether a page changed. Its generator takes the due pages of the
+    highest score.
     """
-    setting = (1 + grow, 1 - shrink, day / 1440, 365 * day, 30 * day, sync, 90 * day, day, 3)
+    setting = (1 + grow, 1 - shrink, day / 1440, 365 * day, start * day, sync, 90 * day, day, 3)
     return Rule("nutch", kernels.NUTCH, setting, cap="score")
 
 

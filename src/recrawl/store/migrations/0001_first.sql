@@ -16,6 +16,7 @@ CREATE TABLE page (
     evidence REAL NOT NULL,
     shape REAL NOT NULL,            -- the gamma belief about the rate of changes that no signal tells of
     rate REAL NOT NULL,
+    prior_at INTEGER NOT NULL,      -- the prior that this belief goes with, counted from 0
     watched REAL NOT NULL,
     n_crawls INTEGER NOT NULL,
     n_changes INTEGER NOT NULL,

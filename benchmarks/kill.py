@@ -1,0 +1,250 @@
+"""Kill a crawl at random moments, each with a fetch and a write in flight, and see what is lost: nothing may be.
+
+    python benchmarks/kill.py --kills 200 --out benchmarks/results/kill.json
+
+A server on loopback shows pages that change and notes every request. The crawl is a process of its own, killed with
+SIGKILL and started again on the same database. What it says is acknowledged goes through a file that the killer reads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import mmap
+import os
+import random
+import signal
+import socket
+import struct
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+from aiohttp import web
+from aiohttp.abc import AbstractResolver
+
+from recrawl import Engine
+from recrawl.crawl.clock import SystemClock
+from recrawl.crawl.crawler import Crawler
+from recrawl.crawl.fetch import HttpFetcher
+from recrawl.crawl.pages import add_pages, open_engine, save_pages
+from recrawl.crawl.rules import Rules
+from recrawl.store import SqliteStore
+
+BUDGET, DELAY, HOSTS, PAGES = 40.0, 0.2, 20, 300
+SLACK = 0.005  # seconds by which a gap may be shorter than the delay
+
+
+class Loopback(AbstractResolver):
+    """Every name is this machine."""
+
+    async def resolve(self, host, port=0, family=socket.AF_INET):
+        return [{"hostname": host, "host": "127.0.0.1", "port": port, "family": socket.AF_INET, "proto": 0, "flags": 0}]
+
+    async def close(self):
+        pass
+
+
+class Shared:
+    """What the crawl tells its killer without a call that could fail: fetches and writes in flight."""
+
+    def __init__(self) -> None:
+        self._map = mmap.mmap(-1, 16)
+
+    def add(self, place: int, by: int) -> None:
+        struct.pack_into("q", self._map, 8 * place, self.get(place) + by)
+
+    def get(self, place: int) -> int:
+        return int(struct.unpack_from("q", self._map, 8 * place)[0])
+
+    def clear(self) -> None:
+        self._map[:] = bytes(16)
+
+
+def serve(port: int, log: Path, seed: int) -> None:
+    """Pages that change every few seconds, some slowly answered; every request is noted when it comes in."""
+    rng, file = random.Random(seed), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    async def page(request: web.Request) -> web.Response:
+        now = time.time()
+        os.write(file, f"{now!r} {request.host.split(':')[0]} {request.path}\n".encode())
+        if request.path == "/robots.txt":
+            raise web.HTTPNotFound
+        k = int(request.path.rsplit("/", 1)[1])
+        await asyncio.sleep(rng.uniform(0.002, 0.06))
+        return web.Response(text=f"<p>page {k}, state {int(now / (2 + k % 37))}</p>", content_type="text/html")
+
+    app = web.Application()
+    app.router.add_get("/{tail:.*}", page)
+    web.run_app(app, host="127.0.0.1", port=port, print=None, handle_signals=False)
+
+
+def crawl(database: Path, acknowledged: Path, shared: Shared, port: int) -> None:
+    """The crawl that is killed: it ends in no other way."""
+    file = os.open(acknowledged, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    class Fetcher(HttpFetcher):
+        async def fetch(self, url, **options):
+            shared.add(0, 1)
+            try:
+                return await super().fetch(url, **options)
+            finally:
+                shared.add(0, -1)
+
+    class Store(SqliteStore):
+        def save(self, outcomes=(), rows=None, **more):
+            shared.add(1, len(outcomes))
+            try:
+                super().save(outcomes, rows, **more)
+            finally:
+                shared.add(1, -len(outcomes))
+
+    def heard(name, fields):
+        if name == "saved":
+            lines = [f"{o.url} {o.began_at!r} {o.digest}\n" for o in fields["outcomes"]]
+            os.write(file, "".join(lines).encode())
+
+    async def main() -> None:
+        clock, store = SystemClock(), Store(database)
+        settings = {"budget": BUDGET, "host_spacing": DELAY, "host_concurrency": 1}
+        engine = open_engine(store, clock.now(), **settings)
+        if not len(engine):
+            urls = [f"http://h{k % HOSTS}.test:{port}/{k}" for k in range(PAGES)]
+            save_pages(engine, store, add_pages(engine, Rules(), urls, clock.now()))
+        fetcher = Fetcher("recrawl-kill/1 (+loopback)", allow_private=True, resolver=Loopback(), clock=clock)
+        crawler = Crawler(engine, store, fetcher, clock=clock, commit_delay=0.02, on_event=heard)
+        await crawler.run()
+
+    asyncio.run(main())
+
+
+def forked(work, *arguments) -> int:
+    """Run something in a process of its own; its id."""
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        work(*arguments)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def kill_one(database: Path, acknowledged: Path, shared: Shared, port: int, rng: random.Random) -> dict[str, int]:
+    """Start the crawl, let it run for a while, kill it with a fetch and a write in flight; how many of each."""
+    shared.clear()
+    child = forked(crawl, database, acknowledged, shared, port)
+    kill_at, give_up_at = time.monotonic() + rng.uniform(1.1, 2.2), time.monotonic() + 30.0
+    while time.monotonic() < give_up_at:
+        if time.monotonic() >= kill_at and shared.get(0) > 0 and shared.get(1) > 0:
+            break
+        time.sleep(0.0003)
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status), f"the crawl ended by itself, with {status}"
+    return {"fetches": shared.get(0), "writes": shared.get(1)}
+
+
+def judge(database: Path, acknowledged: Path) -> dict[str, int]:
+    """What is missing from the database after a kill."""
+    said = [line.split() for line in acknowledged.read_text().splitlines()]
+    with SqliteStore(database) as store:
+        outcomes = list(store.observations())
+        rows = store.load()
+        problems = store.check()
+    kept = Counter((o.url, repr(o.began_at), str(o.digest)) for o in outcomes)
+    lost = sum((Counter(tuple(line) for line in said if len(line) == 3) - kept).values())
+    compared, changed = Counter(), Counter()
+    for outcome in outcomes:
+        compared[outcome.url] += outcome.changed is not None and outcome.fetched
+        changed[outcome.url] += bool(outcome.changed)
+    learned = zip(rows["url"], rows["n_crawls"].tolist(), rows["n_changes"].tolist(), strict=True)
+    unlearned = sum((n, m) != (compared[url], changed[url]) for url, n, m in learned)
+    Engine.restore(rows, time.time())
+    return {
+        "acknowledged": len(said),
+        "observations": len(outcomes),
+        "acknowledged_missing": lost,
+        "pages_missing": PAGES - len(rows["url"]),
+        "pages_whose_rate_is_not_what_was_observed": unlearned,
+        "damage": len(problems),
+    }
+
+
+def windows(log: Path, restarts: list[float]) -> dict[str, float]:
+    """The largest share of what any window may see, and the smallest gap between two requests to a host."""
+    lines = [line.split() for line in log.read_text().splitlines()]
+    at = np.array([float(line[0]) for line in lines])
+    order = np.argsort(at, kind="stable")
+    at, hosts = at[order], np.array([line[1] for line in lines])[order]
+    starts = np.searchsorted(np.sort(restarts), at)
+    worst = 0.0
+    for i in range(len(at)):
+        seen = np.arange(1, len(at) - i + 1)
+        allowed = BUDGET * (at[i:] - at[i] + 1.0 + starts[i:] - starts[i])
+        worst = max(worst, float((seen / allowed).max()))
+    gaps = [np.diff(at[hosts == host]) for host in np.unique(hosts)]
+    return {
+        "requests": len(at),
+        "largest_share_of_allowed": round(worst, 4),
+        "smallest_gap": round(float(min(gap.min() for gap in gaps if len(gap))), 5),
+        "delay": DELAY,
+    }
+
+
+def run(kills: int, seed: int, folder: Path, tell=lambda text: None) -> dict[str, object]:
+    """Kill again and again; the figures of the whole run."""
+    rng, shared = random.Random(seed), Shared()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    database, acknowledged, log = folder / "kill.db", folder / "acknowledged", folder / "requests"
+    acknowledged.touch()
+    began = time.time()
+    server = forked(serve, port, log, seed)
+    in_flight, restarts, worst = [], [], Counter()
+    try:
+        time.sleep(0.5)
+        for k in range(kills):
+            restarts.append(time.time())
+            in_flight.append(kill_one(database, acknowledged, shared, port, rng))
+            found = judge(database, acknowledged)
+            for name in list(found)[2:]:
+                worst[name] = max(worst[name], found[name])
+            tell(f"{k + 1} of {kills}: {found}, {in_flight[-1]}")
+    finally:
+        os.kill(server, signal.SIGKILL)
+        os.waitpid(server, 0)
+    both = sum(one["fetches"] > 0 and one["writes"] > 0 for one in in_flight)
+    return {
+        "kills": kills,
+        "kills_with_fetch_and_write_in_flight": both,
+        "seconds": round(time.time() - began, 1),
+        **found,
+        **worst,
+        "budget_per_second": BUDGET,
+        **windows(log, restarts[1:]),
+    }
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        found = run(given.kills, given.seed, Path(folder), lambda text: print(text, file=sys.stderr, flush=True))
+    print(json.dumps(found, indent=1))
+    if given.out is not None:
+        given.out.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

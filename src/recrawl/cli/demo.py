@@ -1,0 +1,78 @@
+"""``recrawl demo``: a changing web on loopback, crawled live, and how fresh the copies truly were."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recrawl.errors import ParameterError
+
+if TYPE_CHECKING:
+    from recrawl.store import SqliteStore
+
+EPILOG = "Example:  recrawl demo --for 30s --budget 10/s --seed 7 --plot demo.png"
+_NOTE = "demo"  # by which a database of the demo is known
+
+
+def demo(
+    duration: Annotated[str, typer.Option("--for", help="How long to crawl.")] = "60s",
+    budget: Annotated[str, typer.Option(help="Requests allowed.")] = "15/s",
+    seed: Annotated[int, typer.Option(help="Which world is drawn.", min=0)] = 1,
+    database: Annotated[Path, typer.Option(help="Where the crawler keeps its database.")] = Path("demo.db"),
+    plot: Annotated[Path | None, typer.Option(help="Draw freshness over time (PNG).")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Crawl a changing web on this machine, live, and compare with what is true and with other policies."""
+    from recrawl.cli.estimate import check_outputs
+    from recrawl.model.budget import parse_budget
+
+    check_outputs(None, plot)
+    _check_crawl()
+    from recrawl.cli import demo_report as report
+    from recrawl.crawl.rules import span
+    from recrawl.demo.live import LiveDemo, check
+
+    seconds, rate = span(duration, "--for"), parse_budget(budget, 500)
+    check(seconds, rate)
+    store = _fresh_store(database, seed)
+    try:
+        live = LiveDemo(store, seconds=seconds, budget=rate, seed=seed)
+        verdict = report.watched(live, quiet=as_json)
+    finally:
+        store.close()
+    if plot is not None:
+        from recrawl.cli.demo_plot import draw_verdict
+
+        draw_verdict(verdict, plot)
+    if as_json:
+        typer.echo(json.dumps({**verdict.as_dict(), "database": str(database)}, allow_nan=False))
+        return
+    report.print_verdict(verdict, database, live.example, [] if plot is None else [plot])
+
+
+def _check_crawl() -> None:
+    try:
+        import aiohttp  # noqa: F401
+        import protego  # noqa: F401
+        import selectolax  # noqa: F401
+    except ImportError as problem:
+        raise ParameterError(f"{problem.name} is missing: pip install 'recrawl[crawl]'") from None
+
+
+def _fresh_store(path: Path, seed: int) -> SqliteStore:
+    """An empty database; one that an earlier demo left is replaced, any other file is not touched."""
+    from recrawl.store import SqliteStore
+
+    if path.exists():
+        with SqliteStore(path, visit=True) as old:
+            if not old.noted(_NOTE):
+                raise ParameterError(f"{path} is not a database of the demo: move it, or give another --database")
+        SqliteStore(path).close()  # refused while a crawler has it
+        for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+            path.with_name(name).unlink(missing_ok=True)
+    store = SqliteStore(path)
+    store.save(notes={_NOTE: {"seed": seed}})
+    return store

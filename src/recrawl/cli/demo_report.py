@@ -1,0 +1,113 @@
+"""The demo run with a live view, and its figures in words."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from recrawl.demo.live import LiveDemo, Progress, warm_up
+from recrawl.demo.verdict import Verdict
+
+_BARS = "▁▂▃▄▅▆▇█"
+_WIDTH = 60
+
+
+def watched(demo: LiveDemo, *, quiet: bool) -> Verdict:
+    """Run a demo, with a live view on standard error where that is a terminal; Ctrl-C ends it early and cleanly."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        asyncio.run(warm_up())
+        return asyncio.run(_run(demo, lambda progress: None))
+    with console.status("compiling what is compiled on first use: a minute once, a second later on"):
+        asyncio.run(warm_up())
+    with Live(console=console, transient=True, refresh_per_second=4) as live:
+        return asyncio.run(_run(demo, lambda progress: live.update(_view(progress))))
+
+
+async def _run(demo: LiveDemo, tell: Callable[[Progress], None]) -> Verdict:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError, RuntimeError, ValueError):  # not on every system, not in every thread
+            loop.add_signal_handler(number, demo.stop)
+    return await demo.run(tell)
+
+
+def _view(progress: Progress) -> Group:
+    if progress.phase != "crawling":
+        head = f"first copies of all pages: {progress.requests} requests so far"
+        return Group(Text(head))
+    table = Table.grid(padding=(0, 2))
+    table.add_row("time", f"{max(progress.elapsed, 0.0):.0f} of {progress.seconds:.0f} s (each stands for an hour)")
+    table.add_row(
+        "requests", f"{progress.requests}, {progress.changes_found} changes found, {progress.failures} failed"
+    )
+    table.add_row(
+        "fresh now", Text(f"{progress.true:6.1%}  {_spark([true for _, true in progress.over_time])}", "bold")
+    )
+    table.add_row("it believes", f"{progress.believed:6.1%}  {_spark([seen for seen, _ in progress.over_time])}")
+    return Group(Text("crawling a changing web on loopback (Ctrl-C ends it early)"), table)
+
+
+def _spark(values: Sequence[float]) -> str:
+    """Values from 0 to 1 as a row of bars.
+
+    >>> _spark([0.0, 0.5, 1.0])
+    '▁▅█'
+    """
+    if not values:
+        return ""
+    step = max(1, -(-len(values) // _WIDTH))
+    means = [sum(part) / len(part) for part in (values[k : k + step] for k in range(0, len(values), step))]
+    return "".join(_BARS[min(int(len(_BARS) * mean), len(_BARS) - 1)] for mean in means)
+
+
+def print_verdict(verdict: Verdict, database: Path, example: str, files: Sequence[Path]) -> None:
+    """The table, what the engine believed, and where to look further."""
+    console = Console()
+    changes = verdict.changes.sum() / verdict.seconds
+    console.print(
+        f"{len(verdict.trace)} pages on loopback changed {changes:.0f} times a second; "
+        f"{verdict.requests / verdict.seconds:.1f} requests a second were made for {verdict.seconds:.0f} s.",
+        highlight=False,
+        soft_wrap=True,
+    )
+    console.print(_table(verdict))
+    forecast, wrong = verdict.forecast, verdict.detection.imagined + verdict.detection.missed
+    said = (
+        f"In the second half {verdict.settled:.1%} were fresh; meanwhile the engine believed {verdict.believed:.1%}.",
+        f"For this budget in the long run it forecasts {forecast.freshness:.1%} "
+        f"({forecast.level:.0%}: {forecast.low:.1%} to {forecast.high:.1%}).",
+        f"Of {verdict.detection.looks} comparisons {wrong} were wrong; {verdict.not_modified} answers were "
+        f"'not modified', {verdict.failures} requests failed, {verdict.forbidden} were against robots.txt.",
+    )
+    for line in said:
+        console.print(line, highlight=False, soft_wrap=True)
+    look = (f"recrawl status --database {database}", f"recrawl why {example} --database {database}")
+    console.print(f"The database is {database}. Look at it with:", markup=False, highlight=False, soft_wrap=True)
+    for command in look:
+        console.print(f"  {command}", markup=False, highlight=False, soft_wrap=True)
+    for file in files:
+        console.print(f"written: {file}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _table(verdict: Verdict) -> Table:
+    table = Table(title="Share of time that copies were fresh, by importance", title_justify="left")
+    for name in ("policy", "freshness", "requests", "changes found", "how"):
+        table.add_column(name, justify="left" if name in ("policy", "how") else "right", no_wrap=name != "how")
+    truth = verdict.truth
+    table.add_row(
+        "recrawl", f"{truth.freshness:.1%}", f"{verdict.requests:,}", f"{truth.changes_found:,}", "live", style="bold"
+    )
+    for rival in verdict.rivals:
+        run = rival.run
+        how = f"simulated on what happened; {rival.setting}"
+        table.add_row(rival.name, f"{run.freshness:.1%}", f"{run.requests:,}", f"{run.changes_found:,}", how)
+    return table

@@ -1,0 +1,223 @@
+"""The live crawl of the demo: first copies of all pages, then a budget far below what changes, then the truth."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from recrawl import __version__
+from recrawl.crawl.clock import Clock, SystemClock
+from recrawl.crawl.crawler import Crawler
+from recrawl.crawl.fetch import HttpFetcher
+from recrawl.crawl.fetched import Fetcher
+from recrawl.crawl.memory import ManualClock, MemoryWeb
+from recrawl.crawl.pages import add_pages
+from recrawl.crawl.robots import Robots
+from recrawl.crawl.rules import Rules
+from recrawl.demo.judge import rivals, true_freshness, window
+from recrawl.demo.resolver import LoopbackResolver
+from recrawl.demo.server import DemoServer
+from recrawl.demo.verdict import Renewal, Sample, Verdict, detection, forbidden, renewals
+from recrawl.demo.web import DemoWeb
+from recrawl.demo.world import DAY, DemoWorld, draw_world
+from recrawl.engine import Engine
+from recrawl.engine.forecast import Forecast
+from recrawl.errors import ParameterError
+from recrawl.schedule.pacer import Pacer
+from recrawl.store import MemoryStore
+from recrawl.store.base import Store
+
+BUDGET = 15.0  # requests a second
+_FIRST_BUDGET, _FIRST_SECONDS = 200.0, 30.0  # for the first copies: requests a second, and how long at most
+_SPACING, _CONCURRENCY = 0.02, 2  # per host
+_SAMPLE_EVERY = 0.25
+_USER_AGENT = f"recrawl-demo/{__version__} (+http://127.0.0.1/)"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where the demo is: for a live view."""
+
+    phase: str  # "first copies" or "crawling"
+    elapsed: float
+    seconds: float
+    requests: int
+    changes_found: int
+    failures: int
+    believed: float  # the engine's estimate of freshness now
+    true: float  # freshness now
+    over_time: tuple[tuple[float, float], ...]  # believed and true so far
+
+
+Tell = Callable[[Progress], None]
+
+
+def _nothing(progress: Progress) -> None:
+    """Nobody listens."""
+
+
+def check(seconds: float, budget: float) -> None:
+    """Refuse what the demo cannot do."""
+    if not 1.0 <= seconds <= 3600.0:
+        raise ParameterError(f"the demo lasts {seconds:g} s: must be from 1 s to an hour")
+    if not 0.5 <= budget <= _FIRST_BUDGET:
+        raise ParameterError(f"budget is {budget:g}/s: must lie from 0.5/s to {_FIRST_BUDGET:g}/s")
+
+
+class LiveDemo:
+    """One demo: a world, its server, a crawler of it, and what they showed."""
+
+    def __init__(self, store: Store, *, seconds: float = 60.0, budget: float = BUDGET, seed: int = 1) -> None:
+        check(seconds, budget)
+        self.world: DemoWorld = draw_world(seed, seconds + 3 * _FIRST_SECONDS)
+        self._seconds, self._budget, self._store = seconds, budget, store
+        self._samples: list[tuple[Sample, float]] = []
+        self._phase, self._begin = "first copies", 0.0
+        self._stopped = False
+        self._web: DemoWeb
+        self._crawler: Crawler | None = None
+
+    @property
+    def example(self) -> str:
+        """The address of a page that is worth a look: the most important one."""
+        return self._web.urls[int(np.argmax(self.world.trace.importance))]
+
+    def stop(self) -> None:
+        """End early; what was seen until then is judged."""
+        self._stopped = True
+        if self._crawler is not None:
+            self._crawler.stop()
+
+    async def run(self, tell: Tell = _nothing) -> Verdict:
+        """Serve on loopback, crawl, and judge; ``tell`` hears of the progress a few times a second."""
+        clock = SystemClock()
+        self._web = DemoWeb(self.world, clock)
+        async with DemoServer(self._web):
+            fetcher = HttpFetcher(_USER_AGENT, allow_private=True, resolver=LoopbackResolver(), clock=clock)
+            try:
+                return await self._run(fetcher, clock, tell)
+            finally:
+                await fetcher.close()
+
+    async def run_in_memory(self, tell: Tell = _nothing) -> Verdict:
+        """The same without a network and in no time: the clock is moved by hand."""
+        clock = ManualClock(1e9)
+        self._web = DemoWeb(self.world, clock)
+        return await clock.drive(self._run(MemoryWeb(self._web.ask, clock), clock, tell))
+
+    async def _run(self, fetcher: Fetcher, clock: Clock, tell: Tell) -> Verdict:
+        crawler = self._new_crawler(fetcher, clock)
+        try:
+            await self._crawl(crawler, clock, tell)
+            end = min(self._web.now(), self._begin + self._seconds)
+            return self._judge(end, crawler.engine.forecast(self._budget))
+        finally:
+            crawler.close()
+
+    def _new_crawler(self, fetcher: Fetcher, clock: Clock) -> Crawler:
+        now = clock.now()
+        engine = Engine(
+            self._budget, start=now, day=DAY, sources=0, host_spacing=_SPACING, host_concurrency=_CONCURRENCY
+        )
+        add_pages(engine, Rules(), self._web.urls, now, importance=self.world.trace.importance)
+        add_pages(engine, Rules(), self._web.private_urls, now)
+        self._store.save(rows=engine.rows())
+        self._ids = engine.id(self._web.urls)
+        self._crawler = Crawler(
+            engine,
+            self._store,
+            fetcher,
+            robots=Robots(fetcher, _USER_AGENT, clock),
+            clock=clock,
+            pacer=Pacer(_FIRST_BUDGET, now, catch_up=0.5),
+        )
+        return self._crawler
+
+    async def _crawl(self, crawler: Crawler, clock: Clock, tell: Tell) -> None:
+        watch = asyncio.create_task(self._watch(crawler, clock, tell))
+        try:
+            await crawler.run(clock.now() + _FIRST_SECONDS, once=True)
+            self._phase, self._begin = "crawling", self._web.now()
+            if not self._stopped:
+                crawler.pace.set_rate(self._budget, clock.now())
+                await crawler.run(clock.now() + self._seconds)
+        finally:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+
+    async def _watch(self, crawler: Crawler, clock: Clock, tell: Tell) -> None:
+        """Ask the engine a few times a second how fresh it believes the copies to be."""
+        while True:
+            await clock.sleep(_SAMPLE_EVERY)
+            at = self._web.now()
+            weight = self.world.trace.importance
+            fresh = crawler.engine.fresh(self._ids, clock.now())
+            shown = self._shown()
+            believed = float(np.average(np.where(shown >= 0, fresh, 0.0), weights=weight))
+            true = float(np.average(shown == self._versions(at), weights=weight))
+            if self._phase == "crawling":
+                self._samples.append((Sample(at, believed), true))
+            counts, elapsed = crawler.counts, at - self._begin
+            done = (counts.requests, counts.changed, counts.failed)
+            series = tuple((sample.freshness, now) for sample, now in self._samples)
+            tell(Progress(self._phase, elapsed, self._seconds, *done, believed, true, series))
+
+    def _shown(self) -> Any:
+        """The version of each page that was last served; −1: none."""
+        shown = np.full(len(self.world.pages), -1)
+        for visit in self._web.log:
+            if visit.version >= 0:
+                shown[visit.page] = visit.version
+        return shown
+
+    def _versions(self, at: float) -> Any:
+        trace = self.world.trace
+        page = np.repeat(np.arange(len(trace)), trace.n_changes)
+        return np.bincount(page[trace.changed_at <= at], minlength=len(trace))
+
+    def _judge(self, end: float, forecast: Forecast) -> Verdict:
+        begin, log = self._begin, self._web.log
+        if end - begin < 1.0:
+            raise ParameterError("the demo was ended before there was anything to judge")
+        page_of = {url: number for number, url in enumerate(self._web.urls)}
+        outcomes = list(self._store.observations())
+        found = renewals(log, outcomes, page_of, self._web.started_at)
+        first = [renewal for renewal in found if renewal.at <= begin]
+        later = [renewal for renewal in found if begin < renewal.at <= end]
+        trace = window(self.world.trace, _copied_at(first, len(page_of)), begin, end)
+        bins = max(1, round(end - begin))
+        page, at = np.array([r.page for r in later], np.int64), np.array([r.at for r in later])
+        counted = [visit for visit in log if begin < visit.at <= end]
+        return Verdict(
+            seconds=end - begin,
+            budget=self._budget,
+            seed=self.world.seed,
+            trace=trace,
+            truth=true_freshness(trace, page, at, bins),
+            samples=[sample for sample, _ in self._samples if begin < sample.at <= end],
+            forecast=forecast,
+            rivals=rivals(trace, len(counted), bins),
+            detection=detection(found),
+            requests=len(counted),
+            failures=sum(visit.status >= 400 for visit in counted),
+            not_modified=sum(outcome.status == 304 for outcome in outcomes),
+            forbidden=forbidden(log),
+            without_copy=int((_copied_at(found, len(page_of)) == -math.inf).sum()),
+        )
+
+
+async def warm_up() -> None:
+    """Run a demo in memory, so that all that is compiled on first use is: a minute once, a second later on."""
+    await LiveDemo(MemoryStore(), seconds=15.0, budget=30.0, seed=0).run_in_memory()
+
+
+def _copied_at(renewed: list[Renewal], n: int) -> Any:
+    copied = np.full(n, -math.inf)
+    for renewal in renewed:
+        copied[renewal.page] = renewal.at
+    return copied

@@ -1,0 +1,157 @@
+"""What a demo showed: the true freshness of a live crawl, the engine's own word for it, and rivals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.demo.judge import Rival, as_dict
+from recrawl.demo.web import PRIVATE, Visit
+from recrawl.engine.forecast import Forecast
+from recrawl.simulate.tally import Run
+from recrawl.simulate.trace import Trace
+from recrawl.store.base import Outcome
+
+Array = NDArray[np.float64]
+
+_SLACK = 1e-3  # seconds: times since 1970 are rounded
+
+
+class Renewal(NamedTuple):
+    """A copy that was renewed: of which page, as of when, in which version, and whether the crawler saw a change."""
+
+    page: int
+    at: float
+    version: int
+    changed: bool | None
+
+
+class Sample(NamedTuple):
+    """The engine's estimate of how fresh the copies were at a moment."""
+
+    at: float
+    freshness: float
+
+
+@dataclass(frozen=True)
+class Detection:
+    """How often the crawler was wrong about a change: saw one where there was none, or none where there was one."""
+
+    looks: int
+    imagined: int
+    missed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """The figures of one demo."""
+
+    seconds: float
+    budget: float
+    seed: int
+    trace: Trace
+    truth: Run
+    samples: Sequence[Sample]
+    forecast: Forecast
+    rivals: Sequence[Rival]
+    detection: Detection
+    requests: int  # that the server saw while it counted, robots.txt included
+    failures: int
+    not_modified: int
+    forbidden: int
+    without_copy: int
+
+    @property
+    def changes(self) -> NDArray[np.int64]:
+        """Changes of each page while it counted."""
+        page = np.repeat(np.arange(len(self.trace)), self.trace.n_changes)
+        return np.bincount(page[self.trace.changed_at > self.trace.start], minlength=len(self.trace))
+
+    @property
+    def estimate(self) -> float:
+        """The engine's own estimate, over the time that counted."""
+        return float(np.mean([sample.freshness for sample in self.samples])) if self.samples else float("nan")
+
+    @property
+    def believed(self) -> float:
+        """The engine's own estimate over the second half."""
+        half = [sample.freshness for sample in self.samples if sample.at > self.trace.start + self.seconds / 2]
+        return float(np.mean(half)) if half else float("nan")
+
+    @property
+    def settled(self) -> float:
+        """The true freshness over the second half, when the first copies no longer flatter it."""
+        half = self.truth.window_freshness
+        return float(half[len(half) // 2 :].mean())
+
+    def as_dict(self) -> dict[str, Any]:
+        """All figures; the series by second are in ``over_time``."""
+        plain = ("seconds", "budget", "seed", "requests", "failures", "not_modified", "forbidden", "without_copy")
+        series = {"recrawl": self.truth, **{rival.name: rival.run for rival in self.rivals}}
+        return {
+            **{name: getattr(self, name) for name in plain},
+            "pages": len(self.trace),
+            "changes": int(self.changes.sum()),
+            "freshness": self.truth.freshness,
+            "freshness_second_half": self.settled,
+            **self.truth.as_dict(),
+            "requests": self.requests,
+            "estimate": self.estimate,
+            "estimate_second_half": self.believed,
+            "forecast": asdict(self.forecast),
+            "detection": asdict(self.detection),
+            "rivals": [as_dict(rival) for rival in self.rivals],
+            "over_time": {name: run.window_freshness.round(6).tolist() for name, run in series.items()},
+        }
+
+
+def renewals(log: Iterable[Visit], outcomes: Iterable[Outcome], page_of: dict[str, int], start: float) -> list[Renewal]:
+    """Which copies were renewed as of when: the answers of the server that became copies of the crawler.
+
+    ``start`` is when the server's time began, by the crawler's clock. A copy is as of the moment its answer was made.
+    """
+    shown: dict[int, list[Visit]] = {}
+    for visit in log:
+        if visit.version >= 0:
+            shown.setdefault(visit.page, []).append(visit)
+    found = []
+    for outcome in outcomes:
+        if not outcome.fetched or outcome.url not in page_of:
+            continue
+        page, began = page_of[outcome.url], outcome.began_at - start
+        fitting = [
+            visit for visit in shown.get(page, ()) if began - _SLACK <= visit.at <= began + outcome.took + _SLACK
+        ]
+        if not fitting:
+            raise AssertionError(f"{outcome.url}: a copy that the server never gave")
+        last = fitting[-1]
+        found.append(Renewal(page, last.at, last.version, outcome.changed))
+    return sorted(found, key=lambda renewal: renewal.at)
+
+
+def detection(renewed: Iterable[Renewal]) -> Detection:
+    """How often the crawler was wrong about a change.
+
+    >>> detection([Renewal(0, 1.0, 0, None), Renewal(0, 2.0, 3, True), Renewal(0, 3.0, 3, True)])
+    Detection(looks=2, imagined=1, missed=0)
+    """
+    last: dict[int, int] = {}
+    looks = imagined = missed = 0
+    for renewal in renewed:
+        before = last.get(renewal.page)
+        last[renewal.page] = renewal.version
+        if before is None or renewal.changed is None:
+            continue
+        looks += 1
+        imagined += renewal.changed and before == renewal.version
+        missed += not renewal.changed and before != renewal.version
+    return Detection(looks, imagined, missed)
+
+
+def forbidden(log: Iterable[Visit]) -> int:
+    """Requests that robots.txt forbids."""
+    return sum(visit.path.startswith(PRIVATE) for visit in log)

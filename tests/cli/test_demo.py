@@ -1,0 +1,92 @@
+"""recrawl demo: the short form, on real sockets."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from recrawl.cli import main
+from recrawl.store import SqliteStore
+
+
+def run(*words):
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    return ended.value.code
+
+
+def test_a_short_demo(tmp_path, capsys):
+    database, plot = tmp_path / "demo.db", tmp_path / "demo.png"
+    began = time.monotonic()
+    options = ["--for", "8s", "--seed", "2", "--database", str(database), "--plot", str(plot), "--json"]
+    assert run("demo", *options) == 0
+    assert time.monotonic() - began < 240.0  # compiling included
+    found = json.loads(capsys.readouterr().out)
+    assert found["seconds"] == pytest.approx(8.0, abs=0.1)
+    assert found["forbidden"] == 0
+    assert found["detection"]["imagined"] == found["detection"]["missed"] == 0
+    assert 60 <= found["requests"] <= 15.0 * 9.0
+    assert 0.3 < found["freshness"] < 0.95
+    assert {rival["policy"] for rival in found["rivals"]} == {"uniform", "nutch"}
+    assert plot.stat().st_size > 10_000
+    with SqliteStore(database, visit=True) as store:
+        assert store.counts()["pages"] == 508  # 500 and the eight that robots.txt forbids
+        assert store.counts()["observations"] >= 500
+        assert store.check() == []
+    assert run("demo", "--for", "1s", "--database", str(database)) == 0  # a demo's own database is replaced
+    assert "recrawl why http://" in capsys.readouterr().out
+
+
+def test_ctrl_c_ends_it_cleanly(tmp_path):
+    database = tmp_path / "demo.db"
+    command = [sys.executable, "-m", "recrawl", "demo", "--for", "60s", "--json", "--database", str(database)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        ends_at = time.monotonic() + 200.0
+        while time.monotonic() < ends_at and copies(database) < 490:
+            time.sleep(0.2)
+        time.sleep(8.0)
+        os.kill(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 0, err
+    assert "Traceback" not in err
+    assert 1.0 <= json.loads(out)["seconds"] < 60.0
+    with SqliteStore(database, visit=True) as store:
+        assert store.check() == []
+
+
+def copies(database):
+    try:
+        with SqliteStore(database, visit=True) as store:
+            return store.counts()["copies"]
+    except Exception:
+        return 0
+
+
+def test_bad_input_is_one_line_and_nothing_is_lost(tmp_path, capsys):
+    precious = tmp_path / "precious.db"
+    with SqliteStore(precious) as store:
+        store.save(notes={"mine": 1})
+    before = precious.read_bytes()
+    assert run("demo", "--database", str(precious)) == 2
+    assert precious.read_bytes() == before
+    for words in (
+        ["--for", "soon"],
+        ["--for", "0.1s"],
+        ["--budget", "9000/s"],
+        ["--plot", "demo.txt"],
+        ["--seed", "-1"],
+    ):
+        assert run("demo", "--database", str(tmp_path / "new.db"), *words) == 2
+    text = tmp_path / "notes.txt"
+    text.write_text("not a database")
+    assert run("demo", "--database", str(text)) == 2
+    assert text.read_text() == "not a database"
+    assert all(line.startswith("recrawl: ") for line in capsys.readouterr().err.splitlines())
+    assert not (tmp_path / "new.db").exists()

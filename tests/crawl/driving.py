@@ -1,0 +1,94 @@
+"""Crawls of a web in memory by a clock moved by hand, for tests."""
+
+import asyncio
+
+import numpy as np
+
+from recrawl.crawl.crawler import Crawler
+from recrawl.crawl.memory import ManualClock, MemoryWeb
+from recrawl.crawl.pages import add_pages, open_engine, save_pages
+from recrawl.crawl.robots import Robots
+from recrawl.crawl.rules import Rules
+from recrawl.store import MemoryStore
+
+START = 1.7e9
+AGENT = "recrawl/1 (+test)"
+
+
+class World:
+    """A web, a clock and a store that outlive the crawls on them."""
+
+    def __init__(self, page, urls=(), *, store=None, budget=1.0, delay=1.0, rules=None, robots=True, **options):
+        self.clock = ManualClock(START)
+        self.web = MemoryWeb(page, self.clock, max_redirects=0)
+        self.store = MemoryStore() if store is None else store
+        self.budget, self.delay, self.rules, self.options = budget, delay, rules or Rules(), options
+        self.robots = Robots(self.web, AGENT, self.clock) if robots else None
+        self.events, self.engine = [], None
+        if len(urls):
+            engine = self.opened()
+            save_pages(engine, self.store, add_pages(engine, self.rules, list(urls), self.clock.now()))
+
+    def opened(self):
+        settings = {"budget": self.budget, "host_spacing": self.delay, "host_concurrency": 1}
+        return open_engine(self.store, self.clock.now(), rules=self.rules, **settings)
+
+    def crawler(self, **options):
+        self.engine = self.opened()
+        chosen = {"robots": self.robots, "clock": self.clock, "rules": self.rules, "posts_every": 60.0}
+        chosen |= {**self.options, **options}
+        hear = lambda name, fields: self.events.append((name, fields))  # noqa: E731
+        return Crawler(self.engine, self.store, self.web, on_event=hear, **chosen)
+
+    def run(self, seconds=None, *, once=False, n=None, **options):
+        """One run from start to end; its counts."""
+        crawler = self.crawler(**options)
+        until = None if seconds is None else self.clock.now() + seconds
+        try:
+            return asyncio.run(self.clock.drive(crawler.run(until, once=once, n=n)))
+        finally:
+            crawler.close()
+
+    def killed_after(self, seconds, **options):
+        """A run that is dropped with everything in flight: what was not committed by then is gone."""
+        crawler = self.crawler(**options)
+
+        async def main():
+            task = asyncio.ensure_future(crawler.run())
+            await self.clock.advance(seconds)
+            crawler._end = _nothing
+            for one in (task, *crawler._tending._crawls):
+                one.cancel()
+            await asyncio.gather(task, *crawler._tending._crawls, return_exceptions=True)
+
+        asyncio.run(main())
+        crawler.close()
+
+    def asked(self, path=None):
+        """Times of requests, all or those of a path."""
+        return np.array([at for at, url in self.web.requests if path is None or url.endswith(path)])
+
+
+async def _nothing():
+    """Instead of a clean end."""
+
+
+def gaps_by_host(requests):
+    """The smallest gap between two requests to each host."""
+    from recrawl.engine.addresses import host_of
+
+    hosts = {}
+    for at, url in requests:
+        hosts.setdefault(host_of(url), []).append(at)
+    return {host: float(np.diff(sorted(times)).min()) for host, times in hosts.items() if len(times) > 1}
+
+
+def largest_share(times, budget, restarts=()):
+    """The largest share that any window has of what it may see: budget·(W + 1 + restarts in it)."""
+    times = np.sort(times)
+    starts = np.searchsorted(np.sort(restarts), times)
+    worst = 0.0
+    for i in range(len(times)):
+        allowed = budget * (times[i:] - times[i] + 1.0 + starts[i:] - starts[i])
+        worst = max(worst, float((np.arange(1, len(times) - i + 1) / allowed).max()))
+    return worst

@@ -1,0 +1,91 @@
+"""The demo as a whole: judged by the truth, also in memory, where a minute takes a second or two."""
+
+import asyncio
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from recrawl.demo.judge import true_freshness
+from recrawl.demo.live import LiveDemo
+from recrawl.errors import ParameterError
+from recrawl.store import MemoryStore
+
+FORECAST = 0.06  # by which the forecast may miss the true freshness of the second half
+BELIEVED = 0.2  # and what the engine believes of its copies at the moment, while it still learns
+SEEDS = (1, 2, 3)
+
+
+@cache
+def verdict(seed):
+    store = MemoryStore()
+    demo = LiveDemo(store, seconds=60.0, seed=seed)
+    return asyncio.run(demo.run_in_memory()), demo, store
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_forecast_agrees_with_the_truth(seed):
+    found, _, _ = verdict(seed)
+    assert abs(found.forecast.freshness - found.settled) < FORECAST
+    assert abs(found.believed - found.settled) < BELIEVED
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_it_beats_uniform_and_nutch_with_the_same_requests(seed):
+    found, _, _ = verdict(seed)
+    assert {rival.name for rival in found.rivals} == {"uniform", "nutch"}
+    for rival in found.rivals:
+        assert rival.run.requests <= found.requests
+        assert found.truth.freshness > rival.run.freshness
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nothing_forbidden_nothing_imagined_and_the_budget_kept(seed):
+    found, _, _ = verdict(seed)
+    assert found.forbidden == 0
+    assert found.detection.looks > 800
+    assert (found.detection.imagined, found.detection.missed) == (0, 0)
+    assert 0.9 * 15.0 * 60.0 < found.requests <= 15.0 * 61.0
+    assert len(found.trace.changed_at) > 3 * found.requests  # far more changes than requests
+
+
+def test_the_truth_is_counted_from_the_copies_in_the_store():
+    """By another way: walk through the store's own observations and the world's changes, page by page."""
+    found, demo, store = verdict(1)
+    begin, end = found.trace.start, found.trace.end
+    urls = demo._web.urls
+    copied = {url: [] for url in urls}
+    for outcome in store.observations():
+        if outcome.fetched and outcome.url in copied:
+            copied[outcome.url].append(outcome.began_at - demo._web.started_at)
+    fresh = []
+    for number, url in enumerate(urls):
+        changes = demo.world.trace.changed_at[slice(*demo.world.trace.offset[number : number + 2])]
+        total = 0.0
+        marks = sorted({begin, end, *(t for t in [*copied[url], *changes.tolist()] if begin < t < end)})
+        for low, high in pairwise(marks):
+            copies = [t for t in copied[url] if t <= low + 1e-6]
+            total += (high - low) * bool(copies and not ((changes > copies[-1]) & (changes <= low)).any())
+        fresh.append(total / (end - begin))
+    assert np.isclose(np.average(fresh, weights=found.trace.importance), found.truth.freshness, atol=1e-4)
+
+
+def test_crawling_nothing_would_have_been_worse():
+    found, _, _ = verdict(1)
+    nothing = true_freshness(found.trace, np.zeros(0, np.int64), np.zeros(0))
+    assert found.truth.freshness > nothing.freshness + 0.15
+
+
+def test_figures_are_plain_numbers():
+    found, _, _ = verdict(1)
+    figures = found.as_dict()
+    assert figures["pages"] == 500
+    assert len(figures["over_time"]["recrawl"]) == 60
+    assert np.isclose(np.mean(figures["over_time"]["recrawl"]), figures["freshness"], atol=1e-6)
+
+
+@pytest.mark.parametrize("given", [{"seconds": 0.1}, {"budget": 0.0}, {"budget": 1000.0}, {"seed": -1}])
+def test_bad_settings_are_refused(given):
+    with pytest.raises(ParameterError):
+        LiveDemo(MemoryStore(), **given)
