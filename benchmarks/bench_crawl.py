@@ -63,7 +63,9 @@ def crawl(name: str, loop: str, port: int, n_pages: int) -> dict[str, Any]:
     if not found["pages"] == found["digests"] == n_pages:
         raise RuntimeError(f"{name} kept {found['pages']} pages with {found['digests']} digests of {n_pages}")
     found.update(crawler=name, loop=loop, load=round(os.getloadavg()[0], 2))
-    print(f"{name:8} {loop:8} {n_pages / found['seconds']:7.0f} pages/s, {1e3 * found['cpu'] / n_pages:.3f} ms CPU a page")
+    print(
+        f"{name:8} {loop:8} {n_pages / found['seconds']:7.0f} pages/s, {1e3 * found['cpu'] / n_pages:.3f} ms CPU a page"
+    )
     return found
 
 
@@ -71,9 +73,7 @@ def compare(n_pages: int, rounds: int) -> dict[str, Any]:
     """All crawlers in turns."""
     with server() as port:
         crawl("recrawl", "default", port, min(n_pages, 500))  # what is compiled on first use is
-        runs = [
-            crawl(name, loop, port, n_pages) for _ in range(rounds) for loop in LOOPS for name in CRAWLERS
-        ]
+        runs = [crawl(name, loop, port, n_pages) for _ in range(rounds) for loop in LOOPS for name in CRAWLERS]
     summary = {}
     for loop in LOOPS:
         for name in CRAWLERS:
@@ -90,8 +90,15 @@ def compare(n_pages: int, rounds: int) -> dict[str, Any]:
             "pages_per_second": ours["pages_per_second"] / theirs["pages_per_second"],
             "cpu_per_page": theirs["cpu_ms_per_page"] / ours["cpu_ms_per_page"],
         }
-    return {"pages": n_pages, "kib": KIB, "hosts": HOSTS, "concurrency": CONCURRENCY, "summary": summary,
-            "ratios": ratios, "runs": runs}
+    return {
+        "pages": n_pages,
+        "kib": KIB,
+        "hosts": HOSTS,
+        "concurrency": CONCURRENCY,
+        "summary": summary,
+        "ratios": ratios,
+        "runs": runs,
+    }
 
 
 def known(n_pages: int) -> dict[str, Any]:

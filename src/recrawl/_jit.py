@@ -5,8 +5,8 @@ Sums alone may be reordered (`jit_sum`), which lets them run in vector registers
 0-guards are written out where they matter and cost nothing where they do not.
 
 Numba notices a change of a kernel's own file only, but kernels call kernels of other files. So the cache is one
-folder per state of all kernel files (and the layout they share) together, in the user's cache folder: it cannot be stale, and a read-only
-install works. Where no folder can be written, kernels are compiled anew in each process.
+folder per state of all kernel files and the layout they share, in the user's cache folder: it cannot be stale, and a
+read-only install works. Where no folder can be written, kernels are compiled anew in each process.
 """
 
 import hashlib

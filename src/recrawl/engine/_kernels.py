@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from recrawl._jit import inline, jit
 from recrawl.engine._part_kernels import Parts, judge, log_chance, sibling_mass, sibling_weight, tell_groups, try_ways
 from recrawl.estimate._stream_kernels import take_in
-from recrawl.schedule._value_kernels import paced
+from recrawl.schedule._value_kernels import paced, sibling_part
 from recrawl.schedule._view_kernels import Header, opened
 from recrawl.schedule.layout import EVIDENCE, State
 
@@ -199,3 +199,18 @@ def heed_all(b: Belief, ids: Ids, k: int) -> NDArray[np.bool_]:
     for j in range(ids.size):
         stirred[j] = heed(b, ids[j], k)
     return stirred
+
+
+@jit
+def fill_fresh(header: Header, b: Belief, ids: Ids, now: float, out: Array) -> None:
+    """The probability that each page's copy is still the page."""
+    s = opened(header)
+    for j in range(ids.size):
+        i = ids[j]
+        elapsed = max(now - s.rec[i].last, 0.0)
+        exponent = b.gamma[i, 0, 0] * math.log1p(paced(s, i, s.rec[i].last, elapsed) / b.gamma[i, 0, 1])
+        for k in range(b.heard.shape[1]):
+            exponent += b.heard[i, k] * b.gamma[i, 1 + k, 0] / b.gamma[i, 1 + k, 1]
+        if s.kin.size > 0:
+            exponent += sibling_part(s, i, max(now, s.rec[i].last))[0]
+        out[j] = math.exp(-exponent)

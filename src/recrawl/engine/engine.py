@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.engine._kernels import heed_all
+from recrawl.engine._kernels import fill_fresh, heed_all
 from recrawl.engine.addresses import Addresses, url_list
 from recrawl.engine.beliefs import pages_of
 from recrawl.engine.core import Core, Settings, own_belief
@@ -35,7 +35,10 @@ class Engine(Core):
     Pages are URLs; times are seconds (``day`` says how many of the caller's units make a day). Every page's change rate
     is a gamma belief that its crawls sharpen; new pages start from a prior that all pages teach (``prior`` is its first
     form), so that little-known pages are explored in proportion to what they may hide. Evidence counts half after
-    ``half_life`` days. Up to ``sources`` kinds of change signals are weighed by how often they were right. Failed pages
+    ``half_life`` days. With ``siblings`` a change found on one page counts for those of its folder or host, as far as
+    that has helped so far; with ``bursts`` pages that just changed are expected to change again; with ``drift`` the
+    half-life is learned. Each is off unless asked for. Up to ``sources`` kinds of change signals are weighed by how
+    often they were right. Failed pages
     wait longer each time; pages that are gone are looked for rarely.
 
     >>> engine = Engine(budget=1.0)
@@ -282,10 +285,9 @@ class Engine(Core):
     def fresh(self, ids: ArrayLike, now: float) -> Array:
         """The probability that each page's copy is still the page."""
         rows = self.scheduler._columns.check(ids)
-        elapsed = np.maximum(time_of(now) - self.scheduler._memory.state.rec["last"][rows], 0.0)
-        belief = self.beliefs.belief
-        weight = belief.gamma[rows, 1:, 0] / belief.gamma[rows, 1:, 1]
-        return np.asarray(self.beliefs.gamma(rows).fresh(elapsed) * np.exp(-(weight * belief.heard[rows]).sum(axis=1)))
+        out = np.empty(len(rows))
+        fill_fresh(self.scheduler._memory.header, self.beliefs.belief, rows, time_of(now), out)
+        return out
 
     def request(self, ids: ArrayLike, now: float) -> None:
         """Readers asked for pages: their importance is what was given plus requests per day, old ones fading.

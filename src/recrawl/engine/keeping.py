@@ -24,6 +24,7 @@ _ASKED = ("request_weight", "requested_at", "watched_from")
 _WAITING = ("paused", "failures", "times_gone", "wait_until")
 _DECIDING = ("change_rate", "importance", "recall", "false_rate", "cost", "evidence")  # what the scheduler goes by
 COLUMNS = ("url", "given", "fetched_at", "prior_at", *_DECIDING, *_BELIEF, *_ASKED, *_WAITING)
+_RELATED = ("sibling_weight", "changed_at")  # with siblings or bursts
 _WHOLE = ("settings", "prior", "priors", "scores", "crawls", "refit_at", "hosts")
 
 
@@ -34,7 +35,7 @@ def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
     """
     belief, waiting = engine.beliefs.belief, engine.waiting
     return {
-        "columns": list(COLUMNS),
+        "columns": [*COLUMNS, *(_RELATED if engine.parts.related else ())],
         "settings": engine.settings.as_dict(),
         "prior": belief.prior.copy(),
         "priors": list(engine.beliefs.priors),
@@ -49,6 +50,7 @@ def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
         "prior_at": np.full(len(rows), len(engine.beliefs.priors) - 1),
         **_deciding(engine, rows),
         **{name: getattr(belief, name)[rows] for name in _BELIEF},
+        **_related(engine, rows),
         **_asked(engine, rows),
         "paused": np.array([page in engine._paused for page in rows.tolist()], np.bool_),
         "failures": np.array([waiting.failures(page) for page in rows.tolist()], np.int64),
@@ -84,6 +86,13 @@ def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
 def _fill_pages(engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float) -> None:
     for name in _BELIEF:
         getattr(engine.beliefs.belief, name)[ids] = saved[name]
+    if engine.parts.related and "parts" in saved:
+        engine.parts.fit(engine.scheduler, saved["parts"])
+        engine.parts.arrays.weight[ids] = saved["sibling_weight"]
+        engine.beliefs.belief.half_life[0] = engine.parts.half_life
+        engine.scheduler._memory.state.kin["changed_at"][ids] = saved["changed_at"]
+        if engine.parts.siblings:
+            engine.parts._join(engine.scheduler, ids)
     moved = ids[_move_along(engine, ids, saved)]
     engine.newcomers.leave(engine.scheduler, ids[~_alike(engine, saved)])
     engine.scheduler.update(ids, **{name: saved[name] for name in _DECIDING})
@@ -113,6 +122,13 @@ def _move_along(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> NDArray[n
         rows = ids[movable & (since <= k)]
         gamma[rows, 0] = moved_along(gamma[rows, 0], priors[k], priors[k + 1])
     return np.asarray(movable & (since < len(priors) - 1))
+
+
+def _related(engine: Engine, rows: Ids) -> dict[str, Any]:
+    if not engine.parts.related:
+        return {}
+    weight, changed_at = engine.parts.arrays.weight[rows], engine.scheduler._memory.state.kin["changed_at"][rows]
+    return {"parts": engine.parts.fitted(engine.scheduler), "sibling_weight": weight, "changed_at": changed_at}
 
 
 def _alike(engine: Engine, saved: Mapping[str, Any]) -> NDArray[np.bool_]:

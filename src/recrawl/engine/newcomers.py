@@ -41,7 +41,9 @@ class Newcomers:
             return
         hosts = scheduler._memory.state.host
         host = hosts[rows] if len(hosts) else np.zeros(len(rows))  # one that is held back must not hold back others
-        alike_by = np.stack([importance, fetched, host])
+        kin = scheduler._memory.state.kin
+        group = kin["group"][rows] if len(kin) else np.zeros(len(rows))
+        alike_by = np.stack([importance, fetched, host, group])
         _, member, count = np.unique(alike_by, axis=1, return_inverse=True, return_counts=True)
         member = member.reshape(-1)
         order = np.argsort(member, kind="stable")

@@ -6,6 +6,7 @@ Siblings (groups by folder and host), bursts after a change, and how fast the pa
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,7 @@ _MARGIN = 3.0  # by how much a way must have foretold the outcomes better to be 
 _STRENGTH = 2.0  # of the prior of a page's weight: as so many excess changes
 _BINS_PER_CYCLE = 12.0  # a cycle is the time in which every page could be crawled once
 _PER_PAGE = ("weight", "group")
+_FITTED = {"calm": at.CALM, "boost": at.BOOST, "fade": at.FADE}
 _WHOLE = ("level", "active", "prior", "trial", "score", "reliability")
 
 
@@ -108,10 +110,7 @@ class Influences:
 
     def _respan(self, scheduler: Scheduler) -> None:
         """Bins of groups that suit the time between crawls; they start anew where that is quite another one."""
-        if scheduler.budget is None:
-            cycle = 30.0 * self._day
-        else:
-            cycle = len(scheduler) / scheduler.budget
+        cycle = 30.0 * self._day if scheduler.budget is None else len(scheduler) / scheduler.budget
         span, before = cycle / _BINS_PER_CYCLE, float(scheduler._memory.state.flts[at.SPAN])
         if not 0.5 < span / before < 2.0:
             scheduler._memory.relate(span)
@@ -160,6 +159,20 @@ class Influences:
         trial = self.arrays.trial
         used = trial[..., 1] > 0
         trial[used] = np.maximum(trial[used] + after - before, 1e-3 * after)
+
+    def fitted(self, scheduler: Scheduler) -> dict[str, Any]:
+        """What was learned of all pages together, ready for JSON."""
+        flts = scheduler._memory.state.flts
+        whole = {name: getattr(self.arrays, name).tolist() for name in ("level", "active", "prior", "score")}
+        return {**whole, "half_life": self.half_life, **{name: float(flts[place]) for name, place in _FITTED.items()}}
+
+    def fit(self, scheduler: Scheduler, fitted: Mapping[str, Any]) -> None:
+        """Take over what was learned; what groups did lately is not part of it."""
+        for name in ("level", "active", "prior", "score"):
+            getattr(self.arrays, name)[:] = fitted[name]
+        self.half_life = float(fitted["half_life"])
+        for name, place in _FITTED.items():
+            scheduler._memory.state.flts[place] = fitted[name]
 
     def saved(self) -> dict[str, Any]:
         """Everything, as plain arrays and numbers."""

@@ -13,6 +13,8 @@ with slack left go to a narrower one: a page is looked at a few times between tw
 
 import math
 
+import numpy as np
+
 from recrawl._jit import inline, jit_lean
 from recrawl.schedule.layout import (
     AFTER,
@@ -42,7 +44,7 @@ def mass_since(s: State, g: int, since: float, now: float) -> float:
         return float(calm * max(now - since, 0.0))
     span = s.flts[SPAN]
     oldest = int(s.groups[g, G_NEWEST]) - BINS + 1
-    b = int(math.floor(since / span))
+    b = int(np.floor(since / span))
     mass = calm * max(now - told, 0.0)
     if b < oldest:
         mass += s.groups[g, G_TAIL] * (oldest * span - since)
@@ -60,7 +62,7 @@ def _forget_bin(s: State, g: int, k: int) -> None:
 @jit_lean
 def _roll(s: State, g: int, now: float) -> float:
     """Bring the ring to now; by how much the mass of old copies can have risen."""
-    newest = int(math.floor(now / s.flts[SPAN]))
+    newest = int(np.floor(now / s.flts[SPAN]))
     if math.isinf(s.groups[g, G_NEWEST]):
         for k in range(BINS):
             _forget_bin(s, g, k)
@@ -98,7 +100,8 @@ def reckon(s: State, g: int, now: float) -> float:
         inside = max(min(now - b * span, span), 0.0)
         foreseen = max(min(told - b * span, span), 0.0)
         mass = s.paces[g, PACE + k] * inside
-        rise += max(mass - before * foreseen - s.flts[CALM] * (inside - foreseen), 0.0)
+        late = (s.paces[g, PACE + k] - s.flts[CALM]) * (inside - foreseen)  # for copies fetched since the last news
+        rise += max(mass - before * foreseen - s.flts[CALM] * (inside - foreseen), late, 0.0)
         after += mass
     s.groups[g, G_AT] = now
     return rise
@@ -112,7 +115,7 @@ def note(s: State, g: int, begin: float, end: float, own: float, weight: float, 
     span = s.flts[SPAN]
     newest = int(s.groups[g, G_NEWEST])
     oldest = newest - BINS + 1
-    first = max(int(math.floor(begin / span)), oldest)
+    first = max(int(np.floor(begin / span)), oldest)
     total = max(oldest * span - begin, 0.0) * (own + weight * s.groups[g, G_TAIL])
     for b in range(first, newest + 1):
         inside = min(end, (b + 1) * span) - max(begin, b * span)
@@ -188,7 +191,7 @@ def take_due(s: State, g: int, before: float, after: float) -> None:
     """Gather the members whose slack is used up when a group has risen from one level to another."""
     for k in range(BUCKETS):
         width = LEAST_SLACK * (1 << k)
-        if math.floor(after / width) <= math.floor(before / width):
+        if np.floor(after / width) <= np.floor(before / width):
             return  # the wider ones are not due either
         i = s.buckets[g, k]
         s.buckets[g, k] = -1

@@ -160,7 +160,7 @@ class Memory:
             room = 2 * len(state.near_id)
             self.state = state._replace(near_id=_larger(state.near_id, room), near_val=_larger(state.near_val, room))
         elif what == at.FIT_NEAR:
-            room = len(state.near_id) * 2 // 3
+            room = max(len(state.near_id) * 2 // 3, int(state.ints[at.N_NEAR]) + 1)  # more may be near since
             self.state = state._replace(near_id=state.near_id[:room].copy(), near_val=state.near_val[:room].copy())
         elif what == at.GROW_BLOCKS:
             need = int(state.ints[at.N_NEAR]) // at.BLOCK + len(state.hosts) + 2 * at.BANDS

@@ -268,7 +268,9 @@ class Scheduler:
             raise ParameterError(f"concurrency is {concurrency}: must be at least 1")
         self._memory.limit_host(self._columns.host_index(host), spacing, concurrency)
 
-    def relate(self, span: float, *, calm: float = 0.0, shrink: float = 2.0, boost: float = 0.0, fade: float = 1.0) -> None:
+    def relate(
+        self, span: float, *, calm: float = 0.0, shrink: float = 2.0, boost: float = 0.0, fade: float = 1.0
+    ) -> None:
         """Let groups and bursts count from now on.
 
         ``span`` is the width of a bin in which a group's changes are counted, ``calm`` the excess changes of a page per
@@ -290,7 +292,7 @@ class Scheduler:
         self._place(np.flatnonzero((status == at.ASLEEP) | (status == at.NEAR)), now)
 
     def join(self, ids: ArrayLike, group: ArrayLike, weight: ArrayLike) -> None:
-        """Put pages into groups (numbers; −1: none), each with its weight: changes of it per excess change of a member."""
+        """Put pages into groups (numbers; −1: none), with the weight that an excess change of a member has for each."""
         rows = self._columns.check(ids, distinct=True)
         if self._memory.state.flts[at.SPAN] == 0:
             raise ParameterError("relate must come first")

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from recrawl._jit import jit
 from recrawl.engine._kernels import Belief, believe, heed, learn
-from recrawl.engine._part_kernels import Parts
 from recrawl.engine._line_kernels import Line, come_forward, depart
+from recrawl.engine._part_kernels import Parts
 from recrawl.schedule._draw_kernels import give_back, pick_drawn
 from recrawl.schedule._event_kernels import put_back, record, signal, stir
 from recrawl.schedule._pick_kernels import pick

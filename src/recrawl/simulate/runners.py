@@ -183,9 +183,7 @@ class EngineRunner(PlainRunner):
             while status != at.DONE:
                 belief = engine.beliefs.belief
                 parts, line = engine.parts.arrays, engine.newcomers.line
-                status = loop.run_engine(
-                    memory.header, belief, parts, line, tally, self._weighed, pace, stop, cursor
-                )
+                status = loop.run_engine(memory.header, belief, parts, line, tally, self._weighed, pace, stop, cursor)
                 if status != at.DONE:
                     memory.grow(status)
             engine.beliefs.crawls += int(cursor[loop.LEARNED])

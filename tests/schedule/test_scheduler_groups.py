@@ -1,0 +1,154 @@
+"""Groups and bursts: picks equal the largest values whatever groups do, and values are what the model says."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from naive_groups import Group, fresh_value, hurried
+from scipy import integrate
+
+from recrawl import Pages, Scheduler
+from recrawl.errors import ParameterError
+
+
+def related(rng: np.random.Generator, n: int, groups: int, boost: float, *, gamma: bool, lost: int = 0) -> Scheduler:
+    pages = Pages(
+        rng.gamma(0.5, 0.04, n) + 1e-6, rng.uniform(0.1, 2.0, n), evidence=rng.uniform(0.2, 3.0, n) if gamma else np.inf
+    )
+    scheduler = Scheduler(pages, budget=n / 20.0)
+    scheduler.relate(2.0, calm=0.01, boost=boost, fade=5.0)
+    group = rng.integers(-lost, groups, n)
+    scheduler.join(np.arange(n), group, rng.uniform(0.0, 1.5, n))
+    return scheduler
+
+
+@pytest.mark.parametrize("case", range(8))
+def test_a_pick_is_the_largest_value(case: int) -> None:
+    rng = np.random.default_rng(case)
+    n = 150
+    scheduler = related(rng, n, (1, 12)[case % 2], 2.0 * (case % 3), gamma=case % 4 > 1, lost=1)
+    ids, fetched_at, now = np.arange(n), np.zeros(n), 0.0
+    for step in range(400):
+        now += rng.exponential(0.1) * (50.0 if step == 200 else 1.0)
+        value = scheduler.value(ids, now)
+        picked = scheduler.pick(now, int(rng.integers(1, 4)))
+        assert np.sort(value)[::-1][: len(picked)] == pytest.approx(value[picked], rel=1e-9)
+        since = fetched_at[picked]
+        scheduler.record(picked, now)
+        fetched_at[picked] = now
+        scheduler.notice(picked, now, since=since, changed=rng.random(len(picked)) < 0.3, own=0.02)
+        if step % 20 == 0:
+            scheduler._check()
+        if step % 100 == 50:
+            some = rng.choice(n, 20, replace=False)
+            scheduler.join(some, rng.integers(-1, 14, 20), rng.uniform(0.0, 2.0, 20))
+        if step == 300:
+            scheduler = Scheduler.restore(scheduler.state())
+
+
+def test_a_change_found_raises_those_not_looked_at_since_and_a_quiet_crawl_lowers_them() -> None:
+    scheduler = Scheduler(Pages(np.full(4, 0.01), evidence=2.0), budget=1.0)
+    scheduler.relate(1.0, calm=0.001)
+    scheduler.join(np.arange(4), [0, 0, 0, 1], 1.0)
+    scheduler.pick(10.0, 4)
+    scheduler.record([1], 10.0)  # looked at before the change that is found can have happened
+    scheduler.release([0, 2, 3], 10.0)
+    before = scheduler.value(np.arange(4), 14.0)
+    scheduler.notice([0], 14.0, since=11.0, changed=True, own=0.01)
+    after = scheduler.value(np.arange(4), 14.0)
+    assert after[2] > 1.5 * before[2] and after[3] == before[3]
+    assert after[1] > before[1]
+    scheduler.notice([1], 14.0, since=10.0, changed=False, own=0.01)
+    assert before[2] < scheduler.value([2], 14.0)[0] < after[2]
+
+
+def test_the_mass_is_what_a_plain_group_says() -> None:
+    rng = np.random.default_rng(3)
+    for case in range(20):
+        span, calm = float(rng.uniform(0.5, 3.0)), float(rng.uniform(0.0, 0.05))
+        scheduler = Scheduler(Pages([1e-9, 1.0]), budget=1.0)
+        scheduler.relate(span, calm=calm, shrink=2.0)
+        scheduler.join([0, 1], 0, [1.0, 0.7])
+        twin, now = Group(span, calm, 2.0), 0.0
+        for _ in range(60):
+            now += float(rng.exponential(span * (40 if rng.random() < 0.02 else 0.4)))
+            since, changed = now - float(rng.exponential(4 * span)), bool(rng.random() < 0.3)
+            scheduler.notice([1], now, since=since, changed=changed, own=0.03)
+            twin.note(since, now, 0.03, 0.7, changed)
+            ahead = now + float(rng.exponential(span))
+            value = scheduler.value([0], ahead)[0]  # page 0: fetched at 0, almost no rate of its own, weight 1
+            mass = twin.mass(0.0, ahead)
+            rate = 1e-9 + calm
+            assert value == pytest.approx(fresh_value(mass + 1e-9 * ahead) / rate, rel=2e-5), case
+
+
+def test_a_constant_hazard_gives_the_value_without_groups() -> None:
+    pages = Pages([0.02, 0.3], [1.0, 2.0], evidence=[0.7, np.inf])
+    alone, lone = Scheduler(pages, budget=1.0), Scheduler(pages, budget=1.0)
+    lone.relate(1.0)
+    lone.join([0, 1], [0, 1], 1.0)
+    for now in (0.01, 1.0, 30.0, 1e4):
+        assert lone.value([0, 1], now) == pytest.approx(alone.value([0, 1], now), rel=1e-9)
+
+
+@pytest.mark.parametrize(("age", "elapsed"), [(0.0, 3.0), (2.0, 10.0), (40.0, 1.0)])
+def test_a_burst_is_the_integral_of_its_hazard(age: float, elapsed: float) -> None:
+    scheduler = Scheduler(Pages([0.05]), budget=1.0, start=0.0)
+    scheduler.relate(1.0, boost=4.0, fade=6.0)
+    scheduler.notice([0], 0.0, since=-1.0, changed=True, own=0.05)
+    scheduler.pick(age, 1)
+    scheduler.record([0], age)
+    time, _ = integrate.quad(lambda t: 1.0 + 4.0 * math.exp(-t / 6.0), age, age + elapsed)
+    assert elapsed + hurried(4.0, 6.0, age, elapsed) == pytest.approx(time)
+    assert scheduler.value([0], age + elapsed)[0] == pytest.approx(fresh_value(0.05 * time) / (0.05 * time / elapsed))
+
+
+def test_values_only_grow_while_nothing_is_noticed() -> None:
+    rng = np.random.default_rng(5)
+    for case in range(30):
+        scheduler = related(rng, 40, 3, float(rng.uniform(0, 8)), gamma=bool(case % 2))
+        for k in range(10):
+            scheduler.notice([k], 5.0, since=0.0, changed=True, own=0.01)
+        values = np.stack([scheduler.value(np.arange(40), now) for now in 5.0 + np.geomspace(1e-3, 1e3, 60)])
+        assert (np.diff(values, axis=0) >= -1e-12 * values[1:]).all()
+
+
+def test_a_large_group_is_not_gone_through_at_each_change_found() -> None:
+    n = 20_000
+    rng = np.random.default_rng(1)
+    scheduler = related(rng, n, 1, 0.0, gamma=True)
+    fetched_at, now = np.zeros(n), 0.0
+    evaluated = 0
+    for step in range(3000):
+        now += 20.0 / n
+        if step == 2000:
+            evaluated = scheduler.stats["evaluated"]
+        picked = scheduler.pick(now, 1)
+        scheduler.record(picked, now)
+        scheduler.notice(picked, now, since=fetched_at[picked], changed=rng.random() < 0.3, own=0.02)
+        fetched_at[picked] = now
+    assert (scheduler.stats["evaluated"] - evaluated) / 1000 < n / 20
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda s: s.relate(0.0), "span"),
+        (lambda s: s.relate(1.0, calm=-1.0), "calm"),
+        (lambda s: s.relate(1.0, fade=0.0), "fade"),
+        (lambda s: s.relate(1.0, shrink=math.nan), "shrink"),
+        (lambda s: s.join([0], 0, 1.0), "relate must come first"),
+        (lambda s: (s.relate(1.0), s.join([0], 0.5, 1.0)), "group"),
+        (lambda s: (s.relate(1.0), s.join([0], 0, -1.0)), "weight"),
+    ],
+)
+def test_wrong_use_says_so(call, says) -> None:
+    with pytest.raises(ParameterError, match=says):
+        call(Scheduler(Pages([0.1, 0.2]), budget=1.0))
+
+
+def test_groups_count_for_freshness_alone() -> None:
+    with pytest.raises(ParameterError, match="objective"):
+        Scheduler(Pages([0.1]), objective="harmonic", policy="no-signals").relate(1.0)
