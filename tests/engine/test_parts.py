@@ -1,0 +1,138 @@
+"""Siblings, bursts and drift: the live path and the compiled loop agree, what helps is learned, nothing else is lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recrawl.engine import Engine
+from recrawl.engine.parts import folders
+from recrawl.simulate.policies import admit_unknown, learning
+from recrawl.simulate.run import Contender, simulate
+from recrawl.simulate.runners import PlainRunner
+from recrawl.simulate.trace import Trace
+
+ALL = {"siblings": True, "bursts": True, "drift": True}
+URLS = np.array([f"https://site{k // 200}.example/part/{k // 20}/page{k}" for k in range(400)])
+
+
+def trace_of(rng: np.random.Generator, days: float, *, together: float, alone: float) -> Trace:
+    """Pages in folders of twenty: sweeps change most of a folder at once, besides changes of single pages."""
+    n = len(URLS)
+    page, at = [], []
+    for folder in range(n // 20):
+        for when in rng.uniform(0, days, rng.poisson(together * days)):
+            hit = folder * 20 + np.flatnonzero(rng.random(20) < 0.8)
+            page.append(hit)
+            at.append(np.full(len(hit), when))
+    for k in range(n):
+        own = rng.uniform(0, days, rng.poisson(alone * days))
+        page.append(np.full(len(own), k))
+        at.append(own)
+    pages, times = np.concatenate(page), np.concatenate(at)
+    order = np.lexsort((times, pages))
+    offset = np.concatenate([[0], np.cumsum(np.bincount(pages, minlength=n))])
+    return Trace(0.0, days, offset=offset, changed_at=times[order], url=URLS, day=1.0)
+
+
+def run(trace: Trace, budget: float, **settings: Any) -> tuple[Any, Engine]:
+    held: list[Engine] = []
+    make = learning(**settings)
+
+    def keep(trace: Trace, budget: float, rng: np.random.Generator) -> Engine:
+        held.append(make(trace, budget, rng))
+        return held[0]
+
+    return simulate(Contender("learned", keep, admit_unknown), trace, budget), held[0]
+
+
+def test_folders_of_a_url() -> None:
+    assert folders("https://a.example/x/y/z/page?q=1/2") == (
+        "a.example", "a.example/x", "a.example/x/y", "a.example/x/y/z",
+    )  # fmt: skip
+    assert folders("https://a.example/page") == ("a.example",) * 4
+    assert folders("page:7") == ("page:7",) * 4
+
+
+def test_the_live_path_and_the_compiled_loop_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = trace_of(np.random.default_rng(1), 60.0, together=0.02, alone=0.01)
+    compiled, engine = run(trace, 20.0, **ALL)
+    monkeypatch.setattr("recrawl.simulate.run.runner_of", PlainRunner)
+    plain, live = run(trace, 20.0, **ALL)
+    assert plain.staleness == pytest.approx(compiled.staleness, rel=1e-9)
+    assert live.parts.arrays.weight == pytest.approx(engine.parts.arrays.weight, rel=1e-9)
+    assert live.parts.level == engine.parts.level
+    engine.scheduler._check()
+    live.scheduler._check()
+
+
+def test_siblings_help_where_folders_change_together() -> None:
+    trace = trace_of(np.random.default_rng(2), 200.0, together=0.02, alone=0.002)
+    alone, _ = run(trace, 10.0)
+    together, engine = run(trace, 10.0, siblings=True)
+    assert together.staleness < 0.9 * alone.staleness
+    assert engine.parts.level in ("folder", "folder above", "two folders up", "host")
+    reliability = engine.parts.arrays.reliability
+    said, found = reliability[:, 0] / reliability[:, 1], reliability[:, 2] / reliability[:, 1]
+    often = reliability[:, 1] > 200
+    assert often.sum() >= 2
+    assert said[often] == pytest.approx(found[often], abs=0.15)
+
+
+def test_nothing_is_lost_where_pages_are_independent() -> None:
+    rng = np.random.default_rng(3)
+    stale = np.zeros((3, 2))
+    for k in range(3):
+        trace = trace_of(rng, 150.0, together=0.0, alone=0.03)
+        stale[k] = run(trace, 10.0)[0].staleness, run(trace, 10.0, **ALL)[0].staleness
+    mean, gap = stale[:, 0].mean(), (stale[:, 1] - stale[:, 0]).mean()
+    assert gap < 0.02 * mean + 2 * np.std(stale[:, 1] - stale[:, 0], ddof=1) / np.sqrt(3)
+
+
+def test_a_saved_engine_goes_on_as_it_would_have() -> None:
+    engine = Engine(10.0, day=1.0, lease=1e-3, **ALL)
+    engine.add(URLS.tolist(), 0.0)
+    rng, now = np.random.default_rng(4), 0.0
+    found = rng.random(6000) < 0.2
+    for k in range(3000):
+        now += 0.1
+        ids = engine.pick(now, 1)
+        engine.record(ids, now, changed=found[k])
+    copy = Engine.restore(engine.state())
+    for k in range(3000, 3300):
+        now += 0.1
+        ids, same = engine.pick(now, 1), copy.pick(now, 1)
+        assert engine.scheduler.value(ids, now) == pytest.approx(copy.scheduler.value(same, now))
+        engine.record(ids, now, changed=found[k])
+        copy.record(ids if ids[0] == same[0] else same, now, changed=found[k])
+    rows = engine.rows()
+    again = Engine.restore(rows, now)
+    assert again.parts.arrays.weight[: len(URLS)] == pytest.approx(engine.parts.arrays.weight[: len(URLS)])
+    assert again.parts.level == engine.parts.level
+    again.scheduler._check()
+
+
+@pytest.mark.parametrize(
+    "urls",
+    [["https://a.example/only"], URLS[:20].tolist(), [f"https://h{k}.example/" for k in range(20)]],
+    ids=["one page", "one group", "every page alone"],
+)
+def test_corners(urls: list[str]) -> None:
+    engine = Engine(1.0, day=1.0, lease=1e-3, **ALL)
+    engine.add(urls, 0.0)
+    rng, now = np.random.default_rng(5), 0.0
+    for k in range(900):
+        now += 1.0 if k < 400 else 1.0 + 365.0 * (k == 500)  # the clock jumps a year ahead once
+        ids = engine.pick(now, 1)
+        if len(ids):
+            engine.record(ids, now, changed=k < 200 and rng.random() < 0.5)  # and then nothing changes any more
+        if k % 50 == 0:
+            engine.scheduler._check()
+    fresh = engine.fresh(engine.ids(), now)
+    assert ((fresh > 0) & (fresh <= 1)).all()
+    engine.remove(engine.ids()[:1])
+    assert engine.add(["https://new.example/x"], now)[0] == len(urls)
+    engine.pick(now + 1.0, 1)
+    engine.scheduler._check()
