@@ -36,7 +36,7 @@ _TRUST, _TRUST_EVERY = "trust", 60.0  # the note of which servers' "not modified
 _GRACE = 20.0  # seconds that fetches have to end after stop()
 _IDLE = 60.0  # seconds that a loop with nothing to do sleeps at most
 _LEAST_REST = 0.001
-_GATHER = 0.005  # seconds that ended crawls wait for others while most places are taken: engines like batches
+_GATHER = 0.01  # seconds that ended crawls wait for others while most places are taken: engines like batches
 
 
 class Crawler:
@@ -214,7 +214,7 @@ class Crawler:
         if not task.cancelled() and task.exception() is not None:
             self._problem = self._problem or task.exception()
         free = self._concurrency - len(self._tasks)
-        if self._problem is None and free < self._concurrency // 8:
+        if self._problem is None and free < self._concurrency // 4:
             self._stir_soon()
         else:
             self._stir()
