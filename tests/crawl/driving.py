@@ -57,9 +57,9 @@ class World:
             task = asyncio.ensure_future(crawler.run())
             await self.clock.advance(seconds)
             crawler._end = _nothing
-            for one in (task, *crawler._tasks):
+            for one in (task, *crawler._tending._crawls):
                 one.cancel()
-            await asyncio.gather(task, *crawler._tasks, return_exceptions=True)
+            await asyncio.gather(task, *crawler._tending._crawls, return_exceptions=True)
 
         asyncio.run(main())
         crawler.close()

@@ -171,6 +171,19 @@ def test_retry_after_holds_the_host():
     assert next(world.store.observations()).failure == "busy"
 
 
+def test_retry_after_outlives_a_restart():
+    def page(url, now):
+        if "robots" in url:
+            return None
+        return Answer(status=429, headers={"Retry-After": "600"}) if now < START + 30 else "<p>x"
+
+    world = World(page, [f"https://a.example/{k}" for k in range(9)], budget=2.0)
+    world.run(20.0)
+    world.run(1200.0)
+    pages = [at for at, url in world.web.requests if "robots" not in url]
+    assert pages[1] - pages[0] >= 600.0
+
+
 def test_hosts_that_do_not_answer_rest():
     world = World(
         lambda url, now: Answer(failure="connect") if "bad" in url else "<p>x",
@@ -384,10 +397,41 @@ def test_a_crawl_without_budget_or_places_is_refused():
         world.crawler(concurrency=0)
 
 
-def test_what_a_fetcher_raises_ends_the_run():
+def test_a_mistake_in_a_fetcher_is_one_page_s_failure_and_is_told():
     def page(url, now):
-        raise RuntimeError("a mistake in a fetcher")
+        if url.endswith("/1"):
+            raise RuntimeError("a mistake in a fetcher")
+        return "<p>x"
 
     world = World(page, URLS[:3], robots=False)
-    with pytest.raises(RuntimeError, match="a mistake"):
-        world.run(100.0)
+    counts = world.run(50.0)
+    assert counts.errors == counts.failed == 1
+    assert counts.unchanged > 20
+    assert [o.failure for o in world.store.observations(URLS[1])] == ["error: RuntimeError"]
+    assert [str(fields["problem"]) for name, fields in world.events if name == "error"] == ["a mistake in a fetcher"]
+
+
+def test_the_forecast_agrees_with_what_comes_true():
+    """Pages that change at random, at rates that differ; the share of copies that are right, looked at every minute."""
+    rng = np.random.default_rng(5)
+    rate = 1.0 / rng.choice([900.0, 3600.0, 14400.0, 86400.0], 120)
+    changes = [np.sort(START + rng.uniform(0, 2 * DAY, rng.poisson(r * 2 * DAY))) for r in rate]
+
+    def state(k, now):
+        return int(np.searchsorted(changes[k], now))
+
+    urls = [f"https://h{k % 12}.example/{k}" for k in range(120)]
+    world = World(lambda url, now: f"<p>{state(int(url.rsplit('/', 1)[1]), now)}", urls, budget=0.02, robots=False)
+    world.run(2 * DAY)
+    engine = world.engine
+    times = START + np.arange(1.2 * DAY, 2 * DAY, 300.0)
+    fetched = {url: [o.began_at for o in world.store.observations(url)] for url in urls}
+    right = []
+    for k, url in enumerate(urls):
+        last = np.array(fetched[url])[np.searchsorted(fetched[url], times) - 1]
+        right.append([state(k, a) == state(k, b) for a, b in zip(last, times, strict=True)])
+    true = float(np.mean(right))
+    forecast = engine.forecast(0.02)
+    assert abs(forecast.freshness - true) < 0.04, (forecast, true)
+    believed = float(engine.fresh(engine.ids(), world.clock.now()).mean())
+    assert abs(believed - true) < 0.06, (believed, true)

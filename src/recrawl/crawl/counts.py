@@ -25,6 +25,7 @@ class Counts:
     failed: int = 0
     gone: int = 0
     set_aside: int = 0
+    errors: int = 0  # mistakes in a fetcher or detector; failures too
     n_bytes: int = 0
     acknowledged: int = 0
     took: dict[str, float] = field(default_factory=dict)

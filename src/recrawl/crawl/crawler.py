@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,7 +12,7 @@ from recrawl.crawl.counts import Counts
 from recrawl.crawl.detect import Detector, VisibleText
 from recrawl.crawl.fetched import Fetcher
 from recrawl.crawl.hours import Hours
-from recrawl.crawl.once import hosts_in_order
+from recrawl.crawl.once import every_page_once
 from recrawl.crawl.onward import Onward
 from recrawl.crawl.pace import MARK, Pace, pacer_from
 from recrawl.crawl.posts import Posts
@@ -21,12 +20,13 @@ from recrawl.crawl.recorder import Recorder
 from recrawl.crawl.robots import Robots
 from recrawl.crawl.robots_kept import RobotsKept
 from recrawl.crawl.rules import Rules
+from recrawl.crawl.tending import GATHER, Tending
 from recrawl.crawl.trust import Trust
 from recrawl.crawl.turns import Turns
-from recrawl.crawl.visitor import DELAY, Visitor
+from recrawl.crawl.visitor import DELAY, Visited, Visitor
 from recrawl.engine import Engine
 from recrawl.engine.addresses import host_of
-from recrawl.errors import ParameterError, StoreError
+from recrawl.errors import ParameterError, RecrawlError, StoreError
 from recrawl.schedule.pacer import Pacer
 from recrawl.store.base import Copy, Outcome, Store
 
@@ -35,8 +35,6 @@ OnEvent = Callable[[str, Mapping[str, Any]], None]
 _TRUST, _TRUST_EVERY = "trust", 60.0  # the note of which servers' "not modified" is believed; seconds between two
 _GRACE = 20.0  # seconds that fetches have to end after stop()
 _IDLE = 60.0  # seconds that a loop with nothing to do sleeps at most
-_LEAST_REST = 0.001
-_GATHER = 0.01  # seconds that ended crawls wait for others while most places are taken: engines like batches
 
 
 class Crawler:
@@ -46,7 +44,7 @@ class Crawler:
     concurrency per host are the engine's ``host_spacing`` and ``host_concurrency``; a crawl-delay of robots.txt up to
     ``longest_delay`` seconds takes their place where it is longer. Every ``posts_every`` seconds it looks for word from
     other processes. ``on_event(name, fields)`` hears of every outcome ("crawled"), of every batch that is safe
-    ("saved") and of posts taken ("posts").
+    ("saved"), of posts taken ("posts") and of mistakes in fetchers and detectors ("error").
     """
 
     def __init__(
@@ -75,7 +73,8 @@ class Crawler:
         self.engine, self.store = engine, store
         self.counts = Counts()
         self._time = Onward(clock or SystemClock())
-        self._on_event, self._concurrency, self._rate = on_event, concurrency, rate
+        self._on_event, self._rate = on_event, rate
+        self.concurrency = concurrency
         self._posts_every = posts_every
         now, marked = self._time.now(), store.noted(MARK)
         if pacer is None:
@@ -104,12 +103,8 @@ class Crawler:
         )
         self._robots, self._robots_kept = robots, robots_kept
         self._posts = Posts(engine, store, rules, self._recorder)
-        self._tasks: set[asyncio.Task[bool]] = set()
-        self._places = asyncio.Semaphore(concurrency)
-        self._stopped = self._broken = False
-        self._problem: BaseException | None = None
-        self._awake: asyncio.Future[None] | None = None
-        self._gathering: asyncio.Future[None] | None = None
+        self._tending = Tending(self._time.clock, concurrency)
+        self.stopped = self._broken = False
         self._resume_politely(bool(marked), now)
 
     def _resume_politely(self, again: bool, now: float) -> None:
@@ -125,10 +120,10 @@ class Crawler:
 
     async def run(self, until: float | None = None, *, once: bool = False, n: int | None = None) -> Counts:
         """Crawl until a time, until n crawls have begun, until every page was crawled once, or until ``stop()``."""
-        self._stopped = False
+        self.stopped = self.pace.over = False
         try:
             at = math.inf if until is None else until
-            await (self._once(at) if once else self._loop(at, n))
+            await (every_page_once(self, at) if once else self._loop(at, n))
         finally:
             await self._end()
         return self.counts
@@ -139,8 +134,8 @@ class Crawler:
 
     def stop(self) -> None:
         """Begin no more crawls; ``run`` returns when those that run have ended and all is written."""
-        self._stopped = True
-        self._stir()
+        self.stopped = True
+        self._tending.stir()
 
     async def _loop(self, until: float, n: int | None) -> None:
         left = math.inf if n is None else n
@@ -148,8 +143,8 @@ class Crawler:
         while True:
             now = self._time.now()
             self._recorder.settle(now)
-            self._raise()
-            if self._stopped or now >= until or left <= 0:
+            self._check()
+            if self.stopped or now >= until or left <= 0:
                 return
             if now >= posts_at:
                 posts_at = now + self._posts_every
@@ -162,7 +157,7 @@ class Crawler:
 
     def _start(self, now: float, left: float) -> int:
         """Begin as many crawls as budget, places and pages allow; how many."""
-        n = int(min(self.pace.ready(now), self._concurrency - len(self._tasks), left))
+        n = int(min(self.pace.ready(now), self._tending.free, left))
         if n <= 0:
             return 0
         ids = self.engine.pick(now, n).tolist()
@@ -190,11 +185,13 @@ class Crawler:
 
     async def _crawl(self, page: int, url: str, copy: Copy | None) -> bool:
         """Visit a page; whether it was visited, and not only the robots.txt of its host."""
-        visited = await self._visitor.visit(url, copy)
-        now = self._time.now()
+        visited = Visited(back=True)
+        try:
+            visited = await self._visited(url, copy)
+        finally:
+            if visited.outcome is None and self.engine.addresses.known([url])[0] == page:
+                self.engine.release([page], self._time.now())
         if visited.outcome is None:
-            if self.engine.addresses.known([url])[0] == page:
-                self.engine.release([page], now)
             self.counts.requests += 1
             return False
         self._recorder.ended(page, visited.outcome, copy, visited.aside_until)
@@ -202,105 +199,40 @@ class Crawler:
         self._tell("crawled", outcome=visited.outcome)
         return True
 
+    async def _visited(self, url: str, copy: Copy | None) -> Visited:
+        """A visit; a mistake in a fetcher or detector is that page's failure, and told, not the end of the crawl."""
+        began = self._time.now()
+        try:
+            return await self._visitor.visit(url, copy)
+        except RecrawlError:
+            raise
+        except Exception as problem:
+            self.counts.errors += 1
+            self._tell("error", url=url, problem=problem)
+            return Visited(Outcome(url, began, self._time.now() - began, failure=f"error: {type(problem).__name__}"))
+
     def _spawn(self, page: int, url: str, copy: Copy | None) -> asyncio.Task[bool]:
-        task = asyncio.create_task(self._crawl(page, url, copy))
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
         self.counts.started += 1
-        return task
-
-    def _ended(self, task: asyncio.Task[bool]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            self._problem = self._problem or task.exception()
-        free = self._concurrency - len(self._tasks)
-        if self._problem is None and free < self._concurrency // 4:
-            self._stir_soon()
-        else:
-            self._stir()
-
-    def _stir_soon(self) -> None:
-        if self._gathering is None and self._awake is not None:
-            self._gathering = asyncio.ensure_future(self._time.clock.sleep(_GATHER))
-            self._gathering.add_done_callback(self._gathered)
-
-    def _gathered(self, timer: asyncio.Future[None]) -> None:
-        self._gathering = None
-        if not timer.cancelled():
-            self._stir()
+        return self._tending.begin(self._crawl(page, url, copy))
 
     async def _rest(self, now: float, until: float, busy: bool) -> None:
         """Sleep until something may be done, or a crawl ends."""
-        unsettled = self._recorder.unsettled
-        if unsettled and (not busy or len(self._tasks) < self._concurrency):
+        unsettled, free = self._recorder.unsettled, self._tending.free
+        if unsettled and (not busy or free > 0):
             return
-        at = min(until, self._recorder.due_at(now), now + (_GATHER if unsettled else _IDLE))
-        if len(self._tasks) < self._concurrency:
+        at = min(until, self._recorder.due_at(now), now + (GATHER if unsettled else _IDLE))
+        if free > 0:
             at = min(at, max(self.pace.next_at(now), self.engine.next_at(now)))
         if self.pace.n_waiting:
             at = min(at, self.pace.next_at(now))
-        if busy and at <= now:
-            await asyncio.sleep(0)
-            return
-        self._awake = asyncio.get_running_loop().create_future()
-        timer = asyncio.ensure_future(self._time.clock.sleep(max(at - now, _LEAST_REST)))
-        timer.add_done_callback(lambda done: None if done.cancelled() else self._stir())
-        try:
-            await self._awake
-        finally:
-            timer.cancel()
-            self._awake = None
-
-    def _stir(self) -> None:
-        if self._awake is not None and not self._awake.done():
-            self._awake.set_result(None)
-
-    # --- one pass over all pages ------------------------------------------------------------------------------------
-
-    async def _once(self, until: float) -> None:
-        """Every page one time: each host's pages in the order of their value."""
-        walks = [
-            asyncio.create_task(self._walk(pages))
-            for pages in hosts_in_order(self.engine, self._time.now())
-            for _ in range(int(min(self.engine.settings.host_concurrency or self._concurrency, len(pages))))
-        ]
-        for walk in walks:
-            walk.add_done_callback(lambda _: self._stir())
-        try:
-            while not all(walk.done() for walk in walks):
-                now = self._time.now()
-                self._recorder.settle(now)
-                self._raise()
-                if self._stopped or now >= until:
-                    return
-                await self._cover(now)
-                self.pace.ready(now)
-                self._save_if_due(now)
-                await self._rest(now, until, False)
-            await asyncio.gather(*walks)
-        finally:
-            for walk in walks:
-                walk.cancel()
-            await asyncio.gather(*walks, return_exceptions=True)
-
-    async def _walk(self, pages: deque[tuple[int, str]]) -> None:
-        while pages:
-            page, url = pages.popleft()
-            visited = False
-            while not visited:
-                async with self._places:
-                    await self._further()
-                    if not self._may(page, url, self._time.now()):
-                        break
-                    copy = self._recorder.copies([url]).get(url)
-                    visited = await asyncio.shield(self._spawn(page, url, copy))
+        await (asyncio.sleep(0) if busy and at <= now else self._tending.sleep(at - now))
 
     # --- budget, store ----------------------------------------------------------------------------------------------
 
     async def _further(self) -> None:
         """Wait for the budget of one further request."""
         turn = self.pace.turn()
-        self._stir()
+        self._tending.stir()
         await turn
 
     async def _cover(self, now: float) -> None:
@@ -319,12 +251,7 @@ class Crawler:
             if now - self._trust_kept_at > _TRUST_EVERY:
                 self._trust_kept_at = now
                 notes[_TRUST] = self._trust.state()
-            self._recorder.begin_save(notes).add_done_callback(self._ended_save)
-
-    def _ended_save(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and task.exception() is not None:
-            self._problem = self._problem or task.exception()
-        self._stir()
+            self._tending.watch(self._recorder.begin_save(notes))
 
     def _saved(self, outcomes: list[Outcome]) -> None:
         self.counts.acknowledged += len(outcomes)
@@ -338,11 +265,12 @@ class Crawler:
         if self._rate is not None and len(self.engine):
             self.pace.set_rate(self._rate(len(self.engine)), now)
 
-    def _raise(self) -> None:
-        if self._problem is not None:
-            problem, self._problem = self._problem, None
-            self._broken = self._broken or isinstance(problem, StoreError)  # what is not written cannot go on
-            raise problem
+    def _check(self) -> None:
+        try:
+            self._tending.check()
+        except StoreError:
+            self._broken = True  # what follows on something that was not written must not be written either
+            raise
 
     def _tell(self, name: str, **fields: Any) -> None:
         if self._on_event is not None:
@@ -350,23 +278,18 @@ class Crawler:
 
     async def _end(self) -> None:
         """Let crawls end, write what they found, and up to when the budget is spent."""
-        self.pace.dismiss()
-        ends_at = self._time.now() + _GRACE
-        while self._tasks and (now := self._time.now()) < ends_at:
-            self._recorder.settle(now)
-            await self._rest(now, ends_at, False)
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        now = self._time.now()
-        if isinstance(self._problem, StoreError) or self._broken:
-            self._raise()
+        self.pace.end()
+        await self._tending.end(_GRACE)
+        if self._broken:
             return
+        if self._recorder.saving is not None:
+            await asyncio.wait([self._recorder.saving])
+        self._check()
+        now = self._time.now()
         notes = {MARK: self.pace.last_mark(now), _TRUST: self._trust.state()}
         notes |= {} if self._robots_kept is None else self._robots_kept.news()
         await self._recorder.finish(notes, now)
         self.pace.covered = -math.inf
-        self._raise()
 
     def close(self) -> None:
         """Give back what the crawler made itself; store and fetcher stay open."""

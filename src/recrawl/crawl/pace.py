@@ -44,6 +44,7 @@ class Pace:
         self._waiters: deque[asyncio.Future[None]] = deque()
         self.covered = -math.inf  # up to here the store knows of all requests
         self.used = 0
+        self.over = False
 
     def ready(self, now: float) -> int:
         """How many requests may start now, after those that wait were served."""
@@ -65,11 +66,15 @@ class Pace:
     def turn(self) -> asyncio.Future[None]:
         """What is done when one further request may start."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.append(waiter)
+        if self.over:
+            waiter.cancel()
+        else:
+            self._waiters.append(waiter)
         return waiter
 
-    def dismiss(self) -> None:
-        """No further request may start: those that wait are cancelled."""
+    def end(self) -> None:
+        """No further request may start: those that wait are cancelled, and those that come."""
+        self.over = True
         while self._waiters:
             self._waiters.popleft().cancel()
 

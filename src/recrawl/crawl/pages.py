@@ -60,7 +60,7 @@ def apply_rules(engine: Engine, rules: Rules, ids: Ids) -> None:
             ruling = rules.of(url)
             if ruling.never:
                 never.append(page)
-            if ruling.importance is not None:
+            if ruling.importance is not None and engine.given[page] != ruling.importance:
                 importance.append((page, ruling.importance))
             if ruling.max_interval is not None:
                 floors[1.0 / ruling.max_interval].append(page)
@@ -78,6 +78,10 @@ def add_pages(
     """Give pages to the engine, those it knows already left as they are; the ids of the new ones."""
     before = len(engine.addresses)
     fetched_at = known.pop("fetched_at", now - NEVER)
+    if rules.rules:  # at once, so that pages that are alike stay alike
+        ruled = [rules.of(url).importance for url in urls]
+        given = np.broadcast_to(np.asarray(importance, np.float64), (len(urls),)).tolist()
+        importance = [one if rule is None else rule for one, rule in zip(given, ruled, strict=True)]
     ids = engine.add(urls, now, fetched_at=fetched_at, importance=importance, **known)
     new = np.unique(ids[ids >= before])
     apply_rules(engine, rules, new)

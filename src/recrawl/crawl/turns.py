@@ -71,6 +71,7 @@ class Turns:
         """Leave a host alone until a time, or longer if it was to be left alone longer."""
         if until <= self._free_at.get(host, -math.inf):
             return
+        until = max(until, self._engine.held_until(host))
         self._free_at[host] = until
         self._engine.hold(host, until)
         if len(self._free_at) > _REMEMBERED:

@@ -21,6 +21,7 @@ from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.estimate.importance import RequestRates
 from recrawl.model.pages import Pages
+from recrawl.schedule import layout as at
 from recrawl.schedule._table import column_of, count_of, flags_of, positive, time_of
 from recrawl.schedule.scheduler import Scheduler
 
@@ -308,6 +309,11 @@ class Engine(Core):
         """No crawl of a host before a time."""
         self.scheduler.hold(host, until)
         self._rule(host)
+
+    def held_until(self, host: str) -> float:
+        """Before when no page of a host is picked (−infinity: nothing holds it)."""
+        number = self.scheduler._columns._hosts.get(host)
+        return -math.inf if number is None else float(self.scheduler._memory.state.hosts[number, at.H_UNTIL])
 
     def hosts(self) -> list[str]:
         """The hosts that have rules."""

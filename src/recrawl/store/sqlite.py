@@ -36,7 +36,7 @@ class SqliteStore:
         self.path = Path(path)
         self._bodies = Bodies(0 if visit else keep)
         self._lock: Lock | None = None
-        self._mutex = threading.RLock()
+        self._mutex, self._reading_mutex = threading.RLock(), threading.RLock()
         self._closed = False
         if visit and not self.path.is_file():
             raise StoreError(f"{path}: there is no such database; recrawl add makes one")
@@ -230,7 +230,7 @@ class SqliteStore:
 
     def close(self) -> None:
         """See `Store.close`."""
-        with self._mutex:
+        with self._mutex, self._reading_mutex:
             if not self._closed:
                 self._closed = True
                 self._reader.close()
@@ -265,11 +265,12 @@ class SqliteStore:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        self._check_open()
-        try:
-            yield self._reader
-        except sqlite3.Error as problem:
-            raise self._failure(problem) from None
+        with self._reading_mutex:
+            self._check_open()
+            try:
+                yield self._reader
+            except sqlite3.Error as problem:
+                raise self._failure(problem) from None
 
     def _check_open(self) -> None:
         if self._closed:

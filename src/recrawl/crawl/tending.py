@@ -1,0 +1,101 @@
+"""Tending: the crawls that run, and the sleep of the loop that tends them, which any of them can end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from recrawl.crawl.clock import Clock
+
+GATHER = 0.01  # seconds that ended crawls wait for others while most places are taken: engines like batches
+_LEAST = 0.001  # seconds of sleep
+
+
+class Tending:
+    """At most ``places`` crawls at a time; the first thing that goes wrong in one is raised by ``check``."""
+
+    def __init__(self, clock: Clock, places: int) -> None:
+        self._clock, self._places = clock, places
+        self._crawls: set[asyncio.Task[bool]] = set()
+        self._problem: BaseException | None = None
+        self._awake: asyncio.Future[None] | None = None
+        self._gathering: asyncio.Future[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._crawls)
+
+    @property
+    def free(self) -> int:
+        """Places that are not taken."""
+        return self._places - len(self._crawls)
+
+    def begin(self, crawl: Coroutine[Any, Any, bool]) -> asyncio.Task[bool]:
+        """Let a crawl run."""
+        task = asyncio.create_task(crawl)
+        self._crawls.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def watch(self, task: asyncio.Task[Any]) -> None:
+        """Wake up when something else has ended, and mind what went wrong in it."""
+        task.add_done_callback(self._mind)
+
+    def check(self) -> None:
+        """Raise what went wrong."""
+        if self._problem is not None:
+            problem, self._problem = self._problem, None
+            raise problem
+
+    def stir(self) -> None:
+        """End the sleep."""
+        if self._awake is not None and not self._awake.done():
+            self._awake.set_result(None)
+
+    async def sleep(self, seconds: float) -> None:
+        """Sleep for a time, or until something ends."""
+        self._awake = asyncio.get_running_loop().create_future()
+        timer = asyncio.ensure_future(self._clock.sleep(max(seconds, _LEAST)))
+        timer.add_done_callback(lambda done: None if done.cancelled() else self.stir())
+        try:
+            await self._awake
+        finally:
+            timer.cancel()
+            self._awake = None
+
+    async def end(self, seconds: float) -> None:
+        """Let crawls end for a time; those that have not by then are cancelled."""
+        if self._crawls:
+            patience = asyncio.ensure_future(self._clock.sleep(seconds))
+            ended = asyncio.ensure_future(asyncio.wait(self._crawls))
+            await asyncio.wait({patience, ended}, return_when=asyncio.FIRST_COMPLETED)
+            patience.cancel()
+        for crawl in list(self._crawls):
+            crawl.cancel()
+        await asyncio.gather(*self._crawls, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[bool]) -> None:
+        self._crawls.discard(task)
+        if self._problem is None and self.free < self._places // 4 and not _failed(task):
+            self._stir_soon()
+        else:
+            self._mind(task)
+
+    def _mind(self, task: asyncio.Task[Any]) -> None:
+        if _failed(task):
+            self._problem = self._problem or task.exception()
+        self.stir()
+
+    def _stir_soon(self) -> None:
+        if self._gathering is None and self._awake is not None:
+            self._gathering = asyncio.ensure_future(self._clock.sleep(GATHER))
+            self._gathering.add_done_callback(self._gathered)
+
+    def _gathered(self, timer: asyncio.Future[None]) -> None:
+        self._gathering = None
+        if not timer.cancelled():
+            self.stir()
+
+
+def _failed(task: asyncio.Task[Any]) -> bool:
+    return not task.cancelled() and task.exception() is not None
