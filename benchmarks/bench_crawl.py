@@ -1,9 +1,9 @@
 """Pages per second and CPU per page of the crawler beside Scrapy.
 
-Both crawl the same 20,000 pages of 30 KB from the same server process once, 64 at a time, after reading robots.txt, hash the
-visible text with the same detector and keep url, time, status and digest in SQLite. The crawler has a core to itself as far as
-other processes let it, the server another. They take turns; the medians over the rounds count. recrawl also keeps what its engine
-believes of each page and an observation of each crawl; neither keeps bodies.
+Both crawl the same 20,000 pages of 30 KB from the same server process once, 64 at a time, after reading robots.txt,
+hash the visible text with the same detector and keep url, time, status and digest in SQLite. The crawler has a core to
+itself as far as other processes let it, the server another. They take turns; the medians over the rounds count. recrawl
+also keeps what its engine believes of each page and an observation of each crawl; neither keeps bodies.
 
     pip install -e .[scrapy,data]
     python benchmarks/bench_crawl.py            about ten minutes
