@@ -1,13 +1,13 @@
-"""Pages per second and CPU per page of the crawler beside Scrapy, and the start with a million known pages.
+"""Pages per second and CPU per page of the crawler beside Scrapy.
 
-Both crawl the same 20,000 pages of 30 KB from the same server process once, 64 at a time, after reading robots.txt, hash the
-visible text with the same detector and keep url, time, status and digest in SQLite. The crawler has a core to itself as far as
-other processes let it, the server another. They take turns; the medians over the rounds count. recrawl also keeps what its engine
-believes of each page and an observation of each crawl; neither keeps bodies.
+Both crawl the same 20,000 pages of 30 KB from the same server process once, 64 at a time, after reading robots.txt,
+hash the visible text with the same detector and keep url, time, status and digest in SQLite. The crawler has a core to
+itself as far as other processes let it, the server another. They take turns; the medians over the rounds count. recrawl
+also keeps what its engine believes of each page and an observation of each crawl; neither keeps bodies.
 
     pip install -e .[scrapy,data]
     python benchmarks/bench_crawl.py            about ten minutes
-    python benchmarks/bench_crawl.py --quick    1,000 pages, 20,000 known ones; results are not written
+    python benchmarks/bench_crawl.py --quick    1,000 pages; results are not written
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-PAGES, CONCURRENCY, ROUNDS, KNOWN = 20_000, 64, 3, 1_000_000
+PAGES, CONCURRENCY, ROUNDS = 20_000, 64, 3
 CRAWLERS = {"scrapy": "scrapy_crawl.py", "recrawl": "recrawl_crawl.py"}
 LOOPS = ("default", "uvloop")
 
@@ -101,20 +101,6 @@ def compare(n_pages: int, rounds: int) -> dict[str, Any]:
     }
 
 
-def known(n_pages: int) -> dict[str, Any]:
-    """The start of a crawler that knows very many pages, to its first pick, in a fresh process."""
-    with tempfile.TemporaryDirectory() as folder:
-        database = str(Path(folder) / "known.db")
-        script = str(HERE / "known_pages.py")
-        subprocess.run([sys.executable, script, "make", database, str(n_pages)], check=True)
-        runs = []
-        for _ in range(3):
-            done = subprocess.run(pinned(0, script, "start", database), stdout=subprocess.PIPE, check=True)
-            runs.append(json.loads(done.stdout.splitlines()[-1]))
-            print(runs[-1])
-    return {"pages": n_pages, "runs": runs, **{name: median(run[name] for run in runs) for name in runs[0]}}
-
-
 def draw(found: dict[str, Any], path: Path) -> None:
     """Both figures as bars."""
     from matplotlib.figure import Figure
@@ -143,11 +129,10 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     given = parser.parse_args()
-    n_pages, n_known = (1000, 20_000) if given.quick else (PAGES, KNOWN)
     before = os.getloadavg()
-    found = {"crawl": compare(n_pages, 1 if given.quick else given.rounds), "known": known(n_known)}
+    found: dict[str, Any] = {"crawl": compare(1000, 1) if given.quick else compare(PAGES, given.rounds)}
     found["machine"] = {"cores": os.cpu_count(), "load_before": before, "load_after": os.getloadavg()}
-    print(json.dumps({"ratios": found["crawl"]["ratios"], "known": found["known"]}, indent=2))
+    print(json.dumps(found["crawl"]["ratios"], indent=2))
     if not given.quick:
         RESULTS.joinpath("crawl.json").write_text(json.dumps(found, indent=2) + "\n")
         draw(found, RESULTS / "crawl.png")

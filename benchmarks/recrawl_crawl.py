@@ -21,7 +21,6 @@ from recrawl.crawl.crawler import Crawler
 from recrawl.crawl.fetch import HttpFetcher, Limits
 from recrawl.crawl.robots import Robots
 from recrawl.engine import Engine
-from recrawl.schedule.pacer import Pacer
 from recrawl.store import SqliteStore
 
 AGENT = "recrawl-bench/1"
@@ -48,7 +47,6 @@ async def crawl(urls: list[str], concurrency: int, database: str) -> tuple[float
         fetcher,
         robots=Robots(fetcher, AGENT, clock),
         clock=clock,
-        pacer=Pacer(UNPACED, clock.now()),
         concurrency=concurrency,
         on_event=heard,
     )

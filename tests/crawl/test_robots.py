@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recrawl.crawl.clock import SystemClock
 from recrawl.crawl.memory import Answer, ManualClock, MemoryWeb
 from recrawl.crawl.robots import READ, Robots, product_token
 
@@ -266,3 +267,9 @@ def test_rules_made_to_be_slow_are_not():
     began = time.process_time()
     assert site.rule("http://a.example/" + "a" * 2000).allowed
     assert time.process_time() - began < 3
+
+
+def test_nothing_is_known_beforehand_also_by_a_clock_that_goes_on():
+    clock = SystemClock()
+    robots = Robots(MemoryWeb({}, clock), "recrawl/1", clock)
+    assert not any(robots.known("http://a.example/") for _ in range(1000))

@@ -69,7 +69,8 @@ class Robots:
 
     def known(self, url: str) -> bool:
         """Whether ``rules(url)`` answers without a fetch."""
-        return self._clock.now() < self.ask_again_at(url)
+        kept = self._kept.get(_origin(url))
+        return kept is not None and self._clock.now() < kept.until
 
     async def rules(self, url: str) -> Rule:
         """What robots.txt of the URL's host says about it."""

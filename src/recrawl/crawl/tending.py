@@ -8,7 +8,7 @@ from typing import Any
 
 from recrawl.crawl.clock import Clock
 
-GATHER = 0.005  # seconds that ended crawls wait for others while most places are taken: engines like batches
+GATHER = 0.01  # seconds that ended crawls wait for others while most places are taken: engines like batches
 _LEAST = 0.001  # seconds of sleep
 
 
@@ -76,7 +76,7 @@ class Tending:
 
     def _ended(self, task: asyncio.Task[bool]) -> None:
         self._crawls.discard(task)
-        if self._problem is None and self.free < self._places // 8 and not _failed(task):
+        if self._problem is None and self.free < self._places // 4 and not _failed(task):
             self._stir_soon()
         else:
             self._mind(task)

@@ -13,9 +13,11 @@ from recrawl.errors import ParameterError
 
 MOST = 4096  # characters of a URL
 
-# URLs that are in their form already, as most are: a host with letters last, no port, no escapes, no dots alone.
+# URLs that are in their form already, as most are: a name with letters last or four numbers, no escapes, no dots alone.
+_NUMBER = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
 _PLAIN = re.compile(
-    r"https?://(?=[^/]{1,253}/)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}"
+    r"https?://(?=[^/]{1,253}/)(?:(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}|"
+    rf"(?:{_NUMBER}\.){{3}}{_NUMBER})(?::(?!80/|443/)[1-9]\d{{1,3}}|:[1-5]\d{{4}})?"
     r"(?:/(?!\.\.?(?:[/?]|$))[\w~=&.-]*)+(?:\?[\w~/=&.-]+)?",
     re.ASCII,
 )
