@@ -253,6 +253,28 @@ def test_redirects_are_followed_at_the_pace_of_their_host_and_recorded():
     assert any(url == "https://other.example/robots.txt" for _, url in world.web.requests)
 
 
+def test_a_page_that_redirects_is_asked_for_conditionally_where_it_leads():
+    def page(url, now):
+        if url.endswith("/a"):
+            return Answer(status=302, headers={"Location": "/b"})
+        return Answer("<p>same", headers={"ETag": '"e"', "content-type": "text/html"})
+
+    world = World(page, ["https://a.example/a"], budget=1.0, robots=False)
+    counts = world.run(200.0)
+    assert counts.not_modified > 0.7 * counts.ended > 30
+
+
+def test_redirects_that_a_fetcher_follows_itself_are_paid_for():
+    goals = {f"/{k}": (302, f"/to/{k}") for k in range(60)}
+    urls = [f"https://h{k}.example/{k}" for k in range(60)]
+    world = World(redirecting(goals), urls, budget=5.0, robots=False)
+    world.web._max_redirects = 5
+    counts = world.run(60.0)
+    assert counts.requests == len(world.asked()) > 250
+    assert all(o.requests == 2 and "/to/" in o.final_url for o in world.store.observations())
+    assert largest_share(world.asked(), 5.0) <= 1.0
+
+
 def test_redirects_to_what_robots_txt_forbids_are_not_followed():
     world = World(redirecting({"/a": (302, "https://other.example/secret")}), ["https://a.example/a"], budget=5.0)
     world.run(20.0)

@@ -9,10 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recrawl.crawl.memory import Answer
+from recrawl.crawl.clock import SystemClock
+from recrawl.crawl.crawler import Crawler
+from recrawl.crawl.memory import Answer, MemoryWeb
 from recrawl.crawl.pace import Pace, pacer_from
+from recrawl.crawl.pages import add_pages, open_engine
 from recrawl.crawl.robots import Robots
 from recrawl.crawl.robots_kept import RobotsKept
+from recrawl.crawl.rules import Rules
 from recrawl.errors import StoreError
 from recrawl.store import MemoryStore, SqliteStore
 
@@ -141,6 +145,22 @@ def test_what_robots_txt_said_is_kept_across_runs(tmp_path):
         kept = RobotsKept(store)
         world.run(20.0, robots=Robots(world.web, AGENT, world.clock, kept), robots_kept=kept)
         assert len(world.asked("/robots.txt")) == 20, "and again after a day"
+
+
+def test_robots_txt_is_a_request_of_its_own_by_the_machine_s_clock_too():
+    """A clock that moves between two looks must not make an unread robots.txt a known one."""
+    clock = SystemClock()
+    web = MemoryWeb(lambda url, now: None if "robots" in url else "<p>x", clock, max_redirects=0)
+    robots, store = Robots(web, AGENT, clock), MemoryStore()
+    assert not any(robots.known(f"https://h{k}.example/") for k in range(1000))
+    engine = open_engine(store, clock.now(), budget=100.0, host_spacing=0.1, host_concurrency=1)
+    add_pages(engine, Rules(), [f"https://h{k}.example/" for k in range(20)], clock.now())
+    crawler = Crawler(engine, store, web, robots=robots, clock=clock)
+    counts = asyncio.run(crawler.run(clock.now() + 1.0))
+    crawler.close()
+    assert counts.requests == len(web.requests) > 40
+    assert min(gaps_by_host(web.requests).values()) >= 0.1
+    assert largest_share(np.array([at for at, _ in web.requests]), 100.0) <= 1.0
 
 
 def test_a_batch_that_cannot_be_written_is_not_acknowledged():

@@ -96,6 +96,7 @@ class Crawler:
             rules=rules,
             now=self._time.now,
             further=self._further,
+            charge=self.pace.charge,
             note=self._note,
             is_page=lambda url: bool(engine.addresses.known([url])[0] >= 0),
             longest_delay=longest_delay,

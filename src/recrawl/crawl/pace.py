@@ -43,13 +43,17 @@ class Pace:
         self._hours = hours
         self._waiters: deque[asyncio.Future[None]] = deque()
         self.covered = -math.inf  # up to here the store knows of all requests
-        self.used = 0
+        self.used = self._owed = 0
         self.over = False
 
     def ready(self, now: float) -> int:
         """How many requests may start now, after those that wait were served."""
         self._keep_hours(now)
         ready = self.pacer.ready(now)
+        if self._owed:
+            paid = self.take(now, self._owed)
+            self._owed -= paid
+            ready -= paid
         while ready and self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():
@@ -62,6 +66,10 @@ class Pace:
         taken = self.pacer.due(now, n)
         self.used += taken
         return taken
+
+    def charge(self, n: int) -> None:
+        """Requests that were made without asking: they count before the next ones may start."""
+        self._owed += n
 
     def turn(self) -> asyncio.Future[None]:
         """What is done when one further request may start."""

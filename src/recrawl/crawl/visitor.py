@@ -49,13 +49,14 @@ class Visitor:
         rules: Rules,
         now: Callable[[], float],
         further: Callable[[], Awaitable[None]],
+        charge: Callable[[int], None],
         note: Callable[[str, object], Awaitable[None]],
         is_page: Callable[[str], bool],
         longest_delay: float,
         trust: Trust,
     ) -> None:
         self._fetcher, self._turns, self._detector, self._robots, self._rules = fetcher, turns, detector, robots, rules
-        self._now, self._further, self._note, self._is_page = now, further, note, is_page
+        self._now, self._further, self._charge, self._note, self._is_page = now, further, charge, note, is_page
         self._longest_delay = longest_delay
         self._trust = trust
         self._kind = f"{detector.name}-{detector.version}:"
@@ -105,7 +106,9 @@ class Visitor:
             etag, last_modified = self._validators(hop, copy)
             headers = self._rules.of(hop.at).headers
             fetched = await self._fetcher.fetch(hop.at, etag=etag, last_modified=last_modified, headers=headers or None)
-        hop.n_requests += 1 + len([one for one in fetched.redirects if one != hop.at])
+        made = max(len(fetched.redirects) + (fetched.failure != "redirects"), 1)  # also those the fetcher made itself
+        self._charge(made - 1)
+        hop.n_requests += made
         self._mind_host(host, fetched)
         return fetched
 
@@ -118,7 +121,7 @@ class Visitor:
             self._turns.answered(host)
 
     def _validators(self, hop: _Hop, copy: Copy | None) -> Validators:
-        if hop.n_requests or copy is None or not self._comparable(copy):
+        if copy is None or hop.at != (copy.final_url or hop.url) or not self._comparable(copy):
             return Validators()
         hop.had = Validators(copy.etag, copy.last_modified)
         hop.sent = self._trust.choose(hop.url, hop.had, hop.began)

@@ -34,6 +34,7 @@ def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
     """
     belief, waiting = engine.beliefs.belief, engine.waiting
     return {
+        "columns": list(COLUMNS),
         "settings": engine.settings.as_dict(),
         "prior": belief.prior.copy(),
         "priors": list(engine.beliefs.priors),

@@ -120,6 +120,12 @@ class Store(Protocol):
     def observations(self, url: str | None = None, *, since: float | None = None) -> Iterator[Outcome]:
         """Outcomes in the order in which they were saved (without bodies): of all pages or one, from a time on."""
 
+    def last_observation(self) -> Outcome | None:
+        """The outcome that was saved last."""
+
+    def recent(self, since: float) -> dict[str, int]:
+        """How many crawls, changes and failures there were from a time on."""
+
     def versions(self, url: str) -> list[Version]:
         """The bodies of a page that are kept, newest first."""
 

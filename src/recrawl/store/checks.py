@@ -106,6 +106,7 @@ def _check_empty(store: Store) -> None:
     assert store.copies(_urls(2)) == {} and list(store.observations()) == []
     assert store.versions("https://a.example/0") == [] and store.body(bytes(16)) is None
     assert set(store.counts().values()) == {0}, "an empty store counts nothing"
+    assert store.last_observation() is None and store.recent(0.0) == {"crawls": 0, "changes": 0, "failures": 0}
     store.save()
     assert store.load() is None, "saving nothing makes no rows"
 
@@ -163,6 +164,8 @@ def _check_outcomes(store: Store) -> None:
     assert list(store.observations("https://a.example/1")) == outcomes[4:]
     assert list(store.observations(since=_NOW + 3)) == outcomes[3:]
     assert store.counts() == {"pages": 2, "copies": 1, "observations": 5, "bodies": 0}
+    assert store.last_observation() == outcomes[4]
+    assert store.recent(_NOW + 2) == {"crawls": 3, "changes": 1, "failures": 2}
 
 
 def _check_copies(store: Store) -> None:

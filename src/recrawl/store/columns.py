@@ -40,7 +40,7 @@ def cells(rows: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     n = len(rows["url"])
     for first in range(0, n, _MANY):
         part = slice(first, first + _MANY)
-        yield from _cells({name: value[part] if is_column(name, value, n) else value for name, value in rows.items()})
+        yield from _cells({name: value[part] if is_column(name, rows) else value for name, value in rows.items()})
 
 
 def _cells(rows: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
@@ -60,21 +60,23 @@ def _cells(rows: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
 def _more(rows: Mapping[str, Any], n: int) -> Sequence[str | None]:
     """What is in the rows but not in the table."""
     known = {*_APART, *REALS, *WHOLES, *FLAGS}
-    extra = {name: value for name, value in rows.items() if is_column(name, value, n) and name not in known}
+    extra = {name: value for name, value in rows.items() if is_column(name, rows) and name not in known}
     if not extra:
         return [None] * n
     plain = {name: np.asarray(value).tolist() for name, value in extra.items()}
     return [json.dumps({name: value[j] for name, value in plain.items()}) for j in range(n)]
 
 
-def is_column(name: str, value: Any, n: int) -> bool:
-    """Whether a part of the rows has one entry per page, told by its name where that is known.
+def is_column(name: str, rows: Mapping[str, Any]) -> bool:
+    """Whether a part of the rows has one entry per page: as ``columns`` in them say, else by name and length.
 
-    >>> is_column("prior", np.zeros((2, 2)), 2), is_column("n_crawls", np.zeros(2), 2)
+    >>> is_column("prior", {"url": ["a", "b"], "prior": np.zeros((2, 2))}), is_column("url", {"url": ["a"]})
     (False, True)
     """
-    from_engine_as_a_whole = name in WHOLE or name.startswith("whole_")
-    return not from_engine_as_a_whole and isinstance(value, list | np.ndarray) and len(value) == n
+    if "columns" in rows:
+        return name in rows["columns"]
+    value = rows[name]
+    return name not in WHOLE and isinstance(value, list | np.ndarray) and len(value) == len(rows["url"])
 
 
 WHOLE = ("settings", "prior", "priors", "scores", "crawls", "refit_at", "hosts", "threshold")
@@ -82,9 +84,17 @@ WHOLE = ("settings", "prior", "priors", "scores", "crawls", "refit_at", "hosts",
 
 def whole(rows: Mapping[str, Any]) -> dict[str, Any]:
     """What belongs to the engine as a whole, without hosts, ready for JSON."""
-    n = len(rows["url"])
-    mine = {name: value for name, value in rows.items() if not is_column(name, value, n) and name != "hosts"}
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in mine.items()}
+    mine = {name: value for name, value in rows.items() if not is_column(name, rows) and name != "hosts"}
+    return {name: _plain(value) for name, value in mine.items()}
+
+
+def _plain(value: Any) -> Any:
+    """A value without numpy in it."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 class Gathered:

@@ -107,6 +107,16 @@ class MemoryStore:
             if (url is None or outcome.url == url) and (since is None or outcome.began_at >= since):
                 yield outcome
 
+    def last_observation(self) -> Outcome | None:
+        """See `Store.last_observation`."""
+        return self._observations[-1] if self._observations else None
+
+    def recent(self, since: float) -> dict[str, int]:
+        """See `Store.recent`."""
+        found = list(self.observations(since=since))
+        changes, failures = sum(bool(o.changed) for o in found), sum(o.failure is not None for o in found)
+        return {"crawls": len(found), "changes": changes, "failures": failures}
+
     def versions(self, url: str) -> list[Version]:
         """See `Store.versions`."""
         return list(self._versions.get(url, []))

@@ -176,13 +176,13 @@ class SqliteStore:
             after = found[-1][0]
 
     def last_observation(self) -> Outcome | None:
-        """The outcome that was saved last."""
+        """See `Store.last_observation`."""
         with self._reading() as connection:
             row = connection.execute(sql.LAST_OBSERVATION).fetchone()
         return None if row is None else sql.observed(row)
 
     def recent(self, since: float) -> dict[str, int]:
-        """How many crawls, changes and failures there were from a time on."""
+        """See `Store.recent`."""
         with self._reading() as connection:
             row = connection.execute(sql.RECENT, (since,)).fetchone()
         return dict(zip(("crawls", "changes", "failures"), row, strict=True))
