@@ -57,7 +57,7 @@ def _check_crawl() -> None:
     try:
         import aiohttp  # noqa: F401
         import protego  # noqa: F401
-        import selectolax  # noqa: F401
+        import xxhash  # noqa: F401
     except ImportError as problem:
         raise ParameterError(f"{problem.name} is missing: pip install 'recrawl[crawl]'") from None
 
