@@ -23,13 +23,14 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and 
 
 def settings_of(config: Path | None, **flags: Any) -> Settings:
     """The settings of file, environment and flags."""
-    _need_crawl()
+    need_crawl()
     from recrawl.crawl.settings import Settings
 
     return Settings.read(config, os.environ, **flags)
 
 
-def _need_crawl() -> None:
+def need_crawl() -> None:
+    """Complain where the packages of the crawler are missing."""
     try:
         import aiohttp  # noqa: F401
         import protego  # noqa: F401

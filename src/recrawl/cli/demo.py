@@ -26,11 +26,12 @@ def demo(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Crawl a changing web on this machine, live, and compare with what is true and with other policies."""
+    from recrawl.cli.crawl_options import need_crawl
     from recrawl.cli.estimate import check_outputs
     from recrawl.model.budget import parse_budget
 
     check_outputs(None, plot)
-    _check_crawl()
+    need_crawl()
     from recrawl.cli import demo_report as report
     from recrawl.crawl.rules import span
     from recrawl.demo.live import LiveDemo, check
@@ -51,15 +52,6 @@ def demo(
         typer.echo(json.dumps({**verdict.as_dict(), "database": str(database)}, allow_nan=False))
         return
     report.print_verdict(verdict, database, live.example, [] if plot is None else [plot])
-
-
-def _check_crawl() -> None:
-    try:
-        import aiohttp  # noqa: F401
-        import protego  # noqa: F401
-        import selectolax  # noqa: F401
-    except ImportError as problem:
-        raise ParameterError(f"{problem.name} is missing: pip install 'recrawl[crawl]'") from None
 
 
 def _fresh_store(path: Path, seed: int) -> SqliteStore:
