@@ -47,7 +47,7 @@ def example_rows(urls: list[str], *, sources: int = 1, seed: int = 0) -> dict[st
     """Rows of the form that an engine gives, with drawn numbers."""
     rng = np.random.default_rng(seed)
     n = len(urls)
-    one = ("given", "change_rate", "importance", "cost", "evidence", "watched")
+    one = ("given", "change_rate", "importance", "cost", "evidence", "watched", "own")
     asked = ("request_weight", "requested_at", "watched_from")
     per_source = (n,) if sources <= 1 else (n, sources)
     return {

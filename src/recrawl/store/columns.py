@@ -20,6 +20,7 @@ REALS = (
     "cost",
     "evidence",
     "watched",
+    "own",
     "request_weight",
     "requested_at",
     "watched_from",
