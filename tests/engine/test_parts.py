@@ -1,4 +1,4 @@
-"""Siblings, bursts and drift: the live path and the compiled loop agree, what helps is learned, nothing else is lost."""
+"""Siblings, bursts and drift: live path and compiled loop agree, what helps is learned, nothing else is lost."""
 
 from __future__ import annotations
 
