@@ -60,10 +60,14 @@ def run(
 async def _run(settings: Settings, seconds: float | None, once: bool, quiet: bool) -> dict[str, Any]:
     from recrawl.cli.run_parts import Parts
     from recrawl.cli.run_view import View
+    from recrawl.crawl.pages import warm_up
 
     parts = Parts(settings)
     try:
         _on_signals(parts.crawler)
+        if not quiet:
+            typer.echo("getting ready (on a new machine this takes a minute or two, once)", err=True)
+        warm_up()
         began = parts.clock.now()
         view = View(parts.crawler, settings, quiet)
         watching = asyncio.create_task(view.watch())

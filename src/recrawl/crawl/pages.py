@@ -40,6 +40,23 @@ def open_engine(store: Store, now: float, *, rules: Rules | None = None, **setti
     return engine
 
 
+def warm_up(**settings: Any) -> None:
+    """Use every part of an engine once, so that what is compiled on first use does not hold up a crawl."""
+    engine = Engine(1.0, host_spacing=1.0, **settings)
+    ids = engine.add([f"https://a.example/{k}" for k in range(20)], 0.0)
+    engine.host("a.example", spacing=0.5, concurrency=2)
+    engine.set_floor(ids[:1], 1e-9)
+    for k in range(12):
+        found = engine.pick(3600.0 * k, 2)
+        engine.record(found, 3600.0 * k, changed=np.arange(len(found)) % 2 == k % 2)
+        engine.next_at(3600.0 * k)
+    engine.signal(ids[:2], 43300.0)
+    engine.defer(ids[:1], 43400.0)
+    engine.fresh(ids, 43300.0)
+    engine.forecast(1.0)
+    Engine.restore(engine.rows(), 43500.0).pick(43600.0, 3)
+
+
 def _move_times(saved: dict[str, Any], mark: float | None, now: float) -> None:
     newest = float(np.max(saved["fetched_at"], initial=now)) - now
     if mark is not None and newest <= _TOLERANCE:
