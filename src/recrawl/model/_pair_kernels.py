@@ -13,6 +13,7 @@ from recrawl.model._kernels import reciprocal
 from recrawl.model._signal_kernels import ALL_TERMS, _linear_value, signal_interval, signal_value
 
 _FEW = 64.0
+_RARE = 1e4  # where signals are rarer than this, beside missed changes, the short sums lose digits
 _LEFT = 0.05  # the share of the parts that must be left
 
 
@@ -20,7 +21,7 @@ _LEFT = 0.05  # the share of the parts that must be left
 def value_and_interval(
     alpha: float, gamma: float, kappa: float, change_rate: float, offset: float, n: float, terms: int
 ) -> tuple[float, float]:
-    """(V per unit of importance, ψ or a little more) at the exponent offset + n·κ."""
+    """(V per unit of importance, ψ or at most twice that) at the exponent offset + n·κ."""
     if terms >= ALL_TERMS and 1e-9 * gamma < alpha < 1e9 * gamma and 0.0 < kappa < math.inf and change_rate > 0.0:
         count = n + offset / kappa
         s = offset + n * kappa
@@ -28,7 +29,7 @@ def value_and_interval(
         decay = count * 19.739 * ratio * ratio / (1.0 + 2.7 * ratio) ** 2
         if decay + min(s, 30.0) > 38.0 and s > 1.0:
             return _linear_value(alpha, gamma, kappa, change_rate, s), (s + kappa) / (alpha + gamma * kappa)
-        if 0.0 < count < _FEW and decay < 36.0:
+        if 0.0 < count < _FEW and decay < 36.0 and alpha < _RARE * gamma:
             value, interval = _short_sums(alpha, gamma, kappa, offset, n, int(count))
             if value >= 0.0:
                 return value, interval
