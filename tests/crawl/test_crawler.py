@@ -123,6 +123,32 @@ def test_crawl_delays_are_capped():
     assert 8 <= len(world.asked()) <= 11
 
 
+# --- hints ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "settings", "gap"),
+    [
+        ("max-age=90", {}, 90.0),
+        ("max-age=31536000", {}, 600.0),
+        ("max-age=31536000", {"longest_hint": 0.0}, 1.0),
+        ("no-cache", {}, 1.0),
+        ("max-age=90", {"rules": Rules([Rule("*", max_interval=30.0)])}, 30.0),
+        ("max-age=90", {"rules": Rules([Rule("*", min_interval=120.0)])}, 120.0),
+    ],
+)
+def test_a_page_is_left_alone_while_its_server_says_so_but_not_for_long(said, settings, gap):
+    def page(url, now):
+        return None if url.endswith("robots.txt") else Answer(f"<p>{now}".encode(), headers={"Cache-Control": said})
+
+    world = World(page, ["https://a.example/1"], budget=5.0, **settings)
+    world.run(1500.0)
+    gaps = np.diff(world.asked("/1"))
+    assert len(gaps) >= 2
+    assert gaps.min() >= gap - 1e-6
+    assert gaps.min() <= gap + 2.0
+
+
 # --- robots ---------------------------------------------------------------------------------------------------------
 
 

@@ -50,6 +50,7 @@ class Parts:
                 hours=settings.opening(),
                 concurrency=settings.concurrency,
                 longest_delay=settings.seconds("longest_delay"),
+                longest_hint=settings.seconds("longest_hint"),
                 rate=lambda n: settings.rates(n)[0],
             )
         except BaseException:

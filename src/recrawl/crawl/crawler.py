@@ -42,8 +42,9 @@ class Crawler:
 
     ``pacer`` holds the budget (default: the engine's, going on after what an earlier run has spent). Delay and
     concurrency per host are the engine's ``host_spacing`` and ``host_concurrency``; a crawl-delay of robots.txt up to
-    ``longest_delay`` seconds takes their place where it is longer. Every ``posts_every`` seconds it looks for word from
-    other processes. ``on_event(name, fields)`` hears of every outcome ("crawled"), of every batch that is safe
+    ``longest_delay`` seconds takes their place where it is longer. A page is not asked for again while its server
+    says that caches may keep it, up to ``longest_hint`` seconds. Every ``posts_every`` seconds the crawler looks for
+    word from other processes. ``on_event(name, fields)`` hears of every outcome ("crawled"), of every batch that is safe
     ("saved"), of posts taken ("posts") and of mistakes in fetchers and detectors ("error").
     """
 
@@ -64,6 +65,7 @@ class Crawler:
         commit_delay: float = 0.1,
         commit_most: int = 500,
         longest_delay: float = 60.0,
+        longest_hint: float = 600.0,
         posts_every: float = 2.0,
         rate: Callable[[int], float] | None = None,
         on_event: OnEvent | None = None,
@@ -82,7 +84,14 @@ class Crawler:
         self.pace = Pace(pacer, hours)
         rules = rules or Rules()
         self._recorder = Recorder(
-            engine, store, self._time.clock, rules, delay=commit_delay, most=commit_most, acknowledged=self._saved
+            engine,
+            store,
+            self._time.clock,
+            rules,
+            delay=commit_delay,
+            most=commit_most,
+            longest_hint=longest_hint,
+            acknowledged=self._saved,
         )
         self._trust, self._trust_kept_at = Trust(), now
         if trusted := store.noted(_TRUST):
@@ -195,7 +204,7 @@ class Crawler:
         if visited.outcome is None:
             self.counts.requests += 1
             return False
-        self._recorder.ended(page, visited.outcome, copy, visited.aside_until)
+        self._recorder.ended(page, visited.outcome, copy, visited.aside_until, visited.good_for)
         self.counts.add(visited.outcome, visited.n_bytes, host_of(url))
         self._tell("crawled", outcome=visited.outcome)
         return True

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,15 @@ from recrawl.engine import Engine
 from recrawl.store.base import Copy, Outcome, Store
 
 _SMOOTH = 0.02  # weight of the newest pick in what a crawl is worth at the margin
+
+
+class Ended(NamedTuple):
+    """A crawl that ended."""
+
+    page: int
+    outcome: Outcome
+    aside_until: float | None
+    good_for: float
 
 
 class Recorder:
@@ -31,11 +40,13 @@ class Recorder:
         *,
         delay: float,
         most: int,
+        longest_hint: float,
         acknowledged: Callable[[list[Outcome]], None],
     ) -> None:
         self._engine, self._store, self._clock, self._rules = engine, store, clock, rules
         self._delay, self._most, self._acknowledged = delay, most, acknowledged
-        self._ended: list[tuple[int, Outcome, float | None]] = []
+        self._longest_hint = longest_hint
+        self._ended: list[Ended] = []
         self._pending: list[tuple[int, Outcome]] = []
         self._pending_since = math.inf
         self._newest: dict[str, Copy] = {}  # copies that the store does not have yet
@@ -50,9 +61,16 @@ class Recorder:
         found = self._store.copies([url for url in urls if url not in self._newest])
         return found | {url: self._newest[url] for url in urls if url in self._newest}
 
-    def ended(self, page: int, outcome: Outcome, copy: Copy | None, aside_until: float | None = None) -> None:
-        """A crawl ended."""
-        self._ended.append((page, outcome, aside_until))
+    def ended(
+        self,
+        page: int,
+        outcome: Outcome,
+        copy: Copy | None,
+        aside_until: float | None = None,
+        good_for: float | None = None,
+    ) -> None:
+        """A crawl ended; ``good_for`` is how long its server says that the answer stays good."""
+        self._ended.append(Ended(page, outcome, aside_until, good_for or 0.0))
         if outcome.fetched:
             self._newest[outcome.url] = Copy.first(outcome) if copy is None else copy.after(outcome)
 
@@ -72,9 +90,11 @@ class Recorder:
         if not self._ended:
             return
         ended, self._ended = self._ended, []
-        known = self._engine.addresses.known([outcome.url for _, outcome, _ in ended])
-        ended = [one for one, page in zip(ended, known.tolist(), strict=True) if one[0] == page]  # else it was removed
-        asked = [(page, outcome) for page, outcome, until in ended if until is None]
+        known = self._engine.addresses.known([one.outcome.url for one in ended])
+        ended = [
+            one for one, page in zip(ended, known.tolist(), strict=True) if one.page == page
+        ]  # else it was removed
+        asked = [(one.page, one.outcome) for one in ended if one.aside_until is None]
         for compared in (True, False):
             some = [one for one in asked if (one[1].changed is not None) is compared]
             if some:
@@ -82,7 +102,7 @@ class Recorder:
         self._keep_apart(ended, now)
         if not self._pending:
             self._pending_since = now
-        self._pending += [(page, outcome) for page, outcome, _ in ended]
+        self._pending += [(one.page, one.outcome) for one in ended]
 
     def _record(self, some: list[tuple[int, Outcome]], now: float, compared: bool) -> None:
         ids = np.array([page for page, _ in some])
@@ -96,14 +116,20 @@ class Recorder:
             gone=np.array([o.gone for o in outcomes]),
         )
 
-    def _keep_apart(self, ended: list[tuple[int, Outcome, float | None]], now: float) -> None:
+    def _keep_apart(self, ended: list[Ended], now: float) -> None:
         """Set pages aside that may not be fetched, or not so soon again."""
-        for page, outcome, until in ended:
+        for page, outcome, until, good_for in ended:
             if until is not None:
                 self._engine.release([page], now)
                 self._engine.defer([page], max(until, now + 1.0))
-            elif outcome.fetched and (least := self._rules.of(outcome.url).min_interval) is not None:
-                self._engine.defer([page], outcome.began_at + least)
+            elif outcome.fetched and (wait := self._least_wait(outcome.url, good_for)) > 0:
+                self._engine.defer([page], outcome.began_at + wait)
+
+    def _least_wait(self, url: str, good_for: float) -> float:
+        """How long a page that was just fetched is left alone: by its rules, and within them by its server's hint."""
+        rule = self._rules.of(url)
+        hint = min(good_for, self._longest_hint, math.inf if rule.max_interval is None else rule.max_interval)
+        return max(rule.min_interval or 0.0, hint)
 
     # --- to the store -----------------------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ class Settings:
     user_agent: str = ""  # instead of recrawl's own with the contact
     delay: str = "1 s"  # between two requests to a host
     longest_delay: str = "60 s"  # a crawl-delay of robots.txt beyond this counts as this
+    longest_hint: str = "10 min"  # a page is left alone while its server says it stays good, up to this; 0 s: never
     host_concurrency: int = 1
     concurrency: int = 64
     robots: bool = True
@@ -38,7 +39,7 @@ class Settings:
     rule: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("delay", "longest_delay", "timeout"):
+        for name in ("delay", "longest_delay", "longest_hint", "timeout"):
             _span(name, getattr(self, name))
         for name, least in (("host_concurrency", 1), ("concurrency", 1), ("keep", 0), ("largest_body", 1)):
             if getattr(self, name) < least:

@@ -9,6 +9,7 @@ from urllib.parse import urljoin
 from recrawl.crawl.answer import REDIRECTS
 from recrawl.crawl.detect import Detector
 from recrawl.crawl.fetched import Fetched, Fetcher
+from recrawl.crawl.hints import fresh_for
 from recrawl.crawl.robots import Robots
 from recrawl.crawl.rules import Rules
 from recrawl.crawl.trust import Trust, Validators
@@ -34,6 +35,7 @@ class Visited:
     back: bool = False
     aside_until: float | None = None
     n_bytes: int = 0
+    good_for: float | None = None  # how long the server says that the answer stays good
 
 
 class Visitor:
@@ -78,7 +80,8 @@ class Visitor:
             word = await self._follow(hop, goal, fetched.status)
             if word is not None:
                 return Visited(self._stopped(hop, fetched, word))
-        return Visited(self._outcome(hop, fetched, copy), n_bytes=len(fetched.body))
+        good_for = fresh_for(fetched.headers, self._now())
+        return Visited(self._outcome(hop, fetched, copy), n_bytes=len(fetched.body), good_for=good_for)
 
     async def _ask_robots(self, url: str) -> None:
         """Read robots.txt: a request of its own, after which the host rests as after any other."""
