@@ -111,6 +111,16 @@ def test_a_saved_engine_goes_on_as_it_would_have() -> None:
     again.scheduler._check()
 
 
+def test_bursts_alone_are_kept_in_rows() -> None:
+    engine = Engine(10.0, day=1.0, lease=1e-3, bursts=True, drift=True)
+    engine.add(URLS[:30].tolist(), 0.0)
+    for k in range(1, 400):
+        engine.record(engine.pick(0.1 * k, 1), 0.1 * k, changed=k % 3 == 0)
+    again = Engine.restore(engine.rows(), 40.0)
+    assert again.parts.half_life == engine.parts.half_life
+    assert Engine.restore(engine.state()).pick(41.0, 1) == engine.pick(41.0, 1)
+
+
 @pytest.mark.parametrize(
     "urls",
     [["https://a.example/only"], URLS[:20].tolist(), [f"https://h{k}.example/" for k in range(20)]],

@@ -44,8 +44,8 @@ class Crawler:
     concurrency per host are the engine's ``host_spacing`` and ``host_concurrency``; a crawl-delay of robots.txt up to
     ``longest_delay`` seconds takes their place where it is longer. A page is not asked for again while its server
     says that caches may keep it, up to ``longest_hint`` seconds. Every ``posts_every`` seconds the crawler looks for
-    word from other processes. ``on_event(name, fields)`` hears of every outcome ("crawled"), of every batch that is safe
-    ("saved"), of posts taken ("posts") and of mistakes in fetchers and detectors ("error").
+    word from other processes. ``on_event(name, fields)`` hears of every outcome ("crawled"), of every batch that is
+    safe ("saved"), of posts taken ("posts") and of mistakes in fetchers and detectors ("error").
     """
 
     def __init__(

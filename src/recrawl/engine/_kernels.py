@@ -126,7 +126,8 @@ def learn(s: State, b: Belief, parts: Parts, i: int, begin: float, end: float, c
         kept = math.exp2(-interval / b.half_life[0])
         for j in range(1 + n_sources):
             _forget(b.gamma[i, j], b.prior[j], kept)
-        _forget(parts.weight[i], parts.prior, kept)
+        if parts.active[0] >= 0:
+            _forget(parts.weight[i], parts.prior, kept)
     if b.n_crawls[i] > 0 and not b.told[i] and heard == 0.0:
         _score(b, i, time, expected, changed)
     if changed:

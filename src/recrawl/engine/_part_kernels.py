@@ -110,6 +110,7 @@ def try_ways(parts: Parts, i: int, prior: Array, age: float, interval: float, ma
     if i >= parts.trial.shape[0]:
         return
     expected = sibling_weight(parts, i) * mass
+    weight = parts.weight[i] if parts.active[0] >= 0 else parts.prior
     for w in range(parts.way.shape[0]):
         own = parts.trial[i, w]
         if own[1] == 0.0:
@@ -122,5 +123,5 @@ def try_ways(parts: Parts, i: int, prior: Array, age: float, interval: float, ma
             for c in range(2):
                 own[c] = prior[c] + (own[c] - prior[c]) * kept
         parts.score[w] += log_chance(own[0] * math.log1p(time / own[1]) + expected, changed)
-        _two_rows(parts, own, parts.weight[i], time, mass, changed)
+        _two_rows(parts, own, weight, time, mass, changed)
         own[0], own[1] = parts.rows[0, 0], parts.rows[0, 1]

@@ -88,10 +88,10 @@ def _fill_pages(engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float) 
         getattr(engine.beliefs.belief, name)[ids] = saved[name]
     if engine.parts.related and "parts" in saved:
         engine.parts.fit(engine.scheduler, saved["parts"])
-        engine.parts.arrays.weight[ids] = saved["sibling_weight"]
         engine.beliefs.belief.half_life[0] = engine.parts.half_life
         engine.scheduler._memory.state.kin["changed_at"][ids] = saved["changed_at"]
         if engine.parts.siblings:
+            engine.parts.arrays.weight[ids] = saved["sibling_weight"]
             engine.parts._join(engine.scheduler, ids)
     moved = ids[_move_along(engine, ids, saved)]
     engine.newcomers.leave(engine.scheduler, ids[~_alike(engine, saved)])
@@ -127,7 +127,8 @@ def _move_along(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> NDArray[n
 def _related(engine: Engine, rows: Ids) -> dict[str, Any]:
     if not engine.parts.related:
         return {}
-    weight, changed_at = engine.parts.arrays.weight[rows], engine.scheduler._memory.state.kin["changed_at"][rows]
+    weight = engine.parts.arrays.weight[rows] if engine.parts.siblings else np.zeros((len(rows), 2))
+    changed_at = engine.scheduler._memory.state.kin["changed_at"][rows]
     return {"parts": engine.parts.fitted(engine.scheduler), "sibling_weight": weight, "changed_at": changed_at}
 
 

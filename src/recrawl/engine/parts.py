@@ -94,13 +94,13 @@ class Influences:
     def append(self, scheduler: Scheduler, urls: list[str], rows: Ids) -> None:
         """New pages, the scheduler's already."""
         self._n = int(rows[-1]) + 1
+        if not self.siblings:
+            return
         if self._n > len(self.arrays.weight):
             room = max(16, self._n, len(self.arrays.weight) * 3 // 2)
             grown = {name: _larger(getattr(self.arrays, name), room) for name in _PER_PAGE}
             self.arrays = self.arrays._replace(**grown)
         self.arrays.weight[rows] = self.arrays.prior
-        if not self.siblings:
-            return
         numbers = self._numbers
         for row, url in zip(rows.tolist(), urls, strict=True):
             for k, key in enumerate(folders(url)):
@@ -178,14 +178,14 @@ class Influences:
         """Everything, as plain arrays and numbers."""
         columns = {name: getattr(self.arrays, name)[: self._n].copy() for name in _PER_PAGE}
         whole = {name: getattr(self.arrays, name).copy() for name in _WHOLE}
-        return {**columns, **whole, "half_life": self.half_life, "groups": list(self._numbers)}
+        return {**columns, **whole, "n": self._n, "half_life": self.half_life, "groups": list(self._numbers)}
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take over what was saved."""
         self.arrays = self.arrays._replace(**{name: np.array(saved[name]) for name in (*_PER_PAGE, *_WHOLE)})
         self.half_life = float(saved["half_life"])
         self._numbers = {(int(k), str(key)): number for number, (k, key) in enumerate(saved["groups"])}
-        self._n = len(self.arrays.weight)
+        self._n = int(saved["n"])
 
 
 def _weight_prior(shape: float, rate: float) -> Array:
