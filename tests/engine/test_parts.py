@@ -74,6 +74,8 @@ def test_siblings_help_where_folders_change_together() -> None:
     together, engine = run(trace, 10.0, siblings=True)
     assert together.staleness < 0.9 * alone.staleness
     assert engine.parts.level in ("folder", "folder above", "two folders up", "host")
+    words = str(engine.explain(0, engine.now))
+    assert f"per page of its {engine.parts.level} (weight" in words
     reliability = engine.parts.arrays.reliability
     assert reliability[:, 0].sum() == pytest.approx(reliability[:, 2].sum(), rel=0.25)  # foretold and found, in all
 

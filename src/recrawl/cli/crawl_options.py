@@ -48,6 +48,7 @@ def engine_of(store: Store, settings: Settings, now: float | None = None) -> Eng
         rules=settings.rules(),
         host_spacing=settings.seconds("delay"),
         host_concurrency=settings.host_concurrency,
+        **{name: getattr(settings, name) for name in ("siblings", "bursts", "drift")},
     )
     if len(engine):
         engine.budget = settings.rates(len(engine))[1]

@@ -31,6 +31,9 @@ class Settings:
     host_concurrency: int = 1
     concurrency: int = 64
     robots: bool = True
+    siblings: bool = False  # whether a change found on one page counts for others of its folder or host
+    bursts: bool = False  # whether a page that just changed is expected to change again soon
+    drift: bool = False  # whether it is learned how fast the past is forgotten
     detector: str = "text"
     keep: int = 1  # bodies of each page
     timeout: str = "60 s"  # for one fetch

@@ -34,6 +34,7 @@ class Explanation:
     elapsed: float
     fresh: float  # probability
     signals: tuple[tuple[int, float], ...]  # per source: signals since the copy, and how far one is believed
+    siblings: tuple[str, float, float] | None  # by what they are told, what one counts, their excess changes since
     value: float
     threshold: float
     next_at: float
@@ -65,6 +66,9 @@ class Explanation:
             for k, (n, share) in enumerate(self.signals)
             if n
         ]
+        if self.siblings is not None:
+            level, weight, mass = self.siblings
+            heard.append(f"{mass:.2g} changes more than expected per page of its {level} (weight {weight:.2g})")
         since = f"; since then {', '.join(heard)}" if heard else ""
         return f"last crawl {self._span(self.elapsed)} ago, fresh with probability {self.fresh:.2f}{since}"
 
@@ -113,6 +117,7 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
         elapsed=max(now - float(record["last"]), 0.0),
         fresh=float(engine.fresh(rows, now)[0]),
         signals=tuple((int(n), float(p)) for n, p in zip(belief.heard[page], shares, strict=True)),
+        siblings=_siblings(engine, page, now),
         value=value,
         threshold=scheduler.threshold,
         next_at=_next_at(engine, page, now, value),
@@ -129,6 +134,13 @@ def _next_at(engine: Engine, page: int, now: float, value: float) -> float:
     host = int(state.host[page]) if len(state.host) else -1
     free = float(state.hosts[host, at.H_UNTIL]) if host >= 0 else -math.inf
     return max(worth, engine.waiting.until(page), free)
+
+
+def _siblings(engine: Engine, page: int, now: float) -> tuple[str, float, float] | None:
+    if engine.parts.level is None:
+        return None
+    weight, exponent = engine.parts.told_by(engine.scheduler, page, now)
+    return engine.parts.level, weight, exponent / weight if weight > 0 else 0.0
 
 
 def _state(engine: Engine, page: int, now: float) -> str:

@@ -122,6 +122,12 @@ class Influences:
         events.join(memory.header, rows, self.arrays.group[rows, self.arrays.active[0]])
         memory.state.kin["weight"][rows] = self.arrays.weight[rows, 0] / self.arrays.weight[rows, 1]
 
+    def told_by(self, scheduler: Scheduler, page: int, now: float) -> tuple[float, float]:
+        """(weight, exponent) of a page's siblings."""
+        out = np.empty(2)
+        events.fill_sibling(scheduler._memory.header, page, now, out)
+        return float(out[0]), float(out[1])
+
     def refit(self, scheduler: Scheduler, rows: Ids, now: float) -> None:
         """Choose level, bursts and forgetting anew, and fit the weight of siblings; all pages are placed anew then."""
         self._choose_ways(scheduler)

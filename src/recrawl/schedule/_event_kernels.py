@@ -10,7 +10,7 @@ from recrawl.schedule._kin_kernels import note, reckon_all, unlink
 from recrawl.schedule._lease_kernels import end_lease
 from recrawl.schedule._log_kernels import keep_signals_after, log_fits, remember, seen_weight
 from recrawl.schedule._set_kernels import host_of, near_remove, set_state, state_of, unpark, wake_up
-from recrawl.schedule._value_kernels import value_of
+from recrawl.schedule._value_kernels import sibling_part, value_of
 from recrawl.schedule._view_kernels import Header, opened, prefetch
 from recrawl.schedule.layout import (
     ALIVE,
@@ -208,3 +208,11 @@ def stir(header: Header, g: int, now: float) -> int:
     """Place those members of a group anew that its risen mass can have brought up; what must grow first, or DONE."""
     s = opened(header)
     return core.stir(s, g, max(now, s.flts[NOW]))
+
+
+@jit_lean
+def fill_sibling(header: Header, i: int, now: float, out: Array) -> None:
+    """The weight of a page's siblings, and the exponent that they explain."""
+    s = opened(header)
+    out[0] = s.kin[i].weight
+    out[1] = sibling_part(s, i, max(now, s.rec[i].last))[0]
