@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from recrawl.model import Pages
 
 EXACT = 1e-10  # relative: how near a kernel must be to its twin
-ROUNDING = 4e-14  # relative: the last digits, which two orders of computing may differ in
+ROUNDING = 1e-14  # relative: the last digits, which two orders of computing may differ in
 
 
 class Page(NamedTuple):

@@ -69,15 +69,13 @@ def test_the_live_path_and_the_compiled_loop_agree(monkeypatch: pytest.MonkeyPat
 
 
 def test_siblings_help_where_folders_change_together() -> None:
-    trace = trace_of(np.random.default_rng(2), 200.0, together=0.02, alone=0.002)
-    alone, _ = run(trace, 10.0)
-    together, engine = run(trace, 10.0, siblings=True)
-    assert together.staleness < 0.9 * alone.staleness
-    assert engine.parts.level in ("folder", "folder above", "two folders up", "host")
-    words = str(engine.explain(0, engine.now))
-    assert f"per page of its {engine.parts.level} (weight" in words
-    reliability = engine.parts.arrays.reliability
-    assert reliability[:, 0].sum() == pytest.approx(reliability[:, 2].sum(), rel=0.25)  # foretold and found, in all
+    gain = np.zeros(4)
+    for k in range(4):
+        trace = trace_of(np.random.default_rng(20 + k), 200.0, together=0.02, alone=0.002)
+        together, engine = run(trace, 10.0, siblings=True)
+        gain[k] = run(trace, 10.0)[0].staleness - together.staleness
+    assert gain.mean() > 3 * gain.std(ddof=1) / 2  # three standard errors
+    assert f"per page of its {engine.parts.level} (weight" in str(engine.explain(0, engine.now))
 
 
 def test_nothing_is_lost_where_pages_are_independent() -> None:
@@ -87,7 +85,7 @@ def test_nothing_is_lost_where_pages_are_independent() -> None:
         trace = trace_of(rng, 150.0, together=0.0, alone=0.03)
         stale[k] = run(trace, 10.0)[0].staleness, run(trace, 10.0, **ALL)[0].staleness
     mean, gap = stale[:, 0].mean(), (stale[:, 1] - stale[:, 0]).mean()
-    assert gap < 0.02 * mean + 2 * np.std(stale[:, 1] - stale[:, 0], ddof=1) / np.sqrt(3)
+    assert gap < 0.01 * mean + 2 * np.std(stale[:, 1] - stale[:, 0], ddof=1) / np.sqrt(3)
 
 
 def test_a_saved_engine_goes_on_as_it_would_have() -> None:

@@ -32,13 +32,13 @@ def asked(state: State) -> tuple[float, float, float, float]:
 @example(State(Page(1.0, 1.0, 0.5, 0.0), 1.0, 1))  # proof
 @example(State(Page(1.0, 1.0, 1.0, 0.5), 3.0, 3))  # nothing is missed
 @example(State(Page(1.0, 1.0, 1e-7, 9e-7), 1.0, 0))  # signals so rare that short sums lose digits
-@example(State(Page(1.0, 1.0, 1e-4, 5.551115123125786e-20), 1.0, 3))  # all but proof: the interval is a bound
+@example(State(Page(1.0, 1.0, 1e-4, 5.551115123125786e-20), 1.0, 3))  # all but proof: one step is a third of the way
 def test_the_pair_is_that_of_the_model(state):
     assume(state.page.change_rate > 0)
     value, interval, exact, expected = asked(state)
     assert close(value, exact)
     assert interval >= expected * (1 - EXACT)
-    assert interval <= 2.0 * expected or math.isinf(expected)
+    assert close(interval, expected, rel=0.2) or math.isinf(expected)
 
 
 @pytest.mark.parametrize("signals", [0, 1, 3, 9, 40])

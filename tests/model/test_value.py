@@ -147,6 +147,7 @@ def test_first_terms_equal_their_twin(state, terms):
 
 @given(states(), log_uniform(1e-6, 1e3))
 @settings(max_examples=1000)
+@example(State(Page(1.0, 1.0, 0.4589367700271304, 1.5963385442879422e-09), 0.31622776601683794, 2), 1.7782794100389228)
 def test_value_never_falls_with_time_or_signals(state, longer):
     now = value_of(state)
     assert value_of(state._replace(elapsed=state.elapsed * (1 + longer))) >= now * (1 - ROUNDING)

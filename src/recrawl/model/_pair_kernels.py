@@ -14,6 +14,7 @@ from recrawl.model._signal_kernels import ALL_TERMS, _linear_value, signal_inter
 
 _FEW = 64.0
 _RARE = 1e4  # where signals are rarer than this, beside missed changes, the short sums lose digits
+_STEP = 0.15  # of the exponent: a smaller step of one signal leaves the bound on ψ a near one
 _LEFT = 0.05  # the share of the parts that must be left
 
 
@@ -21,18 +22,21 @@ _LEFT = 0.05  # the share of the parts that must be left
 def value_and_interval(
     alpha: float, gamma: float, kappa: float, change_rate: float, offset: float, n: float, terms: int
 ) -> tuple[float, float]:
-    """(V per unit of importance, ψ or at most twice that) at the exponent offset + n·κ."""
+    """(V per unit of importance, ψ or a little more) at the exponent offset + n·κ."""
     if terms >= ALL_TERMS and 1e-9 * gamma < alpha < 1e9 * gamma and 0.0 < kappa < math.inf and change_rate > 0.0:
         count = n + offset / kappa
         s = offset + n * kappa
         ratio = alpha / (gamma * kappa)
         decay = count * 19.739 * ratio * ratio / (1.0 + 2.7 * ratio) ** 2
         if decay + min(s, 30.0) > 38.0 and s > 1.0:
-            return _linear_value(alpha, gamma, kappa, change_rate, s), (s + kappa) / (alpha + gamma * kappa)
+            value = _linear_value(alpha, gamma, kappa, change_rate, s)
+            if kappa < _STEP * s:
+                return value, (s + kappa) / (alpha + gamma * kappa)
+            return value, signal_interval(alpha, gamma, kappa, offset, n)
         if 0.0 < count < _FEW and decay < 36.0 and alpha < _RARE * gamma:
             value, interval = _short_sums(alpha, gamma, kappa, offset, n, int(count))
             if value >= 0.0:
-                return value, interval
+                return min(value, 1.0 / change_rate), interval
     value = signal_value(alpha, gamma, kappa, change_rate, offset, n, terms)
     return value, signal_interval(alpha, gamma, kappa, offset, n)
 

@@ -136,7 +136,7 @@ def signal_value(
             return 1.0 / change_rate
         if alpha > 0.0 and kappa < math.inf and _linear_from_here(n + offset / kappa, alpha / (gamma * kappa)):
             return _linear_value(alpha, gamma, kappa, change_rate, s)
-    return _summed_value(alpha, gamma, kappa, offset, n, s, terms)
+    return min(_summed_value(alpha, gamma, kappa, offset, n, s, terms), 1.0 / change_rate)  # its limit, also rounded
 
 
 @inline
