@@ -97,25 +97,30 @@ class Crawler:
         if trusted := store.noted(_TRUST):
             self._trust.restore(trusted[_TRUST])
         self.turns = Turns(engine, self._time.clock, self._time.now)
-        self._visitor = Visitor(
+        self._visitor = self._new_visitor(fetcher, detector or VisibleText(), robots, rules, longest_delay)
+        self._robots, self._robots_kept = robots, robots_kept
+        self._posts = Posts(engine, store, rules, self._recorder)
+        self._tending = Tending(self._time.clock, concurrency)
+        self.stopped = self._broken = False
+        self._resume_politely(bool(marked), now)
+
+    def _new_visitor(
+        self, fetcher: Fetcher, detector: Detector, robots: Robots | None, rules: Rules, longest_delay: float
+    ) -> Visitor:
+        return Visitor(
             fetcher,
             self.turns,
-            detector=detector or VisibleText(),
+            detector=detector,
             robots=robots,
             rules=rules,
             now=self._time.now,
             further=self._further,
             charge=self.pace.charge,
             note=self._note,
-            is_page=lambda url: bool(engine.addresses.known([url])[0] >= 0),
+            is_page=lambda url: bool(self.engine.addresses.known([url])[0] >= 0),
             longest_delay=longest_delay,
             trust=self._trust,
         )
-        self._robots, self._robots_kept = robots, robots_kept
-        self._posts = Posts(engine, store, rules, self._recorder)
-        self._tending = Tending(self._time.clock, concurrency)
-        self.stopped = self._broken = False
-        self._resume_politely(bool(marked), now)
 
     def _resume_politely(self, again: bool, now: float) -> None:
         """Whatever an earlier run asked of a host last, wait its delay out."""
