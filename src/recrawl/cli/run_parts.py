@@ -51,6 +51,7 @@ class Parts:
                 concurrency=settings.concurrency,
                 longest_delay=settings.seconds("longest_delay"),
                 longest_hint=settings.seconds("longest_hint"),
+                feed_interval=settings.seconds("feed_interval"),
                 rate=lambda n: settings.rates(n)[0],
             )
         except BaseException:

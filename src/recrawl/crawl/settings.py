@@ -34,7 +34,8 @@ class Settings:
     siblings: bool = False  # whether a change found on one page counts for others of its folder or host
     bursts: bool = False  # whether a page that just changed is expected to change again soon
     drift: bool = False  # whether it is learned how fast the past is forgotten
-    detector: str = "text"
+    detector: str = "main"
+    feed_interval: str = "5 min"  # a feed is polled no more often than this to keep its items; 0 s: never for that
     keep: int = 1  # bodies of each page
     timeout: str = "60 s"  # for one fetch
     largest_body: int = 10 << 20  # bytes
@@ -42,7 +43,7 @@ class Settings:
     rule: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("delay", "longest_delay", "longest_hint", "timeout"):
+        for name in ("delay", "longest_delay", "longest_hint", "timeout", "feed_interval"):
             _span(name, getattr(self, name))
         for name, least in (("host_concurrency", 1), ("concurrency", 1), ("keep", 0), ("largest_body", 1)):
             if getattr(self, name) < least:
