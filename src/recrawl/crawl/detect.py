@@ -64,7 +64,7 @@ _DETECTORS: dict[str, type[RawBytes] | type[VisibleText] | type[MainText]] = {
     "main": MainText,
 }
 _SELECTING: dict[str, type[Selected] | type[Pointed]] = {"css": Selected, "json": Pointed}
-NAMES = (*_DETECTORS, *_SELECTING)
+PLAIN, NAMES = tuple(_DETECTORS), (*_DETECTORS, *_SELECTING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import xxhash
@@ -24,10 +25,11 @@ from recrawl.crawl.volatile import without_volatile
 
 NOTHING = "nothing"  # in the place of a digest: what is looked for is not there
 _BLANKS = b" \t\r\n\f\v"
-_JSON_NOISE = frozenset(
-    ("request_id", "requestid", "trace_id", "traceid", "nonce", "csrf", "csrf_token", "csrftoken", "session_id")
-    + ("sessionid", "generated_at", "generatedat", "server_time", "servertime", "timestamp", "now", "took")
-    + ("elapsed", "elapsed_ms", "duration_ms")
+_NOISE = (
+    "request_id|requestid|trace_id|traceid|nonce|csrf|csrf_?token|session_?id|generated_?at|server_?time|timestamp|now"
+)
+_JSON_NOISE = re.compile(
+    rf"{_NOISE}|took|elapsed|elapsed_ms|duration_ms", re.IGNORECASE
 )  # names at the top of a document, or of an object "meta" there
 _JSON_ENVELOPES = ("meta", "_meta", "metadata")
 
@@ -158,10 +160,10 @@ def _json(fetched: Fetched) -> bytes | None:
 def _without_noise(document: Any) -> Any:
     if not isinstance(document, dict):
         return document
-    kept = {name: value for name, value in document.items() if name.lower().replace("-", "_") not in _JSON_NOISE}
+    kept = {name: value for name, value in document.items() if not _JSON_NOISE.fullmatch(name)}
     for name in _JSON_ENVELOPES:
         if isinstance(kept.get(name), dict):
-            kept[name] = {key: value for key, value in kept[name].items() if key.lower() not in _JSON_NOISE}
+            kept[name] = {key: value for key, value in kept[name].items() if not _JSON_NOISE.fullmatch(key)}
     return kept
 
 

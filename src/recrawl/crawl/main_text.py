@@ -114,11 +114,11 @@ def _left_out(low: bytes) -> Iterator[tuple[int, int]]:
         if name[0] in _KEPT or name[0] in _VOID or not _is_aside(name[0], low[name.end() : min(at, name.end() + 4000)]):
             continue
         end = _end_of_nested(low, name[0], at)
-        if end is None:
-            tries += 1
-        elif not _holds_content(low, at, end, name[0]):
-            at = end
-            yield start, end
+        if end is None or _holds_content(low, at, end, name[0]):
+            tries += 1  # what is inside is looked at again, so that must not happen often
+            continue
+        at = end
+        yield start, end
 
 
 def _is_aside(name: bytes, attributes: bytes) -> bool:

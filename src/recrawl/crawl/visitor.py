@@ -8,7 +8,8 @@ from typing import NamedTuple
 from urllib.parse import urljoin
 
 from recrawl.crawl.answer import REDIRECTS
-from recrawl.crawl.detect import UNSAID, Detector, chosen, same, tag
+from recrawl.crawl.detect import PLAIN, UNSAID, Detector, chosen, same, tag
+from recrawl.crawl.detectors import MainText
 from recrawl.crawl.feeds_kept import FeedsKept
 from recrawl.crawl.fetched import Fetched, Fetcher
 from recrawl.crawl.hints import fresh_for
@@ -64,6 +65,7 @@ class Visitor:
         self._now, self._further, self._charge, self._note, self._is_page = now, further, charge, note, is_page
         self._longest_delay = longest_delay
         self._trust, self._feeds = trust, feeds
+        self._default = detector.name if detector.name in PLAIN else MainText.name  # for rules that name none
 
     async def visit(self, url: str, copy: Copy | None) -> Visited:
         """Crawl a page whose first request is paid for."""
@@ -138,7 +140,7 @@ class Visitor:
     def _detector_of(self, url: str) -> Detector:
         """What tells changes of a page: by its rules, else the one for all."""
         said = replace(self._rules.of(url).detection, flapping=None)
-        return self._detector if said == UNSAID else chosen(said, self._detector.name)
+        return self._detector if said == UNSAID else chosen(said, self._default)
 
     def _goal(self, hop: _Hop, fetched: Fetched) -> str | None:
         """Where a redirect leads that the fetcher did not follow itself."""
