@@ -75,6 +75,6 @@ if __name__ == "__main__":
             misses = found.pop("misses")
             print(
                 part or "all", mode, {key: value if value is None else round(value, 3) for key, value in found.items()}
-            )  # noqa: T201
+            )
             if mode == "main":
                 print(*misses, sep="\n")  # noqa: T201

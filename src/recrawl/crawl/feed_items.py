@@ -1,4 +1,4 @@
-"""The items of a feed: RSS 0.9 to 2.0 and Atom, from whoever sends them; no entity is resolved, nothing is loaded."""
+"""The items of a feed: RSS 0.9 to 2.0 and Atom, from whoever sends them. Nothing is loaded; what declares entities is no feed."""
 
 from __future__ import annotations
 
@@ -42,6 +42,8 @@ def read_feed(data: bytes) -> list[Item] | None:
         target=reader, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_pis=True
     )
     data = data.lstrip(b" \t\r\n")
+    if b"<!ENTITY" in data[:_PIECE] and b"<!ENTITY" in data.partition(b"]>")[0]:
+        return None
     try:
         for start in range(0, len(data), _PIECE):
             parser.feed(data[start : start + _PIECE])

@@ -123,5 +123,5 @@ def dated_rate(items: Sequence[Item], now: float) -> float:
     )
     if len(dates) < 4 or len(dates) < 0.8 * len(items):
         return 0.0
-    rates = [(n - 1) / (dates[0] - dates[n - 1]) for n in (len(dates), len(dates) // 2 + 1) if dates[0] > dates[n - 1]]
+    rates = [(n - 1) / (dates[0] - dates[n - 1]) for n in (len(dates), len(dates) // 2) if dates[0] > dates[n - 1]]
     return max(rates, default=0.0)
