@@ -74,9 +74,12 @@ class MainText:
 
     def content(self, fetched: Fetched) -> bytes | None:
         """The main text, in lines; of JSON one form, of a feed a line for each item."""
+        return self._content(fetched, blocks=True)
+
+    def _content(self, fetched: Fetched, *, blocks: bool) -> bytes:
         kind = kind_of(fetched)
         if kind == "html":
-            return without_volatile(main_text(fetched.text()))
+            return without_volatile(main_text(fetched.text(), blocks=blocks))
         if kind == "text":
             return without_volatile(fetched.text().encode("utf-8", "replace"))
         found = _json(fetched) if kind == "json" else _feed(fetched) if kind == "feed" else None
@@ -84,7 +87,7 @@ class MainText:
 
     def digest(self, fetched: Fetched) -> str:
         """The digest of the main text without its blanks."""
-        return digest_of(plain_of(self.content(fetched), self.name))
+        return digest_of(plain_of(self._content(fetched, blocks=False), self.name))
 
 
 class Selected:

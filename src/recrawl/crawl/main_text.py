@@ -58,11 +58,11 @@ _INLINE = re.compile(
 _BLANKS = bytes.maketrans(b"\t\n\r\f\v", b"     ")
 
 
-def main_text(html: str) -> bytes:
-    r"""The main text, a line for each block of it, in UTF-8; blanks are left as they come.
+def main_text(html: str, *, blocks: bool = False) -> bytes:
+    r"""The main text in UTF-8: a new line wherever a tag was, or for ``blocks`` where one of a block was.
 
-    >>> main_text("<nav>Home</nav><h1>Tea</h1><div class='ad-slot'>Buy!</div><p>Two <b>spoons</b>").split(b"\n")
-    [b'', b'', b'Tea', b'', b'Two  spoons ']
+    >>> main_text("<nav>Home</nav><h1>Tea</h1><p class='ad'>Buy!</p><p>Two <b>spoons</b>", blocks=True).split(b"\n")
+    [b'', b'', b'Tea', b'', b'', b'Two  spoons ']
     """
     data = html.encode("utf-8", "replace").translate(_BLANKS)
     low = data.lower()
@@ -74,14 +74,15 @@ def main_text(html: str) -> bytes:
         found = _TITLE.search(low)
         title = b"" if found is None else data[found.start(1) : found.end(1)] + b"\n"
         data, low = data[inner[0] : inner[1]], low[inner[0] : inner[1]]
-    text = title + _as_lines(b"\n".join(_without(data, _left_out(low))))
-    if not text.strip():  # all of it was around the content: then it is the content
-        text = _as_lines(data)
+    kept = b"\n".join(_without(data, _left_out(low)))
+    text = title + _as_lines(kept, blocks)
+    if not text or text.isspace():  # all of it was around the content: then it is the content
+        text = _as_lines(data, blocks)
     return _unescaped(text)
 
 
-def _as_lines(data: bytes) -> bytes:
-    return _TAG.sub(b"\n", _INLINE.sub(b" ", data))
+def _as_lines(data: bytes, blocks: bool) -> bytes:
+    return _TAG.sub(b"\n", _INLINE.sub(b" ", data) if blocks else data)
 
 
 def _unescaped(text: bytes) -> bytes:
