@@ -115,6 +115,7 @@ def test_doctests(name):
         for name in (
             "README.md",
             "docs/crawl.md",
+            "docs/detect.md",
             "docs/engine.md",
             "docs/run.md",
             "docs/schedule.md",

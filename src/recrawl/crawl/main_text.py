@@ -58,16 +58,17 @@ _INLINE = re.compile(
 _BLANKS = bytes.maketrans(b"\t\n\r\f\v", b"     ")
 
 
-def main_text(html: str, *, blocks: bool = False) -> bytes:
-    r"""The main text in UTF-8: a new line wherever a tag was, or for ``blocks`` where one of a block was.
+def main_text(html: bytes, *, blocks: bool = False) -> bytes:
+    r"""The main text, both in UTF-8: a new line wherever a tag was, or for ``blocks`` where one of a block was.
 
-    >>> main_text("<nav>Home</nav><h1>Tea</h1><p class='ad'>Buy!</p><p>Two <b>spoons</b>", blocks=True).split(b"\n")
+    >>> main_text(b"<nav>Home</nav><h1>Tea</h1><p class='ad'>Buy!</p><p>Two <b>spoons</b>", blocks=True).split(b"\n")
     [b'', b'', b'Tea', b'', b'', b'Two  spoons ']
     """
-    data = html.encode("utf-8", "replace").translate(_BLANKS)
+    data = html.translate(_BLANKS) if blocks else html
     low = data.lower()
     skipped = list(_skipped(low))
-    data, low = (b" ".join(_without(one, iter(skipped))) for one in (data, low))
+    if skipped:
+        data, low = (b" ".join(_without(one, iter(skipped))) for one in (data, low))
     inner = _main_part(low)
     title = b""
     if inner is not None:
@@ -88,12 +89,12 @@ def _as_lines(data: bytes, blocks: bool) -> bytes:
 def _unescaped(text: bytes) -> bytes:
     if b"&" in text:
         text = unescape(text.decode("utf-8", "replace")).encode("utf-8", "replace")
-    return text.replace(b"\xc2\xa0", b" ")
+    return text.replace(b"\xc2\xa0", b" ") if b"\xa0" in text else text
 
 
 def _main_part(low: bytes) -> tuple[int, int] | None:
     """Where the main element is; None where there is none, or it has no end."""
-    found = _MAIN.search(low)
+    found = _MAIN.search(low) if b"<main" in low or b"role" in low else None
     if found is None:
         return None
     name = _NAME.match(low, found.start() + 1)
