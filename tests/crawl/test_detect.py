@@ -148,6 +148,7 @@ def test_a_selector():
     assert one != css.digest(page("<p class=price>6</p>"))
     assert css.digest(page("<p>no such thing")) == css.digest(page("<p>nor here")) == "nothing"
     assert selected_text("<script class=a>x</script>", ".a") == b""
+    assert selected_text("<html hidden><svg><style></style></svg><p>x</p></html>", "p, svg") == b"\nx"
 
 
 def test_a_selector_on_a_page_that_is_too_complex_falls_back():
@@ -326,7 +327,12 @@ NESTED = {
     "names": "".join(f"<a{n} class=ad>" for n in range(60_000)),
     "attributes": "<p " + " ".join(f"a{n}=1" for n in range(150_000)) + " hidden>x",
 }
-DEEP = [Detection("main"), Detection("css", "div p"), Detection("main", ignore=("x(.*y)?",), similarity=3)]
+DEEP = [
+    Detection("main"),
+    Detection("css", "div p"),
+    Detection("css", "*"),
+    Detection("main", ignore=("x(.*y)?",), similarity=3),
+]
 
 
 @pytest.mark.parametrize("html", [part * (LARGE // len(part)) for part in HOSTILE + MORE] + list(NESTED.values()))
