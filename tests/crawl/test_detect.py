@@ -4,9 +4,11 @@ import time
 
 import naive_simhash
 import pytest
+import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recrawl.crawl import cutting
 from recrawl.crawl.detect import Detection, chosen, detector, same, tag
 from recrawl.crawl.fetched import Fetched
 from recrawl.crawl.ignoring import Ignoring
@@ -236,6 +238,14 @@ def test_no_pattern_takes_long(pattern, text):
     began = time.process_time()
     ignoring(text)
     assert time.process_time() - began < 5
+
+
+@settings(max_examples=200)
+@given(st.text("ab \n", max_size=40), st.sampled_from(["a+", "ab|b a", r"\b", "^a", "b$"]), st.integers(1, 5))
+def test_both_ways_to_cut_are_one(text, pattern, most):
+    compiled = re2.compile(f"(?m){pattern}")
+    data = text.encode()
+    assert cutting.cut(compiled, data, most) == cutting._cut_by_iterator(compiled, data, most)
 
 
 @settings(max_examples=200)
