@@ -7,6 +7,7 @@ import pytest
 import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
 
 from recrawl.crawl import cutting
 from recrawl.crawl.detect import Detection, chosen, detector, same, tag
@@ -360,3 +361,25 @@ def test_nor_does_anything_else(part, kind):
     began = time.process_time()
     detector("main").digest(page(part * (LARGE // len(part)), kind))
     assert time.process_time() - began < 5
+
+
+# --- what it costs -------------------------------------------------------------------------------------------------
+
+
+def test_the_default_costs_at_most_three_bare_parses():
+    """Processor time, the shortest of several rounds of each; 2.0 in the benchmark, over pages of five kinds."""
+    items = "".join(f"<li class='item item-{k}'><a href='/{k}'>link {k}</a></li>" for k in range(60))
+    text = "".join(f"<h2 id='h{k}'>Part {k}</h2><p class='x'>{'some words of a text ' * 20}</p>" for k in range(60))
+    html = f"<title>t</title><nav><ul>{items}</ul></nav><div class='content'>{text}</div><aside>{items}</aside>"
+    looks = {
+        "main": lambda: detector("main").digest(page(html)),
+        "bare": lambda: LexborHTMLParser(html.encode()).text(separator=" "),
+    }
+    best = dict.fromkeys(looks, float("inf"))
+    for _ in range(30):
+        for name, look in looks.items():
+            began = time.process_time()
+            for _ in range(5):
+                look()
+            best[name] = min(best[name], time.process_time() - began)
+    assert best["main"] <= 3 * best["bare"], best
