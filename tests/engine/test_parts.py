@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from recrawl.engine import Engine
-from recrawl.engine.parts import folders
+from recrawl.engine.folders import folders
 from recrawl.simulate.policies import admit_unknown, learning
 from recrawl.simulate.run import Contender, simulate
 from recrawl.simulate.runners import PlainRunner

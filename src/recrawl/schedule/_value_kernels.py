@@ -8,6 +8,9 @@ signalled or crawled, so that neither costs a value, and it gets better each tim
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from recrawl._jit import inline, jit_lean
 from recrawl.model._kernels import fresh_inverse, fresh_value, posterior_value
 from recrawl.model._page_kernels import page_elapsed, page_value
@@ -26,10 +29,13 @@ from recrawl.schedule.layout import (
     FADE,
     FAR_LEVEL,
     FLOOR,
+    HOUR,
+    HOURS,
     LEAST_SLACK,
     N_DELAYS,
     OBJECTIVE,
     POLICY,
+    SEASON,
     SLACK,
     TERMS,
     State,
@@ -118,8 +124,8 @@ def heard_signals(s: State, i: int, kappa: float) -> tuple[float, float]:
 
 @inline
 def related(s: State, i: int) -> bool:
-    """Whether siblings or bursts count for a page."""
-    return bool(s.kin.size > 0 and (s.kin[i].group >= 0 or s.flts[BOOST] > 0.0))
+    """Whether siblings, bursts or seasons count for a page."""
+    return bool(s.kin.size > 0 and (s.kin[i].group >= 0 or s.flts[BOOST] > 0.0 or s.flts[HOUR] > 0.0))
 
 
 @inline
@@ -129,14 +135,44 @@ def hurried(boost: float, fade: float, age: float, elapsed: float) -> float:
 
 
 @inline
-def paced(s: State, i: int, begin: float, elapsed: float) -> float:
-    """The time since the fetch at the page's own pace: more than it was where a change was seen not long before.
+def season_time(table: NDArray[np.float64], hour: float, begin: float, end: float) -> float:
+    """The time between two instants by a clock that runs as the hours of the week in `table` say."""
+    total = 0.0
+    for k in range(2):
+        x = (end if k == 0 else begin) / hour
+        week = np.floor(x / HOURS)
+        x -= week * HOURS
+        j = min(int(x), HOURS - 1)
+        at = week * HOURS + table[j] + (x - j) * (table[j + 1] - table[j])
+        total += at if k == 0 else -at
+    return total * hour
 
-    τ + B·T·(e^{−a/T} − e^{−(a+τ)/T}), a being the copy's age when it was fetched: since the last change seen.
-    """
-    if s.flts[BOOST] <= 0.0:
+
+@inline
+def by_season(s: State, begin: float, elapsed: float) -> float:
+    """Time since the fetch by the hours of the week in which pages change."""
+    if s.flts[HOUR] <= 0.0:
         return elapsed
-    return elapsed + hurried(s.flts[BOOST], s.flts[FADE], begin - s.kin[i].changed_at, elapsed)
+    return season_time(s.flts[SEASON : SEASON + HOURS + 1], s.flts[HOUR], begin, begin + elapsed)
+
+
+@inline
+def burst_time(s: State, i: int, begin: float, elapsed: float) -> float:
+    """By how much a page's own time runs ahead where a change was seen not long before the fetch."""
+    if s.flts[BOOST] <= 0.0:
+        return 0.0
+    return hurried(s.flts[BOOST], s.flts[FADE], begin - s.kin[i].changed_at, elapsed)
+
+
+@inline
+def paced(s: State, i: int, begin: float, elapsed: float) -> float:
+    """The time since the fetch at the page's own pace: by the season, and more where a change was seen not long before.
+
+    σ + B·T·(e^{−a/T} − e^{−(a+σ)/T}), σ being the time by the season, a the copy's age when it was fetched: since the
+    last change seen.
+    """
+    season = by_season(s, begin, elapsed)
+    return season + burst_time(s, i, begin, season)
 
 
 @jit_lean
@@ -144,8 +180,9 @@ def own_part(s: State, i: int, missed: float, elapsed: float) -> tuple[float, fl
     """(exponent that a page's own missed rate explains, the constant rate of the same value at that exponent)."""
     if elapsed <= 0.0 or missed <= 0.0:
         return 0.0, missed
-    time = paced(s, i, s.rec[i].last, elapsed)
-    pace = time / elapsed
+    season = by_season(s, s.rec[i].last, elapsed)
+    time = season + burst_time(s, i, s.rec[i].last, season)
+    pace = time / season
     shape = _optional(s, EVIDENCE, i, math.inf)
     x = missed * time
     if math.isinf(shape) or x < 1e-6 * min(shape, 1.0):

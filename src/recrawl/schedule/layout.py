@@ -72,7 +72,9 @@ DELAY_AT, DELAY_SHARE = 24, 40  # the delay distribution of signals
 CALM, SPAN, SHRINK = 56, 57, 58  # of groups: pace while nothing is known; width of a bin; crawls that count half
 BOOST, FADE = 59, 60  # bursts: times the rate just after a change; time in which that fades
 SLACK = 61  # by how much the group's mass may rise before the page whose wake time was asked last must be asked again
-N_FLTS = 64
+HOUR = 62  # seasons: length of an hour; 0: none
+SEASON, HOURS = 64, 168  # time by the pages' own clock at each full hour of a week
+N_FLTS = SEASON + HOURS + 1
 
 # groups: columns; then bins (`paces`: four columns of BINS); then buckets
 G_AT, G_RISEN, G_STIRRED, G_NEWEST, G_TAIL, G_DRAINED = 0, 1, 2, 3, 4, 5
