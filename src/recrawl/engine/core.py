@@ -28,6 +28,9 @@ Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
 
 
+PARTS = ("siblings", "priors", "bursts", "drift", "seasons")  # what may count besides a page's own rate
+
+
 @dataclass(frozen=True)
 class Settings:
     """What an engine is told about itself; ``half_life`` in days, other times in the engine's unit."""
@@ -42,9 +45,9 @@ class Settings:
     host_spacing: float | None = None
     host_concurrency: int | None = None
     siblings: bool = False
+    priors: bool = False
     bursts: bool = False
     drift: bool = False
-    priors: bool = False
     seasons: bool = False
 
     def __post_init__(self) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit_lean
-from recrawl.model._kernels import fresh_inverse, fresh_value, posterior_value
+from recrawl.model._kernels import fresh_inverse, fresh_value, posterior_inverse_below, posterior_value
 from recrawl.model._page_kernels import page_elapsed, page_value
 from recrawl.model._pair_kernels import value_and_interval
 from recrawl.model._signal_kernels import ALL_TERMS, signal_interval, signal_weight
@@ -38,11 +38,16 @@ from recrawl.schedule.layout import (
     SEASON,
     SLACK,
     TERMS,
+    WIDTH,
     State,
 )
 
 NO_SIGNALS, TRUSTING, SIGNALS, TRUSTING_PLUS = 0, 1, 2, 3
 OVERDUE = 1e250  # a page waiting longer than its floor allows comes before all others, the longest first
+_FOR_SIBLINGS = 0.15  # how much of the way to a level a page leaves to its group
+_PROBES = 4  # values computed at most to find out how long a page may sleep
+_CLOSE, _NEARLY = 0.85, 0.1  # how near to that is near enough: of the time, of the value
+_SHORT = 8.0  # ticks: to sleep for less is dearer than to be looked at all the time
 _EARLY = 1e-11  # how much earlier than computed a page is woken, relative
 
 
@@ -302,12 +307,14 @@ def _value_wake(s: State, i: int, now: float, level: float, value: float, interv
                 p.least = _short(x)
         return float(p.last + x / d)
     shape = _optional(s, EVIDENCE, i, math.inf)
+    if s.ints[OBJECTIVE] == 0:
+        return float(p.last + posterior_inverse_below(goal * d, shape) / d)
     return float(p.last + page_elapsed(s.ints[OBJECTIVE], d, shape, d, 0.0, 0.0, goal, 0.0, ALL_TERMS))
 
 
 @jit_lean
 def _related_wake(s: State, i: int, now: float, level: float, value: float, total: float) -> float:
-    """Half of the way to the level may be time, half the group's mass: found by trying, as values grow with both."""
+    """Most of the way to the level may be time, the rest the group's mass: found by trying; values grow with both."""
     p = s.rec[i]
     if p.importance <= 0.0 or p.change_rate <= 0.0:
         return math.inf
@@ -315,21 +322,41 @@ def _related_wake(s: State, i: int, now: float, level: float, value: float, tota
         s.flts[SLACK] = 0.0
         return now
     scale = _optional(s, COST, i, 1.0) / p.importance
+    goal = level * scale
     rate = fresh_value(total) / (value * scale) if value > 0.0 else p.change_rate
-    room = max(fresh_inverse(min(level * scale * rate, 1.0 - 1e-9)) - total, 0.0)
+    room = max(fresh_inverse(min(goal * rate, 1.0 - 1e-9)) - total, 0.0)
     weight = s.kin[i].weight if s.kin[i].group >= 0 else 0.0
-    more = 0.5 * room if weight > 0.0 else 0.0
+    more = _FOR_SIBLINGS * room if weight > 0.0 else 0.0
     if weight > 0.0:
         s.flts[SLACK] = more / weight
         if s.flts[SLACK] < LEAST_SLACK:
             return now
-    step = (room - more) / rate
-    for _ in range(5):
+    return now + _time_below(s, i, now, goal, more * 1.00001 + 1e-6, value * scale, (room - more) / rate)
+
+
+@jit_lean
+def _time_below(s: State, i: int, now: float, goal: float, more: float, value: float, guess: float) -> float:
+    """A time, not much shorter than need be, for which the value at `more` exponent stays below a goal."""
+    low, at_low, high, at_high = 0.0, value, math.inf, math.inf
+    step, short = guess, _SHORT * s.flts[WIDTH]
+    for _ in range(_PROBES):
+        if step < short:
+            break
         s.ints[EVALUATED] += 1
-        if _related_value(s, i, now + step, more * 1.00001 + 1e-6)[0] < level * scale:
-            return float(now + step)
-        step *= 0.3
-    return now
+        v = _related_value(s, i, now + step, more)[0]
+        if v < goal:
+            low, at_low = step, v
+            step = step * min(max((goal - value) / max(v - value, 1e-9 * goal), 1.2), 4.0)
+        else:
+            high, at_high = step, v
+        if not math.isinf(high):
+            if low >= _CLOSE * high:
+                break
+            share = (goal - at_low) / (at_high - at_low) if at_high > at_low else 0.5
+            step = low + min(max(0.97 * share, 0.1), 0.95) * (high - low)
+        elif goal - v < _NEARLY * (goal - value):
+            break
+    return low if low >= short else 0.0
 
 
 @jit_lean
