@@ -32,8 +32,10 @@ class Settings:
     concurrency: int = 64
     robots: bool = True
     siblings: bool = False  # whether a change found on one page counts for others of its folder or host
+    priors: bool = False  # whether a new page is expected to change as often as others of its folder and host
     bursts: bool = False  # whether a page that just changed is expected to change again soon
     drift: bool = False  # whether it is learned how fast the past is forgotten
+    seasons: bool = False  # whether hours of the day and days of the week may differ
     detector: str = "text"
     keep: int = 1  # bodies of each page
     timeout: str = "60 s"  # for one fetch

@@ -181,7 +181,7 @@ def _put(s: State, i: int, slack: float) -> None:
 def _beyond_calm(s: State, i: int, now: float) -> float:
     """A page's mass beyond that of calm times."""
     last = s.rec[i].last
-    return mass_since(s, s.kin[i].group, last, now) - s.flts[CALM] * max(now - last, 0.0)
+    return float(mass_since(s, s.kin[i].group, last, now) - s.flts[CALM] * max(now - last, 0.0))
 
 
 @inline
