@@ -197,9 +197,8 @@ class Influences:
         if not self.seasons:
             return
         parts.clock[:] = fitted_clock(parts.season)
-        flts = scheduler._memory.state.flts
-        flts[at.HOUR] = parts.hour[0] if parts.season_score[1] > parts.season_score[0] + _MARGIN else 0.0
-        flts[at.SEASON : at.SEASON + at.HOURS + 1] = parts.clock
+        better = parts.season_score[1] > parts.season_score[0] + _MARGIN
+        scheduler._memory.set_season(parts.clock if better else None, float(parts.hour[0]))
 
     def move_trials(self, before: Array, after: Array) -> None:
         """Let the beliefs on trial go the way each page's prior has gone."""
@@ -218,10 +217,10 @@ class Influences:
         for name in _LEARNED:
             getattr(self.arrays, name)[:] = np.reshape(fitted[name], getattr(self.arrays, name).shape)
         self.half_life = float(fitted["half_life"])
-        flts = scheduler._memory.state.flts
         for name, place in _FITTED.items():
-            flts[place] = fitted[name]
-        flts[at.SEASON : at.SEASON + at.HOURS + 1] = self.arrays.clock
+            scheduler._memory.state.flts[place] = fitted[name]
+        if fitted["hour"]:
+            scheduler._memory.set_season(self.arrays.clock, float(fitted["hour"]))
 
     def saved(self) -> dict[str, Any]:
         """Everything, as plain arrays and numbers."""
