@@ -1,8 +1,8 @@
 """Pages without history: what a prior from their looks is worth against folder, host and population, at equal budgets.
 
 Known pages were crawled at irregular intervals before a date; cold pages come on that date and are crawled by the
-engine for a while, each starting from one of several priors that were learned from the known pages alone. Staleness is that of the
-cold pages, counted exactly.
+engine for a while, each starting from one of several priors that were learned from the known pages alone. Staleness is
+that of the cold pages, counted exactly.
 
     python experiments/predict/cold.py shop
     python experiments/predict/cold.py traces FOLDER…

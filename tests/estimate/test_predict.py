@@ -173,7 +173,7 @@ def test_the_slope_tells_bold_from_shy():
     assert calibration(f + 1, interval, changed)[0] == pytest.approx(-1.0, abs=0.05)
 
 
-# --- the prior, and a page's own history --------------------------------------------------------------------------------
+# --- the prior, and a page's own history -----------------------------------------------------------------------------
 
 
 def crawl_history(rng, rate, crawls, interval=3.0):
@@ -232,7 +232,7 @@ def test_an_engine_starts_from_the_prediction_and_learns(fitted):
     assert after[1] == pytest.approx(shape[1] / (rate[1] + 19.5), rel=0.02)
 
 
-# --- URLs -----------------------------------------------------------------------------------------------------------------
+# --- URLs ------------------------------------------------------------------------------------------------------------
 
 
 def test_urls_become_columns():
@@ -267,7 +267,7 @@ def test_url_features_find_fast_sections():
     assert chance[1] < 0.15
 
 
-# --- refusals ---------------------------------------------------------------------------------------------------------------
+# --- refusals --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
