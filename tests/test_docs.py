@@ -116,8 +116,10 @@ def test_doctests(name):
             "README.md",
             "docs/crawl.md",
             "docs/engine.md",
+            "docs/predict.md",
             "docs/run.md",
             "docs/schedule.md",
+            "docs/shop.md",
             "docs/simulate.md",
             "docs/store.md",
         )
