@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from recrawl.store import _checks_events as events
 from recrawl.store.base import Copy, Outcome, Store
 
 _NOW = 1_700_000_000.0
@@ -33,14 +34,37 @@ def check_store(make: Callable[[], Store]) -> None:
         _check_notes,
         _check_posts,
         _check_threads,
+        *(_with_a_page(check) for check in (events.check_story, events.check_batch, events.check_atomic)),
+        *(_with_a_page(check) for check in (events.check_followers, events.check_event_threads)),
     ):
-        store = make()
-        try:
-            assert isinstance(store, Store), f"{type(store).__name__} lacks a method of Store"
-            check(store)
-            assert store.check() == [], f"{check.__name__}: {store.check()}"
-        finally:
-            store.close()
+        _checked(make, check)
+
+
+def check_event_limits(few: Callable[[], Store], young: Callable[[], Store]) -> None:
+    """The same for limits of events: ``few`` makes stores of at most 5 events, ``young`` of events of 100 s."""
+    _checked(few, _with_a_page(events.check_limits))
+    _checked(young, _with_a_page(events.check_age))
+
+
+def _checked(make: Callable[[], Store], check: Callable[[Store], None]) -> None:
+    store = make()
+    try:
+        assert isinstance(store, Store), f"{type(store).__name__} lacks a method of Store"
+        check(store)
+        assert store.check() == [], f"{check.__name__}: {store.check()}"
+    finally:
+        store.close()
+
+
+def _with_a_page(check: Callable[[Store], None]) -> Callable[[Store], None]:
+    """A check of a store that has a page."""
+
+    def checked(store: Store) -> None:
+        store.save(rows=example_rows(_urls(1)))
+        check(store)
+
+    checked.__name__ = check.__name__
+    return checked
 
 
 def example_rows(urls: list[str], *, sources: int = 1, seed: int = 0) -> dict[str, Any]:
