@@ -22,7 +22,9 @@ def test_the_sqlite_store_keeps_to_the_protocol(tmp_path, keep):
 def test_limits_of_events(tmp_path):
     limits, number = (EventLimits(rows=5), EventLimits(age=100.0)), itertools.count()
     check_event_limits(*(lambda kept=kept: MemoryStore(events=kept) for kept in limits))
-    check_event_limits(*(lambda kept=kept: SqliteStore(tmp_path / f"{next(number)}.db", events=kept) for kept in limits))
+    check_event_limits(
+        *(lambda kept=kept: SqliteStore(tmp_path / f"{next(number)}.db", events=kept) for kept in limits)
+    )
 
 
 class Forgetful(MemoryStore):

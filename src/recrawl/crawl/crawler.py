@@ -9,6 +9,7 @@ from typing import Any
 
 from recrawl.crawl.clock import Clock, SystemClock
 from recrawl.crawl.counts import Counts
+from recrawl.crawl.delivery import Deliveries, Take
 from recrawl.crawl.detect import Detector, VisibleText
 from recrawl.crawl.fetched import Fetcher
 from recrawl.crawl.hours import Hours
@@ -46,6 +47,10 @@ class Crawler:
     says that caches may keep it, up to ``longest_hint`` seconds. Every ``posts_every`` seconds the crawler looks for
     word from other processes. ``on_event(name, fields)`` hears of every outcome ("crawled"), of every batch that is
     safe ("saved"), of posts taken ("posts") and of mistakes in fetchers and detectors ("error").
+
+    ``followers`` take what became of pages (`recrawl.store.Event`), by name: each is called with a list of events and
+    how many before them were dropped, again and again until it does not raise, and goes on after a restart from where
+    it was. ``texts`` lets events carry the pages' text.
     """
 
     def __init__(
@@ -69,6 +74,8 @@ class Crawler:
         posts_every: float = 2.0,
         rate: Callable[[int], float] | None = None,
         on_event: OnEvent | None = None,
+        followers: Mapping[str, Take] | None = None,
+        texts: bool = False,
     ) -> None:
         if concurrency < 1:
             raise ParameterError(f"concurrency is {concurrency}: must be at least 1")
@@ -97,15 +104,22 @@ class Crawler:
         if trusted := store.noted(_TRUST):
             self._trust.restore(trusted[_TRUST])
         self.turns = Turns(engine, self._time.clock, self._time.now)
-        self._visitor = self._new_visitor(fetcher, detector or VisibleText(), robots, rules, longest_delay)
+        self._visitor = self._new_visitor(fetcher, detector or VisibleText(), robots, rules, longest_delay, texts)
         self._robots, self._robots_kept = robots, robots_kept
         self._posts = Posts(engine, store, rules, self._recorder)
         self._tending = Tending(self._time.clock, concurrency)
+        self._deliveries = Deliveries(followers or {}, store, self._time.clock, self._recorder.call, self._tell)
         self.stopped = self._broken = False
         self._resume_politely(bool(marked), now)
 
     def _new_visitor(
-        self, fetcher: Fetcher, detector: Detector, robots: Robots | None, rules: Rules, longest_delay: float
+        self,
+        fetcher: Fetcher,
+        detector: Detector,
+        robots: Robots | None,
+        rules: Rules,
+        longest_delay: float,
+        texts: bool,
     ) -> Visitor:
         return Visitor(
             fetcher,
@@ -120,6 +134,7 @@ class Crawler:
             is_page=lambda url: bool(self.engine.addresses.known([url])[0] >= 0),
             longest_delay=longest_delay,
             trust=self._trust,
+            texts=texts,
         )
 
     def _resume_politely(self, again: bool, now: float) -> None:
@@ -136,11 +151,15 @@ class Crawler:
     async def run(self, until: float | None = None, *, once: bool = False, n: int | None = None) -> Counts:
         """Crawl until a time, until n crawls have begun, until every page was crawled once, or until ``stop()``."""
         self.stopped = self.pace.over = False
+        self._deliveries.begin(self._tending.watch)
         try:
             at = math.inf if until is None else until
             await (every_page_once(self, at) if once else self._loop(at, n))
         finally:
-            await self._end()
+            try:
+                await self._end()
+            finally:
+                await self._deliveries.close()
         return self.counts
 
     def now(self) -> float:
@@ -272,11 +291,13 @@ class Crawler:
         self.counts.acknowledged += len(outcomes)
         if outcomes:
             self._tell("saved", outcomes=outcomes)
+            self._deliveries.stir()
 
     async def _take_posts(self, now: float) -> None:
         taken = await self._posts.take(now)
         if taken:
             self._tell("posts", n=taken)
+            self._deliveries.stir()
         if self._rate is not None and len(self.engine):
             self.pace.set_rate(self._rate(len(self.engine)), now)
 
@@ -305,6 +326,8 @@ class Crawler:
         notes |= {} if self._robots_kept is None else self._robots_kept.news()
         await self._recorder.finish(notes, now)
         self.pace.covered = -math.inf
+        await self._deliveries.finish()
+        self._check()
 
     def close(self) -> None:
         """Give back what the crawler made itself; store and fetcher stay open."""

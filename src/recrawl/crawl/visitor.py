@@ -12,6 +12,7 @@ from recrawl.crawl.fetched import Fetched, Fetcher
 from recrawl.crawl.hints import fresh_for
 from recrawl.crawl.robots import Robots
 from recrawl.crawl.rules import Rules
+from recrawl.crawl.texts import text_of
 from recrawl.crawl.trust import Trust, Validators
 from recrawl.crawl.turns import Turns
 from recrawl.crawl.urls import canonical
@@ -56,11 +57,12 @@ class Visitor:
         is_page: Callable[[str], bool],
         longest_delay: float,
         trust: Trust,
+        texts: bool = False,
     ) -> None:
         self._fetcher, self._turns, self._detector, self._robots, self._rules = fetcher, turns, detector, robots, rules
         self._now, self._further, self._charge, self._note, self._is_page = now, further, charge, note, is_page
         self._longest_delay = longest_delay
-        self._trust = trust
+        self._trust, self._texts = trust, texts
         self._kind = f"{detector.name}-{detector.version}:"
 
     async def visit(self, url: str, copy: Copy | None) -> Visited:
@@ -201,7 +203,15 @@ class Visitor:
             fetched.headers.get("content-type"),
             hop.n_requests,
             fetched.body if fetched.failure is None and not fetched.not_modified and changed is not False else None,
+            self._text(fetched, copy, changed, final_url),
         )
+
+    def _text(self, fetched: Fetched, copy: Copy | None, changed: bool | None, final_url: str | None) -> str | None:
+        """The text for the event that this may be."""
+        if not self._texts or fetched.failure is not None or fetched.not_modified:
+            return None
+        same = changed is False and copy is not None and copy.final_url == final_url
+        return None if same else text_of(fetched)
 
     def _compared(self, hop: _Hop, fetched: Fetched, copy: Copy | None) -> tuple[str | None, bool | None]:
         digest = None if fetched.not_modified else self._kind + self._detector.digest(fetched)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import threading
 from dataclasses import replace
 
@@ -44,7 +46,8 @@ def check_story(store: Store) -> None:
     assert [event.reason for event in events if event.kind == "gone"] == ["not-found", "moved"]
     assert (events[2].old_final_url, events[2].new_final_url) == (None, "https://a.example/1")
     assert store.events(3) == events[3:] and store.events(1, 2) == events[1:3], "from any number on"
-    assert store.events(len(events)) == [] and list(store.standing()) == []
+    assert store.events(len(events)) == []
+    assert list(store.standing()) == []
 
 
 def check_batch(store: Store) -> None:
@@ -63,15 +66,14 @@ def check_atomic(store: Store) -> None:
     """A save that fails leaves no event and takes no number."""
     store.save([_PAGE])
     changed = replace(_PAGE, began_at=_NOW + 1, changed=True, digest="d2")
-    try:
+    with contextlib.suppress(TypeError):
         store.save([changed], notes={"bad": object()})
-    except TypeError:
-        pass
     assert [event.kind for event in store.events()] == ["new"], "no event without its outcome"
     store.save([changed])
     assert [event.number for event in store.events()] == [1, 2]
     counts = store.event_counts()
-    assert (counts["first"], counts["last"], counts["rows"]) == (1, 2, 2) and counts["size"] > 0
+    assert (counts["first"], counts["last"], counts["rows"]) == (1, 2, 2)
+    assert counts["size"] > 0
 
 
 def check_followers(store: Store) -> None:
@@ -123,5 +125,5 @@ def check_event_threads(store: Store) -> None:
         thread.join()
     events: list[Event] = store.events()
     assert [event.number for event in events] == list(range(1, 41)), "numbers go up by one"
-    chain = zip(events, events[1:], strict=False)
+    chain = itertools.pairwise(events)
     assert all(one.new_digest == two.old_digest for one, two in chain), "each is told against the one before"

@@ -150,4 +150,3 @@ def _packed(text: str | None) -> bytes | None:
 
 def _unpacked(data: bytes | None) -> str | None:
     return None if data is None else bytes(zstd().ZstdDecompressor().decompress(data, max_length=LARGEST)).decode()
-

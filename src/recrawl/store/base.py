@@ -129,6 +129,9 @@ class Store(Protocol):
     def last_observation(self) -> Outcome | None:
         """The outcome that was saved last."""
 
+    def failing(self, since: float) -> list[Outcome]:
+        """The last outcomes of pages that fail, or that robots.txt kept from being fetched from a time on."""
+
     def recent(self, since: float) -> dict[str, int]:
         """How many crawls, changes and failures there were from a time on."""
 
@@ -154,7 +157,7 @@ class Store(Protocol):
         """Keep how far a follower is; what was ``dropped`` is the store's to count."""
 
     def event_counts(self) -> dict[str, int]:
-        """The ``last`` number given, and of the events that are kept the ``first``, how many ``rows``, their ``size``."""
+        """The ``last`` number given, and of events that are kept the ``first``, their ``rows`` and ``size`` (bytes)."""
 
     def post(self, posts: Sequence[Mapping[str, Any]]) -> None:
         """Leave word (JSON objects) for the crawler that runs, from any process."""

@@ -27,6 +27,7 @@ def check_store(make: Callable[[], Store]) -> None:
         _check_rows_are_replaced,
         _check_strange_columns,
         _check_outcomes,
+        _check_failing,
         _check_copies,
         _check_bodies,
         _check_atomic,
@@ -190,6 +191,16 @@ def _check_outcomes(store: Store) -> None:
     assert store.counts() == {"pages": 2, "copies": 1, "observations": 5, "bodies": 0}
     assert store.last_observation() == outcomes[4]
     assert store.recent(_NOW + 2) == {"crawls": 3, "changes": 1, "failures": 2}
+
+
+def _check_failing(store: Store) -> None:
+    urls = _urls(6)
+    rows = {**example_rows(urls), "failures": np.array([1, 2, 0, 0, 0, 3])}
+    words = ["timeout", None, "robots", "robots", "reset", "busy"]
+    store.save([Outcome(url, _NOW, failure="dns") for url in urls], rows)
+    store.save([Outcome(url, _NOW + k, failure=word) for k, (url, word) in enumerate(zip(urls, words, strict=True))])
+    found = [(outcome.url, outcome.failure) for outcome in store.failing(_NOW + 3)]
+    assert found == [(urls[0], "timeout"), (urls[3], "robots"), (urls[5], "busy")], found
 
 
 def _check_copies(store: Store) -> None:

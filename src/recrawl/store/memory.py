@@ -120,6 +120,16 @@ class MemoryStore:
         """See `Store.last_observation`."""
         return self._observations[-1] if self._observations else None
 
+    def failing(self, since: float) -> list[Outcome]:
+        """See `Store.failing`."""
+        last = {outcome.url: outcome for outcome in self._observations}
+        at = TABLE.index("failures")
+        looked = {url for url, cell in self._rows.items() if cell[at] > 0}
+        looked |= {one.url for one in self._observations if one.failure == "robots" and one.began_at >= since}
+        order = {id(outcome): k for k, outcome in enumerate(self._observations)}
+        found = [last[url] for url in looked if url in last and last[url].failure is not None]
+        return sorted(found, key=lambda outcome: order[id(outcome)])
+
     def recent(self, since: float) -> dict[str, int]:
         """See `Store.recent`."""
         found = list(self.observations(since=since))

@@ -204,6 +204,11 @@ class SqliteStore:
             row = connection.execute(sql.LAST_OBSERVATION).fetchone()
         return None if row is None else sql.observed(row)
 
+    def failing(self, since: float) -> list[Outcome]:
+        """See `Store.failing`."""
+        with self._reading() as connection:
+            return [sql.observed(row) for row in connection.execute(sql.FAILING, (since,))]
+
     def recent(self, since: float) -> dict[str, int]:
         """See `Store.recent`."""
         with self._reading() as connection:
