@@ -93,7 +93,7 @@ class Webhook:
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=1, ssl=self._ssl or True),
+                connector=aiohttp.TCPConnector(limit=1, force_close=True, ssl=self._ssl or True),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 trust_env=False,
@@ -140,6 +140,6 @@ def _words(problem: Exception, timeout: float) -> str:
         return "no trusted encrypted connection"
     if isinstance(problem, aiohttp.ClientConnectorError):
         return "no connection"
-    if isinstance(problem, aiohttp.ServerDisconnectedError | ConnectionError):
+    if isinstance(problem, aiohttp.ServerDisconnectedError | aiohttp.ClientOSError):
         return "the connection ended before the answer"
     return f"no usable answer ({type(problem).__name__})"

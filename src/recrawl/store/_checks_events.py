@@ -45,7 +45,8 @@ def check_story(store: Store) -> None:
     assert texts[3:] == [("one", None), ("one", "three"), ("three", None)]
     assert [event.reason for event in events if event.kind == "gone"] == ["not-found", "moved"]
     assert (events[2].old_final_url, events[2].new_final_url) == (None, "https://a.example/1")
-    assert store.events(3) == events[3:] and store.events(1, 2) == events[1:3], "from any number on"
+    assert store.events(3) == events[3:], "from any number on"
+    assert store.events(1, 2) == events[1:3], "and as many as asked for"
     assert store.events(len(events)) == []
     assert list(store.standing()) == []
 
