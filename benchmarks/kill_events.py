@@ -3,8 +3,8 @@
     python benchmarks/kill_events.py --kills 50 --out benchmarks/results/kill_events.json
 
 Pages on loopback change every few seconds. The receiver is as bad as the crawl is unlucky: it answers 500, is slow,
-resets, or takes a post and dies before it says so. The crawl is a process of its own, killed with SIGKILL and started again on
-the same database. At the end it runs once more, to hand over what is left.
+resets, or takes a post and dies before it says so. The crawl is a process of its own, killed with SIGKILL and
+started again on the same database. At the end it runs once more, to hand over what is left.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def test_every_change_that_was_observed_is_an_event():
 def test_a_follower_that_fails_half_the_time_misses_nothing_and_keeps_the_order():
     world, index = World(busy, URLS[:70], budget=0.1), Index(fails=0.5)
     for _ in range(4):
-        world.run(6 * 3600.0, followers={"index": index})
+        world.run(3 * 3600.0, followers={"index": index})
     index._fails = 0.0
     world.run(60.0, followers={"index": index})
     assert index.documents == standing(world.store)
@@ -162,8 +162,8 @@ def test_backing_off_is_bounded():
     assert backoff(1, rng, asked=1e9) == LONGEST_WAIT
 
 
-def test_a_follower_that_is_down_for_a_day_is_tried_no_more_often_than_that_and_disk_is_bounded(tmp_path):
-    limits = EventLimits(rows=300, size=150_000)
+def test_a_follower_that_is_down_for_hours_is_tried_no_more_often_than_that_and_disk_is_bounded(tmp_path):
+    limits = EventLimits(rows=200, size=100_000)
     world = World(busy, URLS[:70], store=SqliteStore(tmp_path / "a.db", events=limits), budget=0.1)
     tries = []
 
@@ -171,11 +171,11 @@ def test_a_follower_that_is_down_for_a_day_is_tried_no_more_often_than_that_and_
         tries.append(world.clock.now())
         raise NotTaken("down")
 
-    world.run(86400.0, followers={"index": down}, commit_delay=300.0)
+    world.run(6 * 3600.0, followers={"index": down}, commit_delay=300.0)
     counts = world.store.event_counts()
-    assert counts["last"] > 1000
-    assert counts["rows"] <= 300
-    assert counts["size"] <= 150_000
+    assert counts["last"] > 400
+    assert counts["rows"] <= 200
+    assert counts["size"] <= 100_000
     gaps = np.diff(tries)
     assert gaps.max() <= LONGEST_WAIT + 1.0
     assert gaps[20:-1].min() >= LONGEST_WAIT / 2 - 1.0
@@ -192,9 +192,9 @@ def test_a_follower_that_is_down_for_a_day_is_tried_no_more_often_than_that_and_
     world.store.close()
 
 
-def test_with_no_limit_reached_a_day_down_loses_nothing():
+def test_with_no_limit_reached_hours_down_lose_nothing():
     world, index = World(busy, URLS[:70], budget=0.1), Index(fails=1.0)
-    world.run(86400.0, followers={"index": index})
+    world.run(5 * 3600.0, followers={"index": index})
     index._fails = 0.0
     world.run(60.0, followers={"index": index})
     assert index.missed == 0
@@ -209,8 +209,8 @@ def test_a_slow_follower_holds_up_nothing_but_itself():
         await slow.clock.sleep(1200.0)
         heard.extend(events)
 
-    counts = slow.run(6 * 3600.0, followers={"slow": take})
-    assert abs(counts.ended - quick.run(6 * 3600.0).ended) <= 3
+    counts = slow.run(3 * 3600.0, followers={"slow": take})
+    assert abs(counts.ended - quick.run(3 * 3600.0).ended) <= 3
     assert [event.number for event in heard] == list(range(1, len(heard) + 1))
     assert len(heard) > 50
 
@@ -287,7 +287,7 @@ def test_a_page_that_moves_for_good_to_another_page_is_gone():
         return f"<p>{url}"
 
     world = World(page, URLS[:2], budget=0.1)
-    world.run(2 * 86400.0)
+    world.run(1800.0)
     event = [event for event in every_event(world.store) if event.url == URLS[0]][-1]
     assert (event.kind, event.reason, event.new_final_url) == ("gone", "moved", URLS[1])
 

@@ -62,7 +62,7 @@ class Delivery:
 
     def begin(self) -> asyncio.Task[None]:
         """Let it run."""
-        self._over.clear()
+        self._news, self._over = asyncio.Event(), asyncio.Event()  # of the loop that runs now
         return asyncio.create_task(self._run())
 
     def stir(self) -> None:
