@@ -12,7 +12,7 @@ from recrawl.crawl.crawler import Crawler, OnEvent
 from recrawl.crawl.detect import detector
 from recrawl.crawl.fetch import HttpFetcher, Limits
 from recrawl.crawl.pace import MARK, pacer_from
-from recrawl.crawl.robots import Robots
+from recrawl.crawl.robots import READ, Robots
 from recrawl.crawl.robots_kept import RobotsKept
 from recrawl.crawl.settings import Settings
 from recrawl.crawl.webhook import Webhook
@@ -35,8 +35,9 @@ class Parts:
             engine = engine_of(self.store, settings, self.clock.now())
             if not len(engine) and not self.store.posts():
                 raise ParameterError(f"{settings.database}: has no pages; recrawl add adds some")
-            self._fetchers = [self._fetcher(settings, agent, redirects) for redirects in (0, 5)]
-            pages, rules_txt = self._fetchers
+            pages = self._fetcher(settings, agent, settings.largest_body)
+            rules_txt = self._fetcher(settings, agent, READ + 1, cut=True)
+            self._fetchers = [pages, rules_txt]
             kept = RobotsKept(self.store)
             rate = settings.rates(len(engine))[0]
             self.crawler = Crawler(
@@ -62,15 +63,12 @@ class Parts:
             self.store.close()
             raise
 
-    def _fetcher(self, settings: Settings, agent: str, redirects: int) -> HttpFetcher:
-        """For pages the crawler follows redirects itself, politely; for robots.txt the fetcher does."""
+    def _fetcher(self, settings: Settings, agent: str, largest: int, *, cut: bool = False) -> HttpFetcher:
+        """Redirects are followed by the crawler itself, politely."""
         limits = Limits(
-            body=settings.largest_body,
-            redirects=redirects,
-            total=settings.seconds("timeout"),
-            connections=settings.concurrency,
+            body=largest, redirects=0, total=settings.seconds("timeout"), connections=settings.concurrency
         )
-        return HttpFetcher(agent, limits=limits, allow_private=settings.allow_private, clock=self.clock)
+        return HttpFetcher(agent, limits=limits, allow_private=settings.allow_private, clock=self.clock, cut=cut)
 
     def _to(self, settings: Settings, agent: str) -> Webhook | None:
         """Where events are posted to."""

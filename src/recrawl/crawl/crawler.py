@@ -226,7 +226,7 @@ class Crawler:
             if visited.outcome is None and self.engine.addresses.known([url])[0] == page:
                 self.engine.release([page], self._time.now())
         if visited.outcome is None:
-            self.counts.requests += 1
+            self.counts.requests += visited.n_requests
             return False
         self._recorder.ended(page, visited.outcome, copy, visited.aside_until, visited.good_for)
         self.counts.add(visited.outcome, visited.n_bytes, host_of(url))

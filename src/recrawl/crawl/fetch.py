@@ -57,7 +57,8 @@ class HttpFetcher:
     """A fetcher by aiohttp. ``user_agent`` names the crawler and how to reach who runs it.
 
     ``allow_private`` lets it connect to private, local and reserved addresses. ``resolver`` and ``ssl_context`` stand
-    in for the system's. It belongs to the event loop of its first fetch.
+    in for the system's. ``cut`` takes the beginning of a body that is too large, instead of failing. It belongs to the
+    event loop of its first fetch.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class HttpFetcher:
         clock: Clock | None = None,
         resolver: AbstractResolver | None = None,
         ssl_context: ssl.SSLContext | None = None,
+        cut: bool = False,
     ) -> None:
         if not user_agent.strip():
             raise ParameterError("user_agent is empty: name the crawler and how to reach you")
@@ -80,6 +82,7 @@ class HttpFetcher:
         self._resolver = resolver
         self._own_resolver: SystemResolver | None = None
         self._ssl_context = ssl_context
+        self._cut = cut
         self._session: aiohttp.ClientSession | None = None
 
     async def fetch(
@@ -130,11 +133,16 @@ class HttpFetcher:
         if failure is not None or visit.status == 304:
             await _drain(response)
             return visit.done(b"", failure)
-        if (response.content_length or 0) > self._limits.body:
+        if (response.content_length or 0) > self._limits.body and not self._cut:
             raise TooLarge
         body = Body(visit.headers.get("content-encoding", ""), self._limits.body)
-        async for piece in response.content.iter_any():
-            body.feed(piece)
+        try:
+            async for piece in response.content.iter_any():
+                body.feed(piece)
+        except TooLarge:
+            if not self._cut:
+                raise
+            return visit.done(body.begun(), None)
         return visit.done(body.whole(), None)
 
     def _opened(self) -> aiohttp.ClientSession:

@@ -11,12 +11,13 @@ import asyncio
 import re
 import zlib
 from collections import OrderedDict
-from collections.abc import MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from protego import Protego
 
+from recrawl.crawl.answer import redirect_goal
 from recrawl.crawl.clock import Clock
 from recrawl.crawl.fetched import Fetched, Fetcher
 
@@ -30,7 +31,11 @@ _SITEMAPS = 1000  # of one host
 _AGENT = re.compile(
     r"^([ \t]*user-?agent[ \t]*:[ \t]*[^\s/#]+)[/ \t][^\r\n]*", re.IGNORECASE | re.MULTILINE
 )  # its token
+_HOPS = 5  # redirects that are followed
 _NOT_THERE = frozenset({"http-4xx", "redirects"})  # failures that mean that there are no rules
+
+
+Ask = Callable[[str], Awaitable[Fetched]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +77,18 @@ class Robots:
         kept = self._kept.get(_origin(url))
         return kept is not None and self._clock.now() < kept.until
 
-    async def rules(self, url: str) -> Rule:
-        """What robots.txt of the URL's host says about it."""
+    async def fetch(self, url: str) -> Fetched:
+        """Fetch by the fetcher that robots.txt is read with."""
+        return await self._fetcher.fetch(url)
+
+    async def rules(self, url: str, ask: Ask | None = None) -> Rule:
+        """What robots.txt of the URL's host says about it; ``ask`` makes the requests where one is needed, redirects
+        one by one (default: ``fetch``).
+        """
         origin = _origin(url)
         kept = self._kept.get(origin)
         if kept is None or self._clock.now() >= kept.until:
-            kept = await self._renewed(origin)
+            kept = await self._renewed(origin, ask or self.fetch)
         return self._rule(url, origin, kept)
 
     def said(self, url: str) -> Rule | None:
@@ -111,15 +122,20 @@ class Robots:
             self._parsed.popitem(last=False)
         return known[1]
 
-    async def _renewed(self, origin: str) -> Kept:
+    async def _renewed(self, origin: str, ask: Ask) -> Kept:
         task = self._running.get(origin)
         if task is None:
-            task = self._running[origin] = asyncio.create_task(self._fetch(origin))
+            task = self._running[origin] = asyncio.create_task(self._read(origin, ask))
             task.add_done_callback(lambda _: self._running.pop(origin, None))
         return await asyncio.shield(task)
 
-    async def _fetch(self, origin: str) -> Kept:
-        fetched = await self._fetcher.fetch(f"{origin}/robots.txt")
+    async def _read(self, origin: str, ask: Ask) -> Kept:
+        goal: str | None = f"{origin}/robots.txt"
+        passed: list[str] = []
+        while goal is not None and goal not in passed and len(passed) <= _HOPS:
+            fetched = await ask(goal)
+            passed.append(goal)
+            goal = redirect_goal(goal, fetched)
         kept = self._kept[origin] = _kept(fetched, self._kept.get(origin), self._clock.now())
         return kept
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from urllib.parse import urljoin
 
-from recrawl.crawl.answer import REDIRECTS
+from recrawl.crawl.answer import redirect_goal
 from recrawl.crawl.detect import Detector
 from recrawl.crawl.fetched import Fetched, Fetcher
 from recrawl.crawl.hints import fresh_for
@@ -15,9 +14,7 @@ from recrawl.crawl.rules import Rules
 from recrawl.crawl.texts import text_of
 from recrawl.crawl.trust import Trust, Validators
 from recrawl.crawl.turns import Turns
-from recrawl.crawl.urls import canonical
 from recrawl.engine.addresses import host_of
-from recrawl.errors import ParameterError
 from recrawl.store.base import Copy, Outcome
 
 _NONE = Validators()
@@ -37,6 +34,7 @@ class Visited:
     aside_until: float | None = None
     n_bytes: int = 0
     good_for: float | None = None  # how long the server says that the answer stays good
+    n_requests: int = 0  # made for robots.txt alone
 
 
 class Visitor:
@@ -68,15 +66,14 @@ class Visitor:
     async def visit(self, url: str, copy: Copy | None) -> Visited:
         """Crawl a page whose first request is paid for."""
         if self._robots is not None and not self._robots.known(url):
-            await self._ask_robots(url)
-            return Visited(back=True)
+            return Visited(back=True, n_requests=await self._ask_robots(url))
         began = self._now()
         if (until := await self._forbidden(url)) is not None:
             return Visited(Outcome(url, began, failure="robots", requests=0), aside_until=until)
         hop = _Hop(url, url, began)
         while True:
             fetched = await self._fetch(hop, copy)
-            goal = self._goal(hop, fetched)
+            goal = redirect_goal(hop.at, fetched)
             if goal is None:
                 break
             word = await self._follow(hop, goal, fetched.status)
@@ -85,16 +82,29 @@ class Visitor:
         good_for = fresh_for(fetched.headers, self._now())
         return Visited(self._outcome(hop, fetched, copy), n_bytes=len(fetched.body), good_for=good_for)
 
-    async def _ask_robots(self, url: str) -> None:
-        """Read robots.txt: a request of its own, after which the host rests as after any other."""
+    async def _ask_robots(self, url: str) -> int:
+        """Read robots.txt: requests of its own, after each of which the host rests as after any other; how many."""
         assert self._robots is not None
-        host = host_of(url)
-        async with self._turns.turn(host):
-            rule = await self._robots.rules(url)
+        robots, host, n = self._robots, host_of(url), 0
+
+        async def ask(at: str) -> Fetched:
+            nonlocal n
+            if n:
+                await self._further()
+            if n and self._turns.wait(host_of(at)) > _LONGEST_TURN:
+                return Fetched(at, at, 0, self._now(), 0.0, failure="busy")
+            async with self._turns.turn(host_of(at)):
+                fetched = await robots.fetch(at)
+            n += self._made(fetched)
+            self._mind_host(host_of(at), fetched)
+            return fetched
+
+        rule = await robots.rules(url, ask)
         delay = min(rule.crawl_delay or 0.0, self._longest_delay)
         if self._turns.slow_down(host, delay):
             self._turns.hold(host, self._now() + self._turns.delay(host))
             await self._note(f"{DELAY}{host}", self._turns.delay(host))
+        return n
 
     async def _forbidden(self, url: str) -> float | None:
         """When to ask again whether a page may be fetched; None where it may be now."""
@@ -111,11 +121,15 @@ class Visitor:
             etag, last_modified = self._validators(hop, copy)
             headers = self._rules.of(hop.at).headers
             fetched = await self._fetcher.fetch(hop.at, etag=etag, last_modified=last_modified, headers=headers or None)
-        made = max(len(fetched.redirects) + (fetched.failure != "redirects"), 1)  # also those the fetcher made itself
-        self._charge(made - 1)
-        hop.n_requests += made
+        hop.n_requests += self._made(fetched)
         self._mind_host(host, fetched)
         return fetched
+
+    def _made(self, fetched: Fetched) -> int:
+        """How many requests a fetch made; those beyond the first are charged for."""
+        made = max(len(fetched.redirects) + (fetched.failure != "redirects"), 1)
+        self._charge(made - 1)
+        return made
 
     def _mind_host(self, host: str, fetched: Fetched) -> None:
         if fetched.retry_after is not None and fetched.failure is not None:
@@ -135,18 +149,6 @@ class Visitor:
     def _comparable(self, copy: Copy) -> bool:
         return copy.digest is not None and copy.digest.startswith(self._kind)
 
-    def _goal(self, hop: _Hop, fetched: Fetched) -> str | None:
-        """Where a redirect leads that the fetcher did not follow itself."""
-        location = fetched.headers.get("location")
-        if fetched.failure != "redirects" or fetched.status not in REDIRECTS or not location:
-            return None
-        if len(fetched.redirects) > 1:
-            return None
-        try:
-            return canonical(urljoin(hop.at, location))
-        except ParameterError:
-            return None
-
     async def _follow(self, hop: _Hop, goal: str, status: int) -> str | None:
         """Go where a redirect leads, if that is allowed; else the word for why not."""
         hop.passed.append(hop.at)
@@ -159,8 +161,7 @@ class Visitor:
         host = host_of(goal)
         if self._robots is not None and not self._robots.known(goal):
             await self._further()
-            await self._ask_robots(goal)
-            hop.n_requests += 1
+            hop.n_requests += await self._ask_robots(goal)
         if await self._forbidden(goal) is not None:
             return "robots"
         if self._turns.wait(host) > _LONGEST_TURN:
