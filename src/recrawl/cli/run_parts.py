@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from recrawl import __version__
 from recrawl.cli.crawl_options import engine_of
@@ -21,9 +22,12 @@ from recrawl.store import SqliteStore
 
 
 class Parts:
-    """Store, engine, fetchers and crawler; ``close`` ends what needs ending."""
+    """Store, engine, fetchers and crawler; ``close`` ends what needs ending.
 
-    def __init__(self, settings: Settings, on_event: OnEvent | None = None) -> None:
+    ``web`` is how fetchers reach the web where that is not by the system's means: resolver, ssl_context.
+    """
+
+    def __init__(self, settings: Settings, on_event: OnEvent | None = None, **web: Any) -> None:
         agent = settings.agent(__version__)
         finds = detector(settings.detector)
         self.clock = SystemClock()
@@ -35,8 +39,8 @@ class Parts:
             engine = engine_of(self.store, settings, self.clock.now())
             if not len(engine) and not self.store.posts():
                 raise ParameterError(f"{settings.database}: has no pages; recrawl add adds some")
-            pages = self._fetcher(settings, agent, settings.largest_body)
-            rules_txt = self._fetcher(settings, agent, READ + 1, cut=True)
+            pages = self._fetcher(settings, agent, settings.largest_body, **web)
+            rules_txt = self._fetcher(settings, agent, READ + 1, cut=True, **web)
             self._fetchers = [pages, rules_txt]
             kept = RobotsKept(self.store)
             rate = settings.rates(len(engine))[0]
@@ -63,12 +67,10 @@ class Parts:
             self.store.close()
             raise
 
-    def _fetcher(self, settings: Settings, agent: str, largest: int, *, cut: bool = False) -> HttpFetcher:
+    def _fetcher(self, settings: Settings, agent: str, largest: int, **web: Any) -> HttpFetcher:
         """Redirects are followed by the crawler itself, politely."""
-        limits = Limits(
-            body=largest, redirects=0, total=settings.seconds("timeout"), connections=settings.concurrency
-        )
-        return HttpFetcher(agent, limits=limits, allow_private=settings.allow_private, clock=self.clock, cut=cut)
+        limits = Limits(body=largest, redirects=0, total=settings.seconds("timeout"), connections=settings.concurrency)
+        return HttpFetcher(agent, limits=limits, allow_private=settings.allow_private, clock=self.clock, **web)
 
     def _to(self, settings: Settings, agent: str) -> Webhook | None:
         """Where events are posted to."""
