@@ -54,7 +54,7 @@ def _reason(store: SqliteStore, outcome: Outcome) -> str | None:
         return outcome.failure
     from recrawl.crawl.robots_kept import PREFIX
 
-    parts = urlsplit(outcome.url)
+    parts = urlsplit(outcome.final_url or outcome.url)
     name = f"{PREFIX}{parts.scheme}://{parts.netloc}"
     kept = store.noted(name).get(name)
     return f"robots.txt: {kept['failure']}" if kept and kept["failure"] else None

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from recrawl.crawl.apart import Apart
 from recrawl.crawl.clock import Clock, SystemClock
 from recrawl.crawl.counts import Counts
 from recrawl.crawl.delivery import Deliveries, Take
@@ -103,6 +104,7 @@ class Crawler:
         self._trust, self._trust_kept_at = Trust(), now
         if trusted := store.noted(_TRUST):
             self._trust.restore(trusted[_TRUST])
+        self._apart = Apart(self._time.clock)
         self.turns = Turns(engine, self._time.clock, self._time.now)
         self._visitor = self._new_visitor(fetcher, detector or VisibleText(), robots, rules, longest_delay, texts)
         self._robots, self._robots_kept = robots, robots_kept
@@ -134,6 +136,7 @@ class Crawler:
             is_page=lambda url: bool(self.engine.addresses.known([url])[0] >= 0),
             longest_delay=longest_delay,
             trust=self._trust,
+            apart=self._apart,
             texts=texts,
         )
 
@@ -332,6 +335,7 @@ class Crawler:
     def close(self) -> None:
         """Give back what the crawler made itself; store and fetcher stay open."""
         self._recorder.close()
+        self._apart.close()
 
 
 def _budget_of(engine: Engine) -> float:

@@ -11,16 +11,19 @@ import ssl
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from typing import cast
 from urllib.parse import urlsplit
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
+from aiohttp.client_proto import ResponseHandler
 from yarl import URL
 
 from recrawl.crawl.answer import REDIRECTS
 from recrawl.crawl.clock import Clock, SystemClock
 from recrawl.crawl.coding import ACCEPTED, Body, TooLarge
-from recrawl.crawl.connect import Checked, SystemResolver, check_public, public_socket
+from recrawl.crawl.connect import Checked, Connection, SystemResolver, check_public, public_socket
 from recrawl.crawl.failures import failure_word
 from recrawl.crawl.fetched import Fetched
 from recrawl.crawl.visit import Visit
@@ -170,7 +173,7 @@ class HttpFetcher:
         lookup = self._resolver
         if lookup is None:
             lookup = self._own_resolver = SystemResolver()
-        return aiohttp.TCPConnector(
+        connector = aiohttp.TCPConnector(
             resolver=Checked(lookup, allow_private=self._allow_private),
             socket_factory=None if self._allow_private else public_socket,
             use_dns_cache=self._limits.dns > 0,
@@ -180,6 +183,8 @@ class HttpFetcher:
             keepalive_timeout=_IDLE,
             ssl=self._ssl_context or True,
         )
+        connector._factory = cast("partial[ResponseHandler]", partial(Connection, loop=asyncio.get_running_loop()))
+        return connector
 
 
 def check_headers(headers: Mapping[str, str]) -> None:

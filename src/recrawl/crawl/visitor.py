@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from recrawl.crawl.answer import redirect_goal
+from recrawl.crawl.apart import Apart
 from recrawl.crawl.detect import Detector
 from recrawl.crawl.fetched import Fetched, Fetcher
 from recrawl.crawl.hints import fresh_for
@@ -55,20 +56,27 @@ class Visitor:
         is_page: Callable[[str], bool],
         longest_delay: float,
         trust: Trust,
+        apart: Apart,
         texts: bool = False,
     ) -> None:
         self._fetcher, self._turns, self._detector, self._robots, self._rules = fetcher, turns, detector, robots, rules
         self._now, self._further, self._charge, self._note, self._is_page = now, further, charge, note, is_page
         self._longest_delay = longest_delay
-        self._trust, self._texts = trust, texts
+        self._trust, self._apart, self._texts = trust, apart, texts
         self._kind = f"{detector.name}-{detector.version}:"
 
     async def visit(self, url: str, copy: Copy | None) -> Visited:
         """Crawl a page whose first request is paid for."""
         if self._robots is not None and not self._robots.known(url):
-            return Visited(back=True, n_requests=await self._ask_robots(url))
+            began, n = self._now(), await self._ask_robots(url)
+            if not (await self._robots.rules(url)).unreachable:
+                return Visited(back=True, n_requests=n)
+            return Visited(
+                Outcome(url, began, failure="robots", requests=n), aside_until=self._robots.ask_again_at(url)
+            )
         began = self._now()
-        if (until := await self._forbidden(url)) is not None:
+        if await self._forbidden(url) is not None:
+            until = None if self._robots is None else self._robots.ask_again_at(url)
             return Visited(Outcome(url, began, failure="robots", requests=0), aside_until=until)
         hop = _Hop(url, url, began)
         while True:
@@ -80,7 +88,9 @@ class Visitor:
             if word is not None:
                 return Visited(self._stopped(hop, fetched, word))
         good_for = fresh_for(fetched.headers, self._now())
-        return Visited(self._outcome(hop, fetched, copy), n_bytes=len(fetched.body), good_for=good_for)
+        size = len(fetched.body)
+        outcome = await self._apart.call(lambda: self._outcome(hop, fetched, copy), size)
+        return Visited(outcome, n_bytes=size, good_for=good_for)
 
     async def _ask_robots(self, url: str) -> int:
         """Read robots.txt: requests of its own, after each of which the host rests as after any other; how many."""
@@ -106,12 +116,14 @@ class Visitor:
             await self._note(f"{DELAY}{host}", self._turns.delay(host))
         return n
 
-    async def _forbidden(self, url: str) -> float | None:
-        """When to ask again whether a page may be fetched; None where it may be now."""
+    async def _forbidden(self, url: str) -> str | None:
+        """Why a page may not be fetched now; None where it may."""
         if self._robots is None:
             return None
         rule = await self._robots.rules(url)
-        return None if rule.allowed else self._robots.ask_again_at(url)
+        if rule.allowed:
+            return None
+        return rule.unreachable if rule.unreachable == "forbidden-address" else "robots"
 
     async def _fetch(self, hop: _Hop, copy: Copy | None) -> Fetched:
         host = host_of(hop.at)
@@ -162,8 +174,8 @@ class Visitor:
         if self._robots is not None and not self._robots.known(goal):
             await self._further()
             hop.n_requests += await self._ask_robots(goal)
-        if await self._forbidden(goal) is not None:
-            return "robots"
+        if (word := await self._forbidden(goal)) is not None:
+            return word
         if self._turns.wait(host) > _LONGEST_TURN:
             return "busy"
         await self._further()

@@ -20,7 +20,7 @@ class Case:
     """A host by name; ``scheme`` and ``certificate`` for TLS, ``listens`` how it takes connections."""
 
     name: str
-    talk: Callable[..., Any] = say(PAGE)
+    talk: Callable[..., Any]
     reasons: frozenset[str] = frozenset()
     robots: Callable[..., Any] = NOT_FOUND
     certificate: str | None = None
@@ -33,16 +33,16 @@ class Case:
         return f"{self.name}.test"
 
 
-def case(name, talk=say(PAGE), *reasons, **more):
-    return Case(name, talk, frozenset(reasons), **more)
+def case(name, talk=None, *reasons, **more):
+    return Case(name, talk or say(PAGE), frozenset(reasons), **more)
 
 
 def _deep():
-    return answer(body=b"<div>" * 380_000)
+    return answer(body=b"<div>" * 120_000)
 
 
 def _huge():
-    return answer(body=b"<p class=x>word <b>more</b></p>" * 60_000)
+    return answer(body=b"<p class=x>word <b>more</b></p>" * 15_000)
 
 
 SLOW = [
@@ -81,10 +81,10 @@ ENDLESS = [
 ]
 
 PACKED = [
-    case("gzip-bomb", coded("gzip", t.gzip_bomb()), "too-large"),
-    case("brotli-bomb", coded("br", t.brotli_bomb()), "too-large"),
-    case("zstd-bomb", coded("zstd", t.zstd_bomb()), "too-large"),
-    case("nested-gzip", coded("gzip, gzip, gzip", t.gzip_bomb(3, 400 * MB)), "too-large"),
+    case("gzip-bomb", coded("gzip", t.gzip_bomb), "too-large"),
+    case("brotli-bomb", coded("br", t.brotli_bomb), "too-large"),
+    case("zstd-bomb", coded("zstd", t.zstd_bomb), "too-large"),
+    case("nested-gzip", coded("gzip, gzip, gzip", lambda: t.gzip_bomb(3)), "too-large"),
     case("many-codings", coded(", ".join(["gzip"] * 50), gzip.compress(b"x")), "bad-response"),
     case("truncated-gzip", coded("gzip", gzip.compress(b"<p>a page</p>" * 100)[:-9]), "bad-response"),
     case("not-gzip", coded("gzip", b"<p>a page</p>"), "bad-response"),
@@ -132,7 +132,7 @@ MALFORMED = [
         "chunk-huge", say(answer("Transfer-Encoding: chunked", body=b"FFFFFFFFFFFFFFF\r\nabc")), "bad-response", "reset"
     ),
     case("chunk-negative", say(answer("Transfer-Encoding: chunked", body=b"-5\r\nabc\r\n")), "bad-response"),
-    case("no-content-with-body", say(answer(status="204 No Content"))),
+    case("no-content-with-body", say(answer(status="204 No Content")), "bad-response"),
     case("not-modified-unasked", say(answer(status="304 Not Modified", body=b"")), "bad-response"),
     case("partial-unasked", say(answer("Content-Range: bytes 0-4/13", status="206 Partial Content")), "bad-response"),
     case("switching-protocols", say(answer("Upgrade: h2c", status="101 Switching Protocols")), "bad-response"),
@@ -160,9 +160,9 @@ TEXTS = [
     case("surrogates", say(answer(kind="text/html; charset=utf-8", body=b"<p>\xed\xa0\x80\xf4\x90\x80\x80</p>"))),
     case("deep-nesting", say(_deep)),
     case("huge-dom", say(_huge)),
-    case("one-long-tag", say(answer(body=b"<p " + b"a=b " * 400_000))),
-    case("open-comments", say(answer(body=b"<!--<" * 300_000))),
-    case("entities", say(answer(body=b"&amp;&#x41;&bogus;" * 100_000))),
+    case("one-long-tag", say(answer(body=b"<p " + b"a=b " * 150_000))),
+    case("open-comments", say(answer(body=b"<!--<" * 100_000))),
+    case("entities", say(answer(body=b"&amp;&#x41;&bogus;" * 10_000))),
     case(
         "absurd-dates",
         say(answer("Last-Modified: Mon, 99 Foo 99999 99:99:99 GMT", "Expires: -1", "Date: x", "Age: -9")),
@@ -176,7 +176,7 @@ ROBOTS = [
     ),
     case("robots-without-end", robots=flood(HEAD + b"\r\n", b"Disallow: /no\n" * 4000)),
     case("robots-one-line", robots=flood(HEAD + b"\r\n", b"x" * 65536)),
-    case("robots-bomb", robots=coded("gzip", t.gzip_bomb())),
+    case("robots-bomb", robots=coded("gzip", t.gzip_bomb)),
     case(
         "robots-many-rules",
         robots=say(
@@ -201,7 +201,7 @@ TLS = [
     case("tls-expired", say(PAGE), "tls", "robots.txt: tls", scheme="https", certificate="expired.pem"),
     case("tls-other-host", say(PAGE), "tls", "robots.txt: tls", scheme="https", certificate="other_host.pem"),
     case("tls-self-signed", say(PAGE), "tls", "robots.txt: tls", scheme="https", certificate="../untrusted.pem"),
-    case("tls-plain", say(PAGE), "tls", "robots.txt: tls", scheme="https"),
+    case("tls-plain", say(PAGE), "tls", "robots.txt: tls", scheme="https", listens="hastily"),
     case("tls-silent", t.silent, "timeout", "robots.txt: timeout", scheme="https", robots=t.silent, listens="mute"),
 ]
 

@@ -1,5 +1,7 @@
 """A crawl in a process of its own, with its memory bounded: ``python -m crawl.hostile.crawl SETTINGS``.
 
+It says "ready" and begins when it is given a line.
+
 127.0.0.1 counts as the public internet here, so that every other address is refused as it would be on the live web.
 """
 
@@ -59,6 +61,8 @@ async def main(given):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     limit = written() + given["memory"]
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    print("ready", flush=True)
+    sys.stdin.readline()
     cpu, began = time.process_time(), parts.clock.now()
     counts = await parts.crawler.run(began + given["seconds"])
     said = {

@@ -6,6 +6,7 @@ import itertools
 import socket
 import struct
 import zlib
+from functools import cache
 
 import brotli
 from backports import zstd
@@ -105,7 +106,8 @@ def next_number(path):
     return f"/{int(last) + 1 if last.isdigit() else 0}"
 
 
-def gzip_bomb(levels=1, size=200 * MB):
+@cache
+def gzip_bomb(levels=1, size=100 * MB):
     """Bytes that unpack to a lot; packed as often as told."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     data = b"".join(packer.compress(bytes(MB)) for _ in range(size // MB)) + packer.flush()
@@ -114,13 +116,15 @@ def gzip_bomb(levels=1, size=200 * MB):
     return data
 
 
-def brotli_bomb(size=200 * MB):
+@cache
+def brotli_bomb(size=100 * MB):
     """The same for brotli."""
     packer = brotli.Compressor(quality=4)
     return b"".join(packer.process(bytes(MB)) for _ in range(size // MB)) + packer.finish()
 
 
-def zstd_bomb(size=200 * MB):
+@cache
+def zstd_bomb(size=100 * MB):
     """The same for zstd."""
     packer = zstd.ZstdCompressor()
     return b"".join(packer.compress(bytes(MB)) for _ in range(size // MB)) + packer.flush()
@@ -128,7 +132,7 @@ def zstd_bomb(size=200 * MB):
 
 def coded(coding, data):
     """An answer with a content coding."""
-    return say(answer(f"Content-Encoding: {coding}", body=data))
+    return say(lambda: answer(f"Content-Encoding: {coding}", body=data() if callable(data) else data))
 
 
 def headers(n, line):
