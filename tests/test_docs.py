@@ -116,6 +116,7 @@ def test_doctests(name):
             "README.md",
             "docs/crawl.md",
             "docs/engine.md",
+            "docs/events.md",
             "docs/run.md",
             "docs/schedule.md",
             "docs/simulate.md",
