@@ -111,6 +111,7 @@ class Crawler:
         self._posts = Posts(engine, store, rules, self._recorder)
         self._tending = Tending(self._time.clock, concurrency)
         self._deliveries = Deliveries(followers or {}, store, self._time.clock, self._recorder.call, self._tell)
+        self._covering: asyncio.Task[None] | None = None
         self.stopped = self._broken = False
         self._resume_politely(bool(marked), now)
 
@@ -273,11 +274,21 @@ class Crawler:
         await turn
 
     async def _cover(self, now: float) -> None:
-        """Note up to when the budget counts as spent, before it is."""
+        """Note up to when the budget counts as spent, before it is; early enough that the loop need not wait."""
         cover = self.pace.next_cover(now)
-        if cover is not None:
+        if cover is not None and self._covering is None:
+            self._covering = asyncio.create_task(self._write_cover(cover))
+            self._tending.watch(self._covering)
+        if self._covering is not None and now > self.pace.covered:
+            await asyncio.wait([self._covering])
+            self._check()
+
+    async def _write_cover(self, cover: float) -> None:
+        try:
             await self._recorder.call(lambda: self.store.save(notes={MARK: self.pace.mark(cover)}))
             self.pace.covered = cover
+        finally:
+            self._covering = None
 
     async def _note(self, name: str, value: object) -> None:
         await self._recorder.call(lambda: self.store.save(notes={name: value}))
@@ -321,8 +332,9 @@ class Crawler:
         await self._tending.end(_GRACE)
         if self._broken:
             return
-        if self._recorder.saving is not None:
-            await asyncio.wait([self._recorder.saving])
+        for task in (self._recorder.saving, self._covering):
+            if task is not None:
+                await asyncio.wait([task])
         self._check()
         now = self._time.now()
         notes = {MARK: self.pace.last_mark(now), _TRUST: self._trust.state()}
