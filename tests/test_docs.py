@@ -117,6 +117,7 @@ def test_doctests(name):
             "docs/crawl.md",
             "docs/engine.md",
             "docs/predict.md",
+            "docs/events.md",
             "docs/run.md",
             "docs/schedule.md",
             "docs/shop.md",

@@ -14,6 +14,7 @@ from recrawl.cli import (
     add,
     demo,
     estimate,
+    events,
     export,
     import_log,
     predict,
@@ -39,6 +40,7 @@ app.command(name="demo", epilog=demo.EPILOG)(demo.demo)
 app.command(name="add", epilog=add.EPILOG)(add.add)
 app.command(name="run", epilog=run.EPILOG)(run.run)
 app.command(name="status", epilog=status.EPILOG)(status.status)
+app.command(name="events", epilog=events.EPILOG)(events.events)
 app.command(name="why", epilog=why.EPILOG)(why.why)
 app.command(name="import", epilog=import_log.EPILOG)(import_log.import_log)
 app.command(name="export", epilog=export.EPILOG)(export.export)

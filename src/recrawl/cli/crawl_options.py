@@ -68,7 +68,7 @@ def own(settings: Settings) -> SqliteStore | None:
     from recrawl.store import SqliteStore
 
     try:
-        return SqliteStore(settings.database, keep=settings.keep)
+        return SqliteStore(settings.database, keep=settings.keep, events=settings.event_limits())
     except StoreError as problem:
         if "in use by" in str(problem):
             return None

@@ -67,11 +67,12 @@ def run(
 
 
 async def _run(settings: Settings, seconds: float | None, once: bool, quiet: bool) -> dict[str, Any]:
+    from recrawl.cli.run_log import Log
     from recrawl.cli.run_parts import Parts
     from recrawl.cli.run_view import View
     from recrawl.crawl.pages import warm_up
 
-    parts = Parts(settings)
+    parts = Parts(settings, Log())
     try:
         _on_signals(parts.crawler)
         if not quiet:

@@ -12,6 +12,7 @@ import numpy as np
 import typer
 
 from recrawl.cli.crawl_options import AsJson, Config, Database, engine_of, settings_of, visit
+from recrawl.cli.status_more import events, hosts, sections
 
 if TYPE_CHECKING:
     from recrawl.crawl.settings import Settings
@@ -40,6 +41,8 @@ def status(
         return
     for name, value in words(found):
         typer.echo(f"{name:<26}{value}")
+    for line in sections(found):
+        typer.echo(line)
     for problem in found.get("problems", []):
         typer.echo(f"damaged: {problem}")
 
@@ -61,6 +64,8 @@ def figures(store: SqliteStore, settings: Settings, now: float) -> dict[str, Any
         "budget": settings.budget,
         "freshness": None,
         "forecast": None,
+        "events": events(store, now),
+        "hosts": hosts(store, engine, now),
     }
     if len(engine):
         found["freshness"] = freshness(engine, now)

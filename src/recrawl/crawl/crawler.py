@@ -7,8 +7,10 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from recrawl.crawl.apart import Apart
 from recrawl.crawl.clock import Clock, SystemClock
 from recrawl.crawl.counts import Counts
+from recrawl.crawl.delivery import Deliveries, Take
 from recrawl.crawl.detect import Detector, VisibleText
 from recrawl.crawl.fetched import Fetcher
 from recrawl.crawl.hours import Hours
@@ -46,6 +48,10 @@ class Crawler:
     says that caches may keep it, up to ``longest_hint`` seconds. Every ``posts_every`` seconds the crawler looks for
     word from other processes. ``on_event(name, fields)`` hears of every outcome ("crawled"), of every batch that is
     safe ("saved"), of posts taken ("posts") and of mistakes in fetchers and detectors ("error").
+
+    ``followers`` take what became of pages (`recrawl.store.Event`), by name: each is called with a list of events and
+    how many before them were dropped, again and again until it does not raise, and goes on after a restart from where
+    it was. ``texts`` lets events carry the pages' text.
     """
 
     def __init__(
@@ -69,6 +75,8 @@ class Crawler:
         posts_every: float = 2.0,
         rate: Callable[[int], float] | None = None,
         on_event: OnEvent | None = None,
+        followers: Mapping[str, Take] | None = None,
+        texts: bool = False,
     ) -> None:
         if concurrency < 1:
             raise ParameterError(f"concurrency is {concurrency}: must be at least 1")
@@ -96,16 +104,25 @@ class Crawler:
         self._trust, self._trust_kept_at = Trust(), now
         if trusted := store.noted(_TRUST):
             self._trust.restore(trusted[_TRUST])
+        self._apart = Apart(self._time.clock)
         self.turns = Turns(engine, self._time.clock, self._time.now)
-        self._visitor = self._new_visitor(fetcher, detector or VisibleText(), robots, rules, longest_delay)
+        self._visitor = self._new_visitor(fetcher, detector or VisibleText(), robots, rules, longest_delay, texts)
         self._robots, self._robots_kept = robots, robots_kept
         self._posts = Posts(engine, store, rules, self._recorder)
         self._tending = Tending(self._time.clock, concurrency)
+        self._deliveries = Deliveries(followers or {}, store, self._time.clock, self._recorder.call, self._tell)
+        self._covering: asyncio.Task[None] | None = None
         self.stopped = self._broken = False
         self._resume_politely(bool(marked), now)
 
     def _new_visitor(
-        self, fetcher: Fetcher, detector: Detector, robots: Robots | None, rules: Rules, longest_delay: float
+        self,
+        fetcher: Fetcher,
+        detector: Detector,
+        robots: Robots | None,
+        rules: Rules,
+        longest_delay: float,
+        texts: bool,
     ) -> Visitor:
         return Visitor(
             fetcher,
@@ -120,6 +137,8 @@ class Crawler:
             is_page=lambda url: bool(self.engine.addresses.known([url])[0] >= 0),
             longest_delay=longest_delay,
             trust=self._trust,
+            apart=self._apart,
+            texts=texts,
         )
 
     def _resume_politely(self, again: bool, now: float) -> None:
@@ -136,11 +155,15 @@ class Crawler:
     async def run(self, until: float | None = None, *, once: bool = False, n: int | None = None) -> Counts:
         """Crawl until a time, until n crawls have begun, until every page was crawled once, or until ``stop()``."""
         self.stopped = self.pace.over = False
+        self._deliveries.begin(self._tending.watch)
         try:
             at = math.inf if until is None else until
             await (every_page_once(self, at) if once else self._loop(at, n))
         finally:
-            await self._end()
+            try:
+                await self._end()
+            finally:
+                await self._deliveries.close()
         return self.counts
 
     def now(self) -> float:
@@ -207,7 +230,7 @@ class Crawler:
             if visited.outcome is None and self.engine.addresses.known([url])[0] == page:
                 self.engine.release([page], self._time.now())
         if visited.outcome is None:
-            self.counts.requests += 1
+            self.counts.requests += visited.n_requests
             return False
         self._recorder.ended(page, visited.outcome, copy, visited.aside_until, visited.good_for)
         self.counts.add(visited.outcome, visited.n_bytes, host_of(url))
@@ -251,11 +274,21 @@ class Crawler:
         await turn
 
     async def _cover(self, now: float) -> None:
-        """Note up to when the budget counts as spent, before it is."""
+        """Note up to when the budget counts as spent, before it is; early enough that the loop need not wait."""
         cover = self.pace.next_cover(now)
-        if cover is not None:
+        if cover is not None and self._covering is None:
+            self._covering = asyncio.create_task(self._write_cover(cover))
+            self._tending.watch(self._covering)
+        if self._covering is not None and now > self.pace.covered:
+            await asyncio.wait([self._covering])
+            self._check()
+
+    async def _write_cover(self, cover: float) -> None:
+        try:
             await self._recorder.call(lambda: self.store.save(notes={MARK: self.pace.mark(cover)}))
             self.pace.covered = cover
+        finally:
+            self._covering = None
 
     async def _note(self, name: str, value: object) -> None:
         await self._recorder.call(lambda: self.store.save(notes={name: value}))
@@ -272,11 +305,13 @@ class Crawler:
         self.counts.acknowledged += len(outcomes)
         if outcomes:
             self._tell("saved", outcomes=outcomes)
+            self._deliveries.stir()
 
     async def _take_posts(self, now: float) -> None:
         taken = await self._posts.take(now)
         if taken:
             self._tell("posts", n=taken)
+            self._deliveries.stir()
         if self._rate is not None and len(self.engine):
             self.pace.set_rate(self._rate(len(self.engine)), now)
 
@@ -297,18 +332,22 @@ class Crawler:
         await self._tending.end(_GRACE)
         if self._broken:
             return
-        if self._recorder.saving is not None:
-            await asyncio.wait([self._recorder.saving])
+        for task in (self._recorder.saving, self._covering):
+            if task is not None:
+                await asyncio.wait([task])
         self._check()
         now = self._time.now()
         notes = {MARK: self.pace.last_mark(now), _TRUST: self._trust.state()}
         notes |= {} if self._robots_kept is None else self._robots_kept.news()
         await self._recorder.finish(notes, now)
         self.pace.covered = -math.inf
+        await self._deliveries.finish()
+        self._check()
 
     def close(self) -> None:
         """Give back what the crawler made itself; store and fetcher stay open."""
         self._recorder.close()
+        self._apart.close()
 
 
 def _budget_of(engine: Engine) -> float:

@@ -42,12 +42,12 @@ class Posts:
                 await self._recorder.call(save)
                 n += len(new)
             else:
-                n += await self._remove(post.get("remove", []), number)
+                n += await self._remove(post.get("remove", []), number, now)
         return n
 
-    async def _remove(self, urls: list[str], number: int) -> int:
+    async def _remove(self, urls: list[str], number: int, now: float) -> int:
         known = self._engine.addresses.known(urls)
         ids = np.unique(known[known >= 0])
         self._engine.remove(ids)
-        await self._recorder.call(lambda: self._store.save(removed=urls, taken=[number]))
+        await self._recorder.call(lambda: self._store.save(removed=urls, taken=[number], at=now))
         return len(ids)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from urllib.parse import urljoin
 
-from recrawl.crawl.answer import REDIRECTS
+from recrawl.crawl.answer import redirect_goal
+from recrawl.crawl.apart import Apart
 from recrawl.crawl.detect import Detector
 from recrawl.crawl.fetched import Fetched, Fetcher
 from recrawl.crawl.hints import fresh_for
 from recrawl.crawl.robots import Robots
 from recrawl.crawl.rules import Rules
+from recrawl.crawl.texts import text_of
 from recrawl.crawl.trust import Trust, Validators
 from recrawl.crawl.turns import Turns
-from recrawl.crawl.urls import canonical
 from recrawl.engine.addresses import host_of
-from recrawl.errors import ParameterError
 from recrawl.store.base import Copy, Outcome
 
 _NONE = Validators()
@@ -36,6 +35,7 @@ class Visited:
     aside_until: float | None = None
     n_bytes: int = 0
     good_for: float | None = None  # how long the server says that the answer stays good
+    n_requests: int = 0  # made for robots.txt alone
 
 
 class Visitor:
@@ -56,50 +56,74 @@ class Visitor:
         is_page: Callable[[str], bool],
         longest_delay: float,
         trust: Trust,
+        apart: Apart,
+        texts: bool = False,
     ) -> None:
         self._fetcher, self._turns, self._detector, self._robots, self._rules = fetcher, turns, detector, robots, rules
         self._now, self._further, self._charge, self._note, self._is_page = now, further, charge, note, is_page
         self._longest_delay = longest_delay
-        self._trust = trust
+        self._trust, self._apart, self._texts = trust, apart, texts
         self._kind = f"{detector.name}-{detector.version}:"
 
     async def visit(self, url: str, copy: Copy | None) -> Visited:
         """Crawl a page whose first request is paid for."""
         if self._robots is not None and not self._robots.known(url):
-            await self._ask_robots(url)
-            return Visited(back=True)
+            began, n = self._now(), await self._ask_robots(url)
+            if not (await self._robots.rules(url)).unreachable:
+                return Visited(back=True, n_requests=n)
+            return Visited(
+                Outcome(url, began, failure="robots", requests=n), aside_until=self._robots.ask_again_at(url)
+            )
         began = self._now()
-        if (until := await self._forbidden(url)) is not None:
+        if await self._forbidden(url) is not None:
+            until = None if self._robots is None else self._robots.ask_again_at(url)
             return Visited(Outcome(url, began, failure="robots", requests=0), aside_until=until)
         hop = _Hop(url, url, began)
         while True:
             fetched = await self._fetch(hop, copy)
-            goal = self._goal(hop, fetched)
+            goal = redirect_goal(hop.at, fetched)
             if goal is None:
                 break
             word = await self._follow(hop, goal, fetched.status)
             if word is not None:
                 return Visited(self._stopped(hop, fetched, word))
         good_for = fresh_for(fetched.headers, self._now())
-        return Visited(self._outcome(hop, fetched, copy), n_bytes=len(fetched.body), good_for=good_for)
+        size = len(fetched.body)
+        outcome = await self._apart.call(lambda: self._outcome(hop, fetched, copy), size)
+        return Visited(outcome, n_bytes=size, good_for=good_for)
 
-    async def _ask_robots(self, url: str) -> None:
-        """Read robots.txt: a request of its own, after which the host rests as after any other."""
+    async def _ask_robots(self, url: str) -> int:
+        """Read robots.txt: requests of its own, after each of which the host rests as after any other; how many."""
         assert self._robots is not None
-        host = host_of(url)
-        async with self._turns.turn(host):
-            rule = await self._robots.rules(url)
+        robots, host, n = self._robots, host_of(url), 0
+
+        async def ask(at: str) -> Fetched:
+            nonlocal n
+            if n:
+                await self._further()
+            if n and self._turns.wait(host_of(at)) > _LONGEST_TURN:
+                return Fetched(at, at, 0, self._now(), 0.0, failure="busy")
+            async with self._turns.turn(host_of(at)):
+                fetched = await robots.fetch(at)
+            n += self._made(fetched)
+            self._mind_host(host_of(at), fetched)
+            return fetched
+
+        rule = await robots.rules(url, ask)
         delay = min(rule.crawl_delay or 0.0, self._longest_delay)
         if self._turns.slow_down(host, delay):
             self._turns.hold(host, self._now() + self._turns.delay(host))
             await self._note(f"{DELAY}{host}", self._turns.delay(host))
+        return n
 
-    async def _forbidden(self, url: str) -> float | None:
-        """When to ask again whether a page may be fetched; None where it may be now."""
+    async def _forbidden(self, url: str) -> str | None:
+        """Why a page may not be fetched now; None where it may."""
         if self._robots is None:
             return None
         rule = await self._robots.rules(url)
-        return None if rule.allowed else self._robots.ask_again_at(url)
+        if rule.allowed:
+            return None
+        return rule.unreachable if rule.unreachable == "forbidden-address" else "robots"
 
     async def _fetch(self, hop: _Hop, copy: Copy | None) -> Fetched:
         host = host_of(hop.at)
@@ -109,11 +133,15 @@ class Visitor:
             etag, last_modified = self._validators(hop, copy)
             headers = self._rules.of(hop.at).headers
             fetched = await self._fetcher.fetch(hop.at, etag=etag, last_modified=last_modified, headers=headers or None)
-        made = max(len(fetched.redirects) + (fetched.failure != "redirects"), 1)  # also those the fetcher made itself
-        self._charge(made - 1)
-        hop.n_requests += made
+        hop.n_requests += self._made(fetched)
         self._mind_host(host, fetched)
         return fetched
+
+    def _made(self, fetched: Fetched) -> int:
+        """How many requests a fetch made; those beyond the first are charged for."""
+        made = max(len(fetched.redirects) + (fetched.failure != "redirects"), 1)
+        self._charge(made - 1)
+        return made
 
     def _mind_host(self, host: str, fetched: Fetched) -> None:
         if fetched.retry_after is not None and fetched.failure is not None:
@@ -133,18 +161,6 @@ class Visitor:
     def _comparable(self, copy: Copy) -> bool:
         return copy.digest is not None and copy.digest.startswith(self._kind)
 
-    def _goal(self, hop: _Hop, fetched: Fetched) -> str | None:
-        """Where a redirect leads that the fetcher did not follow itself."""
-        location = fetched.headers.get("location")
-        if fetched.failure != "redirects" or fetched.status not in REDIRECTS or not location:
-            return None
-        if len(fetched.redirects) > 1:
-            return None
-        try:
-            return canonical(urljoin(hop.at, location))
-        except ParameterError:
-            return None
-
     async def _follow(self, hop: _Hop, goal: str, status: int) -> str | None:
         """Go where a redirect leads, if that is allowed; else the word for why not."""
         hop.passed.append(hop.at)
@@ -157,10 +173,9 @@ class Visitor:
         host = host_of(goal)
         if self._robots is not None and not self._robots.known(goal):
             await self._further()
-            await self._ask_robots(goal)
-            hop.n_requests += 1
-        if await self._forbidden(goal) is not None:
-            return "robots"
+            hop.n_requests += await self._ask_robots(goal)
+        if (word := await self._forbidden(goal)) is not None:
+            return word
         if self._turns.wait(host) > _LONGEST_TURN:
             return "busy"
         await self._further()
@@ -201,7 +216,15 @@ class Visitor:
             fetched.headers.get("content-type"),
             hop.n_requests,
             fetched.body if fetched.failure is None and not fetched.not_modified and changed is not False else None,
+            self._text(fetched, copy, changed, final_url),
         )
+
+    def _text(self, fetched: Fetched, copy: Copy | None, changed: bool | None, final_url: str | None) -> str | None:
+        """The text for the event that this may be."""
+        if not self._texts or fetched.failure is not None or fetched.not_modified:
+            return None
+        same = changed is False and copy is not None and copy.final_url == final_url
+        return None if same else text_of(fetched)
 
     def _compared(self, hop: _Hop, fetched: Fetched, copy: Copy | None) -> tuple[str | None, bool | None]:
         digest = None if fetched.not_modified else self._kind + self._detector.digest(fetched)
