@@ -58,6 +58,7 @@ class Parts:
                 concurrency=settings.concurrency,
                 longest_delay=settings.seconds("longest_delay"),
                 longest_hint=settings.seconds("longest_hint"),
+                feed_interval=settings.seconds("feed_interval"),
                 rate=lambda n: settings.rates(n)[0],
                 on_event=on_event,
                 followers={} if self._webhook is None else {"webhook": self._webhook},

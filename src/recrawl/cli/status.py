@@ -61,6 +61,7 @@ def figures(store: SqliteStore, settings: Settings, now: float) -> dict[str, Any
         "gone": engine.stats["away"],
         "last_crawl": None if last is None else last.began_at,
         **{f"{name}_last_day": n for name, n in store.recent(now - _DAY).items()},
+        "feeds": feed_figures(store),
         "budget": settings.budget,
         "freshness": None,
         "forecast": None,
@@ -72,6 +73,23 @@ def figures(store: SqliteStore, settings: Settings, now: float) -> dict[str, Any
         planned = engine.forecast(settings.rates(len(engine))[1])
         found["forecast"] = {"freshness": planned.freshness, "low": planned.low, "high": planned.high}
     return found
+
+
+def feed_figures(store: SqliteStore) -> dict[str, int]:
+    """How many feeds there are, how many are polled in time for their items, and how many had items roll off."""
+    from recrawl.crawl.feeds import PREFIX
+
+    notes = store.noted(PREFIX).values()
+    hurried, rolled = sum(note["interval"] is not None for note in notes), sum(note["rolled"] > 0 for note in notes)
+    return {"pages": len(notes), "hurried": hurried, "rolled_off": rolled}
+
+
+def feed_words(feeds: dict[str, int], last_day: int) -> str:
+    """The same for people."""
+    words = f"{feeds['pages']}, {feeds['hurried']} polled in time for their items"
+    if feeds["rolled_off"]:
+        words += f"; items rolled off in {feeds['rolled_off']}, in the last day {last_day} times"
+    return words
 
 
 def freshness(engine: Engine, now: float) -> float:
@@ -91,6 +109,10 @@ def words(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("failing, gone", f"{found['failing']}, {found['gone']}"),
         ("bodies", f"{found['bodies']}"),
     ]
+    if found["flapping_last_day"]:
+        rows.append(("flapping in the last day", f"{found['flapping_last_day']} returns to content seen before"))
+    if found["feeds"]["pages"]:
+        rows.append(("feeds", feed_words(found["feeds"], found["rolled_off_last_day"])))
     if found["posted"]:
         rows.append(("waiting to be added", f"{found['posted']}"))
     if found["last_crawl"] is not None:

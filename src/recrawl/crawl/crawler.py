@@ -11,7 +11,10 @@ from recrawl.crawl.apart import Apart
 from recrawl.crawl.clock import Clock, SystemClock
 from recrawl.crawl.counts import Counts
 from recrawl.crawl.delivery import Deliveries, Take
-from recrawl.crawl.detect import Detector, VisibleText
+from recrawl.crawl.detect import Detector
+from recrawl.crawl.detectors import MainText
+from recrawl.crawl.feeds import PREFIX
+from recrawl.crawl.feeds_kept import FeedsKept
 from recrawl.crawl.fetched import Fetcher
 from recrawl.crawl.hours import Hours
 from recrawl.crawl.once import every_page_once
@@ -45,7 +48,8 @@ class Crawler:
     ``pacer`` holds the budget (default: the engine's, going on after what an earlier run has spent). Delay and
     concurrency per host are the engine's ``host_spacing`` and ``host_concurrency``; a crawl-delay of robots.txt up to
     ``longest_delay`` seconds takes their place where it is longer. A page is not asked for again while its server
-    says that caches may keep it, up to ``longest_hint`` seconds. Every ``posts_every`` seconds the crawler looks for
+    says that caches may keep it, up to ``longest_hint`` seconds. A feed whose items arrive fast is polled as often as
+    it takes to miss none, but not within ``feed_interval`` seconds. Every ``posts_every`` seconds the crawler looks for
     word from other processes. ``on_event(name, fields)`` hears of every outcome ("crawled"), of every batch that is
     safe ("saved"), of posts taken ("posts") and of mistakes in fetchers and detectors ("error").
 
@@ -72,6 +76,7 @@ class Crawler:
         commit_most: int = 500,
         longest_delay: float = 60.0,
         longest_hint: float = 600.0,
+        feed_interval: float = 300.0,
         posts_every: float = 2.0,
         rate: Callable[[int], float] | None = None,
         on_event: OnEvent | None = None,
@@ -91,6 +96,8 @@ class Crawler:
             pacer = pacer_from(_budget_of(engine), now, marked.get(MARK))
         self.pace = Pace(pacer, hours)
         rules = rules or Rules()
+        self.feeds = FeedsKept(store.noted(PREFIX), feed_interval)
+        self.feeds.forget(self.feeds.strangers(engine))
         self._recorder = Recorder(
             engine,
             store,
@@ -99,6 +106,7 @@ class Crawler:
             delay=commit_delay,
             most=commit_most,
             longest_hint=longest_hint,
+            feeds=self.feeds,
             acknowledged=self._saved,
         )
         self._trust, self._trust_kept_at = Trust(), now
@@ -106,7 +114,7 @@ class Crawler:
             self._trust.restore(trusted[_TRUST])
         self._apart = Apart(self._time.clock)
         self.turns = Turns(engine, self._time.clock, self._time.now)
-        self._visitor = self._new_visitor(fetcher, detector or VisibleText(), robots, rules, longest_delay, texts)
+        self._visitor = self._new_visitor(fetcher, detector or MainText(), robots, rules, longest_delay, texts)
         self._robots, self._robots_kept = robots, robots_kept
         self._posts = Posts(engine, store, rules, self._recorder)
         self._tending = Tending(self._time.clock, concurrency)
@@ -128,6 +136,7 @@ class Crawler:
             fetcher,
             self.turns,
             detector=detector,
+            feeds=self.feeds,
             robots=robots,
             rules=rules,
             now=self._time.now,
@@ -295,7 +304,7 @@ class Crawler:
 
     def _save_if_due(self, now: float) -> None:
         if self._recorder.due_at(now) <= now:
-            notes = {} if self._robots_kept is None else self._robots_kept.news()
+            notes = self.feeds.news() | ({} if self._robots_kept is None else self._robots_kept.news())
             if now - self._trust_kept_at > _TRUST_EVERY:
                 self._trust_kept_at = now
                 notes[_TRUST] = self._trust.state()
@@ -338,7 +347,7 @@ class Crawler:
         self._check()
         now = self._time.now()
         notes = {MARK: self.pace.last_mark(now), _TRUST: self._trust.state()}
-        notes |= {} if self._robots_kept is None else self._robots_kept.news()
+        notes |= self.feeds.news() | ({} if self._robots_kept is None else self._robots_kept.news())
         await self._recorder.finish(notes, now)
         self.pace.covered = -math.inf
         await self._deliveries.finish()

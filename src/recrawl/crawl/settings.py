@@ -38,7 +38,8 @@ class Settings:
     bursts: bool = False  # whether a page that just changed is expected to change again soon
     drift: bool = False  # whether it is learned how fast the past is forgotten
     seasons: bool = False  # whether hours of the day and days of the week may differ
-    detector: str = "text"
+    detector: str = "main"
+    feed_interval: str = "5 min"  # a feed is polled no more often than this to keep its items; 0 s: never for that
     keep: int = 1  # bodies of each page
     timeout: str = "60 s"  # for one fetch
     largest_body: int = 10 << 20  # bytes
@@ -54,7 +55,8 @@ class Settings:
     rule: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("delay", "longest_delay", "longest_hint", "timeout", "event_age", "webhook_timeout"):
+        spans = ("delay", "longest_delay", "longest_hint", "timeout", "feed_interval", "event_age", "webhook_timeout")
+        for name in spans:
             _span(name, getattr(self, name))
         for name, least in _LEAST.items():
             if getattr(self, name) < least:
