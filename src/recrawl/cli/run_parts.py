@@ -15,6 +15,7 @@ from recrawl.crawl.pace import MARK, pacer_from
 from recrawl.crawl.robots import Robots
 from recrawl.crawl.robots_kept import RobotsKept
 from recrawl.crawl.settings import Settings
+from recrawl.crawl.shares import share_of
 from recrawl.errors import ParameterError, StoreError
 from recrawl.store import SqliteStore
 
@@ -51,6 +52,8 @@ class Parts:
                 concurrency=settings.concurrency,
                 longest_delay=settings.seconds("longest_delay"),
                 longest_hint=settings.seconds("longest_hint"),
+                audit_share=share_of(settings.audit_share),
+                audit_draws=settings.audit_draws,
                 rate=lambda n: settings.rates(n)[0],
             )
         except BaseException:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from recrawl.crawl.shares import share_of
 from recrawl.crawl.hours import Hours, rates
 from recrawl.crawl.rules import Rule, Rules, span
 from recrawl.errors import ParameterError, unknown
@@ -34,6 +35,8 @@ class Settings:
     siblings: bool = False  # whether a change found on one page counts for others of its folder or host
     bursts: bool = False  # whether a page that just changed is expected to change again soon
     drift: bool = False  # whether it is learned how fast the past is forgotten
+    audit_share: str = ""  # share of the crawls that are audits, such as 1%; empty: none
+    audit_draws: int = 100  # pages drawn for one audit
     detector: str = "text"
     keep: int = 1  # bodies of each page
     timeout: str = "60 s"  # for one fetch
@@ -44,11 +47,12 @@ class Settings:
     def __post_init__(self) -> None:
         for name in ("delay", "longest_delay", "longest_hint", "timeout"):
             _span(name, getattr(self, name))
-        for name, least in (("host_concurrency", 1), ("concurrency", 1), ("keep", 0), ("largest_body", 1)):
+        for name, least in (("host_concurrency", 1), ("concurrency", 1), ("keep", 0), ("largest_body", 1), ("audit_draws", 1)):
             if getattr(self, name) < least:
                 raise ParameterError(f"{name} is {getattr(self, name)}: must be at least {least}")
         self.rates(1)
         self.rules()
+        share_of(self.audit_share)
 
     @classmethod
     def read(cls, file: Path | None = None, environment: Mapping[str, str] | None = None, **flags: Any) -> Settings:

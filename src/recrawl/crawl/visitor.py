@@ -63,15 +63,15 @@ class Visitor:
         self._trust = trust
         self._kind = f"{detector.name}-{detector.version}:"
 
-    async def visit(self, url: str, copy: Copy | None) -> Visited:
-        """Crawl a page whose first request is paid for."""
+    async def visit(self, url: str, copy: Copy | None, *, full: bool = False) -> Visited:
+        """Crawl a page whose first request is paid for; with ``full`` it is asked for without validators."""
         if self._robots is not None and not self._robots.known(url):
             await self._ask_robots(url)
             return Visited(back=True)
         began = self._now()
         if (until := await self._forbidden(url)) is not None:
             return Visited(Outcome(url, began, failure="robots", requests=0), aside_until=until)
-        hop = _Hop(url, url, began)
+        hop = _Hop(url, url, began, full=full)
         while True:
             fetched = await self._fetch(hop, copy)
             goal = self._goal(hop, fetched)
@@ -127,7 +127,7 @@ class Visitor:
         if copy is None or hop.at != (copy.final_url or hop.url) or not self._comparable(copy):
             return Validators()
         hop.had = Validators(copy.etag, copy.last_modified)
-        hop.sent = self._trust.choose(hop.url, hop.had, hop.began)
+        hop.sent = _NONE if hop.full else self._trust.choose(hop.url, hop.had, hop.began)
         return hop.sent
 
     def _comparable(self, copy: Copy) -> bool:
@@ -208,7 +208,7 @@ class Visitor:
         if copy is None or not self._comparable(copy):
             return digest, None
         changed = digest is not None and digest != copy.digest
-        self._trust.learn(hop.url, hop.had, hop.sent, fetched, changed=changed)
+        self._trust.learn(hop.url, hop.had, hop.sent, fetched, changed=changed, by_lot=not hop.full)
         return digest, changed
 
 
@@ -218,6 +218,7 @@ class _Hop:
     at: str
     began: float
     n_requests: int = 0
+    full: bool = False
     had: Validators = _NONE
     sent: Validators = _NONE
     passed: list[str] = field(default_factory=list)
