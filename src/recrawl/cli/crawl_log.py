@@ -33,6 +33,9 @@ class CrawlLog:
     sources: list[str]
     n_rows: int
     n_failed: int
+    first_at: Array  # of each page's rows, failed ones too
+    last_at: Array
+    crawled_at: Array  # of its last row that did not fail; its first row where all did
     repairs: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -120,7 +123,14 @@ def _observe(path: Path, rows: Columns, reader: LogReader, lenient: bool, repair
     seen = Observations(offset, rows.time[end] - rows.time[start], rows.changed[end] > 0, signals)
     importance = None if rows.importance is None else _last(rows.page, rows.importance, n_pages)
     n_failed = int(rows.failed.sum())
-    return CrawlLog(urls, seen, rows.time[end], importance, reader.sources, len(rows.time), n_failed, dict(repairs))
+    edge = np.flatnonzero(np.diff(rows.page, prepend=-1))  # rows are in order of page and time
+    first, last = rows.time[edge], rows.time[np.append(edge[1:], len(rows.page)) - 1]
+    crawled = first.copy()
+    crawled[page] = rows.time[good]
+    times = (first, last, crawled)
+    return CrawlLog(
+        urls, seen, rows.time[end], importance, reader.sources, len(rows.time), n_failed, *times, dict(repairs)
+    )
 
 
 def _last(page: NDArray[np.int64], value: Array, n_pages: int) -> Array:

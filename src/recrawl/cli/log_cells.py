@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -64,8 +65,9 @@ class LogReader:
 
     def read(self, progress: Callable[[float], None] | None = None) -> Columns:
         """All usable rows; progress is told the share read, from 0 to 1."""
-        parquet = self.path.suffix.lower() in (".parquet", ".pq")
-        cells = self._parquet_rows() if parquet else self._csv_rows()
+        readers = {".parquet": self._parquet_rows, ".pq": self._parquet_rows}
+        readers |= {".jsonl": self._json_rows, ".ndjson": self._json_rows}
+        cells = readers.get(self.path.suffix.lower(), self._csv_rows)()
         width = 1024
         parsed: list[tuple[int, float, int, float, bool, int]] = []
         signals: list[list[float]] = []
@@ -139,6 +141,40 @@ class LogReader:
                     self._bad_length(row, len(cells), lines)
                     continue
                 yield row, min(1.0, lines.read / size), dict(zip(self._names, cells, strict=True))
+
+    def _json_rows(self) -> Iterator[tuple[int, float, dict[str, Any]]]:
+        """One object a line; the first says which columns there are."""
+        size = max(self.path.stat().st_size, 1)
+        with self.path.open(encoding="utf-8-sig", errors="replace") as file:
+            lines, row = _Counted(file), 0
+            for line in lines:
+                if not line.strip():
+                    continue
+                row += 1
+                record = self._json_record(line, row, lines.at_end())
+                if record is None:
+                    continue
+                if not hasattr(self, "_names"):
+                    self._take_header(list(record))
+                cells = {str(name).strip().lower(): value for name, value in record.items()}
+                for name in set(cells) - set(self._names):
+                    self._complain(row, "", f"unknown column {name!r}, not in the first row", "unknown columns, ignored")
+                yield row, min(1.0, lines.read / size), {name: cells.get(name) for name in self._names}
+            if not hasattr(self, "_names"):
+                raise ParameterError(f"{self.path}: the file is empty")
+
+    def _json_record(self, line: str, row: int, last: bool) -> dict[str, Any] | None:
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            record = None
+        if isinstance(record, dict) and record:
+            return record
+        if last:
+            self._complain(row, "", "the last line is cut off: not a JSON object", "truncated last line, dropped")
+        else:
+            self._complain(row, "", "is not a JSON object", "rows that are not JSON objects, dropped")
+        return None
 
     def _bad_length(self, row: int, found: int, lines: _Counted) -> None:
         fields = f"{found} field{'s' * (found != 1)}, not {len(self._names)}"

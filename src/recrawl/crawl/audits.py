@@ -30,6 +30,7 @@ Ids = NDArray[np.int64]
 
 KEPT, UNENDED = "audits", "audit_unended"  # notes: audits that ended, and the one that was not
 _MOST = 200  # audits that are kept
+_OWED = 10.0  # crawls that audits may be behind their share
 _PATIENCE = 900.0  # seconds that a drawn page waits for its host
 
 
@@ -103,8 +104,11 @@ class Audits:
             return 0
         if self._open.whole:
             return n
-        self._credit = min(self._credit + self._share * n, max(1.0, self._share * n))
         return min(int(self._credit), n)
+
+    def started(self, n: int) -> None:
+        """So many crawls began, audits among them: a share of them is owed to audits."""
+        self._credit = min(self._credit + self._share * n, _OWED)
 
     def next(self, n: int, now: float) -> list[tuple[int, str]]:
         """At most n drawn pages that can be fetched now, with their URLs."""

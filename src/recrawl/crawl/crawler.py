@@ -194,8 +194,10 @@ class Crawler:
         n = int(min(self.pace.ready(now), self._tending.free, left))
         if n <= 0:
             return 0
-        audited = self._start_audits(now, n)
-        return audited + (self._start_picked(now, n - audited) if self._picking else 0)
+        begun = self._start_audits(now, n)
+        begun += self._start_picked(now, n - begun) if self._picking else 0
+        self.audits.started(begun)
+        return begun
 
     def _start_audits(self, now: float, n: int) -> int:
         """Begin the crawls that are for an audit; how many."""

@@ -8,7 +8,7 @@ interval of Clopper and Pearson holds the true freshness with at least its level
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 UNLIKELY = 0.01  # an agreement less likely than this is called none
-POOLED = 10  # audits that are looked at together
+POOLED = (1, 10, 50)  # how many of the last audits are looked at together
 _FARTHEST = 8.0  # standard errors beyond which nothing more is told apart
 
 
@@ -174,7 +174,7 @@ class Verdict:
     agree: bool
     p_value: float
     audits: int
-    direction: str  # of the copies: "staler" or "fresher" than forecast
+    direction: str  # of the copies: "staler" or "fresher" than forecast, or "now staler, now fresher"
 
     def as_dict(self) -> dict[str, Any]:
         """The fields by name."""
@@ -182,22 +182,31 @@ class Verdict:
 
 
 def verdict(audits: Sequence[Audit]) -> Verdict | None:
-    """Judge forecasts by the last audit and by the last ten together, whichever is the less likely, doubled.
+    """Judge forecasts by the last audit, the last ten and the last fifty, whichever is the least likely.
 
-    Together they are weighed by the roots of their draws (Stouffer). None without audits.
+    Together audits are judged by the mean of their surprises, weighed by the roots of their draws (Stouffer), and by
+    the sum of the squares (χ²), which shows forecasts that are wrong now one way, now the other. The likelihood is
+    multiplied by how many ways were tried (Bonferroni). None without audits.
     """
     if not audits:
         return None
-    recent = list(audits[-POOLED:])
-    weight = np.sqrt([one.draws for one in recent])
-    together = float((weight * [one.surprise for one in recent]).sum() / np.sqrt((weight**2).sum()))
-    tried = [(recent[-1].surprise, 1), (together, len(recent))]
-    z, n = max(tried, key=lambda one: abs(one[0]))
-    p_value = min(_two_sided(z) * (2 if len(recent) > 1 else 1), 1.0)
-    return Verdict(p_value >= UNLIKELY, p_value, n, "staler" if z < 0 else "fresher")
+    tried = [
+        Verdict(True, p_value, n, direction)
+        for n in sorted({min(n, len(audits)) for n in POOLED})
+        for p_value, direction in _judged(audits[-n:])
+    ]
+    least = min(tried, key=lambda one: one.p_value)
+    p_value = min(least.p_value * len(tried), 1.0)
+    return replace(least, agree=p_value >= UNLIKELY, p_value=p_value)
 
 
-def _two_sided(z: float) -> float:
-    from scipy.special import ndtr
+def _judged(audits: Sequence[Audit]) -> list[tuple[float, str]]:
+    """How likely audits together are, were the forecasts right, and which way they were wrong."""
+    from scipy.special import gammaincc, ndtr
 
-    return 2.0 * float(ndtr(-abs(z)))
+    z, weight = np.array([one.surprise for one in audits]), np.sqrt([one.draws for one in audits])
+    mean = float((weight * z).sum() / np.sqrt((weight**2).sum()))
+    found = [(2.0 * float(ndtr(-abs(mean))), "staler" if mean < 0 else "fresher")]
+    if len(z) > 1:
+        found.append((float(gammaincc(len(z) / 2, float((z**2).sum()) / 2)), "now staler, now fresher"))
+    return found

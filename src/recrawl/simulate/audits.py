@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Moment:
-    """The true freshness at a moment, what the engine forecast for it, and audits; the engine learns from the first."""
+    """The true freshness at a moment, what the engine forecast for it, and what audits showed."""
 
     at: float
     truth: float
@@ -40,18 +40,19 @@ def audited(
     draws: int = 100,
     repeats: int = 1,
     lying: Flags | None = None,
+    learn: bool = True,
     rng: np.random.Generator,
     **settings: object,
 ) -> list[Moment]:
     """Let an engine crawl a trace whose pages stay, and audit its copies at some moments, ``repeats`` times each.
 
     Servers of ``lying`` pages answer "not modified" to every crawl, whatever happened; an audit asks for the page in
-    full. ``settings`` are those of `Engine`.
+    full. With ``learn`` the engine is told what the first audit of each moment finds. ``settings`` are those of `Engine`.
     """
     if (trace.created_at > trace.start).any() or (trace.deleted_at < trace.end).any():
         raise ParameterError("audits are simulated for pages that stay")
     world = _Audited(trace, np.zeros(len(trace), np.bool_) if lying is None else lying, budget, rng, settings)
-    return [world.audit(at, draws, repeats) for at in moments]
+    return [world.audit(at, draws, repeats, learn) for at in moments]
 
 
 class _Audited:
@@ -69,25 +70,28 @@ class _Audited:
         self._runner = runner_of(self.engine, shown, self._judge)
         self._copied_at = np.full(len(trace), trace.start)  # of lying pages
 
-    def audit(self, now: float, draws: int, repeats: int) -> Moment:
+    def audit(self, now: float, draws: int, repeats: int, learn: bool) -> Moment:
+        """Crawl up to a moment, and audit."""
         last = int(np.floor((now - self._trace.start) / self._period * (1 + 1e-12))) + 1
         self._slot = self._runner.run(self._trace.start, self._period, self._slot, last, 1)
         fresh, believed = self.fresh(now), expected_fresh(self.engine, np.arange(len(self._trace)), now)
         weight = self._trace.importance
         forecast = float(np.average(believed, weights=weight))
-        audits = []
-        for k in range(repeats):
-            pages, times = np.unique(draw_pages(weight, draws, self._rng), return_counts=True)
-            judged = [
-                Judged(*one)
-                for one in zip(times.tolist(), fresh[pages].tolist(), believed[pages].tolist(), strict=True)
-            ]
-            audits.append(
-                audit_of(judged, began_at=now, ended_at=now, forecast=forecast, requests=len(pages)),
+        samples = [np.unique(draw_pages(weight, draws, self._rng), return_counts=True) for _ in range(repeats)]
+        audits = [
+            audit_of(
+                [Judged(int(m), bool(fresh[i]), float(believed[i])) for i, m in zip(pages, times, strict=True)],
+                began_at=now,
+                ended_at=now,
+                forecast=forecast,
+                requests=len(pages),
             )
-            first = pages if k == 0 else first
-        self._learn(first, fresh[first], now)
-        return Moment(now, float(np.average(fresh, weights=weight)), forecast, audits)
+            for pages, times in samples
+        ]
+        moment = Moment(now, float(np.average(fresh, weights=weight)), forecast, audits)
+        if learn:
+            self._learn(samples[0][0], fresh[samples[0][0]], now)
+        return moment
 
     def fresh(self, now: float) -> Flags:
         """Whether each page's copy is the page."""
@@ -110,8 +114,6 @@ def _silenced(trace: Trace, lying: Flags) -> Trace:
     """What crawls are shown: nothing of the changes of lying pages."""
     if not lying.any():
         return trace
-    from dataclasses import replace
-
     page = np.repeat(np.arange(len(trace)), trace.n_changes)
     shown = ~lying[page]
     offset = np.concatenate([[0], np.cumsum(np.bincount(page[shown], minlength=len(trace)))])
