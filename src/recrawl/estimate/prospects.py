@@ -99,14 +99,16 @@ def freshness_so_far(history: History, rates: RateEstimate, level: float = 0.9) 
     share = np.ones(len(seen.interval))
     which = np.flatnonzero(seen.changed)
     share[which] = np.mean([changed_share(node[page[which]] * seen.interval[which]) for node in nodes(gamma)], axis=0)
-    since = history.importance * fresh_time(gamma, history.since)
+    fresh = fresh_time(gamma, history.since)
     total = float((weight * seen.interval).sum() + (history.importance * history.since).sum())
     if not total > 0:
         raise ParameterError("no page was crawled twice: the log does not say how fresh its copies are")
-    centre = float((weight * share * seen.interval).sum() + since.sum()) / total
-    parts = np.concatenate([(weight * seen.interval)[which], history.importance * history.since])
-    # within a changed interval the place of the change varies by at most that of a uniform one, 1/12 of the square
-    return _around(centre, float(np.sqrt((parts**2).sum() / 12.0)) / total, level)
+    centre = float((weight * share * seen.interval).sum() + (history.importance * fresh).sum()) / total
+    # where a change lay varies by at most 1/12 of the interval's square, as if uniform; what is open by s(1 − s)
+    open_share = np.divide(fresh, history.since, out=np.ones(len(fresh)), where=history.since > 0)
+    variance = float(((weight * seen.interval)[which] ** 2).sum()) / 12.0
+    variance += float(((history.importance * history.since) ** 2 * open_share * (1.0 - open_share)).sum())
+    return _around(centre, float(np.sqrt(variance)) / total, level)
 
 
 def freshness_of_schedule(history: History, rates: RateEstimate) -> float:
