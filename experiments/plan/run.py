@@ -1,10 +1,10 @@
-"""What `recrawl plan` predicts from a year's log, beside what then happens; writes results.json, results.png, README.md.
+"""What `recrawl plan` predicts from a year's log, beside what then happens; writes results.json, results.png, table.md.
 
 For each recorded trace, a crawler that visits every page at one interval (at a budget of 5% of the pages a day) makes
 a log of one year. From that log alone `recrawl plan` says how fresh its copies were and what half, the same and double
-the budget would reach at best. Then the next 220 days are simulated, the last 180 of which count, on the pages that were in the log and
-still existed: crawled alike as before; by the plan's own rates; and by the engine, which starts from what the log taught
-(`recrawl import`) and goes on learning. Without the folder of traces nothing is run.
+the budget would reach at best. Then the next 220 days are simulated, the last 180 of which count, on the pages that
+were in the log and still existed: crawled alike as before; by the plan's own rates; and by the engine, which starts
+from what the log taught (`recrawl import`) and goes on learning. Without the folder of traces nothing is run.
 
     python experiments/plan/run.py --data FOLDER
 """
@@ -44,7 +44,7 @@ def write_log(trace: Trace, path: Path) -> float:
     fresh = total = 0.0
     with path.open("w", newline="", encoding="utf-8") as file:
         out = csv.writer(file)
-        out.writerow(["url", "time", "changed", "importance"])
+        out.writerow(["url", "time", "changed", "importance", "status"])
         for i in range(len(trace)):
             changes = trace.changed_at[trace.offset[i] : trace.offset[i + 1]]
             begin, end, weight = float(trace.created_at[i]), float(trace.deleted_at[i]), float(trace.importance[i])
@@ -52,10 +52,12 @@ def write_log(trace: Trace, path: Path) -> float:
             edges = np.append(visits, end)
             k = np.searchsorted(changes, edges, side="right")
             for j, at in enumerate(visits.tolist()):
-                out.writerow([trace.url[i], at, int(j > 0 and k[j] > k[j - 1]), weight])  # type: ignore[index]
+                out.writerow([trace.url[i], at, int(j > 0 and k[j] > k[j - 1]), weight, 200])  # type: ignore[index]
                 stale_from = changes[k[j]] if k[j] < len(changes) else np.inf
                 fresh += weight * (min(stale_from, edges[j + 1]) - at)
                 total += weight * (edges[j + 1] - at)
+            if len(visits) and visits[-1] + interval < trace.end:
+                out.writerow([trace.url[i], visits[-1] + interval, 0, weight, 404])  # type: ignore[index]
     return fresh / total
 
 
@@ -121,14 +123,15 @@ def run(folder: Path) -> Row:
     gamma = rates.gamma()
     pages = Pages(gamma.mean[rows], after.importance, evidence=gamma.shape[rows])
     # the plan is for all pages of the log; those that are gone take their part of the budget with them
-    scale = history_of(log, folder.name).budget * len(rows) / len(log.urls)
+    scale = history_of(log, folder.name).budget * len(rows) / found["pages"]
     measured = {}
     for factor in FACTORS:
         for who in (contender("uniform"), by_plan(pages), warm(rates, rows)):
             measured[f"{who.name} {factor:g}"] = _freshness(who, after, scale * factor)
     return {
         "trace": folder.name,
-        "pages": len(log.urls),
+        "pages": found["pages"],
+        "pages_gone": found["pages_gone"],
         "pages_after": len(rows),
         "so_far": {"measured": truly, **found["now"]},
         "predicted": {f"{row['times_own']:.3g}": row for row in found["budgets"]},
@@ -145,7 +148,9 @@ def draw(results: list[Row], path: Path) -> None:
     for axes, row in zip(figure.subplots(1, len(results), squeeze=False)[0], results, strict=True):
         said = [row["predicted"][f"{factor:.3g}"] for factor in FACTORS]
         error = [[p["freshness"] - p["low"] for p in said], [p["high"] - p["freshness"] for p in said]]
-        axes.errorbar(FACTORS, [p["freshness"] for p in said], error, fmt="o-", color="crimson", label="predicted, best")
+        axes.errorbar(
+            FACTORS, [p["freshness"] for p in said], error, fmt="o-", color="crimson", label="predicted, best"
+        )
         axes.plot(FACTORS, [p["alike"] for p in said], "o--", color="salmon", label="predicted, all alike")
         for name, style in (("engine", "ks-"), ("plan", "b^-"), ("uniform", "kx--")):
             axes.plot(FACTORS, [row["after"][f"{name} {factor:g}"] for factor in FACTORS], style, ms=4, label=name)

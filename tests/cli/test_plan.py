@@ -67,10 +67,15 @@ def test_json_lines_and_parquet_say_the_same(run, log, tmp_path):
     import pyarrow.parquet as pq
 
     with log.open() as file:
-        rows = [{"url": r["url"], "time": float(r["time"]), "changed": r["changed"] == "1"} for r in csv.DictReader(file)]
+        rows = [
+            {"url": r["url"], "time": float(r["time"]), "changed": r["changed"] == "1"} for r in csv.DictReader(file)
+        ]
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "log.parquet")
-    found = [json.loads(run("plan", path, "--json").out) for path in (log, *(tmp_path / f"log.{k}" for k in ("jsonl", "parquet")))]
+    found = [
+        json.loads(run("plan", path, "--json").out)
+        for path in (log, *(tmp_path / f"log.{k}" for k in ("jsonl", "parquet")))
+    ]
     for one in found:
         del one["file"]
     assert found[0] == found[1] == found[2]
@@ -105,6 +110,7 @@ def test_pages_left_alone_for_long_count_as_old(run, tmp_path):
         (HEAD, (), "no usable row"),
         (HEAD + "a,1,0\nb,2,0\n", (), "no page was crawled twice"),
         (HEAD + "a,1,0\na,1,0\n", (), "no page was crawled twice"),
+        ("url,time,changed,status\na,1,0,200\na,2,1,200\na,3,0,404\n", (), "every page is gone by its end"),
         (HEAD + "a,soon,0\n", (), "column time, row 1"),
         (HEAD + "a,1,0\na,9,1\n", ("--target", "1.5"), "--target is '1.5'"),
         (HEAD + "a,1,0\na,9,1\n", ("--level", "0"), "--level is 0.0"),
@@ -129,7 +135,10 @@ def test_bad_input_is_one_line(run, table, text, words, line):
         ("[1, 2]\n", "row 1"),
         ('{"url": "a", "time": 1, "changed": 0}\n{"url": "a", "ti', "the last line is cut off"),
         ('{"url": "a", "time": 1, "changed": 0}\nnot json\n{"url": "a", "time": 3, "changed": 0}\n', "row 2"),
-        ('{"url": "a", "time": 1, "changed": 0}\n{"url": "a", "time": 3, "changed": 0, "x": 1}\n', "unknown column 'x'"),
+        (
+            '{"url": "a", "time": 1, "changed": 0}\n{"url": "a", "time": 3, "changed": 0, "x": 1}\n',
+            "unknown column 'x'",
+        ),
         ("[" * 100_000 + "\n", "row 1"),
     ],
 )
@@ -154,3 +163,28 @@ def test_failed_crawls_are_budget_too(run, tmp_path):
         for name in ("a.csv", "b.csv")
     ]
     assert spent[1] > spent[0] * 1.1
+
+
+def test_pages_that_are_gone_are_not_planned_for(run, tmp_path):
+    """Half of the pages are found to be gone after ten days; the other half is all there is to plan for."""
+    crawl_log(tmp_path / "log.csv", status=200)
+    with (tmp_path / "log.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    early = [r for r in rows if int(r["url"].rsplit("/", 1)[1]) % 2 or float(r["time"]) < 1.7e9 + 10 * 86400]
+    gone = [
+        {"url": f"https://a.example/{k}", "time": 1.7e9 + (14 + more) * 86400, "changed": 0, "status": 404}
+        for k in range(0, 60, 2)
+        for more in (0, 30)
+    ]
+    for name, some in (
+        ("all.csv", [r for r in rows if int(r["url"].rsplit("/", 1)[1]) % 2]),
+        ("gone.csv", early + gone),
+    ):
+        with (tmp_path / name).open("w", newline="") as file:
+            out = csv.DictWriter(file, list(rows[0]))
+            out.writeheader()
+            out.writerows(some)
+    alone, found = (json.loads(run("plan", tmp_path / name, "--json").out) for name in ("all.csv", "gone.csv"))
+    assert (found["pages"], found["pages_gone"], alone["pages"]) == (30, 30, 30)
+    assert found["now"]["freshness"] == pytest.approx(alone["now"]["freshness"], abs=0.05)
+    assert found["budgets"][1]["alike"] == pytest.approx(alone["budgets"][1]["alike"], abs=0.05)

@@ -22,8 +22,8 @@ def test_the_truth_is_what_crawls_and_changes_make_it():
         return visit(ids, now)
 
     made._judge.visit = noted
-    record.run = lambda anchor, period, slot, last, batch: type(record).__mro__[1].run(
-        record, anchor, period, slot, last, 1
+    record.run = lambda anchor, period, slot, last, batch: (
+        type(record).__mro__[1].run(record, anchor, period, slot, last, 1)
     )  # the plain loop, which tells of every crawl
     for at in (3.3, 9.7, 20.1):
         made.audit(at, 1, 1, False)

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from recrawl.estimate.audit import Audit
 
 EPILOG = (
-    "Example:  recrawl audit --requests 200 --contact you@example.org\n\nExample:  recrawl audit --list --plot audits.png"
+    "Example:  recrawl audit --requests 200 --contact you@example.org\n\n"
+    "Example:  recrawl audit --list --plot audits.png"
 )
 
 
@@ -88,9 +89,7 @@ async def _make(settings: Settings, requests: int, level: float) -> None:
         await parts.close()
 
 
-def _tell(
-    settings: Settings, audits: list[Audit], requests: int, *, posted: bool, kept: bool, as_json: bool
-) -> None:
+def _tell(settings: Settings, audits: list[Audit], requests: int, *, posted: bool, kept: bool, as_json: bool) -> None:
     from recrawl.estimate.audit import verdict
 
     said = None if posted else verdict(audits)

@@ -33,9 +33,9 @@ class CrawlLog:
     sources: list[str]
     n_rows: int
     n_failed: int
-    first_at: Array  # of each page's rows, failed ones too
-    last_at: Array
-    crawled_at: Array  # of its last row that did not fail; its first row where all did
+    crawled_at: Array  # when each page was last crawled without failure; NaN: never
+    left_at: Array  # when its page was found to be gone (404, 410), and nothing else since; else the end of the log
+    days: float
     repairs: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -123,14 +123,23 @@ def _observe(path: Path, rows: Columns, reader: LogReader, lenient: bool, repair
     seen = Observations(offset, rows.time[end] - rows.time[start], rows.changed[end] > 0, signals)
     importance = None if rows.importance is None else _last(rows.page, rows.importance, n_pages)
     n_failed = int(rows.failed.sum())
-    edge = np.flatnonzero(np.diff(rows.page, prepend=-1))  # rows are in order of page and time
-    first, last = rows.time[edge], rows.time[np.append(edge[1:], len(rows.page)) - 1]
-    crawled = first.copy()
-    crawled[page] = rows.time[good]
-    times = (first, last, crawled)
-    return CrawlLog(
-        urls, seen, rows.time[end], importance, reader.sources, len(rows.time), n_failed, *times, dict(repairs)
-    )
+    crawled_at, left_at = _ends(rows, good, n_pages)
+    days = float(rows.time.max() - rows.time.min()) / 86400.0
+    rest = (len(rows.time), n_failed, crawled_at, left_at, days, dict(repairs))
+    return CrawlLog(urls, seen, rows.time[end], importance, reader.sources, *rest)
+
+
+def _ends(rows: Columns, good: NDArray[np.int64], n_pages: int) -> tuple[Array, Array]:
+    """When each page was last crawled, and when it was gone or the log ended; rows are in order of page and time."""
+    first = np.searchsorted(rows.page, np.arange(n_pages))
+    last = np.append(first[1:], len(rows.page)) - 1
+    crawled_at, left_at = np.full(n_pages, np.nan), np.full(n_pages, rows.time.max())
+    crawled_at[rows.page[good]] = rows.time[good]
+    next_row = first.copy()
+    next_row[rows.page[good]] = good + 1
+    gone = np.flatnonzero(rows.gone[last])
+    left_at[gone] = rows.time[next_row[gone]]
+    return crawled_at, left_at
 
 
 def _last(page: NDArray[np.int64], value: Array, n_pages: int) -> Array:

@@ -20,8 +20,8 @@ def draw_plan(found: dict[str, Any], path: Path) -> None:
         curve, now = found["curve"], found["now"]
         x = [point["per_day"] for point in curve]
         axes.plot(x, [point["freshness"] for point in curve], color="crimson", lw=2.5, label="best schedule")
-        ends = [[point[end] for point in curve] for end in ("low", "high")]
-        axes.fill_between(x, *ends, color="crimson", alpha=0.15, lw=0, label=f"{found['level']:.0%} interval")
+        low, high = ([point[end] for point in curve] for end in ("low", "high"))
+        axes.fill_between(x, low, high, color="crimson", alpha=0.15, lw=0, label=f"{found['level']:.0%} interval")
         axes.plot(x, [point["alike"] for point in curve], color="0.5", ls="--", label="all pages alike")
         error = [[now["freshness"] - now["low"]], [now["high"] - now["freshness"]]]
         axes.errorbar(

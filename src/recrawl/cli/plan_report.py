@@ -11,7 +11,7 @@ import numpy as np
 
 from recrawl.cli.crawl_log import CrawlLog, read_crawl_log
 from recrawl.errors import ParameterError
-from recrawl.estimate import estimate_change_rate, fit_group_priors, poisson_look
+from recrawl.estimate import GammaPrior, estimate_change_rate, fit_group_priors, poisson_look
 from recrawl.estimate.prospects import History, Prospects, freshness_of_schedule, freshness_so_far
 from recrawl.model.budget import format_rate, parse_budget
 
@@ -58,21 +58,24 @@ def worked_out(path: Path, asked: Asked, lenient: bool = False) -> dict[str, Any
 def prospects_of(log: CrawlLog, asked: Asked, name: str = "the log") -> dict[str, Any]:
     """Everything a log tells, as numbers; rates per day."""
     history = history_of(log, name)
-    seen, n = history.observations, len(log.urls)
-    labels = {"host": log.hosts, "folder": log.folders, "all": ["all"] * n}[asked.group]
+    seen, there, n = history.observations, history.there, int(history.there.sum())
+    labels = {"host": log.hosts, "folder": log.folders, "all": ["all"] * len(seen)}[asked.group]
     rates = estimate_change_rate(seen, prior=fit_group_priors(seen, labels).of(labels), level=asked.level)
     flat = estimate_change_rate(seen, "mle", level=None).change_rate
     look = poisson_look(seen, flat, log.ended_at)
-    prospects = Prospects(rates, history.importance, asked.level, np.random.default_rng(0))
+    gamma = rates.gamma()
+    live = GammaPrior(gamma.shape[there], gamma.rate[there])
+    prospects = Prospects(live, history.importance[there], asked.level, np.random.default_rng(0))
     budget = history.budget if asked.budget is None else parse_budget(asked.budget, n)
     others = [budget / 2, budget * 2] if asked.budgets is None else [parse_budget(words, n) for words in asked.budgets]
     past = freshness_so_far(history, rates, asked.level)
     return {
         "pages": n,
+        "pages_gone": len(seen) - n,
         "crawls": len(seen.interval),
         "changes": int(seen.changed.sum()),
         "failed_crawls": log.n_failed,
-        "days": float((log.last_at.max() - log.first_at.min()) / _DAY),
+        "days": log.days,
         "level": asked.level,
         "repairs": log.repairs,
         "signals_left_out": bool(log.sources),
@@ -90,15 +93,19 @@ def prospects_of(log: CrawlLog, asked: Asked, name: str = "the log") -> dict[str
 
 
 def history_of(log: CrawlLog, name: str) -> History:
-    """What the log says of the schedule; pages of which no crawl succeeded count from the log's start."""
+    """What the log says of the schedule; pages that are gone or never answered are not planned for."""
     seen = log.observations
     if not len(seen.interval) or not seen.interval.sum() > 0:
         raise ParameterError(f"{name}: no page was crawled twice, so nothing is known of changes")
-    end = log.last_at.max()
+    crawled = ~np.isnan(log.crawled_at)
+    since = np.where(crawled, log.left_at - log.crawled_at, 0.0)
+    live = crawled & (log.left_at >= log.left_at.max())
     importance = np.ones(len(log.urls)) if log.importance is None else log.importance
-    if not importance.sum() > 0:
+    if not live.any():
+        raise ParameterError(f"{name}: every page is gone by its end")
+    if not importance[live].sum() > 0:
         raise ParameterError(f"{name}: importance is 0 on every page")
-    return History(seen, importance, end - log.crawled_at, log.n_failed)
+    return History(seen, importance, np.maximum(since, 0.0), log.n_failed, live)
 
 
 def _rate(budget: float, n: int) -> dict[str, Any]:
@@ -154,10 +161,11 @@ def print_plan(found: dict[str, Any], files: list[Path]) -> None:
 def lines(found: dict[str, Any]) -> list[str]:
     """What the log says, one sentence a line."""
     now, poisson, own = found["now"], found["poisson"], found["own_budget"]["per_day"]
+    gone = f" ({found['pages_gone']} more are gone)" if found["pages_gone"] else ""
     said = [f"repaired: {name}: {count}" for name, count in found["repairs"].items()]
     said += [
-        f"{found['pages']} pages, {found['crawls']} intervals over {found['days']:.4g} days, {found['changes']} changed; "
-        f"the log spends {format_rate(own, per='day', unit='day')}",
+        f"{found['pages']} pages{gone}, {found['crawls']} intervals over {found['days']:.4g} days, "
+        f"{found['changes']} changed; the log spends {format_rate(own, per='day', unit='day')}",
         f"so far the copies were fresh {now['freshness']:.3f} of the time ({now['low']:.3f} to {now['high']:.3f}), "
         f"by the outcomes; with every page at a constant rate it would be {now['by_rates']:.3f}",
     ]

@@ -122,9 +122,8 @@ class Audits:
                 break
             self._try(url, now, hosts, ready)
         while len(ready) < n and open_.drawn < open_.size:
-            url = self._draw(now)
-            if url is not None:
-                self._try(url, now, hosts, ready)
+            if (drawn := self._draw(now)) is not None:
+                self._try(drawn, now, hosts, ready)
         for _, url in ready:
             del open_.waiting[url]
             open_.running.add(url)

@@ -145,7 +145,12 @@ class Crawler:
     # --- running ----------------------------------------------------------------------------------------------------
 
     async def run(
-        self, until: float | None = None, *, once: bool = False, n: int | None = None, audit: tuple[int, float] | None = None
+        self,
+        until: float | None = None,
+        *,
+        once: bool = False,
+        n: int | None = None,
+        audit: tuple[int, float] | None = None,
     ) -> Counts:
         """Crawl until a time, until n crawls have begun, until every page was crawled once, or until ``stop()``.
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from recrawl.crawl.shares import share_of
 from recrawl.crawl.hours import Hours, rates
 from recrawl.crawl.rules import Rule, Rules, span
+from recrawl.crawl.shares import share_of
 from recrawl.errors import ParameterError, unknown
 
 FILE = "recrawl.toml"
@@ -47,7 +47,13 @@ class Settings:
     def __post_init__(self) -> None:
         for name in ("delay", "longest_delay", "longest_hint", "timeout"):
             _span(name, getattr(self, name))
-        for name, least in (("host_concurrency", 1), ("concurrency", 1), ("keep", 0), ("largest_body", 1), ("audit_draws", 1)):
+        for name, least in (
+            ("host_concurrency", 1),
+            ("concurrency", 1),
+            ("keep", 0),
+            ("largest_body", 1),
+            ("audit_draws", 1),
+        ):
             if getattr(self, name) < least:
                 raise ParameterError(f"{name} is {getattr(self, name)}: must be at least {least}")
         self.rates(1)

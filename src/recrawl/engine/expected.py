@@ -44,7 +44,8 @@ def expected_fresh(engine: Engine, ids: ArrayLike, now: float, mean: float | Non
 def moved_gamma(engine: Engine, rows: Ids, mean: float | None = None) -> Array:
     """Shapes and rates of beliefs, moved to the mean that fits; of pages with a rate of their own, as they are."""
     belief = engine.beliefs.belief
-    gamma, before = belief.gamma[rows, 0].copy(), belief.prior[0]
+    gamma: Array = belief.gamma[rows, 0].copy()
+    before = belief.prior[0]
     mean = fitting_mean(engine) if mean is None else mean
     moved = ~belief.told[rows]
     gamma[moved] = moved_along(gamma[moved], before, [before[0], before[0] / mean])

@@ -27,12 +27,21 @@ _STEPS = 12  # of a search for a budget
 
 @dataclass(frozen=True)
 class History:
-    """What a crawler did and found; ``since`` is the time from each page's last crawl to the end of the log."""
+    """What a crawler did and found; ``since`` is the time from each page's last crawl to its end or that of the log.
+
+    ``live`` are the pages that were there at the end; default all.
+    """
 
     observations: Observations
     importance: Array
     since: Array
     n_failed: int = 0
+    live: NDArray[np.bool_] | None = None
+
+    @property
+    def there(self) -> NDArray[np.bool_]:
+        """Which pages are there to be planned for."""
+        return np.ones(len(self.observations), np.bool_) if self.live is None else self.live
 
     @property
     def page_time(self) -> float:
@@ -41,9 +50,9 @@ class History:
 
     @property
     def budget(self) -> float:
-        """Crawls per time, as if all pages had been there from the start; first crawls of a page do not count."""
+        """Crawls per time for the pages that are there; first crawls of a page do not count."""
         crawls = len(self.observations.interval) + self.n_failed
-        return crawls * len(self.observations) / self.page_time if self.page_time > 0 else 0.0
+        return crawls * int(self.there.sum()) / self.page_time if self.page_time > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -126,14 +135,13 @@ def freshness_of_schedule(history: History, rates: RateEstimate) -> float:
     fresh = fresh_time(GammaPrior(gamma.shape[page], gamma.rate[page]), interval)
     time = np.bincount(page, interval, minlength=n)
     share = np.divide(np.bincount(page, fresh, minlength=n), time, out=np.ones(n), where=time > 0)
-    return float(np.average(share, weights=history.importance))
+    return float(np.average(share[history.there], weights=history.importance[history.there]))
 
 
 class Prospects:
     """How fresh budgets could keep pages whose rates are posteriors; the same draws for all budgets."""
 
-    def __init__(self, rates: RateEstimate, importance: Array, level: float, rng: np.random.Generator) -> None:
-        gamma = rates.gamma()
+    def __init__(self, gamma: GammaPrior, importance: Array, level: float, rng: np.random.Generator) -> None:
         self.pages = Pages(gamma.mean, importance, evidence=gamma.shape)
         self._level, self._importance = level, importance
         self._drawn = [np.maximum(rng.gamma(gamma.shape) / gamma.rate, 1e-12 * gamma.mean) for _ in range(_DRAWS)]
@@ -142,10 +150,7 @@ class Prospects:
         """The best that a budget can do, its rates chosen for what is known."""
         plan = solve(self.pages, budget)
         found = np.array(
-            [
-                np.average(page_freshness(Pages(rate), plan.crawl_rate), weights=self._importance)
-                for rate in self._drawn
-            ]
+            [np.average(page_freshness(Pages(rate), plan.crawl_rate), weights=self._importance) for rate in self._drawn]
         )
         low, high = np.quantile(found - found.mean(), [0.5 - self._level / 2, 0.5 + self._level / 2])
         each = np.full(len(self.pages), budget / len(self.pages))
@@ -157,7 +162,7 @@ class Prospects:
         """The least budget whose expected freshness is the target; and where it would lie were the interval's upper or
         lower end right."""
         least = solve(self.pages, target=target).spent
-        return least, *(self._search(target, least, end) for end in ("high", "low"))
+        return least, self._search(target, least, "high"), self._search(target, least, "low")
 
     def _search(self, target: float, start: float, end: str) -> float:
         """The budget at which one end of the interval is the target, by secants in logarithms."""
