@@ -99,7 +99,7 @@ def history_of(log: CrawlLog, name: str) -> History:
         raise ParameterError(f"{name}: no page was crawled twice, so nothing is known of changes")
     crawled = ~np.isnan(log.crawled_at)
     since = np.where(crawled, log.left_at - log.crawled_at, 0.0)
-    live = crawled & (log.left_at >= log.left_at.max())
+    live = crawled & ~log.gone
     importance = np.ones(len(log.urls)) if log.importance is None else log.importance
     if not live.any():
         raise ParameterError(f"{name}: every page is gone by its end")
