@@ -23,7 +23,6 @@ import numpy as np
 from recrawl.cli.crawl_log import CrawlLog, read_crawl_log
 from recrawl.cli.plan_report import Asked, history_of, prospects_of
 from recrawl.estimate import estimate_change_rate, fit_group_priors
-from recrawl.estimate.change_rate import RateEstimate
 from recrawl.model.pages import Pages
 from recrawl.simulate.policies import PlannedPolicy, contender, learning
 from recrawl.simulate.run import Contender, simulate
@@ -81,14 +80,23 @@ def known_pages(trace: Trace, log: CrawlLog) -> tuple[Trace, np.ndarray]:
     return cut, np.array([place[url] for url in cut.url.tolist()])  # type: ignore[union-attr]
 
 
-def warm(rates: RateEstimate, rows: np.ndarray) -> Contender:
-    """The engine told what the log taught of every page."""
-    gamma = rates.gamma()
+def warm(log: CrawlLog, rows: np.ndarray) -> Contender:
+    """The engine after it has lived through the log, as `recrawl import` has it; all copies are fresh at the start."""
+    seen = log.observations
 
     def admit(policy: Any, trace: Trace, which: Any, now: float) -> Any:
         mine = rows[which]
-        known = {"change_rate": gamma.mean[mine], "evidence": gamma.shape[mine]}
-        return policy.add(trace.url[which].tolist(), now, importance=trace.importance[which], **known)  # type: ignore[index]
+        count, first = np.diff(seen.offset)[mine], seen.offset[:-1][mine]
+        begin = np.full(len(mine), now)
+        some = np.flatnonzero(count > 0)
+        begin[some] = log.ended_at[first[some]] - seen.interval[first[some]]
+        ids = policy.add(trace.url[which].tolist(), now, fetched_at=begin, importance=trace.importance[which])  # type: ignore[index]
+        for k in range(int(count.max(initial=0))):
+            some = np.flatnonzero(count > k)
+            at = first[some] + k
+            policy.record(ids[some], now, changed=seen.changed[at], as_of=log.ended_at[at])
+        policy.record(ids, now)
+        return ids
 
     return Contender("engine", learning(), admit)
 
@@ -126,7 +134,7 @@ def run(folder: Path) -> Row:
     scale = history_of(log, folder.name).budget * len(rows) / found["pages"]
     measured = {}
     for factor in FACTORS:
-        for who in (contender("uniform"), by_plan(pages), warm(rates, rows)):
+        for who in (contender("uniform"), by_plan(pages), warm(log, rows)):
             measured[f"{who.name} {factor:g}"] = _freshness(who, after, scale * factor)
     return {
         "trace": folder.name,
