@@ -32,6 +32,7 @@ def run(
     hours: Annotated[str | None, typer.Option(help="When crawling is allowed, such as 22-6.")] = None,
     delay: Annotated[str | None, typer.Option(help="Time between two requests to a host.  [default: 1 s]")] = None,
     concurrency: Annotated[int | None, typer.Option(help="Crawls at a time.  [default: 64]")] = None,
+    audit_share: Annotated[str | None, typer.Option(help="Share of the crawls for audits, such as 1%.")] = None,
     contact: Annotated[str | None, typer.Option(help="How site owners can reach you.")] = None,
     allow_private: Annotated[bool | None, typer.Option("--allow-private", help="Also local addresses.")] = None,
     no_siblings: NoSiblings = False,
@@ -45,7 +46,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Keep the copies of a database fresh, until --for or --once, SIGTERM or Ctrl-C; everything found is kept."""
-    words = {"budget": budget, "hours": hours, "delay": delay, "contact": contact}
+    words = {"budget": budget, "hours": hours, "delay": delay, "contact": contact, "audit_share": audit_share}
     flags: dict[str, Any] = {**words, "concurrency": concurrency}
     left_out = chosen(siblings=no_siblings, priors=no_priors, bursts=no_bursts, drift=no_drift, seasons=no_seasons)
     flags |= dict.fromkeys(left_out, False)
@@ -74,7 +75,7 @@ async def _run(settings: Settings, seconds: float | None, once: bool, quiet: boo
 
     parts = Parts(settings, Log())
     try:
-        _on_signals(parts.crawler)
+        on_signals(parts.crawler)
         if not quiet:
             typer.echo("getting ready (on a new machine this takes a minute or two, once)", err=True)
         warm_up()
@@ -93,7 +94,8 @@ async def _run(settings: Settings, seconds: float | None, once: bool, quiet: boo
         await parts.close()
 
 
-def _on_signals(crawler: Crawler) -> None:
+def on_signals(crawler: Crawler) -> None:
+    """Stop a crawl when the process is told to end."""
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, crawler.stop)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -24,11 +25,19 @@ def removed(urls: list[str]) -> dict[str, Any]:
     return {"remove": urls}
 
 
+def asked_audit(draws: int, level: float) -> dict[str, Any]:
+    """What to post so that an audit is made."""
+    return {"audit": draws, "level": level}
+
+
 class Posts:
     """Takes what was posted; it leaves the store in the transaction that writes what it led to."""
 
-    def __init__(self, engine: Engine, store: Store, rules: Rules, recorder: Recorder) -> None:
+    def __init__(
+        self, engine: Engine, store: Store, rules: Rules, recorder: Recorder, audit: Callable[[int, float], None]
+    ) -> None:
         self._engine, self._store, self._rules, self._recorder = engine, store, rules, recorder
+        self._audit = audit
 
     async def take(self, now: float) -> int:
         """Do what was posted since the last time; how many pages came or went."""
@@ -41,6 +50,9 @@ class Posts:
                 save = partial(self._store.save, rows=self._engine.rows(new), taken=[number])
                 await self._recorder.call(save)
                 n += len(new)
+            elif "audit" in post:
+                self._audit(int(post["audit"]), float(post.get("level", 0.9)))
+                await self._recorder.call(partial(self._store.save, taken=[number]))
             else:
                 n += await self._remove(post.get("remove", []), number, now)
         return n

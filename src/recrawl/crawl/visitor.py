@@ -69,8 +69,8 @@ class Visitor:
         self._trust, self._apart, self._texts, self._feeds = trust, apart, texts, feeds
         self._default = detector.name if detector.name in PLAIN else MainText.name  # for rules that name none
 
-    async def visit(self, url: str, copy: Copy | None) -> Visited:
-        """Crawl a page whose first request is paid for."""
+    async def visit(self, url: str, copy: Copy | None, *, full: bool = False) -> Visited:
+        """Crawl a page whose first request is paid for; with ``full`` it is asked for without validators."""
         if self._robots is not None and not self._robots.known(url):
             began, n = self._now(), await self._ask_robots(url)
             if not (await self._robots.rules(url)).unreachable:
@@ -82,7 +82,7 @@ class Visitor:
         if await self._forbidden(url) is not None:
             until = None if self._robots is None else self._robots.ask_again_at(url)
             return Visited(Outcome(url, began, failure="robots", requests=0), aside_until=until)
-        hop = _Hop(url, url, began)
+        hop = _Hop(url, url, began, full=full)
         while True:
             fetched = await self._fetch(hop, copy)
             goal = redirect_goal(hop.at, fetched)
@@ -159,7 +159,7 @@ class Visitor:
         if copy is None or hop.at != (copy.final_url or hop.url) or not self._comparable(hop.url, copy):
             return Validators()
         hop.had = Validators(copy.etag, copy.last_modified)
-        hop.sent = self._trust.choose(hop.url, hop.had, hop.began)
+        hop.sent = _NONE if hop.full else self._trust.choose(hop.url, hop.had, hop.began)
         return hop.sent
 
     def _comparable(self, url: str, copy: Copy) -> bool:
@@ -246,7 +246,7 @@ class Visitor:
         if copy is None or copy.digest is None or not self._comparable(hop.url, copy):
             return Compared(digest, None, rolled_off=rolled)
         differs = digest is not None and not same(detector, copy.digest, digest)
-        self._trust.learn(hop.url, hop.had, hop.sent, fetched, changed=differs)
+        self._trust.learn(hop.url, hop.had, hop.sent, fetched, changed=differs, by_lot=not hop.full)
         if not differs or digest is None:  # nearly the same: what is compared with stays, or a page could drift away
             return Compared(digest and copy.digest, False, rolled_off=rolled)
         flapping = copy.seen(digest) and self._rules.of(hop.url).detection.flapping is not False
@@ -268,6 +268,7 @@ class _Hop:
     at: str
     began: float
     n_requests: int = 0
+    full: bool = False
     had: Validators = _NONE
     sent: Validators = _NONE
     passed: list[str] = field(default_factory=list)

@@ -16,8 +16,8 @@ class Outcome:
 
     ``changed`` is None where there was nothing to compare with, ``status`` where no answer came; ``failure`` says why
     a crawl failed, in a few words; ``requests`` counts every request made, redirects included. ``body`` is given only
-    where it is to be kept, ``text`` where events are to carry it. ``flapping``: the content differs from the copy but was
-    there before, which is no change. ``rolled_off``: a feed in which nothing was left of the poll before.
+    where it is to be kept, ``text`` where events are to carry it. ``flapping``: the content differs from the copy but
+    was there before, which is no change. ``rolled_off``: a feed in which nothing was left of the poll before.
     """
 
     url: str
