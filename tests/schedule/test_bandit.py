@@ -77,6 +77,15 @@ def test_rewards_are_the_importance_of_changed_crawls():
     assert bandit.rows()["mean_reward"] == pytest.approx([0.4])
 
 
+def test_rewards_beside_the_most_that_could_be_gained():
+    bandit = single(RatePolicy(budget=4.0, rates=[4.0, 4.0, 0.0, 0.0]), reward="gained")
+    bandit.add(Pages([0.5] * 4, [1.0, 2.0, 3.0, 4.0]), 0.0, crawl_rate=[4.0, 4.0, 0.0, 0.0])
+    ids = bandit.pick(0.0, 2)
+    bandit.record(ids, 0.1, changed=ids == 1)
+    bandit.pick(1.0, 1)
+    assert bandit.rows()["mean_reward"] == pytest.approx([2 / 7])
+
+
 def test_a_reward_waits_for_crawls_under_way():
     bandit = single(RatePolicy(budget=4.0), lease=5.0)
     bandit.add(Pages([0.5] * 3), 0.0)
@@ -315,6 +324,7 @@ def test_a_class_that_refuses_leaves_the_others_as_they_were():
     [
         (lambda: Bandit({}, step=1.0), "arms: at least one policy"),
         (lambda: single(RatePolicy(budget=1.0), rule="luck"), "rule 'luck'"),
+        (lambda: single(RatePolicy(budget=1.0), reward="luck"), "reward 'luck' is not one of"),
         (lambda: Bandit({"a": RatePolicy(budget=1.0)}, step=0.0), "step is 0.0"),
         (lambda: single(RatePolicy(Pages([0.5]), budget=1.0)).add(Pages([0.5]), 0.0), "held pages before"),
         (lambda: ContextualBandit(None, split="luck"), "split 'luck'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -36,21 +37,24 @@ class Account:
     weight: float = 0.0
     changed: float = 0.0
 
-    def earned(self) -> Earned | None:
+    def earned(self, most: Callable[[int], float] | None) -> Earned | None:
         """Σ importance·[changed] / Σ importance over the crawls whose outcome is known.
 
-        An arm that was asked and gave nothing earns 0; where nothing was asked or is known, nothing is learned.
+        With ``most``, what it gives for so many crawls stands below the line. An arm that was asked and gave nothing earns 0; where
+        nothing was asked or is known, nothing is learned.
         """
         if self.seen == 0 and not (self.asked and self.picked == 0):
             return None
-        reward = self.changed / self.weight if self.weight > 0 else 0.0
+        whole = self.weight if most is None else most(self.seen)
+        reward = self.changed / whole if whole > 0 else 0.0
         return Earned(self.arm, min(reward, 1.0), self.probability, self.n_usable)
 
 
 class Accounts:
     """The step in progress and those before it that still wait for outcomes."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: Callable[[int], float] | None = None) -> None:
+        self._most = most
         self._by_number: dict[int, Account] = {}
         self.current: Account | None = None
 
@@ -92,7 +96,7 @@ class Accounts:
             if account is None or account is self.current or account.open > 0:
                 continue
             del self._by_number[number]
-            found = account.earned()
+            found = account.earned(self._most)
             if found is not None:
                 earned.append(found)
         return earned

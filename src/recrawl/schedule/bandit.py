@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.errors import ParameterError, PolicyError
+from recrawl.errors import ParameterError, PolicyError, unknown
 from recrawl.schedule._accounts import Account, Accounts, Earned
 from recrawl.schedule._arms import Arms, no_ids
 from recrawl.schedule._rate_policy_kernels import accept
@@ -19,6 +19,8 @@ from recrawl.schedule.bandit_view import BanditView, columns_of, view_of
 from recrawl.schedule.exp3 import Exp3
 
 _ALIVE, _GONE, _REMOVED = 0, 1, 2
+_SAVED = ("start", "length", "lease", "reward", "now", "step", "n_begun")
+REWARDS = ("changed", "gained")
 _COUNTERS = (
     "picked",
     "recorded",
@@ -38,8 +40,10 @@ class Bandit:
     ``arms`` are policies by name that hold the same pages (usually none yet); from then on pages, crawls and signals
     are told to the bandit, which tells all of them. The reward of a step is Σ importance·[changed] / Σ importance over
     the crawls that its arm picked and whose outcome was recorded with ``changed``, learned when the last of them has
-    ended. An arm whose ``pick`` raises is passed over, rests for 1, 2, 4 … 64 steps, and is reported; one that raises
-    while the others are told something knows less than they from then on, and is left out for good.
+    ended; with ``reward="gained"`` the sum below the line is that of as many pages of the largest importance, so that
+    an arm does not earn more by crawling what matters less. An arm whose ``pick`` raises is passed over, rests for
+    1, 2, 4 … 64 steps, and is reported; one that raises while the others are told something knows less than they from
+    then on, and is left out for good.
 
     >>> from recrawl import Pages
     >>> from recrawl.schedule import RatePolicy
@@ -59,6 +63,7 @@ class Bandit:
         rule: str = "exp3",
         exploration: float = 0.1,
         share: float = 0.003,
+        reward: str = "changed",
         start: float = 0.0,
         lease: float = 300.0,
         rng: np.random.Generator | None = None,
@@ -71,7 +76,10 @@ class Bandit:
         self._rng = np.random.default_rng(0) if rng is None else rng
         self._table = Table(importance=float, status=np.uint8, crawled_at=float)
         self._leased: dict[int, tuple[float, int]] = {}  # page -> end of its lease, step; in the order of the ends
-        self._accounts, self._step, self._n_begun = Accounts(), -1, 0
+        if reward not in REWARDS:
+            raise unknown("reward", reward, REWARDS)
+        self._reward = reward
+        self._accounts, self._step, self._n_begun = Accounts(self._most if reward == "gained" else None), -1, 0
         self._stats = dict.fromkeys(_COUNTERS, 0)
 
     def add(self, pages: Any, now: float, *, fetched_at: ArrayLike | None = None, **columns: Any) -> Ids:
@@ -203,7 +211,7 @@ class Bandit:
         """Settings, clock, probabilities, rewards under way, pages, and the state of every arm."""
         ends = list(self._leased.values())
         return {
-            **{name: getattr(self, f"_{name}") for name in ("start", "length", "lease", "now", "step", "n_begun")},
+            **{name: getattr(self, f"_{name}") for name in _SAVED},
             "stats": dict(self._stats),
             "rng": dict(self._rng.bit_generator.state),
             "exp3": self._exp3.state(),
@@ -221,7 +229,8 @@ class Bandit:
         arms = Arms.restore(state["arms"], kinds or {})
         policies = {arm.name: arm.policy for arm in arms.all}
         saved = {name: state["exp3"][name] for name in ("rule", "exploration", "share")}
-        bandit = cls(policies, step=state["length"], start=state["start"], lease=state["lease"], **saved)
+        saved |= {name: state[name] for name in ("start", "lease", "reward")}
+        bandit = cls(policies, step=state["length"], **saved)
         rng = generator_of(state["rng"])
         assert rng is not None
         bandit._exp3, bandit._rng, bandit._stats = Exp3.restore(state["exp3"]), rng, dict(state["stats"])
@@ -232,6 +241,11 @@ class Bandit:
         bandit._leased = dict(zip(state["leased"].tolist(), ends, strict=True))
         bandit._arms = arms
         return bandit
+
+    def _most(self, n: int) -> float:
+        """The importance of the n most important pages."""
+        alive = self._table["importance"][self._table["status"] == _ALIVE]
+        return float(alive.sum() if n >= len(alive) else np.partition(alive, -n)[-n:].sum()) if n else 0.0
 
     def _ids(self, ids: ArrayLike, *, repeated: bool = False) -> Ids:
         return ids_of(ids, self._table["status"], _REMOVED, repeated=repeated)

@@ -19,6 +19,7 @@ def kab(
     rule: str = "exp3",
     exploration: float = 0.1,
     share: float = 0.003,
+    reward: str = "changed",
     execution: Literal["deadline", "poisson"] = "poisson",
     start: float = 0.0,
     lease: float = 300.0,
@@ -42,5 +43,5 @@ def kab(
         name: RatePolicy(budget=budget, rates=name, rng=own, **settings)
         for name, own in zip(names, rng.spawn(len(names)), strict=True)
     }
-    learning: dict[str, Any] = {"rule": rule, "exploration": exploration, "share": share}
+    learning: dict[str, Any] = {"rule": rule, "exploration": exploration, "share": share, "reward": reward}
     return Bandit({**policies, **(more or {})}, step=step, start=start, lease=lease, rng=rng, **learning)

@@ -80,11 +80,11 @@ def record_days(shop: Shop, first: int, last: int, sources: Mapping[str, Source]
     """The days from ``first`` to ``last`` − 1 of a shop, with what each source of rates says at their midnights."""
     if not 0 <= first < last:
         raise ParameterError(f"days {first} to {last}: the last must be after the first")
-    days = []
-    for midnight in midnights(shop, last):
-        if midnight.day.day >= first:
-            days.append(PriceDay(midnight.day, {name: source(midnight) for name, source in sources.items()}))
-    return days
+    return [
+        PriceDay(midnight.day, {name: source(midnight) for name, source in sources.items()})
+        for midnight in midnights(shop, last)
+        if midnight.day.day >= first
+    ]
 
 
 class Plans:

@@ -115,12 +115,13 @@ class ByStrategy:
 
 @dataclass
 class ByBandit:
-    """One strategy per step, drawn by a bandit; what it drew with, and what every arm would have earned, if asked for."""
+    """One strategy per step, drawn by a bandit; what it drew with, and, if watched, what every arm would have earned."""
 
     plans: Plans
     arms: tuple[str, ...]
     exp3: Exp3
     rng: np.random.Generator
+    gained: bool = False  # the reward of ``Bandit`` with reward="gained"
     watch: bool = False
     probability: list[Array] = field(default_factory=list)
     chosen: list[int] = field(default_factory=list)
@@ -147,9 +148,10 @@ class ByBandit:
 
     def learn(self, ids: Ids, now: float, changed: NDArray[np.bool_]) -> None:
         """The clicks of crawled offers that had changed, among those of all that were crawled."""
-        click = self.plans.told(self._at).click[ids]
-        total = float(click.sum())
-        self.exp3.learn(self._drawn[0], min(float(click[changed].sum()) / total, 1.0) if total else 0.0, self._drawn[1])
+        click = self.plans.told(self._at).click
+        best = np.partition(click, -len(ids))[-len(ids) :] if self.gained and len(ids) else click[ids]
+        total, found = float(best.sum()), float(click[ids[changed]].sum())
+        self.exp3.learn(self._drawn[0], min(found / total, 1.0) if total else 0.0, self._drawn[1])
 
 
 @dataclass
