@@ -40,8 +40,8 @@ class Account:
     def earned(self, most: Callable[[int], float] | None) -> Earned | None:
         """Σ importance·[changed] / Σ importance over the crawls whose outcome is known.
 
-        With ``most``, what it gives for so many crawls stands below the line. An arm that was asked and gave nothing earns 0; where
-        nothing was asked or is known, nothing is learned.
+        With ``most``, what it gives for so many crawls stands below the line. An arm that was asked and gave nothing
+        earns 0; where nothing was asked or is known, nothing is learned.
         """
         if self.seen == 0 and not (self.asked and self.picked == 0):
             return None

@@ -115,7 +115,7 @@ class ByStrategy:
 
 @dataclass
 class ByBandit:
-    """One strategy per step, drawn by a bandit; what it drew with, and, if watched, what every arm would have earned."""
+    """One strategy per step, drawn by a bandit; what it drew with, and, if watched, what every arm would earn."""
 
     plans: Plans
     arms: tuple[str, ...]
