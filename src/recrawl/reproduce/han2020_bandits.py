@@ -53,7 +53,7 @@ def _judge4(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
     )
     claims.append(bounded("tight_gain", text, float(np.median(tight[:3]) - np.median(tight[-3:])), least=0.0))
     lost = compared(rows, "click", _KAB5, _LAMBDA, budgets[-1:], _STEADY)[0]["difference"].value
-    text = f"in the steady shop at {budgets[-1]:.0%} one strategy is best, and the bandit pays for trying others (should fail there)"
+    text = f"in the steady shop one strategy is best, and trying others costs (at {budgets[-1]:.0%}; should fail there)"
     claims.append(bounded("steady_loss", text, lost, most=0.0))
     return claims, data
 
@@ -159,7 +159,8 @@ def _judge6(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
     claims = []
     for metric in METRICS:
         gain = np.array([each["difference"].value for each in compared(rows, metric, "kab3", "kab2", budgets)])
-        text = f"the uniform arm helps: KAB3 above KAB2, {_NAMES[metric]} (budgets of {len(budgets)}; median gain {np.median(gain):+.4f})"
+        middle = f"budgets of {len(budgets)}; median gain {np.median(gain):+.4f}"
+        text = f"the uniform arm helps: KAB3 above KAB2, {_NAMES[metric]} ({middle})"
         note = "it takes crawls from the click-weighted arm, which the reward already leaves few"
         claims.append(bounded(f"uniform_{metric}", text, int((gain > 0).sum()), least=len(budgets), note=note))
     for metric in METRICS:

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from recrawl.reproduce.figure import Params, Row, Task
 from recrawl.reproduce.han2020_world import Calendar, World, prepared
 from recrawl.reproduce.medians import Median, increase, median_interval
+from recrawl.schedule.contextual import ContextualBandit
 from recrawl.schedule.exp3 import Exp3
+from recrawl.schedule.kab import kab
 from recrawl.schedule.scheduler import Scheduler
 from recrawl.schedule.strategies import STRATEGIES, arms_of
-from recrawl.simulate.price_days import Plans, PriceDay
+from recrawl.simulate.price_days import STEPS, Plans, PriceDay
 from recrawl.simulate.price_run import ByBandit, ByPolicy, ByStrategy, Decider, run_prices
 
 Array = NDArray[np.float64]
@@ -29,7 +31,7 @@ def world_of(params: Params, key: Row, rng: np.random.Generator) -> World:
     """The world of a task: the same for all figures of the paper at the same setting, seed and repetition."""
     calendar = Calendar(params["trained"], params["warm_up"], params["judged"])
     name, seed = key.get("world", "shop"), int(rng.integers(2**31))
-    return World(name, params["offers"], seed, params["rows"], calendar)
+    return World(name, params["offers"], seed, params["rows"], calendar, params.get("shift_at"))
 
 
 def tasks_of(params: Params, worlds: Sequence[str] = ("shop",), seconds: float = 1.0) -> list[Task]:
@@ -45,9 +47,35 @@ def decider(name: str, plans: Plans, rng: np.random.Generator, rule: str = "exp3
     if name == "greedy":
         start, budget = float(plans.days[0].day), plans.share * plans.days[0].n
         return ByPolicy(Scheduler(policy="no-signals", start=start, lease=1e-6, budget=budget), plans)
+    if name in ("kab5 and greedy", "kab5 by class"):
+        return _as_policy(name, plans, rng)
     preset, _, other = name.partition(" ")
     arms = arms_of(preset)
     return ByBandit(plans, arms, Exp3(len(arms), rule), rng, gained=other == "gained")
+
+
+def _as_policy(name: str, plans: Plans, rng: np.random.Generator) -> Decider:
+    """Bandits as they run live: KAB5 with the greedy scheduler as a sixth arm; a KAB5 for each of three classes.
+
+    The classes are quiet, middling and popular offers by believed clicks; each gets of the budget what LambdaCrawl
+    would spend on it on the first day.
+    """
+    start, budget = float(plans.days[0].day), plans.share * plans.days[0].n
+    settings: dict[str, Any] = {"budget": budget, "step": 1 / STEPS, "start": start, "lease": 1e-6}
+    if name == "kab5 and greedy":
+        greedy = Scheduler(policy="no-signals", start=start, lease=1e-6, budget=budget)
+        return ByPolicy(kab("kab5", rng=rng, more={"greedy": greedy}, **settings), plans, impressions=True)
+    edges = np.quantile(plans.told(0).click, [1 / 3, 2 / 3])
+    classes = np.array(["quiet", "middling", "popular"])
+
+    def label(click: Array) -> NDArray[np.str_]:
+        return classes[np.searchsorted(edges, click)]
+
+    spent, first = plans.of("lambda", 0), label(plans.told(0).click)
+    split = {each: float(spent[first == each].sum()) for each in classes.tolist()}
+    parts = dict(zip(classes.tolist(), rng.spawn(3), strict=True))
+    policy = ContextualBandit(lambda each: kab("kab5", rng=parts[each], **settings), split=split, budget=budget)
+    return ByPolicy(policy, plans, impressions=True, label=label)
 
 
 def run_all(
@@ -59,7 +87,7 @@ def run_all(
     *,
     copied: bool = False,
 ) -> Row:
-    """Freshness of the judged days, a list per draw, by metric, policy and budget; policies are (name, source of rates)."""
+    """Freshness of the judged days, a list per draw, by metric, policy (name, source of rates) and budget."""
     row: Row = {}
     for budget in budgets:
         plans = {source: Plans(days, budget, source) for source in {source for _, source in policies.values()}}

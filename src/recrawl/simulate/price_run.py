@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -156,11 +157,16 @@ class ByBandit:
 
 @dataclass
 class ByPolicy:
-    """Any policy, told the day's rates at midnight and given the budget step by step."""
+    """Any policy, told the day's rates at midnight and given the budget step by step.
+
+    Change rates are told as at most one a step. ``impressions`` says that the policy takes them, ``label`` the class of
+    each offer when it comes.
+    """
 
     policy: Policy
     plans: Plans
-    given: dict[str, Any] = field(default_factory=dict)
+    impressions: bool = False
+    label: Callable[[Array], NDArray[np.str_]] | None = None  # from believed clicks
     _credit: float = 0.0
     _n: int = 0
     _per_step: float = 0.0
@@ -168,13 +174,17 @@ class ByPolicy:
     def begin_day(self, at: int) -> None:
         """Tell the rates of all offers, and the new ones."""
         told, day = self.plans.told(at), self.plans.days[at]
-        rate = -np.log1p(-np.minimum(told.change, 1 - 1e-9))
+        rate = np.minimum(-np.log1p(-np.minimum(told.change, 1 - 1e-9)), STEPS)
+        old, new = slice(0, self._n), slice(self._n, day.n)
         if self._n:
-            old = slice(0, self._n)
-            self.policy.update(np.arange(self._n), change_rate=rate[old], importance=told.click[old])
+            more = {"impression": told.impression[old]} if self.impressions else {}
+            self.policy.update(np.arange(self._n), change_rate=rate[old], importance=told.click[old], **more)
         if day.n > self._n:
-            new = Pages(rate[self._n :], told.click[self._n :])
-            self.policy.add(new, float(day.day), fetched_at=np.full(len(new), _LONG_AGO))
+            given: dict[str, Any] = {"impression": told.impression[new]} if self.impressions else {}
+            if self.label is not None:
+                given["label"] = self.label(told.click[new])
+            pages = Pages(rate[new], told.click[new])
+            self.policy.add(pages, float(day.day), fetched_at=np.full(len(pages), _LONG_AGO), **given)
         self._n, self._per_step = day.n, self.plans.share * day.n / STEPS
 
     def pick(self, now: float, copies: Copies) -> Ids:
