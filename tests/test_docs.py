@@ -118,6 +118,7 @@ def test_doctests(name):
             "docs/engine.md",
             "docs/run.md",
             "docs/schedule.md",
+            "docs/shop.md",
             "docs/simulate.md",
             "docs/store.md",
         )

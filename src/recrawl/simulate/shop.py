@@ -33,7 +33,7 @@ class Shop:
 
     >>> shop = Shop(500, seed=1)
     >>> [day.n_live for day in shop.days(2)], len(shop.offers)
-    ([353, 355], 500)
+    ([354, 354], 500)
     """
 
     def __init__(self, n: int, settings: ShopSettings | str = "shop", *, seed: int = 0) -> None:

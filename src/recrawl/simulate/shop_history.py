@@ -96,7 +96,7 @@ def midnights(shop: Shop, n_days: int) -> Iterator[Midnight]:
 
     >>> first = next(midnights(Shop(100, seed=1), 1))
     >>> sorted(first.table)[:3], int((first.day.n_changes > 0).sum())
-    (['brand', 'category', 'change_days_1m'], 2)
+    (['brand', 'category', 'change_days_1m'], 3)
     """
     history = History(len(shop))
     for day in shop.days(n_days):
