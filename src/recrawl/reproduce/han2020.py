@@ -81,7 +81,9 @@ def _judge4(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
             bounded(f"{task}_tie", f"{task}: history alone ties with both (gain)", tie, least=-0.01, most=0.01)
         )
         gap = _auc(shop, f"{task} history") - _auc(shop, f"{task} metadata")
-        claims.append(bounded(f"{task}_history", f"{task}: history is better than metadata (gain)", gap, least=0.0))
+        claims.append(
+            bounded(f"{task}_history_better", f"{task}: history is better than metadata (gain)", gap, least=0.0)
+        )
     for task in LABELS:
         ratio, error = mean_error(column(shop, f"{task} both ratio"))
         claims.append(Claim(f"{task}_ratio", f"{task}: predicted over observed share, both", ratio, error))
@@ -254,7 +256,7 @@ _DAYS: Params = {"trained": 162, "warm_up": 60, "judged": 31}
 SETTINGS: dict[str, Params] = {
     "tiny": {"trained": 60, "warm_up": 6, "judged": 5, "offers": 300, "rows": 150, "reps": 2, "draws": 2},
     "quick": {**_DAYS, "offers": 4000, "rows": 300, "reps": 2, "draws": 2},
-    "full": {**_DAYS, "offers": 20_000, "rows": 2000, "reps": 10, "draws": 10},
+    "full": {**_DAYS, "offers": 20_000, "rows": 2000, "reps": 10, "draws": 5},
 }
 
 

@@ -211,8 +211,7 @@ def _judge_shift(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
         near = smooth >= after[then] - _NEAR
         days = float(np.argmax(near)) if near.any() else float(len(near))
         claims.append(Claim(f"{rule}_days", f"{rule}: days until within {_NEAR} of that strategy", days))
-    back = {rule: [float(np.median(np.concatenate([row[f"back {rule}"][k] for row in rows]))) for k in range(len(_LENGTHS))]
-            for rule in BANDIT_RULES}  # fmt: skip
+    back = {rule: np.median([row[f"back {rule}"] for row in rows], axis=(0, 2)).tolist() for rule in BANDIT_RULES}
     for k, length in enumerate(_LENGTHS):
         for rule in BANDIT_RULES:
             text = f"two arms swap after {length} steps: steps until {rule} draws the better one more often (median)"
