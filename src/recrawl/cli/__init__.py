@@ -16,6 +16,7 @@ from recrawl.cli import (
     estimate,
     export,
     import_log,
+    predict,
     remove,
     reproduce,
     run,
@@ -45,6 +46,7 @@ app.command(name="remove", epilog=remove.EPILOG)(remove.remove)
 app.command(name="solve", epilog=solve.EPILOG)(solve.solve)
 app.command(name="estimate", epilog=estimate.EPILOG)(estimate.estimate)
 app.command(name="simulate", epilog=simulate.EPILOG)(simulate.simulate)
+app.add_typer(predict.app, name="predict")
 app.add_typer(trace.app, name="trace")
 app.command(name="reproduce", epilog=reproduce.EPILOG)(reproduce.reproduce)
 

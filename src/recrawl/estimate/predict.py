@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.estimate.observations import Observations
-from recrawl.estimate.predict_encode import Outcomes
+from recrawl.estimate.predict_encode import Outcomes, hidden
 from recrawl.estimate.predict_features import Columns, Features
 from recrawl.estimate.predict_network import Inputs, Network, NetworkSettings, train_network
 from recrawl.estimate.predict_prior import fit_strength
@@ -71,7 +71,8 @@ class Predictor:
 
     def prior(self, table: Given) -> GammaPrior:
         """What to believe of pages before they are crawled; an engine takes its mean and shape (`Engine.add`)."""
-        return GammaPrior.from_mean(np.maximum(self.scale * self.rate(table), 1e-300), self.evidence)
+        mean = np.maximum(self.scale * self.rate(table), 1e-300)
+        return GammaPrior.from_mean(mean, np.full(len(mean), self.evidence))
 
     def save(self, path: str | Path) -> None:
         """Write a model file: JSON, readable anywhere without LightGBM or JAX."""
@@ -107,6 +108,7 @@ def train_predictor(
     left out of training altogether: on them the prior's strength is found and the scores of new pages are taken.
     """
     seen, when = _outcomes(table, interval, changed, page, at)
+    pick = _picker(table, columns)
     part, new = _parts(seen.page, when)
     train = (part == _TRAIN) & ~new
     if not (seen.changed[train].any() and (~seen.changed[train]).any()):
@@ -114,7 +116,6 @@ def train_predictor(
     chosen = settings or (TreeSettings() if family == "trees" else NetworkSettings())
     if family not in ("trees", "network") or isinstance(chosen, TreeSettings) != (family == "trees"):
         raise ParameterError(f"family {family!r} is not one of trees, network, or its settings are of the other")
-    pick = _picker(table, columns)
     features = Features(columns)
     matrix = features.fit(pick(train), _rows(seen, train))
     base, stop = float(np.log(_rows(seen, train).rate())), (part == _VALIDATION) & ~new
@@ -127,6 +128,8 @@ def train_predictor(
     else:
         known = _rows(seen, train)
         inputs = network_inputs(features, pick(train))
+        for k, category in enumerate(features.categories):
+            inputs.codes[hidden(known.page, category.columns), k] = -1
         beside = (network_inputs(features, pick(stop)) if stop.any() else inputs[:0], held.interval, held.changed)
         sizes = [len(category.values) for category in features.categories]
         model = train_network(

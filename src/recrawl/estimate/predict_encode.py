@@ -2,13 +2,15 @@
 
 A category's feature is the logarithm of the change rate of the rows that have its value, drawn to the rate of all rows
 where there are few. In training each row's feature comes from rows of other pages only (cross-fitting by page):
-a rate that has seen the row's own outcome would promise more than it can keep on new pages.
+a rate that has seen the row's own outcome would promise more than it can keep on new pages. A value never seen is nan;
+so that a model learns what to go by then, each value is hidden from it on a tenth of the pages.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +85,6 @@ class Category:
     columns: tuple[str, ...]
     values: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.str_))
     log_rate: Array = field(default_factory=lambda: np.zeros(0))
-    unseen: float = 0.0
 
     @property
     def name(self) -> str:
@@ -94,8 +95,7 @@ class Category:
         """Learn the rates of the values; the cross-fitted feature of the rows learned from."""
         self.values, code = np.unique(joined(table, self.columns), return_inverse=True)
         self.log_rate = value_rates(code, len(self.values), seen, rate)
-        self.unseen = float(np.log(rate))
-        return cross_fitted(code, len(self.values), seen, rate)
+        return np.where(hidden(seen.page, self.columns), np.nan, cross_fitted(code, len(self.values), seen, rate))
 
     def code(self, table: dict[str, NDArray[Any]]) -> Ids:
         """The number of each row's value; −1 for one never seen."""
@@ -106,10 +106,8 @@ class Category:
         return np.where(self.values[place] == column, place, -1)
 
     def feature(self, table: dict[str, NDArray[Any]]) -> Array:
-        """The logarithm of the rate seen with each row's value."""
-        code = self.code(table)
-        known = self.log_rate[np.maximum(code, 0)] if len(self.log_rate) else np.zeros(len(code))
-        return np.where(code >= 0, known, self.unseen)
+        """The logarithm of the rate seen with each row's value; nan for one never seen."""
+        return np.append(self.log_rate, np.nan)[self.code(table)]
 
 
 @dataclass(eq=False)
@@ -142,6 +140,14 @@ class WordRates:
         mean = (total[words.offset[1:]] - total[words.offset[:-1]]) / np.maximum(n, 1)
         pooled = [mean, np.minimum.reduceat(value, begin), np.maximum.reduceat(value, begin)]
         return [np.where(none, self.unseen, column) for column in pooled]
+
+
+def hidden(page: Ids, columns: tuple[str, ...]) -> Flags:
+    """On which rows a category is hidden in training: a tenth of the pages; of folders also where the host is."""
+    if columns == ("url_folder",):
+        return hidden(page, ("url_host",)) | hidden(page, ("only the folder",))
+    mixed = (page.astype(np.uint64) + np.uint64(crc32("\x1f".join(columns).encode()))) * np.uint64(0x9FB21C651E98DF25)
+    return np.asarray((mixed >> np.uint64(32)) % np.uint64(10) == 0)
 
 
 def joined(table: dict[str, NDArray[Any]], columns: tuple[str, ...]) -> NDArray[Any]:

@@ -111,7 +111,6 @@ def _category(category: Category) -> dict[str, Any]:
         "columns": list(category.columns),
         "values": category.values.tolist(),
         "log_rate": category.log_rate.tolist(),
-        "unseen": category.unseen,
     }
 
 
@@ -127,7 +126,7 @@ def _as_category(saved: dict[str, Any]) -> Category:
     rates = _floats(saved["log_rate"])
     if values.ndim != 1 or len(values) != len(rates) or (values[1:] <= values[:-1]).any():
         raise ParameterError("the values of a category are not in order, or their rates are missing")
-    return Category(_texts(saved["columns"]), values, rates, float(saved["unseen"]))
+    return Category(_texts(saved["columns"]), values, rates)
 
 
 def _floats(values: Any) -> NDArray[np.float64]:
