@@ -44,7 +44,7 @@ _COPIED = {label: _POLICIES[label] for label in ("change-weighted (history)", "l
 
 
 def _tasks4(params: Params) -> list[Task]:
-    return tasks_of(params, ("shop", _UNTOLD, _FICKLE), seconds=30.0)
+    return tasks_of(params, ("shop", _UNTOLD, _FICKLE), seconds=6.0)
 
 
 def _predict(params: Params, key: Row, rng: np.random.Generator) -> Row:
@@ -137,7 +137,7 @@ def _draw4(canvas: Any, data: Row) -> None:
 
 
 def _tasks5(params: Params) -> list[Task]:
-    return tasks_of(params, ("shop",), seconds=60.0)
+    return tasks_of(params, ("shop",), seconds=16.0)
 
 
 def _work5(params: Params, key: Row, rng: np.random.Generator) -> Row:

@@ -24,7 +24,7 @@ _STEADY, _TENTH = "shop-steady", 0.1
 
 
 def _tasks4(params: Params) -> list[Task]:
-    return tasks_of(params, ("shop", _STEADY), seconds=30.0)
+    return tasks_of(params, ("shop", _STEADY), seconds=8.0)
 
 
 def _work4(params: Params, key: Row, rng: np.random.Generator) -> Row:
@@ -147,7 +147,7 @@ def _draw5(canvas: Any, data: Row) -> None:
 
 
 def _tasks6(params: Params) -> list[Task]:
-    return tasks_of(params, seconds=30.0)
+    return tasks_of(params, seconds=8.0)
 
 
 def _work6(params: Params, key: Row, rng: np.random.Generator) -> Row:
