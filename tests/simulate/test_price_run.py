@@ -131,3 +131,16 @@ def test_one_arm_is_its_strategy(days):
     bandit.exp3.draw = lambda rng, usable=None: (0, 1.0)
     one = run_prices(days, bandit)
     assert one.offers_right.tolist() == alone.offers_right.tolist()
+
+
+def test_bandits_by_name_run_on_traces():
+    from recrawl.simulate import contender, simulate
+    from recrawl.simulate.trace import Trace
+
+    rng = np.random.default_rng(6)
+    times = np.sort(rng.uniform(0, 20, (20, 8)), axis=1)
+    trace = Trace(0.0, 20.0, offset=np.arange(0, 161, 8), changed_at=times.ravel(), day=1.0)
+    for name in ("kab2", "kab3"):
+        run = simulate(contender(name), trace, 20.0, rng=np.random.default_rng(7))
+        assert run.requests == pytest.approx(400, abs=2)
+        assert 0.3 < run.freshness < 1.0
