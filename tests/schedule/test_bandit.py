@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from recrawl import Pages, Scheduler
+from recrawl import Engine, Pages, Scheduler
 from recrawl.errors import ParameterError, PolicyError
 from recrawl.schedule import CHECKS, Bandit, ContextualBandit, RatePolicy, check_policy, kab
 
@@ -263,6 +263,45 @@ def test_a_bandit_can_be_an_arm():
     bandit.update([0], impression=[3.0])
     again = Bandit.restore(bandit.state())
     assert again.pick(31.0, 2).tolist() == bandit.pick(31.0, 2).tolist()
+
+
+def test_what_one_arm_refuses_is_refused_before_any_is_told():
+    bandit = kab(
+        "kab3", budget=9.0, step=1.0, more={"greedy": Scheduler(), "lambda": RatePolicy(budget=9.0, rates="lambda")}
+    )
+    with pytest.raises(ParameterError, match="change_rate, row 1: at most 1 per step"):
+        bandit.add(Pages([0.5, 3.0]), 0.0)
+    assert bandit.add(Pages([0.5, 0.6]), 0.0).tolist() == [0, 1]
+    with pytest.raises(ParameterError, match="change_rate, row 0: at most 1 per step"):
+        bandit.update([1], change_rate=3.0)
+    assert bandit.rows()["usable"].all()
+
+
+def test_a_signal_that_an_arm_cannot_take_is_missed_by_it_alone():
+    bandit = Bandit({"greedy": Scheduler(), "deaf": DeafToSignals(budget=9.0)}, step=1.0)
+    bandit.add(Pages([0.5, 0.6]), 0.0)
+    bandit.signal([0], 0.5)
+    assert bandit.rows()["failures"].tolist() == [0, 1]
+    for now in range(1, 30):
+        bandit.record(bandit.pick(float(now), 1), float(now), changed=True)
+    assert bandit.rows()["usable"].all()
+
+
+class DeafToSignals(RatePolicy):
+    def signal(self, ids, now, **given):
+        raise RuntimeError("not heard")
+
+
+def test_engines_can_be_arms():
+    engines = {name: Engine(20.0, objective=name, day=1.0, lease=1e-3) for name in ("freshness", "harmonic")}
+    bandit = Bandit(engines, step=1.0, lease=1e-3)
+    bandit.add([f"https://example.org/{k}" for k in range(5)], 0.0, importance=np.arange(1.0, 6.0))
+    for k in range(200):
+        ids = bandit.pick(0.05 * k, 1)
+        bandit.record(ids, 0.05 * k, changed=ids == 0)
+    assert bandit.stats["rewards"] > 5
+    again = Bandit.restore(bandit.state(), kinds={"Engine": Engine})
+    assert again.pick(10.1, 1).tolist() == bandit.pick(10.1, 1).tolist()
 
 
 def test_the_budget_reaches_all_arms():

@@ -52,6 +52,7 @@ class Arms:
             raise ParameterError("arms: at least one policy is needed")
         self.all = [Arm(str(name), policy) for name, policy in policies.items()]
         self._own = [_own_columns(arm.policy) for arm in self.all]
+        self._order = sorted(range(len(self.all)), key=lambda at: _leniency(self.all[at].policy))
 
     def __len__(self) -> int:
         return len(self.all)
@@ -80,12 +81,13 @@ class Arms:
     def tell(self, step: int, call: str, *args: Any, **columns: Any) -> Any:
         """Call a method of every arm; what the first one gave.
 
-        A ``ParameterError`` of the first arm is the caller's: no arm has been told yet. Whatever goes wrong later
-        leaves that arm behind the others, so it is left out for good.
+        Arms that refuse most are told first. A ``ParameterError`` of the first one is the caller's: none has been told
+        yet. Whatever goes wrong later leaves that arm behind the others, so it is left out for good; only a signal
+        that an arm cannot take is just missed.
         """
         given: Any = None
         told = False
-        for arm, own in zip(self.all, self._own, strict=True):
+        for arm, own in ((self.all[at], self._own[at]) for at in self._order):
             if arm.dropped:
                 continue
             wanted = {name: value for name, value in columns.items() if name not in _OWN or name in own}
@@ -96,9 +98,9 @@ class Arms:
             except ParameterError as error:
                 if not told:
                     raise
-                arm.fail(error, step, drop=True)
+                arm.fail(error, step, drop=call != "signal")
             except Exception as error:
-                arm.fail(error, step, drop=True)
+                arm.fail(error, step, drop=call != "signal")
             else:
                 given, told = (given, True) if told else (answer, True)
         if not told:
@@ -141,6 +143,15 @@ def _policy_of(entry: dict[str, Any], kinds: Mapping[str, Any]) -> Any:
         raise ParameterError(f"state: arm {entry['name']!r} is a {entry['kind']}; give its class in kinds")
     nested = {"kinds": kinds} if entry["kind"] in ("Bandit", "ContextualBandit") else {}
     return known[entry["kind"]].restore(entry["state"], **nested)
+
+
+def _leniency(policy: Any) -> int:
+    """Which arms are told first: those that refuse what others take (`lambda`: more than one change a step)."""
+    from recrawl.schedule.rate_policy import RatePolicy
+
+    if not isinstance(policy, RatePolicy):
+        return 1
+    return 0 if policy.rule == "lambda" else 2
 
 
 def _own_columns(policy: Any) -> set[str]:
