@@ -95,7 +95,8 @@ def _judge4(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
     claims.append(bounded("untold_metadata", text, chance, least=0.45, most=0.6))
     gain = _auc(untold, "change both") - _auc(untold, "change history")
     text = "and both together gain nothing on history (the claim should fail there)"
-    claims.append(bounded("untold_both", text, gain, most=0.01))
+    note = "the weekday counts as metadata, and prices change more on some days than on others"
+    claims.append(bounded("untold_both", text, gain, most=0.01, note=note))
     fickle = [row for row in rows if row["world"] == _FICKLE]
     gain = _auc(fickle, "click both") - _auc(fickle, "click history")
     text = "where an offer's clicks come and go within a day, history does not tie for clicks (gain; should fail there)"
