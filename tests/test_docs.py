@@ -114,6 +114,7 @@ def test_doctests(name):
         ROOT / name
         for name in (
             "README.md",
+            "docs/bandits.md",
             "docs/crawl.md",
             "docs/engine.md",
             "docs/predict.md",
