@@ -1,7 +1,8 @@
 """Does the engine mean what it says? Chances of a change foretold and found, staleness believed and true.
 
 On recorded traces: ten bins of the foretold chance per trace and budget, over all crawls; the engine's own staleness,
-looked at a hundred times in 182 days, beside the simulated truth. Writes calibration.json, calibration.png and CALIBRATION.md.
+looked at a hundred times in 182 days, beside the simulated truth. Writes calibration.json, calibration.png and
+CALIBRATION.md.
 
     python experiments/parts/calibration.py --data FOLDER
 """
