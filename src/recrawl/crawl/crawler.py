@@ -17,6 +17,7 @@ from recrawl.crawl.hours import Hours
 from recrawl.crawl.once import every_page_once
 from recrawl.crawl.onward import Onward
 from recrawl.crawl.pace import MARK, Pace, pacer_from
+from recrawl.crawl.places import Places
 from recrawl.crawl.posts import Posts
 from recrawl.crawl.recorder import Recorder
 from recrawl.crawl.robots import Robots
@@ -25,7 +26,7 @@ from recrawl.crawl.rules import Rules
 from recrawl.crawl.tending import GATHER, Tending
 from recrawl.crawl.trust import Trust
 from recrawl.crawl.turns import Turns
-from recrawl.crawl.visitor import DELAY, Visited, Visitor
+from recrawl.crawl.visitor import DELAY, HOST_FAILURES, Visited, Visitor
 from recrawl.engine import Engine
 from recrawl.engine.addresses import host_of
 from recrawl.errors import ParameterError, RecrawlError, StoreError
@@ -35,6 +36,7 @@ from recrawl.store.base import Copy, Outcome, Store
 OnEvent = Callable[[str, Mapping[str, Any]], None]
 
 _TRUST, _TRUST_EVERY = "trust", 60.0  # the note of which servers' "not modified" is believed; seconds between two
+_MOMENT = 1.0  # seconds that a host waits for a place
 _GRACE = 20.0  # seconds that fetches have to end after stop()
 _IDLE = 60.0  # seconds that a loop with nothing to do sleeps at most
 
@@ -110,8 +112,10 @@ class Crawler:
         self._robots, self._robots_kept = robots, robots_kept
         self._posts = Posts(engine, store, rules, self._recorder)
         self._tending = Tending(self._time.clock, concurrency)
+        self._places = Places(concurrency)
         self._deliveries = Deliveries(followers or {}, store, self._time.clock, self._recorder.call, self._tell)
         self._covering: asyncio.Task[None] | None = None
+        self._posting: asyncio.Task[None] | None = None
         self.stopped = self._broken = False
         self._resume_politely(bool(marked), now)
 
@@ -184,9 +188,10 @@ class Crawler:
             self._check()
             if self.stopped or now >= until or left <= 0:
                 return
-            if now >= posts_at:
+            if now >= posts_at and self._posting is None:
                 posts_at = now + self._posts_every
-                await self._take_posts(now)
+                self._posting = asyncio.create_task(self._take_posts(now))
+                self._tending.watch(self._posting)
             await self._cover(now)
             started = self._start(now, left)
             left -= started
@@ -195,7 +200,10 @@ class Crawler:
 
     def _start(self, now: float, left: float) -> int:
         """Begin as many crawls as budget, places and pages allow; how many."""
-        n = int(min(self.pace.ready(now), self._tending.free, left))
+        ready = self.pace.ready(now)
+        if ready > 0:
+            self._places.make_room(now)
+        n = int(min(ready, self._tending.free, left))
         if n <= 0:
             return 0
         ids = self.engine.pick(now, n).tolist()
@@ -203,12 +211,26 @@ class Crawler:
             return 0
         self._recorder.picked(self.engine.threshold)
         urls = self.engine.url(ids)
-        allowed = [(page, url) for page, url in zip(ids, urls, strict=True) if self._may(page, url, now)]
+        pairs = self._with_places(list(zip(ids, urls, strict=True)), now)
+        allowed = [(page, url) for page, url in pairs if self._may(page, url, now)]
         self.pace.take(now, len(allowed))
         copies = self._recorder.copies([url for _, url in allowed])
         for page, url in allowed:
             self._spawn(page, url, copies.get(url))
         return len(allowed)
+
+    def _with_places(self, pairs: list[tuple[int, str]], now: float) -> list[tuple[int, str]]:
+        """Those pages whose hosts may have a place; the others' hosts are left alone for a moment."""
+        kept, slow = list[tuple[int, str]](), 0
+        for page, url in pairs:
+            host = host_of(url)
+            if self._places.may(host, now, slow):
+                slow += self._places.is_slow(host)
+                kept.append((page, url))
+            else:
+                self.engine.release([page], now)
+                self.turns.hold(host, now + _MOMENT)
+        return kept
 
     def _may(self, page: int, url: str, now: float) -> bool:
         """Whether robots.txt, if it was read, lets a page be fetched; else it is set aside."""
@@ -239,11 +261,20 @@ class Crawler:
 
     async def _visited(self, url: str, copy: Copy | None) -> Visited:
         """A visit; a mistake in a fetcher or detector is that page's failure, and told, not the end of the crawl."""
-        began = self._time.now()
+        began, host = self._time.now(), host_of(url)
         try:
-            return await self._visitor.visit(url, copy)
+            async with asyncio.timeout(None) as limit:
+                with self._places.taken(host, began, limit):
+                    visited = await self._visitor.visit(url, copy)
+            failed = visited.outcome is not None and visited.outcome.failure in HOST_FAILURES
+            self._places.ended(host, self._time.now() - began, answered=not failed)
+            return visited
         except RecrawlError:
             raise
+        except TimeoutError:
+            self._places.ended(host, self._time.now() - began, answered=False)
+            self.turns.failed(host, busy=False)
+            return Visited(Outcome(url, began, self._time.now() - began, failure="timeout"))
         except Exception as problem:
             self.counts.errors += 1
             self._tell("error", url=url, problem=problem)
@@ -261,6 +292,8 @@ class Crawler:
         at = min(until, self._recorder.due_at(now), now + (GATHER if unsettled else _IDLE))
         if free > 0:
             at = min(at, max(self.pace.next_at(now), self.engine.next_at(now)))
+        else:
+            at = min(at, now + _MOMENT)  # slow crawls may have to make room
         if self.pace.n_waiting:
             at = min(at, self.pace.next_at(now))
         await (asyncio.sleep(0) if busy and at <= now else self._tending.sleep(at - now))
@@ -308,12 +341,15 @@ class Crawler:
             self._deliveries.stir()
 
     async def _take_posts(self, now: float) -> None:
-        taken = await self._posts.take(now)
-        if taken:
-            self._tell("posts", n=taken)
-            self._deliveries.stir()
-        if self._rate is not None and len(self.engine):
-            self.pace.set_rate(self._rate(len(self.engine)), now)
+        try:
+            taken = await self._posts.take(now)
+            if taken:
+                self._tell("posts", n=taken)
+                self._deliveries.stir()
+            if self._rate is not None and len(self.engine):
+                self.pace.set_rate(self._rate(len(self.engine)), self._time.now())
+        finally:
+            self._posting = None
 
     def _check(self) -> None:
         try:
@@ -332,7 +368,7 @@ class Crawler:
         await self._tending.end(_GRACE)
         if self._broken:
             return
-        for task in (self._recorder.saving, self._covering):
+        for task in (self._recorder.saving, self._covering, self._posting):
             if task is not None:
                 await asyncio.wait([task])
         self._check()

@@ -18,10 +18,10 @@ from .cases import CASES
 
 TESTS = Path(__file__).parents[2]
 MB = 1 << 20
-SECONDS, MEMORY = 18.0, 256 * MB
-GOOD_HOSTS, GOOD_PAGES, DELAY = 10, 8, 1.0
+SECONDS, MEMORY = 24.0, 256 * MB
+GOOD_HOSTS, GOOD_PAGES, DELAY = 10, 8, 2.0
 SETTINGS = {
-    "budget": "60/s",
+    "budget": "200/s",
     "delay": f"{DELAY} s",
     "timeout": "3 s",
     "largest_body": MB,
@@ -119,7 +119,9 @@ def test_good_hosts_go_on_at_their_rate(found):
     assert found["rates"][0] > 0.5 * GOOD_HOSTS / (DELAY + 0.05), (
         "the control is limited by politeness, not by the machine"
     )
-    assert found["ratio"] > 0.8, (found["rates"], found["times"], found["hostile"])
+    assert found["ratio"] > 0.8, json.dumps(
+        [found["rates"], found["times"], found["control"]["cpu"], found["hostile"]["cpu"], found["hostile"]["requests"]]
+    )
 
 
 def test_memory_stays_bounded(found):
