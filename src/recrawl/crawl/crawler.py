@@ -290,10 +290,8 @@ class Crawler:
         if unsettled and (not busy or free > 0):
             return
         at = min(until, self._recorder.due_at(now), now + (GATHER if unsettled else _IDLE))
-        if free > 0:
-            at = min(at, max(self.pace.next_at(now), self.engine.next_at(now)))
-        else:
-            at = min(at, now + _MOMENT)  # slow crawls may have to make room
+        next_at = max(self.pace.next_at(now), self.engine.next_at(now)) if free > 0 else now + _MOMENT
+        at = min(at, next_at)  # with no place free, slow crawls may have to make room
         if self.pace.n_waiting:
             at = min(at, self.pace.next_at(now))
         await (asyncio.sleep(0) if busy and at <= now else self._tending.sleep(at - now))

@@ -1,9 +1,12 @@
 """Bad hosts among good ones by a clock moved by hand: exact counts, whatever the machine does."""
 
+import asyncio
+
 import pytest
 
 from recrawl.crawl.fetched import FAILURES
 from recrawl.crawl.memory import Answer
+from recrawl.crawl.places import Places
 
 from ..driving import World
 
@@ -49,3 +52,34 @@ def test_more_hosts_that_never_answer_than_there_are_places(alone):
     bad = [f"https://timeout-x{k}-after-60.example/{j}" for k in range(200) for j in range(2)]
     among, _ = good_requests([*bad, *GOOD], concurrency=32)
     assert among >= 0.8 * alone, (among, alone)
+
+
+def test_with_few_places_nobody_is_cut():
+    world = World(page, ["https://timeout-x1-after-40.example/1", "https://timeout-x2-after-40.example/1"], delay=1.0)
+    world.run(100.0, concurrency=1)
+    assert all(outcome.took >= 40.0 for outcome in world.store.observations())
+
+
+def test_a_slow_host_is_not_cut_while_nobody_needs_its_place():
+    world = World(page, ["https://timeout-x1-after-40.example/1", *GOOD], budget=100.0, delay=1.0)
+    world.run(100.0, concurrency=32)
+    (outcome,) = [outcome for outcome in world.store.observations() if "timeout" in outcome.url][:1]
+    assert outcome.took >= 40.0
+
+
+def test_who_is_slow():
+    async def main():
+        places = Places(8)
+        async with asyncio.timeout(None) as limit:
+            assert [places.may("a", 0.0, k) for k in (0, 3, 4)] == [True, True, False], "half of eight"
+            places.ended("a", 0.5, answered=True)
+            assert places.may("a", 0.0, 4)
+            assert not places.is_slow("a")
+            with places.taken("a", 0.0, limit):
+                assert (places.n_slow(1.0), places.n_slow(3.0)) == (0, 1), "whoever is at it for long is slow"
+            places.ended("a", 0.5, answered=False)
+            assert places.is_slow("a")
+            places.ended("a", 2.5, answered=True)
+            assert places.is_slow("a")
+
+    asyncio.run(main())
