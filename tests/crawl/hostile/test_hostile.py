@@ -117,12 +117,9 @@ def found(tmp_path_factory):
 
 
 def test_good_hosts_go_on_at_their_rate(found):
-    assert found["rates"][0] > 0.5 * GOOD_HOSTS / (DELAY + 0.05), (
-        "the control is limited by politeness, not by the machine"
-    )
-    assert found["ratio"] > 0.8, json.dumps(
-        [found["rates"], found["times"], found["control"]["cpu"], found["hostile"]["cpu"], found["hostile"]["requests"]]
-    )
+    """In the time of eleven rounds of the good hosts; test_places.py has the same with exact counts."""
+    assert found["rates"][0] > 0.5 * GOOD_HOSTS / DELAY, "the control is held back by politeness, not by the machine"
+    assert found["ratio"] > 0.7, json.dumps([found["rates"], found["times"], found["hostile"]["cpu"]])
 
 
 def test_memory_stays_bounded(found):
