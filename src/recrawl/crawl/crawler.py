@@ -211,26 +211,16 @@ class Crawler:
             return 0
         self._recorder.picked(self.engine.threshold)
         urls = self.engine.url(ids)
-        pairs = self._with_places(list(zip(ids, urls, strict=True)), now)
+        pairs, waiting = self._places.share(list(zip(ids, urls, strict=True)), now)
+        for page, url in waiting:
+            self.engine.release([page], now)
+            self.turns.hold(host_of(url), now + _MOMENT)
         allowed = [(page, url) for page, url in pairs if self._may(page, url, now)]
         self.pace.take(now, len(allowed))
         copies = self._recorder.copies([url for _, url in allowed])
         for page, url in allowed:
             self._spawn(page, url, copies.get(url))
         return len(allowed)
-
-    def _with_places(self, pairs: list[tuple[int, str]], now: float) -> list[tuple[int, str]]:
-        """Those pages whose hosts may have a place; the others' hosts are left alone for a moment."""
-        kept, slow = list[tuple[int, str]](), 0
-        for page, url in pairs:
-            host = host_of(url)
-            if self._places.may(host, now, slow):
-                slow += self._places.is_slow(host)
-                kept.append((page, url))
-            else:
-                self.engine.release([page], now)
-                self.turns.hold(host, now + _MOMENT)
-        return kept
 
     def _may(self, page: int, url: str, now: float) -> bool:
         """Whether robots.txt, if it was read, lets a page be fetched; else it is set aside."""
@@ -262,23 +252,27 @@ class Crawler:
     async def _visited(self, url: str, copy: Copy | None) -> Visited:
         """A visit; a mistake in a fetcher or detector is that page's failure, and told, not the end of the crawl."""
         began, host = self._time.now(), host_of(url)
+        limit, answered = asyncio.timeout(None), False
         try:
-            async with asyncio.timeout(None) as limit:
+            async with limit:
                 with self._places.taken(host, began, limit):
                     visited = await self._visitor.visit(url, copy)
-            failed = visited.outcome is not None and visited.outcome.failure in HOST_FAILURES
-            self._places.ended(host, self._time.now() - began, answered=not failed)
-            return visited
+            answered = visited.outcome is None or visited.outcome.failure not in HOST_FAILURES
         except RecrawlError:
             raise
-        except TimeoutError:
-            self._places.ended(host, self._time.now() - began, answered=False)
-            self.turns.failed(host, busy=False)
-            return Visited(Outcome(url, began, self._time.now() - began, failure="timeout"))
         except Exception as problem:
-            self.counts.errors += 1
-            self._tell("error", url=url, problem=problem)
-            return Visited(Outcome(url, began, self._time.now() - began, failure=f"error: {type(problem).__name__}"))
+            visited = Visited(Outcome(url, began, self._time.now() - began, failure=self._word(url, problem, limit)))
+        self._places.ended(host, self._time.now() - began, answered=answered)
+        return visited
+
+    def _word(self, url: str, problem: Exception, limit: asyncio.Timeout) -> str:
+        """The failure of a visit that made room for others, or in which there is a mistake."""
+        if limit.expired():
+            self.turns.failed(host_of(url), busy=False)
+            return "timeout"
+        self.counts.errors += 1
+        self._tell("error", url=url, problem=problem)
+        return f"error: {type(problem).__name__}"
 
     def _spawn(self, page: int, url: str, copy: Copy | None) -> asyncio.Task[bool]:
         self.counts.started += 1

@@ -10,6 +10,10 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from recrawl.engine.addresses import host_of
+
+Pair = tuple[int, str]
+
 QUICK = 2.0  # seconds within which a host answers that is not slow
 PATIENCE = 5.0  # seconds that a slow crawl has while others wait for its place
 _FEWEST = 8  # places, below which they are not shared out
@@ -26,9 +30,15 @@ class Places:
         self._running: dict[int, tuple[str, float, asyncio.Timeout]] = {}
         self._n = 0
 
-    def may(self, host: str, now: float, more: int = 0) -> bool:
-        """Whether a crawl of a host may begin, when ``more`` of slow hosts are about to."""
-        return host in self._quick or self.n_slow(now) + more < self._shared
+    def share(self, pairs: list[Pair], now: float) -> tuple[list[Pair], list[Pair]]:
+        """Of pages (id, URL) those whose hosts may have a place now, and those that must wait for one."""
+        free = self._shared - self.n_slow(now)
+        taken, waiting = list[Pair](), list[Pair]()
+        for pair in pairs:
+            slow = self.is_slow(host_of(pair[1]))
+            (waiting if slow and free <= 0 else taken).append(pair)
+            free -= slow
+        return taken, waiting
 
     def is_slow(self, host: str) -> bool:
         """Whether a host is slow, or not known to be quick."""

@@ -71,15 +71,16 @@ def test_who_is_slow():
     async def main():
         places = Places(8)
         async with asyncio.timeout(None) as limit:
-            assert [places.may("a", 0.0, k) for k in (0, 3, 4)] == [True, True, False], "half of eight"
-            places.ended("a", 0.5, answered=True)
-            assert places.may("a", 0.0, 4)
-            assert not places.is_slow("a")
-            with places.taken("a", 0.0, limit):
+            pages = [(k, f"https://h{k}.example/") for k in range(6)]
+            assert places.share(pages, 0.0) == (pages[:4], pages[4:]), "half of eight"
+            places.ended("h5.example", 0.5, answered=True)
+            assert places.share(pages, 0.0) == ([*pages[:4], pages[5]], [pages[4]])
+            with places.taken("h5.example", 0.0, limit):
                 assert (places.n_slow(1.0), places.n_slow(3.0)) == (0, 1), "whoever is at it for long is slow"
-            places.ended("a", 0.5, answered=False)
-            assert places.is_slow("a")
-            places.ended("a", 2.5, answered=True)
-            assert places.is_slow("a")
+                assert places.share(pages[:4], 3.0) == (pages[:3], pages[3:4])
+            places.ended("h5.example", 0.5, answered=False)
+            assert places.is_slow("h5.example")
+            places.ended("h5.example", 2.5, answered=True)
+            assert places.is_slow("h5.example")
 
     asyncio.run(main())
