@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recrawl.cli.crawl_options import AsJson, Config, Database, engine_of, settings_of, visit
+from recrawl.cli.part_options import NoBursts, NoDrift, NoPriors, NoSeasons, NoSiblings, chosen
 from recrawl.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -34,14 +35,21 @@ def run(
     audit_share: Annotated[str | None, typer.Option(help="Share of the crawls for audits, such as 1%.")] = None,
     contact: Annotated[str | None, typer.Option(help="How site owners can reach you.")] = None,
     allow_private: Annotated[bool | None, typer.Option("--allow-private", help="Also local addresses.")] = None,
+    no_siblings: NoSiblings = False,
+    no_priors: NoPriors = False,
+    no_bursts: NoBursts = False,
+    no_drift: NoDrift = False,
+    no_seasons: NoSeasons = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No live view.")] = False,
     config: Config = None,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
     """Keep the copies of a database fresh, until --for or --once, SIGTERM or Ctrl-C; everything found is kept."""
-    flags = {"budget": budget, "hours": hours, "delay": delay, "concurrency": concurrency, "contact": contact}
-    flags["audit_share"] = audit_share
+    words = {"budget": budget, "hours": hours, "delay": delay, "contact": contact, "audit_share": audit_share}
+    flags: dict[str, Any] = {**words, "concurrency": concurrency}
+    left_out = chosen(siblings=no_siblings, priors=no_priors, bursts=no_bursts, drift=no_drift, seasons=no_seasons)
+    flags |= dict.fromkeys(left_out, False)
     settings = settings_of(config, database=database, allow_private=allow_private, **flags)
     if dry_run is not None:
         _print_next(settings, dry_run, as_json)
@@ -60,11 +68,12 @@ def run(
 
 
 async def _run(settings: Settings, seconds: float | None, once: bool, quiet: bool) -> dict[str, Any]:
+    from recrawl.cli.run_log import Log
     from recrawl.cli.run_parts import Parts
     from recrawl.cli.run_view import View
     from recrawl.crawl.pages import warm_up
 
-    parts = Parts(settings)
+    parts = Parts(settings, Log())
     try:
         on_signals(parts.crawler)
         if not quiet:

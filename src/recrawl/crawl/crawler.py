@@ -9,10 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from recrawl.crawl.apart import Apart
 from recrawl.crawl.audits import Audits
 from recrawl.crawl.clock import Clock, SystemClock
 from recrawl.crawl.counts import Counts
-from recrawl.crawl.detect import Detector, VisibleText
+from recrawl.crawl.delivery import Deliveries, Take
+from recrawl.crawl.detect import Detector
+from recrawl.crawl.detectors import MainText
+from recrawl.crawl.feeds import PREFIX
+from recrawl.crawl.feeds_kept import FeedsKept
 from recrawl.crawl.fetched import Fetcher
 from recrawl.crawl.hours import Hours
 from recrawl.crawl.once import every_page_once
@@ -46,10 +51,15 @@ class Crawler:
     ``pacer`` holds the budget (default: the engine's, going on after what an earlier run has spent). Delay and
     concurrency per host are the engine's ``host_spacing`` and ``host_concurrency``; a crawl-delay of robots.txt up to
     ``longest_delay`` seconds takes their place where it is longer. A page is not asked for again while its server
-    says that caches may keep it, up to ``longest_hint`` seconds. Every ``posts_every`` seconds the crawler looks for
+    says that caches may keep it, up to ``longest_hint`` seconds. A feed whose items arrive fast is polled as often as
+    it takes to miss none, but not within ``feed_interval`` seconds. Every ``posts_every`` seconds the crawler looks for
     word from other processes. ``audit_share`` of the crawls are audits, each of ``audit_draws`` pages drawn by
     ``audit_rng``. ``on_event(name, fields)`` hears of every outcome ("crawled"), of every batch that is
     safe ("saved"), of posts taken ("posts") and of mistakes in fetchers and detectors ("error").
+
+    ``followers`` take what became of pages (`recrawl.store.Event`), by name: each is called with a list of events and
+    how many before them were dropped, again and again until it does not raise, and goes on after a restart from where
+    it was. ``texts`` lets events carry the pages' text.
     """
 
     def __init__(
@@ -70,12 +80,15 @@ class Crawler:
         commit_most: int = 500,
         longest_delay: float = 60.0,
         longest_hint: float = 600.0,
+        feed_interval: float = 300.0,
         posts_every: float = 2.0,
         audit_share: float = 0.0,
         audit_draws: int = 100,
         audit_rng: np.random.Generator | None = None,
         rate: Callable[[int], float] | None = None,
         on_event: OnEvent | None = None,
+        followers: Mapping[str, Take] | None = None,
+        texts: bool = False,
     ) -> None:
         if concurrency < 1:
             raise ParameterError(f"concurrency is {concurrency}: must be at least 1")
@@ -90,6 +103,8 @@ class Crawler:
             pacer = pacer_from(_budget_of(engine), now, marked.get(MARK))
         self.pace = Pace(pacer, hours)
         rules = rules or Rules()
+        self.feeds = FeedsKept(store.noted(PREFIX), feed_interval)
+        self.feeds.forget(self.feeds.strangers(engine))
         self._recorder = Recorder(
             engine,
             store,
@@ -98,28 +113,39 @@ class Crawler:
             delay=commit_delay,
             most=commit_most,
             longest_hint=longest_hint,
+            feeds=self.feeds,
             acknowledged=self._saved,
         )
         self._trust, self._trust_kept_at = Trust(), now
         if trusted := store.noted(_TRUST):
             self._trust.restore(trusted[_TRUST])
+        self._apart = Apart(self._time.clock)
         self.turns = Turns(engine, self._time.clock, self._time.now)
-        self._visitor = self._new_visitor(fetcher, detector or VisibleText(), robots, rules, longest_delay)
+        self._visitor = self._new_visitor(fetcher, detector or MainText(), robots, rules, longest_delay, texts)
         self._robots, self._robots_kept = robots, robots_kept
         self.audits = Audits(engine, store, share=audit_share, size=audit_draws, wait=self.turns.wait, rng=audit_rng)
         self._picking = True  # whether pages are crawled for their value
         self._posts = Posts(engine, store, rules, self._recorder, self.audits.ask)
         self._tending = Tending(self._time.clock, concurrency)
+        self._deliveries = Deliveries(followers or {}, store, self._time.clock, self._recorder.call, self._tell)
+        self._covering: asyncio.Task[None] | None = None
         self.stopped = self._broken = False
         self._resume_politely(bool(marked), now)
 
     def _new_visitor(
-        self, fetcher: Fetcher, detector: Detector, robots: Robots | None, rules: Rules, longest_delay: float
+        self,
+        fetcher: Fetcher,
+        detector: Detector,
+        robots: Robots | None,
+        rules: Rules,
+        longest_delay: float,
+        texts: bool,
     ) -> Visitor:
         return Visitor(
             fetcher,
             self.turns,
             detector=detector,
+            feeds=self.feeds,
             robots=robots,
             rules=rules,
             now=self._time.now,
@@ -129,6 +155,8 @@ class Crawler:
             is_page=lambda url: bool(self.engine.addresses.known([url])[0] >= 0),
             longest_delay=longest_delay,
             trust=self._trust,
+            apart=self._apart,
+            texts=texts,
         )
 
     def _resume_politely(self, again: bool, now: float) -> None:
@@ -155,6 +183,7 @@ class Crawler:
         With ``audit`` (draws, level) nothing but an audit is made.
         """
         self.stopped = self.pace.over = False
+        self._deliveries.begin(self._tending.watch)
         self._picking = audit is None
         if audit is not None:
             self.audits.ask(*audit)
@@ -162,7 +191,10 @@ class Crawler:
             at = math.inf if until is None else until
             await (every_page_once(self, at) if once else self._loop(at, n))
         finally:
-            await self._end()
+            try:
+                await self._end()
+            finally:
+                await self._deliveries.close()
         return self.counts
 
     def now(self) -> float:
@@ -250,7 +282,7 @@ class Crawler:
             elif visited.outcome is None and self.engine.addresses.known([url])[0] == page:
                 self.engine.release([page], self._time.now())
         if visited.outcome is None:
-            self.counts.requests += 1
+            self.counts.requests += visited.n_requests
             return False
         if audit:
             self.audits.ended(page, visited.outcome, self._time.now())
@@ -297,18 +329,32 @@ class Crawler:
         await turn
 
     async def _cover(self, now: float) -> None:
-        """Note up to when the budget counts as spent, before it is."""
+        """Note up to when the budget counts as spent, before it is; early enough that the loop need not wait."""
         cover = self.pace.next_cover(now)
-        if cover is not None:
+        if cover is not None and self._covering is None:
+            self._covering = asyncio.create_task(self._write_cover(cover))
+            self._tending.watch(self._covering)
+        if self._covering is not None and now > self.pace.covered:
+            await asyncio.wait([self._covering])
+            self._check()
+
+    async def _write_cover(self, cover: float) -> None:
+        try:
             await self._recorder.call(lambda: self.store.save(notes={MARK: self.pace.mark(cover)}))
             self.pace.covered = cover
+        finally:
+            self._covering = None
 
     async def _note(self, name: str, value: object) -> None:
         await self._recorder.call(lambda: self.store.save(notes={name: value}))
 
+    def _news(self) -> dict[str, object]:
+        """What was learned of feeds and robots.txt since the last time."""
+        return self.feeds.news() | ({} if self._robots_kept is None else self._robots_kept.news())
+
     def _save_if_due(self, now: float) -> None:
         if self._recorder.due_at(now) <= now:
-            notes = {**({} if self._robots_kept is None else self._robots_kept.news()), **self.audits.news()}
+            notes = {**self._news(), **self.audits.news()}
             if now - self._trust_kept_at > _TRUST_EVERY:
                 self._trust_kept_at = now
                 notes[_TRUST] = self._trust.state()
@@ -318,11 +364,13 @@ class Crawler:
         self.counts.acknowledged += len(outcomes)
         if outcomes:
             self._tell("saved", outcomes=outcomes)
+            self._deliveries.stir()
 
     async def _take_posts(self, now: float) -> None:
         taken = await self._posts.take(now)
         if taken:
             self._tell("posts", n=taken)
+            self._deliveries.stir()
         if self._rate is not None and len(self.engine):
             self.pace.set_rate(self._rate(len(self.engine)), now)
 
@@ -343,21 +391,24 @@ class Crawler:
         await self._tending.end(_GRACE)
         if self._broken:
             return
-        if self._recorder.saving is not None:
-            await asyncio.wait([self._recorder.saving])
+        for task in (self._recorder.saving, self._covering):
+            if task is not None:
+                await asyncio.wait([task])
         self._check()
         now = self._time.now()
         if self.audits.busy:
             self.audits.end(now)
         notes = {MARK: self.pace.last_mark(now), _TRUST: self._trust.state()}
-        notes |= {} if self._robots_kept is None else self._robots_kept.news()
-        notes |= self.audits.news(last=True)
+        notes |= {**self._news(), **self.audits.news(last=True)}
         await self._recorder.finish(notes, now)
         self.pace.covered = -math.inf
+        await self._deliveries.finish()
+        self._check()
 
     def close(self) -> None:
         """Give back what the crawler made itself; store and fetcher stay open."""
         self._recorder.close()
+        self._apart.close()
 
 
 def _budget_of(engine: Engine) -> float:

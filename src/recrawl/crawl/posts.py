@@ -15,9 +15,9 @@ from recrawl.engine import Engine
 from recrawl.store.base import Store
 
 
-def added(urls: list[str], importance: float | None = None) -> dict[str, Any]:
-    """What to post so that pages are added."""
-    return {"add": urls, "importance": 1.0 if importance is None else importance}
+def added(urls: list[str], importance: float | None = None, **known: list[float]) -> dict[str, Any]:
+    """What to post so that pages are added; ``change_rate`` (per second) and ``evidence`` where they are predicted."""
+    return {"add": urls, "importance": 1.0 if importance is None else importance, **known}
 
 
 def removed(urls: list[str]) -> dict[str, Any]:
@@ -44,7 +44,9 @@ class Posts:
         n = 0
         for number, post in await self._recorder.call(self._store.posts):
             if "add" in post:
-                new = add_pages(self._engine, self._rules, post["add"], now, importance=post.get("importance", 1.0))
+                known = {name: post[name] for name in ("change_rate", "evidence") if name in post}
+                weight = post.get("importance", 1.0)
+                new = add_pages(self._engine, self._rules, post["add"], now, importance=weight, **known)
                 save = partial(self._store.save, rows=self._engine.rows(new), taken=[number])
                 await self._recorder.call(save)
                 n += len(new)
@@ -52,12 +54,12 @@ class Posts:
                 self._audit(int(post["audit"]), float(post.get("level", 0.9)))
                 await self._recorder.call(partial(self._store.save, taken=[number]))
             else:
-                n += await self._remove(post.get("remove", []), number)
+                n += await self._remove(post.get("remove", []), number, now)
         return n
 
-    async def _remove(self, urls: list[str], number: int) -> int:
+    async def _remove(self, urls: list[str], number: int, now: float) -> int:
         known = self._engine.addresses.known(urls)
         ids = np.unique(known[known >= 0])
         self._engine.remove(ids)
-        await self._recorder.call(lambda: self._store.save(removed=urls, taken=[number]))
+        await self._recorder.call(lambda: self._store.save(removed=urls, taken=[number], at=now))
         return len(ids)
