@@ -5,7 +5,7 @@ Poisson worlds differ in how change rates and importances are spread and in thei
 break the engine's model, and in lying ones the servers of a part of the pages answer every crawl "not modified".
 What results.json holds already is not run again.
 
-    python experiments/audit/run.py                 all worlds: 200 Poisson ones, 40 of each other kind
+    python experiments/audit/run.py                 all worlds: 200 Poisson ones, 25 to 40 of each other kind
     python experiments/audit/run.py --worlds 5 --out /tmp/check
 """
 
@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import binom
 
-from recrawl.estimate.audit import verdict
+from recrawl.estimate.audit import share_interval, verdict
 from recrawl.model.pages import Pages
 from recrawl.simulate.audits import audited
 from recrawl.simulate.processes import Constant, Process, Renewal, SelfExciting
@@ -30,9 +31,9 @@ PAGES, HISTORY, DAYS, MOMENTS, DRAWS = 3000, 30.0, 20.0, 50, 100
 KINDS: dict[str, tuple[int, Process]] = {
     "poisson": (200, Constant()),
     "bursty": (40, Renewal("lognormal", 2.5)),
-    "self-exciting": (40, SelfExciting(0.9, 3.0)),
-    "seasonal": (40, Seasonal()),
-    "lying": (40, Constant()),
+    "self-exciting": (25, SelfExciting(0.9, 3.0)),
+    "seasonal": (25, Seasonal()),
+    "lying": (25, Constant()),
 }
 Row = dict[str, Any]
 
@@ -83,8 +84,18 @@ def summary(rows: list[Row]) -> Row:
         "covered": float(np.mean([row["covered"] for row in rows])),
         "holds_forecast_last": float(np.mean([row["holds_forecast"][-1] for row in rows])),
         "holds_forecast": float(np.mean([row["holds_forecast"] for row in rows])),
+        **exactly(rows),
         "disagree": {n: float(np.mean([row["disagree"][n] for row in rows])) for n in rows[0]["disagree"]},
     }
+
+
+def exactly(rows: list[Row]) -> Row:
+    """The chance of an audit to hold the truth and the forecast, at every moment, by the binomial distribution."""
+    truth, forecast = (np.array([row[name] for row in rows]).reshape(-1, 1) for name in ("truth", "forecast"))
+    chance = binom.pmf(np.arange(DRAWS + 1), DRAWS, truth)
+    low, high = np.array([share_interval(k, DRAWS) for k in range(DRAWS + 1)]).T
+    held = {"exactly_covered": truth, "exactly_holds_forecast": forecast}
+    return {name: float((chance * ((low <= at) & (at <= high))).sum(axis=1).mean()) for name, at in held.items()}
 
 
 def draw(results: dict[str, list[Row]], path: Path) -> None:
@@ -108,7 +119,7 @@ def draw(results: dict[str, list[Row]], path: Path) -> None:
 def main() -> None:
     """Run what is missing; write figures and plot."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--worlds", type=int, help="of each kind  [default: 200 and 40]")
+    parser.add_argument("--worlds", type=int, help="of each kind  [default: 200, and 25 to 40]")
     parser.add_argument("--out", type=Path, default=HERE)
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)

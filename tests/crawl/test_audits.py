@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from recrawl import ParameterError
-from recrawl.crawl.audits import Audits, believed_freshness, kept_audits
+from recrawl.crawl.audits import Audits, kept_audits
+from recrawl.crawl.believed import believed_freshness
 from recrawl.crawl.memory import Answer
 from recrawl.crawl.posts import asked_audit
 from recrawl.crawl.rules import Rule, Rules
@@ -208,6 +209,15 @@ def test_a_crawl_that_runs_makes_the_audit_that_was_posted():
     assert found.draws == 20
     assert found.level == 0.8
     assert world.store.posts() == []
+
+
+def test_an_audit_that_is_asked_for_goes_before_the_one_that_goes_on_all_the_time():
+    world = World(changing, URLS, budget=1.0)
+    world.run(once=True)
+    world.run(HOUR, audit_share=0.01, audit_draws=50, audit_rng=np.random.default_rng(5))
+    world.store.post([asked_audit(20, 0.9)])
+    world.run(HOUR, audit_share=0.01, audit_draws=50, audit_rng=np.random.default_rng(6))
+    assert [one.draws for one in kept_audits(world.store)] == [20, 50]
 
 
 def test_an_audit_that_is_interrupted_says_what_it_saw(crawled):

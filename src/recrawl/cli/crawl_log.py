@@ -131,7 +131,7 @@ def _observe(path: Path, rows: Columns, reader: LogReader, lenient: bool, repair
 
 
 def _ends(rows: Columns, good: NDArray[np.int64], n_pages: int) -> tuple[Array, NDArray[np.bool_], Array]:
-    """When each page was last crawled, whether it is gone, and since when, or the log's end; rows are in order of page and time."""
+    """When each page was last crawled, whether it is gone, and since when; rows are in order of page and time."""
     first = np.searchsorted(rows.page, np.arange(n_pages))
     last = np.append(first[1:], len(rows.page)) - 1
     crawled_at, left_at = np.full(n_pages, np.nan), np.full(n_pages, rows.time.max())

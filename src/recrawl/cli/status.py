@@ -110,7 +110,7 @@ def _audits(store: SqliteStore) -> dict[str, Any]:
 
 def freshness(engine: Engine, now: float) -> float:
     """The share of copies that are believed to be right now, by importance."""
-    from recrawl.crawl.audits import believed_freshness
+    from recrawl.crawl.believed import believed_freshness
 
     return believed_freshness(engine, now)
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.crawl.pages import NEVER
+from recrawl.crawl.believed import audited_pages, believed_freshness, never_crawled
 from recrawl.engine import Engine
 from recrawl.engine.addresses import host_of
 from recrawl.engine.expected import expected_fresh, fitting_mean
@@ -31,7 +31,8 @@ Ids = NDArray[np.int64]
 KEPT, UNENDED = "audits", "audit_unended"  # notes: audits that ended, and the one that was not
 _MOST = 200  # audits that are kept
 _OWED = 10.0  # crawls that audits may be behind their share
-_PATIENCE = 900.0  # seconds that a drawn page waits for its host
+_POLL = 0.05  # seconds between looks at a page that is being crawled
+_PATIENCE = 120.0  # seconds: a drawn page whose host is left alone for longer cannot be judged
 
 
 @dataclass
@@ -47,7 +48,7 @@ class _Open:
     requests: int = 0
     times: dict[str, int] = field(default_factory=dict)  # draws of each page so far
     judged: dict[str, tuple[bool, float]] = field(default_factory=dict)
-    waiting: dict[str, float] = field(default_factory=dict)  # drawn, to be fetched: since when
+    waiting: dict[str, None] = field(default_factory=dict)  # drawn, to be fetched, in order
     running: set[str] = field(default_factory=set)
 
     @property
@@ -67,13 +68,13 @@ class Audits:
         size: int = 100,
         wait: Callable[[str], float] = lambda host: 0.0,
         rng: np.random.Generator | None = None,
-        now: float = 0.0,
     ) -> None:
         if not 0 <= share < 1:
             raise ParameterError(f"audit_share is {share:g}: must be at least 0 and below 1")
         self._engine, self._share, self._size, self._wait = engine, share, size, wait
         self._rng = np.random.default_rng() if rng is None else rng
         self._open: _Open | None = None
+        self._behind: _Open | None = None  # an audit that waits for one that was asked for
         self._asked: list[tuple[int, float]] = []
         self._credit = 0.0
         self._ids: Ids = np.zeros(0, np.int64)
@@ -83,7 +84,6 @@ class Audits:
         self._new = False
         if share > 0 and (saved := noted.get(UNENDED)) is not None:
             self._open = _Open(**saved, whole=False)
-            self._open.waiting = dict.fromkeys(self._open.waiting, now)  # patience begins anew
 
     # --- what is to be done -------------------------------------------------------------------------------------------
 
@@ -98,7 +98,7 @@ class Audits:
 
     def due(self, n: int, now: float) -> int:
         """How many of the n crawls that may begin now are for audits, at most."""
-        if self._open is None or self._asked:
+        if self._open is None or (self._asked and not self._open.whole):
             self._begin(now)
         if self._open is None:
             return 0
@@ -120,10 +120,10 @@ class Audits:
         for url in list(open_.waiting):
             if len(ready) == n:
                 break
-            self._try(url, now, hosts, ready)
-        while len(ready) < n and open_.drawn < open_.size:
+            self._try(url, hosts, ready)
+        while len(ready) < n and open_.drawn < open_.size and (open_.whole or len(open_.waiting) < n):
             if (drawn := self._draw(now)) is not None:
-                self._try(drawn, now, hosts, ready)
+                self._try(drawn, hosts, ready)
         for _, url in ready:
             del open_.waiting[url]
             open_.running.add(url)
@@ -137,20 +137,22 @@ class Audits:
             return now
         if self._open is None or not self._open.whole:
             return math.inf
-        if self._open.drawn < self._open.size and len(self._open.waiting) < 1000:
+        if self._open.drawn < self._open.size:
             return now
-        return min((now + self._wait(host_of(url)) for url in self._open.waiting), default=math.inf)
+        return min((now + max(self._wait(host_of(url)), _POLL) for url in self._open.waiting), default=math.inf)
 
     def _begin(self, now: float) -> None:
+        if not self._asked and self._share == 0:
+            return
         if not self._population():
             self._asked.clear()
-            return
-        if self._asked:
-            if self._open is not None and self._open.whole:
-                return
-            size, level = self._asked.pop(0)  # one that goes on all the time gives way
-            self._open = _Open(size, level, now, self._forecast(now), True)
-        elif self._share > 0:
+        elif self._asked:
+            if self._open is not None:  # one that goes on all the time waits
+                self._open.waiting |= dict.fromkeys(self._open.running)
+                self._open.running.clear()
+            size, level = self._asked.pop(0)
+            self._behind, self._open = self._open, _Open(size, level, now, self._forecast(now), True)
+        else:
             self._open = _Open(self._size, 0.9, now, self._forecast(now), False)
 
     def _draw(self, now: float) -> str | None:
@@ -169,18 +171,18 @@ class Audits:
         if never_crawled(self._engine, np.array([page]), now)[0]:
             open_.judged[url] = (False, 0.0)
             return None
-        open_.waiting[url] = now
+        open_.waiting[url] = None
         return url
 
-    def _try(self, url: str, now: float, hosts: set[str], ready: list[tuple[int, str]]) -> None:
+    def _try(self, url: str, hosts: set[str], ready: list[tuple[int, str]]) -> None:
         """Let a drawn page be fetched now, if it is there, free, and its host too."""
         open_, host = self._open, host_of(url)
         assert open_ is not None
         page = int(self._engine.addresses.known([url])[0])
-        if page < 0 or now - open_.waiting[url] > _PATIENCE:
+        wait = self._wait(host)
+        if page < 0 or wait > _PATIENCE:
             del open_.waiting[url]
-            return
-        if host not in hosts and self._wait(host) <= 0 and not self._leased(page):
+        elif host not in hosts and wait <= 0 and not self._leased(page):
             hosts.add(host)
             ready.append((page, url))
 
@@ -202,12 +204,12 @@ class Audits:
             open_.judged[url] = (fresh, float(expected_fresh(self._engine, [page], outcome.began_at, self._mean)[0]))
         self._end_if_done(now)
 
-    def back(self, url: str, now: float) -> None:
+    def back(self, url: str) -> None:
         """A page was not fetched, and is due again."""
         if self._open is not None and url in self._open.running:
             self._open.running.discard(url)
             self._open.requests += 1
-            self._open.waiting.setdefault(url, now)
+            self._open.waiting[url] = None
 
     def forbidden(self, url: str, now: float) -> None:
         """A page may not be fetched."""
@@ -228,9 +230,10 @@ class Audits:
 
     def end(self, now: float) -> None:
         """End the audit that is being made, with what was seen so far."""
-        open_, self._open = self._open, None
+        open_ = self._open
         if open_ is None:
             return
+        self._open, self._behind = self._behind, None
         judged = [Judged(open_.times[url], *found) for url, found in open_.judged.items()]
         n = sum(one.draws for one in judged)
         if n == 0:
@@ -252,7 +255,8 @@ class Audits:
         notes: dict[str, Any] = {KEPT: self.kept} if self._new else {}
         self._new = False
         if last and self._share > 0:
-            notes[UNENDED] = None if self._open is None or self._open.whole else _saved(self._open)
+            unended = self._open if self._behind is None else self._behind
+            notes[UNENDED] = None if unended is None or unended.whole else _saved(unended)
         return notes
 
     # --- all pages ----------------------------------------------------------------------------------------------------
@@ -275,31 +279,9 @@ class Audits:
 def _saved(open_: _Open) -> dict[str, Any]:
     """An audit as it can be kept; pages on their way are drawn and still to be fetched."""
     saved = {name: getattr(open_, name) for name in open_.__dataclass_fields__ if name not in ("whole", "running")}
-    return {**saved, "waiting": {**open_.waiting, **dict.fromkeys(sorted(open_.running), open_.began_at)}}
+    return {**saved, "waiting": dict.fromkeys([*open_.waiting, *sorted(open_.running)])}
 
 
 def kept_audits(store: Store) -> list[Audit]:
     """The audits that a store knows of, oldest first."""
     return [Audit.from_dict(saved) for saved in store.noted(KEPT).get(KEPT, [])]
-
-
-def audited_pages(engine: Engine) -> Ids:
-    """The pages that audits are about: all that may be crawled."""
-    ids = engine.ids()
-    return ids[~np.isin(ids, sorted(engine._paused))] if engine._paused else ids
-
-
-def never_crawled(engine: Engine, ids: Ids, now: float) -> NDArray[np.bool_]:
-    """Which pages have no copy yet: they count as ones that were fetched a year before they were added."""
-    last = engine.scheduler._memory.state.rec["last"][ids]
-    return np.asarray((engine.beliefs.belief.n_crawls[ids] == 0) & (last <= now - NEVER + 1.0))
-
-
-def believed_freshness(engine: Engine, now: float) -> float:
-    """The share of copies that are believed to be right now, by importance; pages without a copy are not."""
-    ids = audited_pages(engine)
-    weight = engine.scheduler._memory.state.rec["importance"][ids].astype(np.float64)
-    if not weight.sum() > 0:
-        return math.nan
-    fresh = np.where(never_crawled(engine, ids, now), 0.0, expected_fresh(engine, ids, now))
-    return float(np.average(fresh, weights=weight))

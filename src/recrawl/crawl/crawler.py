@@ -125,9 +125,7 @@ class Crawler:
         self.turns = Turns(engine, self._time.clock, self._time.now)
         self._visitor = self._new_visitor(fetcher, detector or MainText(), robots, rules, longest_delay, texts)
         self._robots, self._robots_kept = robots, robots_kept
-        self.audits = Audits(
-            engine, store, share=audit_share, size=audit_draws, wait=self.turns.wait, rng=audit_rng, now=now
-        )
+        self.audits = Audits(engine, store, share=audit_share, size=audit_draws, wait=self.turns.wait, rng=audit_rng)
         self._picking = True  # whether pages are crawled for their value
         self._posts = Posts(engine, store, rules, self._recorder, self.audits.ask)
         self._tending = Tending(self._time.clock, concurrency)
@@ -292,7 +290,7 @@ class Crawler:
             visited = await self._visited(url, copy, full=audit)
         finally:
             if audit and visited.outcome is None:
-                self.audits.back(url, self._time.now())
+                self.audits.back(url)
             elif visited.outcome is None and self.engine.addresses.known([url])[0] == page:
                 self.engine.release([page], self._time.now())
         if visited.outcome is None:
