@@ -77,6 +77,12 @@ _OBSERVED = (
     "FROM observation JOIN page ON page.id = observation.page"
 )
 LAST_OBSERVATION = f"{_OBSERVED} ORDER BY observation.id DESC LIMIT 1"
+FAILING = (
+    f"{_OBSERVED} WHERE observation.failure IS NOT NULL AND observation.id IN "
+    "(SELECT (SELECT max(id) FROM observation WHERE observation.page = some.id) FROM page AS some "
+    "WHERE some.failures > 0 OR some.id IN "
+    "(SELECT observation.page FROM observation WHERE began_at >= ? AND failure = 'robots')) ORDER BY observation.id"
+)
 
 
 def observations(url: str | None, since: float | None) -> str:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from recrawl.store.events import Event, Follower
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,8 +16,8 @@ class Outcome:
 
     ``changed`` is None where there was nothing to compare with, ``status`` where no answer came; ``failure`` says why
     a crawl failed, in a few words; ``requests`` counts every request made, redirects included. ``body`` is given only
-    where it is to be kept. ``flapping``: the content differs from the copy but was there before, which is no change.
-    ``rolled_off``: a feed in which nothing was left of the poll before.
+    where it is to be kept, ``text`` where events are to carry it. ``flapping``: the content differs from the copy but
+    was there before, which is no change. ``rolled_off``: a feed in which nothing was left of the poll before.
     """
 
     url: str
@@ -31,6 +34,7 @@ class Outcome:
     content_type: str | None = None
     requests: int = 1
     body: bytes | None = None
+    text: str | None = None
     flapping: bool = False
     rolled_off: bool = False
 
@@ -133,9 +137,11 @@ class Store(Protocol):
         notes: Mapping[str, Any] | None = None,
         removed: Iterable[str] = (),
         taken: Iterable[int] = (),
+        at: float | None = None,
     ) -> None:
-        """Write outcomes, the engine's rows and notes (small facts by name, any JSON value; None forgets one), forget
-        pages and posts that were taken, all in one transaction. Outcomes of unknown pages are passed over.
+        """Write outcomes with the events that they are, the engine's rows and notes (small facts by name, any JSON
+        value; None forgets one), forget pages and posts that were taken, all in one transaction. Outcomes of unknown
+        pages are passed over. ``at`` is when pages were removed (default: the machine's time).
         """
 
     def load(self) -> dict[str, Any] | None:
@@ -153,6 +159,9 @@ class Store(Protocol):
     def last_observation(self) -> Outcome | None:
         """The outcome that was saved last."""
 
+    def failing(self, since: float) -> list[Outcome]:
+        """The last outcomes of pages that fail, or that robots.txt kept from being fetched from a time on."""
+
     def recent(self, since: float) -> dict[str, int]:
         """How many crawls, changes, failures, flaps and rolled feeds there were from a time on."""
 
@@ -164,6 +173,21 @@ class Store(Protocol):
 
     def noted(self, prefix: str = "") -> dict[str, Any]:
         """The facts whose names begin so."""
+
+    def events(self, after: int = 0, many: int = 200) -> list[Event]:
+        """Events after a number, oldest first, at most so many; those before the first that is kept are no more."""
+
+    def standing(self) -> Iterator[Event]:
+        """The pages that are there, as events of kind new, all with the number after which events go on from here."""
+
+    def followers(self) -> list[Follower]:
+        """Who takes events, by name, and how far each is."""
+
+    def follow(self, follower: Follower) -> None:
+        """Keep how far a follower is; what was ``dropped`` is the store's to count."""
+
+    def event_counts(self) -> dict[str, int]:
+        """The ``last`` number given, and of events that are kept the ``first``, their ``rows`` and ``size`` (bytes)."""
 
     def post(self, posts: Sequence[Mapping[str, Any]]) -> None:
         """Leave word (JSON objects) for the crawler that runs, from any process."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from recrawl.store import _checks_events as events
 from recrawl.store.base import Copy, Outcome, Store
 
 _NOW = 1_700_000_000.0
@@ -26,6 +27,7 @@ def check_store(make: Callable[[], Store]) -> None:
         _check_rows_are_replaced,
         _check_strange_columns,
         _check_outcomes,
+        _check_failing,
         _check_copies,
         _check_bodies,
         _check_atomic,
@@ -33,14 +35,37 @@ def check_store(make: Callable[[], Store]) -> None:
         _check_notes,
         _check_posts,
         _check_threads,
+        *(_with_a_page(check) for check in (events.check_story, events.check_batch, events.check_atomic)),
+        *(_with_a_page(check) for check in (events.check_followers, events.check_event_threads)),
     ):
-        store = make()
-        try:
-            assert isinstance(store, Store), f"{type(store).__name__} lacks a method of Store"
-            check(store)
-            assert store.check() == [], f"{check.__name__}: {store.check()}"
-        finally:
-            store.close()
+        _checked(make, check)
+
+
+def check_event_limits(few: Callable[[], Store], young: Callable[[], Store]) -> None:
+    """The same for limits of events: ``few`` makes stores of at most 5 events, ``young`` of events of 100 s."""
+    _checked(few, _with_a_page(events.check_limits))
+    _checked(young, _with_a_page(events.check_age))
+
+
+def _checked(make: Callable[[], Store], check: Callable[[Store], None]) -> None:
+    store = make()
+    try:
+        assert isinstance(store, Store), f"{type(store).__name__} lacks a method of Store"
+        check(store)
+        assert store.check() == [], f"{check.__name__}: {store.check()}"
+    finally:
+        store.close()
+
+
+def _with_a_page(check: Callable[[Store], None]) -> Callable[[Store], None]:
+    """A check of a store that has a page."""
+
+    def checked(store: Store) -> None:
+        store.save(rows=example_rows(_urls(1)))
+        check(store)
+
+    checked.__name__ = check.__name__
+    return checked
 
 
 def example_rows(urls: list[str], *, sources: int = 1, seed: int = 0) -> dict[str, Any]:
@@ -170,6 +195,16 @@ def _check_outcomes(store: Store) -> None:
     last = store.last_observation()
     assert last is not None and last.flapping and last.rolled_off, "what was noticed is kept"
     assert store.recent(_NOW + 5) == {"crawls": 1, "changes": 0, "failures": 0, "flapping": 1, "rolled_off": 1}
+
+
+def _check_failing(store: Store) -> None:
+    urls = _urls(6)
+    rows = {**example_rows(urls), "failures": np.array([1, 2, 0, 0, 0, 3])}
+    words = ["timeout", None, "robots", "robots", "reset", "busy"]
+    store.save([Outcome(url, _NOW, failure="dns") for url in urls], rows)
+    store.save([Outcome(url, _NOW + k, failure=word) for k, (url, word) in enumerate(zip(urls, words, strict=True))])
+    found = [(outcome.url, outcome.failure) for outcome in store.failing(_NOW + 3)]
+    assert found == [(urls[0], "timeout"), (urls[3], "robots"), (urls[5], "busy")], found
 
 
 def _check_copies(store: Store) -> None:
