@@ -114,11 +114,15 @@ def test_doctests(name):
         ROOT / name
         for name in (
             "README.md",
+            "docs/bandits.md",
             "docs/crawl.md",
+            "docs/detect.md",
             "docs/engine.md",
+            "docs/predict.md",
             "docs/events.md",
             "docs/run.md",
             "docs/schedule.md",
+            "docs/shop.md",
             "docs/simulate.md",
             "docs/store.md",
         )

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-HEAVY = ["numba", "aiohttp", "fastapi", "matplotlib", "pyarrow"]
+HEAVY = ["numba", "aiohttp", "fastapi", "matplotlib", "pyarrow", "lightgbm", "sklearn", "jax"]
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,7 @@ HEAVY = ["numba", "aiohttp", "fastapi", "matplotlib", "pyarrow"]
         "from recrawl.cli import app; app(['estimate', '--help'], standalone_mode=False)",
         "from recrawl.cli import app; app(['simulate', '--help'], standalone_mode=False)",
         "from recrawl.cli import app; app(['trace', 'git', '--help'], standalone_mode=False)",
+        "from recrawl.cli import app; app(['predict', 'train', '--help'], standalone_mode=False)",
         "from recrawl.cli import app; app(['reproduce', '--help'], standalone_mode=False)",
     ],
 )

@@ -2,6 +2,7 @@
 
 RecrawlError
 ├── ParameterError (also a ValueError)    a value, column, file or option the caller gave cannot be used
+├── PolicyError                           a policy cannot decide: every arm of a bandit failed
 └── StoreError                            the database cannot be opened, read or written; nothing is half done
 """
 
@@ -14,6 +15,10 @@ class RecrawlError(Exception):
 
 class ParameterError(RecrawlError, ValueError):
     """A value the caller gave cannot be used; the message names the column and the first bad row."""
+
+
+class PolicyError(RecrawlError):
+    """A policy cannot decide; the message says what its parts reported."""
 
 
 class StoreError(RecrawlError):

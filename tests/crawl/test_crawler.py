@@ -436,6 +436,25 @@ def test_pages_come_and_go_while_it_runs():
     assert set(URLS[100:110]) <= late
 
 
+def test_pages_may_come_with_predicted_rates():
+    from recrawl.crawl.posts import added
+
+    world = World(changing, URLS[:5], budget=1.0)
+    crawler = world.crawler(posts_every=2.0)
+
+    async def main():
+        run = asyncio.ensure_future(crawler.run(START + 30.0))
+        await world.clock.advance(5.0)
+        world.store.post([added(URLS[100:102], 1.0, change_rate=[1e-3, 1e-6], evidence=[1e6, 1e6])])
+        return await world.clock.drive(run)
+
+    asyncio.run(main())
+    crawler.close()
+    engine = world.opened()
+    believed = engine.pages(engine.id(URLS[100:102])).change_rate
+    np.testing.assert_allclose(believed, [1e-3, 1e-6], rtol=1e-3)
+
+
 def test_a_crawl_without_budget_or_places_is_refused():
     world = World(changing, URLS[:2], budget=None)
     with pytest.raises(ParameterError, match="no budget"):

@@ -25,6 +25,10 @@ IDS = [
     *("grimes/very-stale", "grimes/changed-share"),
     *(f"kolobov2019/fig{k}" for k in (1, 2, 3)),
     *(f"azar2018/fig{k}" for k in (1, 2)),
+    *(
+        f"han2020/{name}"
+        for name in ("fig4", "fig5", "fig6", "table4", "table5", "table6", "greedy", "regret", "shift")
+    ),
 ]
 
 

@@ -16,6 +16,7 @@ from recrawl.crawl.pace import MARK, pacer_from
 from recrawl.crawl.robots import READ, Robots
 from recrawl.crawl.robots_kept import RobotsKept
 from recrawl.crawl.settings import Settings
+from recrawl.crawl.shares import share_of
 from recrawl.crawl.webhook import Webhook
 from recrawl.errors import ParameterError, StoreError
 from recrawl.store import SqliteStore
@@ -58,6 +59,9 @@ class Parts:
                 concurrency=settings.concurrency,
                 longest_delay=settings.seconds("longest_delay"),
                 longest_hint=settings.seconds("longest_hint"),
+                feed_interval=settings.seconds("feed_interval"),
+                audit_share=share_of(settings.audit_share),
+                audit_draws=settings.audit_draws,
                 rate=lambda n: settings.rates(n)[0],
                 on_event=on_event,
                 followers={} if self._webhook is None else {"webhook": self._webhook},

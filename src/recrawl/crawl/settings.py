@@ -10,12 +10,14 @@ from typing import Any
 
 from recrawl.crawl.hours import Hours, rates
 from recrawl.crawl.rules import Rule, Rules, span
+from recrawl.crawl.shares import share_of
 from recrawl.errors import ParameterError, unknown
 from recrawl.store.events import EventLimits
 
 FILE = "recrawl.toml"
 PREFIX = "RECRAWL_"
 _LEAST = {"host_concurrency": 1, "concurrency": 1, "keep": 0, "largest_body": 1, "event_rows": 0, "event_bytes": 0}
+_LEAST |= {"audit_draws": 1}
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,14 @@ class Settings:
     concurrency: int = 64
     robots: bool = True
     siblings: bool = False  # whether a change found on one page counts for others of its folder or host
+    priors: bool = False  # whether a new page is expected to change as often as others of its folder and host
     bursts: bool = False  # whether a page that just changed is expected to change again soon
     drift: bool = False  # whether it is learned how fast the past is forgotten
-    detector: str = "text"
+    seasons: bool = False  # whether hours of the day and days of the week may differ
+    audit_share: str = ""  # share of the crawls that are audits, such as 1%; empty: none
+    audit_draws: int = 100  # pages drawn for one audit
+    detector: str = "main"
+    feed_interval: str = "5 min"  # a feed is polled no more often than this to keep its items; 0 s: never for that
     keep: int = 1  # bodies of each page
     timeout: str = "60 s"  # for one fetch
     largest_body: int = 10 << 20  # bytes
@@ -52,13 +59,15 @@ class Settings:
     rule: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("delay", "longest_delay", "longest_hint", "timeout", "event_age", "webhook_timeout"):
+        spans = ("delay", "longest_delay", "longest_hint", "timeout", "feed_interval", "event_age", "webhook_timeout")
+        for name in spans:
             _span(name, getattr(self, name))
         for name, least in _LEAST.items():
             if getattr(self, name) < least:
                 raise ParameterError(f"{name} is {getattr(self, name)}: must be at least {least}")
         self.rates(1)
         self.rules()
+        share_of(self.audit_share)
 
     @classmethod
     def read(cls, file: Path | None = None, environment: Mapping[str, str] | None = None, **flags: Any) -> Settings:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from recrawl.crawl.answer import redirect_goal
 from recrawl.crawl.apart import Apart
-from recrawl.crawl.detect import Detector
+from recrawl.crawl.detect import PLAIN, UNSAID, Detector, chosen, same, tag
+from recrawl.crawl.detectors import MainText
+from recrawl.crawl.feeds_kept import FeedsKept
 from recrawl.crawl.fetched import Fetched, Fetcher
 from recrawl.crawl.hints import fresh_for
 from recrawl.crawl.robots import Robots
@@ -47,6 +50,7 @@ class Visitor:
         turns: Turns,
         *,
         detector: Detector,
+        feeds: FeedsKept,
         robots: Robots | None,
         rules: Rules,
         now: Callable[[], float],
@@ -62,11 +66,11 @@ class Visitor:
         self._fetcher, self._turns, self._detector, self._robots, self._rules = fetcher, turns, detector, robots, rules
         self._now, self._further, self._charge, self._note, self._is_page = now, further, charge, note, is_page
         self._longest_delay = longest_delay
-        self._trust, self._apart, self._texts = trust, apart, texts
-        self._kind = f"{detector.name}-{detector.version}:"
+        self._trust, self._apart, self._texts, self._feeds = trust, apart, texts, feeds
+        self._default = detector.name if detector.name in PLAIN else MainText.name  # for rules that name none
 
-    async def visit(self, url: str, copy: Copy | None) -> Visited:
-        """Crawl a page whose first request is paid for."""
+    async def visit(self, url: str, copy: Copy | None, *, full: bool = False) -> Visited:
+        """Crawl a page whose first request is paid for; with ``full`` it is asked for without validators."""
         if self._robots is not None and not self._robots.known(url):
             began, n = self._now(), await self._ask_robots(url)
             if not (await self._robots.rules(url)).unreachable:
@@ -78,7 +82,7 @@ class Visitor:
         if await self._forbidden(url) is not None:
             until = None if self._robots is None else self._robots.ask_again_at(url)
             return Visited(Outcome(url, began, failure="robots", requests=0), aside_until=until)
-        hop = _Hop(url, url, began)
+        hop = _Hop(url, url, began, full=full)
         while True:
             fetched = await self._fetch(hop, copy)
             goal = redirect_goal(hop.at, fetched)
@@ -152,14 +156,19 @@ class Visitor:
             self._turns.answered(host)
 
     def _validators(self, hop: _Hop, copy: Copy | None) -> Validators:
-        if copy is None or hop.at != (copy.final_url or hop.url) or not self._comparable(copy):
+        if copy is None or hop.at != (copy.final_url or hop.url) or not self._comparable(hop.url, copy):
             return Validators()
         hop.had = Validators(copy.etag, copy.last_modified)
-        hop.sent = self._trust.choose(hop.url, hop.had, hop.began)
+        hop.sent = _NONE if hop.full else self._trust.choose(hop.url, hop.had, hop.began)
         return hop.sent
 
-    def _comparable(self, copy: Copy) -> bool:
-        return copy.digest is not None and copy.digest.startswith(self._kind)
+    def _comparable(self, url: str, copy: Copy) -> bool:
+        return copy.digest is not None and copy.digest.startswith(tag(self._detector_of(url)))
+
+    def _detector_of(self, url: str) -> Detector:
+        """What tells changes of a page: by its rules, else the one for all."""
+        said = replace(self._rules.of(url).detection, flapping=None)
+        return self._detector if said == UNSAID else chosen(said, self._default)
 
     async def _follow(self, hop: _Hop, goal: str, status: int) -> str | None:
         """Go where a redirect leads, if that is allowed; else the word for why not."""
@@ -197,9 +206,11 @@ class Visitor:
         )
 
     def _outcome(self, hop: _Hop, fetched: Fetched, copy: Copy | None) -> Outcome:
-        digest, changed = None, None
+        found = Compared()
         if fetched.failure is None:
-            digest, changed = self._compared(hop, fetched, copy)
+            found = self._compared(hop, fetched, copy)
+        changed = found.changed
+        keeps = fetched.failure is None and not fetched.not_modified and (changed is not False or found.flapping)
         final_url = fetched.final_url if fetched.final_url != hop.url else None
         return Outcome(
             hop.url,
@@ -207,7 +218,7 @@ class Visitor:
             max(self._now() - hop.began, 0.0),
             fetched.status or None,
             changed,
-            digest,
+            found.digest,
             None if fetched.gone else fetched.failure,
             fetched.gone,
             final_url,
@@ -215,24 +226,40 @@ class Visitor:
             fetched.headers.get("last-modified"),
             fetched.headers.get("content-type"),
             hop.n_requests,
-            fetched.body if fetched.failure is None and not fetched.not_modified and changed is not False else None,
+            fetched.body if keeps else None,
             self._text(fetched, copy, changed, final_url),
+            found.flapping,
+            found.rolled_off,
         )
 
     def _text(self, fetched: Fetched, copy: Copy | None, changed: bool | None, final_url: str | None) -> str | None:
         """The text for the event that this may be."""
         if not self._texts or fetched.failure is not None or fetched.not_modified:
             return None
-        same = changed is False and copy is not None and copy.final_url == final_url
-        return None if same else text_of(fetched)
+        alike = changed is False and copy is not None and copy.final_url == final_url
+        return None if alike else text_of(fetched)
 
-    def _compared(self, hop: _Hop, fetched: Fetched, copy: Copy | None) -> tuple[str | None, bool | None]:
-        digest = None if fetched.not_modified else self._kind + self._detector.digest(fetched)
-        if copy is None or not self._comparable(copy):
-            return digest, None
-        changed = digest is not None and digest != copy.digest
-        self._trust.learn(hop.url, hop.had, hop.sent, fetched, changed=changed)
-        return digest, changed
+    def _compared(self, hop: _Hop, fetched: Fetched, copy: Copy | None) -> Compared:
+        rolled = self._feeds.fetched(hop.url, fetched, hop.began)
+        detector = self._detector_of(hop.url)
+        digest = None if fetched.not_modified else tag(detector) + detector.digest(fetched)
+        if copy is None or copy.digest is None or not self._comparable(hop.url, copy):
+            return Compared(digest, None, rolled_off=rolled)
+        differs = digest is not None and not same(detector, copy.digest, digest)
+        self._trust.learn(hop.url, hop.had, hop.sent, fetched, changed=differs, by_lot=not hop.full)
+        if not differs or digest is None:  # nearly the same: what is compared with stays, or a page could drift away
+            return Compared(digest and copy.digest, False, rolled_off=rolled)
+        flapping = copy.seen(digest) and self._rules.of(hop.url).detection.flapping is not False
+        return Compared(digest, not flapping, flapping, rolled)
+
+
+class Compared(NamedTuple):
+    """What the comparison with the copy came to."""
+
+    digest: str | None = None
+    changed: bool | None = None
+    flapping: bool = False
+    rolled_off: bool = False
 
 
 @dataclass(slots=True)
@@ -241,6 +268,7 @@ class _Hop:
     at: str
     began: float
     n_requests: int = 0
+    full: bool = False
     had: Validators = _NONE
     sent: Validators = _NONE
     passed: list[str] = field(default_factory=list)

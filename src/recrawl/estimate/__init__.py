@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from recrawl.estimate.observations import Observations
     from recrawl.estimate.poisson import PoissonLook, poisson_look
     from recrawl.estimate.posterior import PosteriorMoments, posterior_draws, posterior_moments
+    from recrawl.estimate.predict import Predictor, train_predictor
+    from recrawl.estimate.predict_features import Columns
     from recrawl.estimate.priors import GroupPriors, fit_group_priors, fit_prior
     from recrawl.estimate.quality import SignalQuality, estimate_signal_quality
     from recrawl.estimate.quality_prior import QualityPrior, fit_quality_prior
@@ -19,12 +21,14 @@ if TYPE_CHECKING:
 
 # Public name -> the module that holds it; loaded on first use, so that reading a log needs no compiler.
 _HOMES = {
+    "Columns": "predict_features",
     "DriftStream": "streaming",
     "GammaPrior": "gamma",
     "GroupPriors": "priors",
     "Observations": "observations",
     "PoissonLook": "poisson",
     "PosteriorMoments": "posterior",
+    "Predictor": "predict",
     "QualityPrior": "quality_prior",
     "QualityStream": "quality_stream",
     "RateEstimate": "change_rate",
@@ -43,15 +47,18 @@ _HOMES = {
     "posterior_draws": "posterior",
     "posterior_moments": "posterior",
     "stream_estimator": "checks",
+    "train_predictor": "predict",
 }
 
 __all__ = [
+    "Columns",
     "DriftStream",
     "GammaPrior",
     "GroupPriors",
     "Observations",
     "PoissonLook",
     "PosteriorMoments",
+    "Predictor",
     "QualityPrior",
     "QualityStream",
     "RateEstimate",
@@ -70,6 +77,7 @@ __all__ = [
     "posterior_draws",
     "posterior_moments",
     "stream_estimator",
+    "train_predictor",
 ]
 
 

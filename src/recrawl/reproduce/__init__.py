@@ -13,6 +13,7 @@ from recrawl.reproduce.run import Workers, reproduce
 _MODULES = (
     "busafekete2025", "busafekete2025_bing", "busafekete2025_more", "busafekete2025_rates", "busafekete2025_quality",
     "grimes", "grimes_unknown", "grimes_shares", "kolobov2019", "azar2018",
+    "han2020", "han2020_bandits", "han2020_more",
 )  # fmt: skip
 SETTINGS = ("tiny", "quick", "full")
 

@@ -194,6 +194,11 @@ class RatePolicy:
         self._stale = True
 
     @property
+    def rule(self) -> str:
+        """The name of the rule by which rates are found, or "fixed"."""
+        return self._rule
+
+    @property
     def stats(self) -> dict[str, int]:
         """Counts of what was asked for and told."""
         return dict(self._stats)

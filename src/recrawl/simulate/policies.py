@@ -8,10 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from recrawl.engine import Engine
+from recrawl.engine import PARTS, Engine
 from recrawl.errors import unknown
 from recrawl.model.pages import Pages
+from recrawl.schedule.bandit import Bandit
 from recrawl.schedule.columns import POLICIES
+from recrawl.schedule.kab import kab
 from recrawl.schedule.policy import Ids
 from recrawl.schedule.rate_policy import RatePolicy
 from recrawl.schedule.rates import RULES
@@ -34,8 +36,10 @@ def contender(name: str) -> Contender:
         return Contender(name, greedy(name))
     if name in _RATES:
         return Contender(name, by_rule(name))
-    if name == "learned":
-        return Contender(name, learning(), admit_unknown)
+    if name in _BANDITS:
+        return Contender(name, by_bandit(name))
+    if name.partition(":")[0] == "learned":
+        return Contender(name, learning(**parts_of(name)), admit_unknown)
     if name == "known":
         return Contender(name, knowing)
     if name == "clairvoyant":
@@ -48,12 +52,13 @@ def contender(name: str) -> Contender:
 
 
 _RATES = [rule for rule in RULES if rule not in ("fixed", "impression-weighted")]  # traces have no impressions
+_BANDITS = ("kab2", "kab3")  # the others need impressions
 _TOLD = ("learned", "known", "clairvoyant")  # by what they are told of the pages: nothing, their rates, their changes
 
 
 def names() -> list[str]:
     """The names of all policies."""
-    return [*POLICIES, *_RATES, *_PLANNED, *_TOLD, *rival_names()]
+    return [*POLICIES, *_RATES, *_BANDITS, *_PLANNED, *_TOLD, *rival_names()]
 
 
 def greedy(policy: str, **settings: Any) -> Callable[[Trace, float, np.random.Generator], Scheduler]:
@@ -64,6 +69,22 @@ def greedy(policy: str, **settings: Any) -> Callable[[Trace, float, np.random.Ge
         return Scheduler(budget=budget, policy=policy, start=trace.start, lease=lease, **settings)
 
     return make
+
+
+def parts_of(name: str) -> dict[str, bool]:
+    """The parts of the engine that ``learned:PART+PART`` names, and no others; without a colon it says nothing.
+
+    >>> [part for part, counts in parts_of("learned:siblings+drift").items() if counts]
+    ['siblings', 'drift']
+    """
+    _, chosen, named = name.partition(":")
+    if not chosen:
+        return {}
+    parts = [] if named == "none" else named.split("+")
+    for part in parts:
+        if part not in PARTS:
+            raise unknown("part of the engine", part, [*PARTS, "none"])
+    return {part: part in parts for part in PARTS}
 
 
 def learning(**settings: Any) -> Callable[[Trace, float, np.random.Generator], Engine]:
@@ -101,6 +122,15 @@ def by_rule(rule: str) -> Callable[[Trace, float, np.random.Generator], RatePoli
     def make(trace: Trace, budget: float, rng: np.random.Generator) -> RatePolicy:
         ceiling = max(1.0, float(trace.told.change_rate.max(initial=0.0))) if rule == "lambda" else None
         return RatePolicy(budget=budget, rates=rule, start=trace.start, ceiling=ceiling)
+
+    return make
+
+
+def by_bandit(name: str) -> Callable[[Trace, float, np.random.Generator], Bandit]:
+    """A bandit over strategies, in twelve steps a day."""
+
+    def make(trace: Trace, budget: float, rng: np.random.Generator) -> Bandit:
+        return kab(name, budget=budget, step=trace.day / 12, start=trace.start, lease=1e-3 / budget, rng=rng)
 
     return make
 

@@ -16,6 +16,7 @@ from recrawl.simulate.events import Events, poisson_events
 from recrawl.simulate.population import SignalKind, bing_like, bing_signals, uniform_pages
 from recrawl.simulate.processes import Constant, Jumping, Process, Renewal, SelfExciting, Wandering
 from recrawl.simulate.rhythms import Seasonal, Together
+from recrawl.simulate.shop_settings import shop_names, shop_settings
 from recrawl.simulate.trace import Signals, Trace
 
 Array = NDArray[np.float64]
@@ -134,8 +135,10 @@ def world(
     >>> len(world("bursty", 50, gaps="pareto", shape=1.8).draw(100.0, np.random.default_rng(1)))
     50
     """
-    if name not in _WORLDS:
-        raise unknown("world", name, list(_WORLDS))
+    if name not in world_names():
+        raise unknown("world", name, world_names())
+    if name in shop_names():
+        return _shop(name, n_pages, settings, not_its_own=(pages, population, signals, delay, requests or None))
     usual, process = _WORLDS[name]
     known = {each.name for each in fields(process)}
     for setting in settings:
@@ -151,7 +154,17 @@ def world(
 
 def world_names() -> list[str]:
     """The names of all worlds."""
-    return list(_WORLDS)
+    return [*_WORLDS, *shop_names()]
+
+
+def _shop(name: str, n_pages: int, settings: dict[str, Any], not_its_own: tuple[Any, ...]) -> World:
+    from recrawl.simulate.shop_world import ShopWorld
+
+    if n_pages < 1:
+        raise ParameterError(f"n_pages is {n_pages}: at least one page is needed")
+    if any(each is not None for each in not_its_own):
+        raise ParameterError(f"the world {name} has pages, readers and no signals of its own")
+    return ShopWorld(name, Pages([1.0]), n=n_pages, settings=shop_settings(name, **settings))
 
 
 def _population(name: str, n_pages: int, signals: SignalKind | None) -> Callable[[np.random.Generator], Pages]:

@@ -16,7 +16,8 @@ class Outcome:
 
     ``changed`` is None where there was nothing to compare with, ``status`` where no answer came; ``failure`` says why
     a crawl failed, in a few words; ``requests`` counts every request made, redirects included. ``body`` is given only
-    where it is to be kept, ``text`` where events are to carry it.
+    where it is to be kept, ``text`` where events are to carry it. ``flapping``: the content differs from the copy but
+    was there before, which is no change. ``rolled_off``: a feed in which nothing was left of the poll before.
     """
 
     url: str
@@ -34,11 +35,25 @@ class Outcome:
     requests: int = 1
     body: bytes | None = None
     text: str | None = None
+    flapping: bool = False
+    rolled_off: bool = False
 
     @property
     def fetched(self) -> bool:
         """Whether there is a copy as of this crawl."""
         return self.failure is None and not self.gone
+
+
+RECENT = 8  # contents of a page that are remembered
+
+
+def _tag(digest: str) -> str:
+    """By what a digest was made."""
+    return digest.rpartition(":")[0]
+
+
+def _short(digest: str) -> str:
+    return digest.rpartition(":")[2][:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +69,16 @@ class Copy:
     last_modified: str | None
     content_type: str | None
     final_url: str | None
+    recent: str = ""  # the last contents, newest first: 16 characters of each digest
+    n_flaps: int = 0
+
+    def seen(self, digest: str) -> bool:
+        """Whether the page had this content lately."""
+        return _short(digest) in self.recent.split()
 
     def after(self, outcome: Outcome) -> Copy:
         """The copy after a further crawl that succeeded; an answer "not modified" leaves what it does not name."""
-        changed_at = self.changed_at if outcome.changed is False else outcome.began_at
+        changed_at = outcome.began_at if outcome.changed else self.changed_at
         return Copy(
             self.url,
             outcome.began_at,
@@ -67,7 +88,16 @@ class Copy:
             *self._validators(outcome),
             outcome.content_type or self.content_type,
             outcome.final_url,
+            self._recent(outcome.digest),
+            self.n_flaps + outcome.flapping,
         )
+
+    def _recent(self, digest: str | None) -> str:
+        if digest is None or digest == self.digest:
+            return self.recent
+        comparable = self.digest is not None and _tag(digest) == _tag(self.digest)
+        before = [one for one in self.recent.split() if one != _short(digest)] if comparable else []
+        return " ".join([_short(digest), *before[: RECENT - 1]])
 
     def _validators(self, outcome: Outcome) -> tuple[str | None, str | None]:
         if outcome.status == 304:
@@ -133,7 +163,7 @@ class Store(Protocol):
         """The last outcomes of pages that fail, or that robots.txt kept from being fetched from a time on."""
 
     def recent(self, since: float) -> dict[str, int]:
-        """How many crawls, changes and failures there were from a time on."""
+        """How many crawls, changes, failures, flaps and rolled feeds there were from a time on."""
 
     def versions(self, url: str) -> list[Version]:
         """The bodies of a page that are kept, newest first."""

@@ -134,7 +134,14 @@ class MemoryStore:
         """See `Store.recent`."""
         found = list(self.observations(since=since))
         changes, failures = sum(bool(o.changed) for o in found), sum(o.failure is not None for o in found)
-        return {"crawls": len(found), "changes": changes, "failures": failures}
+        flapping, rolled_off = sum(o.flapping for o in found), sum(o.rolled_off for o in found)
+        return {
+            "crawls": len(found),
+            "changes": changes,
+            "failures": failures,
+            "flapping": flapping,
+            "rolled_off": rolled_off,
+        }
 
     def versions(self, url: str) -> list[Version]:
         """See `Store.versions`."""

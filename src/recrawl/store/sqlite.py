@@ -213,7 +213,7 @@ class SqliteStore:
         """See `Store.recent`."""
         with self._reading() as connection:
             row = connection.execute(sql.RECENT, (since,)).fetchone()
-        return dict(zip(("crawls", "changes", "failures"), row, strict=True))
+        return dict(zip(("crawls", "changes", "failures", "flapping", "rolled_off"), row, strict=True))
 
     def versions(self, url: str) -> list[Version]:
         """See `Store.versions`."""

@@ -1,0 +1,74 @@
+"""``recrawl predict``: change rates of pages from what they look like, for pages that were never crawled."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from recrawl.errors import ParameterError
+
+TRAIN_EPILOG = "Example:  recrawl predict train crawls.csv --out model.json --categories content_type,language"
+SCORE_EPILOG = "Example:  recrawl predict score model.json new-pages.csv --out rates.csv"
+
+app = typer.Typer(no_args_is_help=True, help="Predict change rates of pages from what they look like.")
+
+
+@app.command(name="train", epilog=TRAIN_EPILOG)
+def train(
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="CSV or Parquet, one row per crawl.")],
+    out: Annotated[Path, typer.Option(help="Model file to write (JSON).")],
+    numbers: Annotated[list[str] | None, typer.Option(help="Columns that are numbers.")] = None,
+    categories: Annotated[list[str] | None, typer.Option(help="Columns that are categories.")] = None,
+    interval: Annotated[str, typer.Option(help="Column: days since the crawl before.")] = "interval",
+    changed: Annotated[str, typer.Option(help="Column: whether the page had changed.")] = "changed",
+    time: Annotated[str, typer.Option(help="Column: when the crawl was; splits training from test.")] = "time",
+    family: Annotated[str, typer.Option(help="trees, or network (needs recrawl[deep]).")] = "trees",
+    threads: Annotated[int, typer.Option(help="Threads for trees; 0: one per core.")] = 0,
+    seed: Annotated[int, typer.Option(help="Where random numbers start.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Learn change rates from crawls of other pages, and say how good they are."""
+    from recrawl.cli import predict_tables as tables
+    from recrawl.cli.simulate import words
+    from recrawl.cli.tables import check_folder, read_table
+
+    if family not in ("trees", "network"):
+        raise ParameterError(f"--family {family!r} is not one of trees, network")
+    check_folder(out)
+    crawls = read_table(table)
+    columns = tables.columns_of(crawls, words(numbers or []), words(categories or []), {interval, changed, time})
+    model = tables.trained(crawls, columns, (interval, changed, time), family=family, threads=threads, seed=seed)
+    model.save(out)
+    figures: dict[str, Any] = {"model": str(out), "family": model.family, "columns": list(model.inputs)}
+    figures |= {"evidence": model.evidence, **model.about}
+    if as_json:
+        typer.echo(json.dumps(figures, allow_nan=False))
+        return
+    tables.print_scores(figures)
+
+
+@app.command(name="score", epilog=SCORE_EPILOG)
+def score(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file of recrawl predict train.")],
+    pages: Annotated[Path, typer.Argument(metavar="PAGES", help="CSV or Parquet, one row per page.")],
+    out: Annotated[Path, typer.Option(help="Table to write: PAGES with change_rate and evidence.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Write the predicted change rate (per day) of every page, and the evidence behind it."""
+    from recrawl.cli import predict_tables as tables
+    from recrawl.cli.tables import check_writable, read_table, write_table
+    from recrawl.estimate.predict import Predictor
+
+    check_writable(out)
+    loaded = Predictor.load(model)
+    table = read_table(pages)
+    prior = loaded.prior(tables.inputs_of(table, loaded.features.columns))
+    write_table(table, out, {"change_rate": prior.mean, "evidence": prior.shape})
+    figures = {"pages": len(table), "out": str(out), "mean_change_rate": float(prior.mean.mean())}
+    if as_json:
+        typer.echo(json.dumps(figures, allow_nan=False))
+        return
+    typer.echo(f"{len(table):,} pages, {figures['mean_change_rate']:.4g} changes per day on average; written to {out}")
