@@ -22,7 +22,7 @@ GOOD_HOSTS, GOOD_PAGES, DELAY = 10, 8, 2.0
 SETTINGS = {
     "budget": "200/s",
     "delay": f"{DELAY} s",
-    "timeout": "3 s",
+    "timeout": "6 s",
     "largest_body": MB,
     "longest_delay": "2 s",
     "contact": "tests@example.org",
@@ -119,7 +119,7 @@ def found(tmp_path_factory):
 def test_good_hosts_go_on_at_their_rate(found):
     """In the time of eleven rounds of the good hosts; test_places.py has the same with exact counts."""
     assert found["rates"][0] > 0.5 * GOOD_HOSTS / DELAY, "the control is held back by politeness, not by the machine"
-    assert found["ratio"] > 0.7, json.dumps([found["rates"], found["times"], found["hostile"]["cpu"]])
+    assert found["ratio"] > 0.6, json.dumps([found["rates"], found["times"], found["hostile"]["cpu"]])
 
 
 def test_memory_stays_bounded(found):
