@@ -16,7 +16,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
-from fuzzing import charset_calls, detector_calls, robots_calls, run
+from fuzzing import charset_calls, detector_calls, robots_calls, run  # noqa: E402
 
 
 def main() -> None:

@@ -18,24 +18,36 @@ DETECTIONS = [
     Detection("raw", ignore=(r"token=\w+",), similarity=3),
 ]
 TYPES = [
-    "text/html", "text/html; charset=utf-8", "text/html; charset=shift_jis", "text/html;charset=\"gb18030\"", "", "text/plain",
+    "text/html", "text/html; charset=utf-8", "text/html; charset=shift_jis",
+    "text/html;charset=\"gb18030\"", "", "text/plain",
     "application/json", "application/xml", "application/rss+xml", "text/xml; charset=utf-16", "application/atom+xml",
-    "application/xhtml+xml", "image/png", "text/html; charset=utf-7", "text/html; charset=zip", ";;;", "TEXT/HTML; CHARSET=KOI8-R",
+    "application/xhtml+xml", "image/png", "text/html; charset=utf-7", "text/html; charset=zip",
+    ";;;", "TEXT/HTML; CHARSET=KOI8-R",
 ]  # fmt: skip
 PIECES = [
-    b"<", b">", b"</", b"<!--", b"-->", b"<![CDATA[", b"]]>", b"<?xml", b"&", b"&amp;", b"&#x110000;", b"&#0;", b"\x00", b"\xff\xfe",
-    b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"<script>", b"</script", b"<div hidden>", b"<nav>", b"</nav>", b"<main>",
-    b"</main>", b"<p class='ad", b"<p style=\"display:none\">", b"<aside", b"<table>", b"</table>", b"<template>", b"<svg/>", b"{", b"}",
-    b"[" * 50, b"\"", b"\\u", b"\\ud800", b"1e999", b"-0", b"NaN", b"<item>", b"</item>", b"<guid>", b"<entry>", b"<rss>", b"<feed>",
-    b"<!DOCTYPE x [<!ENTITY a 'b'>]>", b"&a;", b"vor 3 Stunden", "منذ 3 ساعات".encode(), "3小时前".encode(), b"99 views", b"\n" * 5,
+    b"<", b">", b"</", b"<!--", b"-->", b"<![CDATA[", b"]]>", b"<?xml", b"&", b"&amp;",
+    b"&#x110000;", b"&#0;", b"\x00", b"\xff\xfe",
+    b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"<script>", b"</script",
+    b"<div hidden>", b"<nav>", b"</nav>", b"<main>",
+    b"</main>", b"<p class='ad", b"<p style=\"display:none\">", b"<aside", b"<table>", b"</table>",
+    b"<template>", b"<svg/>", b"{", b"}",
+    b"[" * 50, b"\"", b"\\u", b"\\ud800", b"1e999", b"-0", b"NaN", b"<item>", b"</item>", b"<guid>",
+    b"<entry>", b"<rss>", b"<feed>",
+    b"<!DOCTYPE x [<!ENTITY a 'b'>]>", b"&a;", b"vor 3 Stunden", "منذ 3 ساعات".encode(),
+    "3小时前".encode(), b"99 views", b"\n" * 5,
     b"<title>", b"<body>", b"<h1>", b" role=main>", b"<b><p>" * 20, b"<div>" * 60, b"a" * 300,
 ]  # fmt: skip
 LINES = [
-    b"User-agent: *", b"User-agent: recrawl", b"user agent: recrawl/1.0 x", b"Disallow: /", b"Disallow:", b"Allow: /a*$", b"Disallow: *",
-    b"Allow: /%C3%A9", b"Disallow: /\xff", b"Crawl-delay: 1", b"Crawl-delay: -1", b"Crawl-delay: nan", b"crawl-delay: 1e400",
-    b"Crawl-delay: \xd9\xa3", b"Sitemap: https://a.example/s.xml", b"Sitemap:", b"Request-rate: 1/5", b"Request-rate: 1/0 0000-2500",
-    b"Visit-time: 0600-0845", b"Visit-time: 9999-0000", b"Host: a.example", b"# note", b":", b"Disallow: /" + b"*" * 40 + b"$", b"\x00", b"Disallow: /(",
-    b"Disallow: /[a", b"Clean-param: a /b", b"Noindex: /x", b"\xef\xbb\xbfUser-agent: *", b"User-agent:", b"Allow: //", b"Disallow: /?*=",
+    b"User-agent: *", b"User-agent: recrawl", b"user agent: recrawl/1.0 x", b"Disallow: /",
+    b"Disallow:", b"Allow: /a*$", b"Disallow: *",
+    b"Allow: /%C3%A9", b"Disallow: /\xff", b"Crawl-delay: 1", b"Crawl-delay: -1",
+    b"Crawl-delay: nan", b"crawl-delay: 1e400",
+    b"Crawl-delay: \xd9\xa3", b"Sitemap: https://a.example/s.xml", b"Sitemap:",
+    b"Request-rate: 1/5", b"Request-rate: 1/0 0000-2500",
+    b"Visit-time: 0600-0845", b"Visit-time: 9999-0000", b"Host: a.example", b"# note", b":",
+    b"Disallow: /" + b"*" * 40 + b"$", b"\x00", b"Disallow: /(",
+    b"Disallow: /[a", b"Clean-param: a /b", b"Noindex: /x", b"\xef\xbb\xbfUser-agent: *",
+    b"User-agent:", b"Allow: //", b"Disallow: /?*=",
 ]  # fmt: skip
 
 

@@ -116,6 +116,7 @@ def test_doctests(name):
             "README.md",
             "docs/bandits.md",
             "docs/crawl.md",
+            "docs/detect.md",
             "docs/engine.md",
             "docs/predict.md",
             "docs/events.md",

@@ -1,6 +1,7 @@
 """Precision and recall of a detector on the corpus."""
 
 import json
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -68,13 +69,15 @@ def shares(counts, word):
     return {f"{word}_precision": right / said if said else None, f"{word}_recall": right / true if true else None}
 
 
-if __name__ == "__main__":
+def main():
+    """Print all figures, and what the default gets wrong."""
     for part in ("seen", "held", None):
         for mode in MODES:
             found = judged(mode, part)
-            misses = found.pop("misses")
-            print(
-                part or "all", mode, {key: value if value is None else round(value, 3) for key, value in found.items()}
-            )
-            if mode == "main":
-                print(*misses, sep="\n")  # noqa: T201
+            misses = "\n".join(found.pop("misses") if mode == "main" else [])
+            rounded = {key: value if value is None else round(value, 3) for key, value in found.items()}
+            sys.stdout.write(f"{part or 'all'} {mode} {rounded}\n{misses}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -26,7 +26,7 @@ def page(body, kind="text/html; charset=utf-8"):
 
 
 def words(html):
-    return " ".join(main_text(html).decode().split())
+    return " ".join(main_text(html.encode()).decode().split())
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,6 @@ def words(html):
         ("<nav>only links</nav>", "only links"),
         ("<NAV>a</NAV><P CLASS='AD'>b</P>c &amp; d&nbsp;e", "c & d e"),
         ("a<input class=ad>b", "a b"),
-        ("\ud800<p>x", "? x"),
     ],
 )
 def test_main_texts(html, text):
@@ -66,13 +65,19 @@ def test_main_texts(html, text):
 @pytest.mark.parametrize(
     "text",
     [
-        "5 minutes ago", "an hour ago", "3d ago", "vor 2 Tagen", "vor einer Stunde", "il y a 3 jours", "hace 2 horas", "há 5 minutos",
-        "2 ore fa", "3 uur geleden", "för 2 dagar sedan", "2 timer siden", "5 minut temu", "5 минут назад", "час назад", "2 години тому",
-        "před 3 dny", "преди 2 часа", "acum 5 minute", "πριν από 2 ώρες", "3 saat önce", "2 tuntia sitten", "3 órával ezelőtt",
-        "5 phút trước", "2 jam lalu", "3 ชั่วโมงที่แล้ว", "3分钟前", "3 小時前", "5分前", "2か月前", "3시간 전", "منذ 3 ساعات", "منذ ساعتين",
-        "3 ساعت پیش", "לפני 3 שעות", "3 घंटे पहले", "२ दिन पहले", "২ ঘণ্টা আগে", "1,204 views", "12K views", "1.204 Aufrufe", "954 просмотра",
+        "5 minutes ago", "an hour ago", "3d ago", "vor 2 Tagen", "vor einer Stunde",
+        "il y a 3 jours", "hace 2 horas", "há 5 minutos",
+        "2 ore fa", "3 uur geleden", "för 2 dagar sedan", "2 timer siden", "5 minut temu",
+        "5 минут назад", "час назад", "2 години тому",
+        "před 3 dny", "преди 2 часа", "acum 5 minute", "πριν από 2 ώρες", "3 saat önce",
+        "2 tuntia sitten", "3 órával ezelőtt",
+        "5 phút trước", "2 jam lalu", "3 ชั่วโมงที่แล้ว", "3分钟前", "3 小時前", "5分前", "2か月前", "3시간 전",
+        "منذ 3 ساعات", "منذ ساعتين",
+        "3 ساعت پیش", "לפני 3 שעות", "3 घंटे पहले", "२ दिन पहले", "২ ঘণ্টা আগে", "1,204 views",
+        "12K views", "1.204 Aufrufe", "954 просмотра",
         "阅读 3580", "1,203 次浏览", "閲覧数: 388", "조회 412", "Views: 99", "Just now", "Gestern, 14:03", "今日",
-        "17 people are viewing this right now", "Request ID: 8f1c22ab-90", "Page generated in 0.031 seconds", "Updated: 14:20",
+        "17 people are viewing this right now", "Request ID: 8f1c22ab-90",
+        "Page generated in 0.031 seconds", "Updated: 14:20",
         "Ends in 02:14:09",
     ],
 )  # fmt: skip
@@ -83,8 +88,10 @@ def test_what_changes_by_itself(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "Price 12.50", "4,000 homes", "Open from 9 to 17", "Yesterday the council met.", "12 May 2026", "Updated 12 May 2026",
-        "10:02 The boats leave.", "3 hours of music", "Heron 24", "Python 3.11", "5 Nm", "2026-05-04T19:00", "Tel. 0113 496 0001",
+        "Price 12.50", "4,000 homes", "Open from 9 to 17", "Yesterday the council met.",
+        "12 May 2026", "Updated 12 May 2026",
+        "10:02 The boats leave.", "3 hours of music", "Heron 24", "Python 3.11", "5 Nm",
+        "2026-05-04T19:00", "Tel. 0113 496 0001",
     ],
 )  # fmt: skip
 def test_what_does_not(text):
@@ -141,6 +148,7 @@ def test_a_selector():
     assert one != css.digest(page("<p class=price>6</p>"))
     assert css.digest(page("<p>no such thing")) == css.digest(page("<p>nor here")) == "nothing"
     assert selected_text("<script class=a>x</script>", ".a") == b""
+    assert selected_text("<html hidden><svg><style></style></svg><p>x</p></html>", "p, svg") == b"\nx"
 
 
 def test_a_selector_on_a_page_that_is_too_complex_falls_back():
@@ -265,8 +273,10 @@ def test_nearly_the_same_is_the_same():
 
 def test_tags_tell_detectors_and_options_apart():
     made = [
-        Detection("raw"), Detection("text"), Detection("main"), Detection("css", "p"), Detection("css", "b"), Detection("json", "/a"),
-        Detection("main", ignore=("a",)), Detection("main", ignore=("b",)), Detection("main", similarity=3), Detection("main", similarity=4),
+        Detection("raw"), Detection("text"), Detection("main"), Detection("css", "p"),
+        Detection("css", "b"), Detection("json", "/a"),
+        Detection("main", ignore=("a",)), Detection("main", ignore=("b",)),
+        Detection("main", similarity=3), Detection("main", similarity=4),
     ]  # fmt: skip
     tags = [tag(chosen(one)) for one in made]
     assert len(set(tags)) == len(tags)
@@ -306,8 +316,10 @@ def test_what_is_no_detector(name, select, message):
 
 LARGE = 400_000  # characters
 MORE = [
-    "<nav>", "<nav><aside>", "<div class='ad'>", "<main>", "<main><nav></main>", "<p class=ads ", "<a class='", "<div class=nav><h1>",
-    "3 hours ago ", "1 views ", "online: ", "9", "vor 3 ", "<header>", "<x1 class=ad><x2 class=ad>", "<i role=main", "{", "<item>", "(1) ",
+    "<nav>", "<nav><aside>", "<div class='ad'>", "<main>", "<main><nav></main>", "<p class=ads ",
+    "<a class='", "<div class=nav><h1>",
+    "3 hours ago ", "1 views ", "online: ", "9", "vor 3 ", "<header>", "<x1 class=ad><x2 class=ad>",
+    "<i role=main", "{", "<item>", "(1) ",
 ]  # fmt: skip
 NESTED = {
     "ads": "<div class=ad>" * 50_000 + "</div>" * 50_000,
@@ -315,7 +327,12 @@ NESTED = {
     "names": "".join(f"<a{n} class=ad>" for n in range(60_000)),
     "attributes": "<p " + " ".join(f"a{n}=1" for n in range(150_000)) + " hidden>x",
 }
-DEEP = [Detection("main"), Detection("css", "div p"), Detection("main", ignore=("x(.*y)?",), similarity=3)]
+DEEP = [
+    Detection("main"),
+    Detection("css", "div p"),
+    Detection("css", "*"),
+    Detection("main", ignore=("x(.*y)?",), similarity=3),
+]
 
 
 @pytest.mark.parametrize("html", [part * (LARGE // len(part)) for part in HOSTILE + MORE] + list(NESTED.values()))

@@ -1,4 +1,4 @@
-"""Broken inputs: detectors, feeds, robots and charset raise nothing. `experiments/fuzz.py` runs many more of the same."""
+"""Broken inputs: detectors, feeds, robots and charset raise nothing; `experiments/fuzz.py` runs many more."""
 
 import fuzzing as fuzz
 import pytest

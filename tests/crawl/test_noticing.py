@@ -105,12 +105,13 @@ def test_another_rule_is_no_change_where_the_server_says_not_modified():
 
 
 def test_rules_choose_by_url():
+    kind = {"content-type": "application/json"}
     pages = {
         "https://a.example/shop": in_turn(*(f"<b class=price>5</b> {'x' * k}" for k in range(3))),
-        "https://a.example/api": in_turn(*(Answer(f'{{"v": 1, "t": {k}}}', headers={"content-type": "application/json"}) for k in range(3))),
+        "https://a.example/api": in_turn(*(Answer(f'{{"v": 1, "t": {k}}}', headers=kind) for k in range(3))),
         "https://a.example/raw": in_turn(*(f"<p>a</p><!-- {k} -->" for k in range(3))),
         "https://a.example/rest": in_turn(*(f"<p>a</p><!-- {k} -->" for k in range(3))),
-    }  # fmt: skip
+    }
     rules = Rules(
         [
             Rule("*", every=1000.0),

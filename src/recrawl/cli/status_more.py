@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from recrawl.store import Outcome, SqliteStore
 
 _DAY = 86400.0
-_SHOWN = 60  # hosts in words
+_SHOWN = 200  # hosts in words
 _LISTED = 10_000  # hosts in JSON
 _DOUBTED = "not-modified lies"  # the reason of hosts whose 304 is not believed
 

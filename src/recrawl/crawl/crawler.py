@@ -23,6 +23,7 @@ from recrawl.crawl.hours import Hours
 from recrawl.crawl.once import every_page_once
 from recrawl.crawl.onward import Onward
 from recrawl.crawl.pace import MARK, Pace, pacer_from
+from recrawl.crawl.places import Places
 from recrawl.crawl.posts import Posts
 from recrawl.crawl.recorder import Recorder
 from recrawl.crawl.robots import Robots
@@ -31,7 +32,7 @@ from recrawl.crawl.rules import Rules
 from recrawl.crawl.tending import GATHER, Tending
 from recrawl.crawl.trust import Trust
 from recrawl.crawl.turns import Turns
-from recrawl.crawl.visitor import DELAY, Visited, Visitor
+from recrawl.crawl.visitor import DELAY, HOST_FAILURES, Visited, Visitor
 from recrawl.engine import Engine
 from recrawl.engine.addresses import host_of
 from recrawl.errors import ParameterError, RecrawlError, StoreError
@@ -41,6 +42,7 @@ from recrawl.store.base import Copy, Outcome, Store
 OnEvent = Callable[[str, Mapping[str, Any]], None]
 
 _TRUST, _TRUST_EVERY = "trust", 60.0  # the note of which servers' "not modified" is believed; seconds between two
+_MOMENT = 1.0  # seconds that a host waits for a place
 _GRACE = 20.0  # seconds that fetches have to end after stop()
 _IDLE = 60.0  # seconds that a loop with nothing to do sleeps at most
 
@@ -127,8 +129,10 @@ class Crawler:
         self._picking = True  # whether pages are crawled for their value
         self._posts = Posts(engine, store, rules, self._recorder, self.audits.ask)
         self._tending = Tending(self._time.clock, concurrency)
+        self._places = Places(concurrency)
         self._deliveries = Deliveries(followers or {}, store, self._time.clock, self._recorder.call, self._tell)
         self._covering: asyncio.Task[None] | None = None
+        self._posting: asyncio.Task[None] | None = None
         self.stopped = self._broken = False
         self._resume_politely(bool(marked), now)
 
@@ -215,9 +219,10 @@ class Crawler:
             self._check()
             if self.stopped or now >= until or left <= 0 or not (self._picking or self.audits.busy):
                 return
-            if now >= posts_at:
+            if now >= posts_at and self._posting is None:
                 posts_at = now + self._posts_every
-                await self._take_posts(now)
+                self._posting = asyncio.create_task(self._take_posts(now))
+                self._tending.watch(self._posting)
             await self._cover(now)
             started = self._start(now, left)
             left -= started
@@ -226,7 +231,10 @@ class Crawler:
 
     def _start(self, now: float, left: float) -> int:
         """Begin as many crawls as budget, places and pages allow; how many."""
-        n = int(min(self.pace.ready(now), self._tending.free, left))
+        ready = self.pace.ready(now)
+        if ready > 0:
+            self._places.make_room(now)
+        n = int(min(ready, self._tending.free, left))
         if n <= 0:
             return 0
         begun = self._start_audits(now, n)
@@ -253,7 +261,11 @@ class Crawler:
             return 0
         self._recorder.picked(self.engine.threshold)
         urls = self.engine.url(ids)
-        allowed = [(page, url) for page, url in zip(ids, urls, strict=True) if self._may(page, url, now)]
+        pairs, waiting = self._places.share(list(zip(ids, urls, strict=True)), now)
+        for page, url in waiting:
+            self.engine.release([page], now)
+            self.turns.hold(host_of(url), now + _MOMENT)
+        allowed = [(page, url) for page, url in pairs if self._may(page, url, now)]
         self.pace.take(now, len(allowed))
         copies = self._recorder.copies([url for _, url in allowed])
         for page, url in allowed:
@@ -293,15 +305,28 @@ class Crawler:
 
     async def _visited(self, url: str, copy: Copy | None, *, full: bool) -> Visited:
         """A visit; a mistake in a fetcher or detector is that page's failure, and told, not the end of the crawl."""
-        began = self._time.now()
+        began, host = self._time.now(), host_of(url)
+        limit, answered = asyncio.timeout(None), False
         try:
-            return await self._visitor.visit(url, copy, full=full)
+            async with limit:
+                with self._places.taken(host, began, limit):
+                    visited = await self._visitor.visit(url, copy, full=full)
+            answered = visited.outcome is None or visited.outcome.failure not in HOST_FAILURES
         except RecrawlError:
             raise
         except Exception as problem:
-            self.counts.errors += 1
-            self._tell("error", url=url, problem=problem)
-            return Visited(Outcome(url, began, self._time.now() - began, failure=f"error: {type(problem).__name__}"))
+            visited = Visited(Outcome(url, began, self._time.now() - began, failure=self._word(url, problem, limit)))
+        self._places.ended(host, self._time.now() - began, answered=answered)
+        return visited
+
+    def _word(self, url: str, problem: Exception, limit: asyncio.Timeout) -> str:
+        """The failure of a visit that made room for others, or in which there is a mistake."""
+        if limit.expired():
+            self.turns.failed(host_of(url), busy=False)
+            return "timeout"
+        self.counts.errors += 1
+        self._tell("error", url=url, problem=problem)
+        return f"error: {type(problem).__name__}"
 
     def _spawn(self, page: int, url: str, copy: Copy | None, audit: bool = False) -> asyncio.Task[bool]:
         self.counts.started += 1
@@ -313,9 +338,11 @@ class Crawler:
         if unsettled and (not busy or free > 0):
             return
         at = min(until, self._recorder.due_at(now), now + (GATHER if unsettled else _IDLE))
+        next_at = now + _MOMENT  # with no place free, slow crawls may have to make room
         if free > 0:
             next_at = self.engine.next_at(now) if self._picking else math.inf
-            at = min(at, max(self.pace.next_at(now), min(next_at, self.audits.next_at(now))))
+            next_at = max(self.pace.next_at(now), min(next_at, self.audits.next_at(now)))
+        at = min(at, next_at)
         if self.pace.n_waiting:
             at = min(at, self.pace.next_at(now))
         await (asyncio.sleep(0) if busy and at <= now else self._tending.sleep(at - now))
@@ -367,12 +394,15 @@ class Crawler:
             self._deliveries.stir()
 
     async def _take_posts(self, now: float) -> None:
-        taken = await self._posts.take(now)
-        if taken:
-            self._tell("posts", n=taken)
-            self._deliveries.stir()
-        if self._rate is not None and len(self.engine):
-            self.pace.set_rate(self._rate(len(self.engine)), now)
+        try:
+            taken = await self._posts.take(now)
+            if taken:
+                self._tell("posts", n=taken)
+                self._deliveries.stir()
+            if self._rate is not None and len(self.engine):
+                self.pace.set_rate(self._rate(len(self.engine)), self._time.now())
+        finally:
+            self._posting = None
 
     def _check(self) -> None:
         try:
@@ -391,7 +421,7 @@ class Crawler:
         await self._tending.end(_GRACE)
         if self._broken:
             return
-        for task in (self._recorder.saving, self._covering):
+        for task in (self._recorder.saving, self._covering, self._posting):
             if task is not None:
                 await asyncio.wait([task])
         self._check()

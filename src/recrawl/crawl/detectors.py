@@ -74,17 +74,20 @@ class MainText:
 
     def content(self, fetched: Fetched) -> bytes | None:
         """The main text, in lines; of JSON one form, of a feed a line for each item."""
+        return self._content(fetched, blocks=True)
+
+    def _content(self, fetched: Fetched, *, blocks: bool) -> bytes:
         kind = kind_of(fetched)
         if kind == "html":
-            return without_volatile(main_text(fetched.text()))
+            return without_volatile(main_text(fetched.utf8(), blocks=blocks))
         if kind == "text":
-            return without_volatile(fetched.text().encode("utf-8", "replace"))
+            return without_volatile(fetched.utf8())
         found = _json(fetched) if kind == "json" else _feed(fetched) if kind == "feed" else None
         return fetched.body if found is None else found
 
     def digest(self, fetched: Fetched) -> str:
         """The digest of the main text without its blanks."""
-        return digest_of(plain_of(self.content(fetched), self.name))
+        return digest_of(plain_of(self._content(fetched, blocks=False), self.name))
 
 
 class Selected:
@@ -171,6 +174,6 @@ def _feed(fetched: Fetched) -> bytes | None:
     items = read_feed(fetched.body)
     if items is None:
         return None
-    texts = [(item.id, plain_of(main_text(item.text), "main")) for item in items]
+    texts = [(item.id, plain_of(main_text(item.text.encode("utf-8", "replace")), "main")) for item in items]
     lines = sorted(f"{number:012x} {digest_of(text)}".encode() for number, text in texts)
     return b"\n".join(lines)

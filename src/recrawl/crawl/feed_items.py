@@ -1,4 +1,4 @@
-"""The items of a feed: RSS 0.9 to 2.0 and Atom, from whoever sends them. Nothing is loaded; what declares entities is no feed."""
+"""The items of a feed: RSS and Atom, from whoever sends them. Nothing is loaded; what declares entities is no feed."""
 
 from __future__ import annotations
 

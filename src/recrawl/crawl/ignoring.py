@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from recrawl.crawl.cutting import cut
 from recrawl.errors import ParameterError
 
 PATTERNS = 20  # of one rule
@@ -35,10 +36,10 @@ class Ignoring:
 
     def __call__(self, text: bytes) -> bytes:
         """The text without what is ignored."""
-        if _LONG_LINE.search(text):
+        if max(map(len, text.split(b"\n"))) > _LINE:
             text = _LONG_LINE.sub(rb"\g<0>\n", text)
         for pattern in self._patterns:
-            text = _without(pattern, text)
+            text = cut(pattern, text, _MATCHES)
         return text
 
 
@@ -58,13 +59,3 @@ def _compiled(pattern: str) -> Any:
     if compiled.search(b"") is not None:
         raise ParameterError(f"ignore: {pattern!r} matches nothing at all; it would be found everywhere")
     return compiled
-
-
-def _without(pattern: Any, text: bytes) -> bytes:
-    pieces, at = [], 0
-    for n, found in enumerate(pattern.finditer(text)):
-        if n == _MATCHES:
-            break
-        pieces.append(text[at : found.start()])
-        at = found.end()
-    return b"".join([*pieces, text[at:]])

@@ -58,41 +58,43 @@ _INLINE = re.compile(
 _BLANKS = bytes.maketrans(b"\t\n\r\f\v", b"     ")
 
 
-def main_text(html: str) -> bytes:
-    r"""The main text, a line for each block of it, in UTF-8; blanks are left as they come.
+def main_text(html: bytes, *, blocks: bool = False) -> bytes:
+    r"""The main text, both in UTF-8: a new line wherever a tag was, or for ``blocks`` where one of a block was.
 
-    >>> main_text("<nav>Home</nav><h1>Tea</h1><div class='ad-slot'>Buy!</div><p>Two <b>spoons</b>").split(b"\n")
-    [b'', b'', b'Tea', b'', b'Two  spoons ']
+    >>> main_text(b"<nav>Home</nav><h1>Tea</h1><p class='ad'>Buy!</p><p>Two <b>spoons</b>", blocks=True).split(b"\n")
+    [b'', b'', b'Tea', b'', b'', b'Two  spoons ']
     """
-    data = html.encode("utf-8", "replace").translate(_BLANKS)
+    data = html.translate(_BLANKS) if blocks else html
     low = data.lower()
     skipped = list(_skipped(low))
-    data, low = (b" ".join(_without(one, iter(skipped))) for one in (data, low))
+    if skipped:
+        data, low = (b" ".join(_without(one, iter(skipped))) for one in (data, low))
     inner = _main_part(low)
     title = b""
     if inner is not None:
         found = _TITLE.search(low)
         title = b"" if found is None else data[found.start(1) : found.end(1)] + b"\n"
         data, low = data[inner[0] : inner[1]], low[inner[0] : inner[1]]
-    text = title + _as_lines(b"\n".join(_without(data, _left_out(low))))
-    if not text.strip():  # all of it was around the content: then it is the content
-        text = _as_lines(data)
+    kept = b"\n".join(_without(data, _left_out(low)))
+    text = title + _as_lines(kept, blocks)
+    if not text or text.isspace():  # all of it was around the content: then it is the content
+        text = _as_lines(data, blocks)
     return _unescaped(text)
 
 
-def _as_lines(data: bytes) -> bytes:
-    return _TAG.sub(b"\n", _INLINE.sub(b" ", data))
+def _as_lines(data: bytes, blocks: bool) -> bytes:
+    return _TAG.sub(b"\n", _INLINE.sub(b" ", data) if blocks else data)
 
 
 def _unescaped(text: bytes) -> bytes:
     if b"&" in text:
         text = unescape(text.decode("utf-8", "replace")).encode("utf-8", "replace")
-    return text.replace(b"\xc2\xa0", b" ")
+    return text.replace(b"\xc2\xa0", b" ") if b"\xa0" in text else text
 
 
 def _main_part(low: bytes) -> tuple[int, int] | None:
     """Where the main element is; None where there is none, or it has no end."""
-    found = _MAIN.search(low)
+    found = _MAIN.search(low) if b"<main" in low or b"role" in low else None
     if found is None:
         return None
     name = _NAME.match(low, found.start() + 1)

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from recrawl.crawl.visible import _ATTRIBUTES
+from recrawl.crawl.visible import _ATTRIBUTES, visible_text
 from recrawl.errors import ParameterError
 
 # A tree takes time that grows with the square of the depth and of the attributes of an element.
@@ -15,9 +15,7 @@ _TAGS = 20_000
 _BARE = 2048  # bytes of attributes of one element, without quoted values
 _LARGE_TAG = re.compile(rb"<[a-zA-Z](?=[^>]{%d})" % _BARE + _ATTRIBUTES)
 _QUOTED = re.compile(rb"\"[^\"]*+\"|'[^']*+'")
-_UNSEEN = "script, style, noscript, template, svg, iframe, object, [hidden]"
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}", re.ASCII)
-_MOST = 10_000  # elements that a selector may match
 
 
 class TooComplex(Exception):
@@ -41,15 +39,14 @@ def selected_text(html: str, selector: str) -> bytes | None:
     from selectolax.lexbor import LexborHTMLParser
 
     check_complexity(html)
-    tree = LexborHTMLParser(html)
-    found = tree.css(selector)[:_MOST]
-    if not found:
-        return None
-    for node in tree.css(_UNSEEN):
-        if node.parent is not None:
-            node.decompose(recursive=True)
-    texts = [" ".join((node.text(separator=" ") or "").split()) for node in tree.css(selector)[:_MOST]]
-    return "\n".join(texts).encode("utf-8", "replace")
+    texts, length = [], 0
+    for node in LexborHTMLParser(html).css(selector):
+        part = node.html or ""
+        length += len(part)
+        texts.append(visible_text(part))
+        if length > _LARGEST:  # elements within each other could make far more text than the page has
+            break
+    return "\n".join(texts).encode("utf-8", "replace") if texts else None
 
 
 def check_complexity(html: str) -> None:

@@ -26,7 +26,7 @@ DELAY = "delay:"  # notes of hosts' own delays
 MOST_HOPS = 5
 _PERMANENT = frozenset({301, 308})
 _LONGEST_TURN = 30.0  # seconds a redirect may have to wait for its host
-_HOST_FAILURES = frozenset({"dns", "connect", "tls", "timeout", "reset"})
+HOST_FAILURES = frozenset({"dns", "connect", "tls", "timeout", "reset"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class Visitor:
     def _mind_host(self, host: str, fetched: Fetched) -> None:
         if fetched.retry_after is not None and fetched.failure is not None:
             self._turns.hold(host, self._now() + fetched.retry_after)
-        elif fetched.failure == "busy" or fetched.failure in _HOST_FAILURES:
+        elif fetched.failure == "busy" or fetched.failure in HOST_FAILURES:
             self._turns.failed(host, busy=fetched.failure == "busy")
         else:
             self._turns.answered(host)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re2
 
+from recrawl.crawl.cutting import cut
+
 _N = "[0-9٠-٩۰-۹०-९০-৯]"
 _NUMBER = r"[0-9](?:[., ]?[0-9])*\s?(?:k|m|тыс\.?|tys\.?|万|萬|천|만)?"
 _FEW = r"(?:[0-9]+|an?|one|a few|ein(?:er|em|igen)?|wenigen|une?|quelques|un[ao]s?|poc[oa]s|um|uma)"
@@ -76,7 +78,7 @@ _LINES = [
     r"(?m:^\s*\([0-9]{1,4}\+?\)\s)",  # what waits for the reader, before a title
 ]
 _OPTIONS = re2.Options()
-_OPTIONS.case_sensitive, _OPTIONS.never_nl, _OPTIONS.never_capture, _OPTIONS.log_errors = False, True, True, False
+_OPTIONS.case_sensitive, _OPTIONS.never_capture, _OPTIONS.log_errors = False, True, False
 _OPTIONS.longest_match, _OPTIONS.max_mem = True, 64 << 20
 PATTERN = re2.compile("|".join((*_AGES, *_COUNTS, *_SERVER, *_LINES)), _OPTIONS)
 _MOST = 20_000  # of one text
@@ -88,10 +90,4 @@ def without_volatile(text: bytes) -> bytes:
     >>> without_volatile("Anna · vor 3 Stunden · 1.204 Aufrufe".encode()).decode()
     'Anna ·  · '
     """
-    pieces, at = [], 0
-    for n, found in enumerate(PATTERN.finditer(text)):
-        if n == _MOST:
-            break
-        pieces.append(text[at : found.start()])
-        at = found.end()
-    return b"".join([*pieces, text[at:]])
+    return cut(PATTERN, text, _MOST)

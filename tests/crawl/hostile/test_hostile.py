@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from recrawl.cli.status_more import hosts
 from recrawl.crawl.pages import add_pages, open_engine, save_pages
 from recrawl.crawl.rules import Rules
 from recrawl.store import SqliteStore
@@ -18,10 +17,10 @@ from .cases import CASES
 
 TESTS = Path(__file__).parents[2]
 MB = 1 << 20
-SECONDS, MEMORY = 18.0, 256 * MB
-GOOD_HOSTS, GOOD_PAGES, DELAY = 10, 8, 1.0
+SECONDS, MEMORY = 24.0, 256 * MB
+GOOD_HOSTS, GOOD_PAGES, DELAY = 10, 8, 2.0
 SETTINGS = {
-    "budget": "60/s",
+    "budget": "200/s",
     "delay": f"{DELAY} s",
     "timeout": "3 s",
     "largest_body": MB,
@@ -71,11 +70,11 @@ def crawling(folder, urls, names):
         process.wait()
 
 
-def named(database, now):
-    """The hosts that status names, with their reasons."""
-    with SqliteStore(database, visit=True) as store:
-        engine = open_engine(store, now, budget=1.0)
-        return {one["host"].partition(":")[0]: set(one["reasons"]) for one in hosts(store, engine, now)}
+def status(database, *options):
+    """What the command says."""
+    command = [sys.executable, "-m", "recrawl", "status", "--database", str(database), *options]
+    done = subprocess.run(command, capture_output=True, text=True, env=_environment(), timeout=60, check=True)
+    return done.stdout
 
 
 def good_urls(port):
@@ -98,6 +97,7 @@ def found(tmp_path_factory):
             for process in (first, second):
                 process.stdin.write("go\n")
                 process.stdin.flush()
+    said = json.loads(status(result["database"], "--json"))
     with SqliteStore(result["database"], visit=True) as store:
         outcomes = list(store.observations())
     return {
@@ -110,22 +110,27 @@ def found(tmp_path_factory):
             for of, said in ((control, quiet), (result, loud))
         ],
         "trapped": ended["trapped"],
-        "named": named(result["database"], result["began"] + SECONDS),
+        "named": {one["host"].partition(":")[0]: set(one["reasons"]) for one in said["hosts"]},
+        "words": status(result["database"]),
         "outcomes": outcomes,
     }
 
 
 def test_good_hosts_go_on_at_their_rate(found):
-    assert found["rates"][0] > 0.5 * GOOD_HOSTS / (DELAY + 0.05), (
-        "the control is limited by politeness, not by the machine"
-    )
-    assert found["ratio"] > 0.8, (found["rates"], found["times"], found["hostile"])
+    """In the time of eleven rounds of the good hosts; test_places.py has the same with exact counts."""
+    assert found["rates"][0] > 0.5 * GOOD_HOSTS / DELAY, "the control is held back by politeness, not by the machine"
+    assert found["ratio"] > 0.7, json.dumps([found["rates"], found["times"], found["hostile"]["cpu"]])
 
 
 def test_memory_stays_bounded(found):
     """The limit itself is enforced by the system in the crawl's process; this is how far from it the crawl stayed."""
     assert found["hostile"]["rss_peak"] - found["hostile"]["rss_before"] < MEMORY / MB
     assert found["hostile"]["errors"] == 0, found["hostile"]["stderr"]
+
+
+def test_resets_came_at_many_places(found):
+    mine = [outcome for outcome in found["outcomes"] if "//reset-at-every-byte" in outcome.url]
+    assert {outcome.failure for outcome in mine} == {"reset"}
 
 
 def test_nothing_private_was_asked(found):
@@ -146,6 +151,8 @@ def test_each_bad_host_is_named_with_its_reason(found, case):
     if case.reasons:
         assert reasons, [(outcome.failure, outcome.status, outcome.gone) for outcome in mine]
         assert reasons <= case.reasons
+        line = next(line for line in found["words"].splitlines() if line.startswith(f"  {case.host}:"))
+        assert all(reason in line for reason in reasons)
     else:
         assert not reasons
         assert any(outcome.fetched or outcome.gone for outcome in mine), [outcome.failure for outcome in mine]
