@@ -239,11 +239,13 @@ def _judge_scene(world: str, line: dict[str, Array], at: int) -> list[Claim]:
     claims = [bounded(f"{world}_best_falls", text, place, least=2, note=note)]
     for rule in BANDIT_RULES:
         text = f"{scene}: {rule} below the best strategy at the end (before: {before[best] - before[rule]:+.3f})"
-        claims.append(bounded(f"{world}_{rule}_after", text, float(after[then] - after[rule]), most=0.05))
+        note = "rewards are weighed by the clicks that are believed, and these are wrong now"
+        claims.append(bounded(f"{world}_{rule}_after", text, float(after[then] - after[rule]), most=0.05, note=note))
         near = np.convolve(line[rule][at:], np.ones(3) / 3, "valid") >= after[then] - _NEAR
-        days = float(np.argmax(near)) if near.any() else float(len(near))
-        reached = "" if near.any() else " (not reached)"
-        claims.append(Claim(f"{world}_{rule}_days", f"{scene}: {rule}, days until within {_NEAR} of it{reached}", days))
+        stays = np.logical_and.accumulate(near[::-1])[::-1]
+        days = float(np.argmax(stays)) if stays.any() else float(len(line[rule]) - at)
+        text = f"{scene}: {rule}, days until it stays within {_NEAR} of it{'' if stays.any() else ' (not reached)'}"
+        claims.append(Claim(f"{world}_{rule}_days", text, days))
     return claims
 
 
