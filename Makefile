@@ -23,6 +23,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/bench_estimate.py
 	$(BIN)/python benchmarks/bench_schedule.py
 	$(BIN)/python benchmarks/bench_simulate.py
+	$(BIN)/python benchmarks/bench_detect.py
 	$(PIP) -e .[scrapy]
 	$(BIN)/python benchmarks/bench_crawl.py
 

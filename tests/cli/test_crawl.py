@@ -10,7 +10,11 @@ import time
 
 import pytest
 
-from recrawl.store import SqliteStore
+from recrawl.crawl.feed_items import Item
+from recrawl.crawl.feeds import PREFIX, polled
+from recrawl.crawl.pages import add_pages, open_engine
+from recrawl.crawl.rules import Rules
+from recrawl.store import Outcome, SqliteStore
 
 from .web import SmallWeb
 
@@ -350,3 +354,47 @@ def test_a_damaged_database_is_told_in_one_line(run, here):
     (here / "recrawl.db").write_bytes(b"no database at all" * 100)
     for words in (["status"], ["why", "https://a.example/"], [*RUN], ["add", "https://a.example/"]):
         assert "recrawl.db" in refused(run, *words)
+
+
+# --- what was noticed -----------------------------------------------------------------------------------------------
+
+
+def write_noticed(path):
+    """A database with a page that flaps, one in which nothing was found, and a feed."""
+    urls = {name: f"https://a.example/{name}" for name in ("flapping", "nothing", "feed")}
+    now, store = time.time(), SqliteStore(path)
+    engine = open_engine(store, now - 50.0, budget=1.0)
+    add_pages(engine, Rules(), list(urls.values()), now - 50.0)
+    items = [[Item(k, "", None) for k in range(3 * j, 3 * j + 3)] for j in range(2)]
+    feed, _ = polled(polled(None, items[0], now - 4000.0, 300.0)[0], items[1], now - 40.0, 300.0)
+    digests = ["main-1:a", "main-1:b", "main-1:a", "main-1:b"]
+    turns = [Outcome(urls["flapping"], now - 40.0 + k, digest=digests[k], flapping=k > 1) for k in range(4)]
+    others = [
+        Outcome(urls["nothing"], now - 30.0, status=200, digest="css-1+1:nothing"),
+        Outcome(urls["feed"], now - 30.0, status=200, digest="main-1:c", rolled_off=True),
+    ]
+    store.save([*turns, *others], engine.rows(), notes={PREFIX + urls["feed"]: feed.as_note()})
+    store.close()
+    return urls
+
+
+def test_status_and_why_tell_of_flapping_feeds_and_what_was_not_found(run, here):
+    urls = write_noticed(here / "recrawl.db")
+    found = json.loads(run("status", "--json").out)
+    assert (found["flapping_last_day"], found["rolled_off_last_day"]) == (2, 1)
+    assert found["feeds"] == {"pages": 1, "hurried": 1, "rolled_off": 1}
+    words = run("status").out
+    assert "2 returns to content seen before" in words
+    assert (
+        "feeds                     1, 1 polled in time for their items; items rolled off in 1, in the last day 1 times"
+        in words
+    )
+    said = run("why", urls["flapping"]).out
+    assert "flapping: returned 2 times to content seen before, which is not counted as a change" in said
+    assert "what its rule looks for (select) was not found in the last copy" in run("why", urls["nothing"]).out
+    feed = run("why", urls["feed"]).out
+    assert "a feed of 3 items, about" in feed
+    assert "items rolled off between polls 1 times; polled at least every" in feed
+    told = json.loads(run("why", urls["feed"], "--json").out)
+    assert (told["flaps"], told["found"], told["feed"]["rolled"]) == (0, True, 1)
+    assert json.loads(run("why", urls["nothing"], "--json").out)["found"] is False

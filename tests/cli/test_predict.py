@@ -114,3 +114,33 @@ def test_a_model_that_is_none_is_refused(capsys, tmp_path):
     code, _, err = run(capsys, "score", tmp_path / "m.json", tmp_path / "p.csv", "--out", tmp_path / "r.csv")
     assert code == 2
     assert "not a model file of recrawl" in err
+
+
+def test_pages_are_added_with_predicted_rates(capsys, crawls, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run(capsys, "train", crawls, "--out", "m.json", "--threads", 1, "--numbers", "size")
+    assert code == 0, err
+    urls = ["https://a.example/news/9999", "https://a.example/help/9998"]
+    (tmp_path / "urls.txt").write_text("\n".join(urls))
+    with pytest.raises(SystemExit) as stop:
+        main(["add", "urls.txt", "--model", "m.json"])
+    assert stop.value.code == 2
+    assert "looks at url, size, but only URLs are known" in capsys.readouterr().err
+    assert not (tmp_path / "recrawl.db").exists()
+
+    lines = [line.rsplit(",", 2)[0] for line in crawls.read_text().splitlines()]
+    (tmp_path / "plain.csv").write_text("\n".join(lines))
+    code, _, err = run(capsys, "train", "plain.csv", "--out", "m.json", "--threads", 1)
+    assert code == 0, err
+    with pytest.raises(SystemExit) as stop:
+        main(["add", "urls.txt", "--model", "m.json"])
+    assert stop.value.code == 0
+
+    from recrawl.estimate import Predictor
+    from recrawl.store import SqliteStore
+
+    prior = Predictor.load("m.json").prior({"url": urls})
+    with SqliteStore("recrawl.db") as store:
+        rows = store.load()
+    order = np.argsort(np.array(rows["url"]))[::-1]
+    np.testing.assert_allclose(np.array(rows["change_rate"])[order] * 86400.0, prior.mean, rtol=1e-6)

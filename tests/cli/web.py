@@ -10,7 +10,7 @@ class SmallWeb:
     """Pages /p/0 … that count how often they were asked for; /p/9 is not there, /private is forbidden."""
 
     def __init__(self):
-        self.asked = []
+        self.asked, self.posts, self.status = [], [], 204
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
         self._thread.start()
@@ -19,6 +19,7 @@ class SmallWeb:
     async def _serve(self):
         app = web.Application()
         app.router.add_get("/{tail:.*}", self._answer)
+        app.router.add_post("/{tail:.*}", self._post)
         runner = web.AppRunner(app)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -41,6 +42,13 @@ class SmallWeb:
         if request.path == "/p/9":
             raise web.HTTPNotFound
         return web.Response(text=f"<p>{request.path} {len(self.asked)}</p>", content_type="text/html")
+
+    async def _post(self, request):
+        """Takes posts, unless ``status`` says otherwise."""
+        body = await request.read()
+        if self.status == 204:
+            self.posts.append((dict(request.headers), body))
+        return web.Response(status=self.status)
 
     def close(self):
         self._loop.call_soon_threadsafe(self._end.set)

@@ -436,6 +436,25 @@ def test_pages_come_and_go_while_it_runs():
     assert set(URLS[100:110]) <= late
 
 
+def test_pages_may_come_with_predicted_rates():
+    from recrawl.crawl.posts import added
+
+    world = World(changing, URLS[:5], budget=1.0)
+    crawler = world.crawler(posts_every=2.0)
+
+    async def main():
+        run = asyncio.ensure_future(crawler.run(START + 30.0))
+        await world.clock.advance(5.0)
+        world.store.post([added(URLS[100:102], 1.0, change_rate=[1e-3, 1e-6], evidence=[1e6, 1e6])])
+        return await world.clock.drive(run)
+
+    asyncio.run(main())
+    crawler.close()
+    engine = world.opened()
+    believed = engine.pages(engine.id(URLS[100:102])).change_rate
+    np.testing.assert_allclose(believed, [1e-3, 1e-6], rtol=1e-3)
+
+
 def test_a_crawl_without_budget_or_places_is_refused():
     world = World(changing, URLS[:2], budget=None)
     with pytest.raises(ParameterError, match="no budget"):
@@ -483,3 +502,37 @@ def test_the_forecast_agrees_with_what_comes_true():
     assert abs(forecast.freshness - true) < 0.04, (forecast, true)
     believed = float(engine.fresh(engine.ids(), world.clock.now()).mean())
     assert abs(believed - true) < 0.06, (believed, true)
+
+
+def test_redirects_of_robots_txt_are_paced_and_charged_and_polite():
+    def page(url, now):
+        if url.endswith("/robots.txt") and "//h" in url:
+            return Answer(status=301, headers={"location": "https://one.example/robots.txt"})
+        return "User-agent: *\nDisallow: /private\n" if url.endswith("/robots.txt") else "<p>x"
+
+    world = World(page, URLS[:40], budget=2.0, delay=1.0)
+    counts = world.run(120.0)
+    assert counts.requests == len(world.web.requests), "each is counted"
+    assert largest_share(world.asked(), 2.0) <= 1.0, "and waits for the budget"
+    assert min(gaps_by_host(world.web.requests).values()) >= 1.0, "and for its host"
+    assert len(world.asked("/robots.txt")) == 20, "ten hosts, and each time the one they lead to"
+
+
+def test_two_hosts_whose_robots_txt_lead_to_each_other_do_not_wait_for_each_other():
+    def page(url, now):
+        other = url.replace("//h0.", "//x.").replace("//h1.", "//h0.").replace("//x.", "//h1.")
+        return Answer(status=302, headers={"location": other}, took=0.1) if url.endswith("/robots.txt") else "<p>x"
+
+    world = World(page, [url for url in URLS if "//h0." in url or "//h1." in url][:8], budget=10.0, delay=1.0)
+    assert world.run(60.0).new == 8
+
+
+def test_a_host_whose_robots_txt_is_busy_is_set_aside_at_once():
+    def page(url, now):
+        return Answer(status=503) if url.endswith("/robots.txt") else "<p>x"
+
+    world = World(page, URLS[:1], budget=1.0)
+    world.run(10.0)
+    (outcome,) = world.store.observations()
+    assert (outcome.failure, outcome.requests) == ("robots", 1)
+    assert [one.url for one in world.store.failing(START)] == URLS[:1]

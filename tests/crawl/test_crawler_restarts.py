@@ -193,3 +193,18 @@ def test_killed_again_and_again_with_fetches_and_writes_in_flight(tmp_path):
     assert found["acknowledged"] > 50
     assert found["largest_share_of_allowed"] <= 1.0
     assert found["smallest_gap"] >= found["delay"] - kill.SLACK
+
+
+@pytest.mark.slow
+def test_killed_again_and_again_the_webhook_misses_nothing(tmp_path):
+    """The short form of benchmarks/kill_events.py: a bad receiver, a crawl that is killed."""
+    spec = importlib.util.spec_from_file_location("kill_events", ROOT / "benchmarks" / "kill_events.py")
+    killing = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(killing)
+    found = killing.run(6, 0, tmp_path)
+    for name in ("changes_without_event", "missing", "unknown", "doubled_with_different_content", "out_of_order"):
+        assert found[name] == 0, found
+    for name in ("missed_as_told", "documents_that_differ", "damage"):
+        assert found[name] == 0, found
+    assert found["events"] > 50
+    assert found["doubled_deliveries"] > 0, "else the receiver was not bad enough"

@@ -3,7 +3,9 @@
 import asyncio
 import gzip
 import json
+import socket
 import ssl
+import struct
 import time
 from pathlib import Path
 from random import Random
@@ -259,6 +261,33 @@ def test_a_page_that_is_gone_is_gone_though_its_body_never_ends():
     result = spoken(sending(b"HTTP/1.1 404 Not Found\r\n\r\n", then=drip))
     assert (result.failure, result.gone) == ("http-4xx", True)
     assert result.took < 3
+
+
+def test_a_reset_is_a_failure_also_where_the_connection_ends_the_body():
+    async def then(writer):
+        linger = struct.pack("ii", 1, 0)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        await asyncio.sleep(0.05)
+        writer.transport.abort()
+
+    assert spoken(sending(HEAD + b"\r\n<p>half a p", then=then)).failure == "reset"
+    assert spoken(sending(HEAD + b"\r\n<p>a page")).body == b"<p>a page"
+
+
+@pytest.mark.parametrize("coding", ["", "gzip"])
+def test_a_body_may_be_cut_instead(coding):
+    packed = gzip.compress(b"x" * 300_000, 0) if coding else b"x" * 300_000
+    head = HEAD + (b"Content-Encoding: gzip\r\n" if coding else b"") + b"Content-Length: %d\r\n\r\n" % len(packed)
+
+    async def main():
+        limits = Limits(body=100_000, total=5.0)
+        async with speaking(sending(head + packed)) as origin, fetching(limits=limits, cut=True) as fetcher:
+            return await fetcher.fetch(origin)
+
+    result = asyncio.run(main())
+    assert result.failure is None
+    assert 99_000 <= len(result.body) <= 100_000
+    assert set(result.body) == {ord("x")}
 
 
 def test_an_endless_body_is_not_taken_beyond_the_limit():

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from recrawl.crawl.clock import SystemClock
 from recrawl.crawl.memory import Answer, ManualClock, MemoryWeb
-from recrawl.crawl.robots import READ, Robots, product_token
+from recrawl.crawl.robots import READ, Kept, Robots, product_token
+from recrawl.crawl.robots_kept import RobotsKept
+from recrawl.store import MemoryStore
 
 DAY = 86400.0
 PAGE = "http://a.example/private/page"
@@ -273,3 +275,57 @@ def test_nothing_is_known_beforehand_also_by_a_clock_that_goes_on():
     clock = SystemClock()
     robots = Robots(MemoryWeb({}, clock), "recrawl/1", clock)
     assert not any(robots.known("http://a.example/") for _ in range(1000))
+
+
+def test_what_is_parsed_is_bounded(monkeypatch):
+    monkeypatch.setattr("recrawl.crawl.robots._PARSED_BYTES", 50_000)
+    monkeypatch.setattr("recrawl.crawl.robots._SAID", 30)
+    site = Site("User-agent: *\nDisallow: /private\n" + "# " + "x" * 9000)
+    for _ in range(2):
+        for k in range(40):
+            assert not site.rule(f"http://h{k}.example/private/x").allowed
+            assert site.rule(f"http://h{k}.example/public").allowed
+    assert len(site.robots._parsed) == 5
+    assert site.robots._parsed_bytes == sum(one.size for one in site.robots._parsed.values()) <= 50_000
+    assert len(site.robots._said) == 30
+    assert len(site.web.requests) == 40, "what is read is read once"
+
+
+def test_redirects_are_asked_for_one_by_one():
+    asked = []
+
+    async def ask(url):
+        asked.append(url)
+        return await site.web.fetch(url)
+
+    site = Site("User-agent: *\nDisallow: /private")
+    answers = {f"http://h{k}.example/robots.txt": f"http://h{k + 1}.example/robots.txt" for k in range(3)}
+    goal = lambda url: Answer(status=301, headers={"location": answers[url]}) if url in answers else site.answer  # noqa: E731
+    site.web = MemoryWeb(lambda url, now: goal(url), site.clock, max_redirects=0)
+    rule = asyncio.run(site.robots.rules("http://h0.example/private", ask))
+    assert asked == [f"http://h{k}.example/robots.txt" for k in range(4)]
+    assert not rule.allowed
+
+
+def test_redirects_in_a_circle_end():
+    site = Site(Answer(status=302, headers={"location": "/robots.txt?again"}))
+    site.web._max_redirects = 0
+    assert site.rule().allowed, "as if there were no file"
+    assert len(site.web.requests) == 2
+
+
+def test_what_is_kept_in_memory_is_bounded_and_read_again_from_the_store(monkeypatch):
+    monkeypatch.setattr("recrawl.crawl.robots_kept._BYTES", 20_000)
+    store = MemoryStore()
+    kept = RobotsKept(store)
+    for k in range(100):
+        kept[f"http://h{k}.example"] = Kept(bytes([k]) * 1000, float(k), 1e9)
+        if k % 10 == 9:
+            store.save(notes=kept.news())
+    store.save(notes=kept.news())
+    kept.news()
+    assert [kept[f"http://h{k}.example"].text[0] for k in range(100)] == list(range(100))
+    assert len(kept) < 30
+    assert "http://never.example" not in kept
+    del kept["http://h99.example"]
+    assert kept.news() == {"robots:http://h99.example": None}

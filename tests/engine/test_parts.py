@@ -1,4 +1,4 @@
-"""Siblings, bursts and drift: live path and compiled loop agree, what helps is learned, nothing else is lost."""
+"""Parts of the engine: live path and compiled loop agree, what helps is learned, nothing else is lost."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recrawl.engine import Engine
-from recrawl.engine.parts import folders
+from recrawl.engine import PARTS, Engine
+from recrawl.engine.folders import folders
+from recrawl.schedule import layout as at
 from recrawl.simulate.policies import admit_unknown, learning
 from recrawl.simulate.run import Contender, simulate
 from recrawl.simulate.runners import PlainRunner
 from recrawl.simulate.trace import Trace
 
-ALL = {"siblings": True, "bursts": True, "drift": True}
+ALL = dict.fromkeys(PARTS, True)
+NONE = dict.fromkeys(PARTS, False)
 URLS = np.array([f"https://site{k // 200}.example/part/{k // 20}/page{k}" for k in range(400)])
 
 
@@ -72,8 +74,8 @@ def test_siblings_help_where_folders_change_together() -> None:
     gain = np.zeros(4)
     for k in range(4):
         trace = trace_of(np.random.default_rng(20 + k), 200.0, together=0.02, alone=0.002)
-        together, engine = run(trace, 10.0, siblings=True)
-        gain[k] = run(trace, 10.0)[0].staleness - together.staleness
+        together, engine = run(trace, 10.0, **{**NONE, "siblings": True})
+        gain[k] = run(trace, 10.0, **NONE)[0].staleness - together.staleness
     assert gain.mean() > 3 * gain.std(ddof=1) / 2  # three standard errors
     assert f"per page of its {engine.parts.level} (weight" in str(engine.explain(0, engine.now))
 
@@ -83,7 +85,7 @@ def test_nothing_is_lost_where_pages_are_independent() -> None:
     stale = np.zeros((3, 2))
     for k in range(3):
         trace = trace_of(rng, 150.0, together=0.0, alone=0.03)
-        stale[k] = run(trace, 10.0)[0].staleness, run(trace, 10.0, **ALL)[0].staleness
+        stale[k] = run(trace, 10.0, **NONE)[0].staleness, run(trace, 10.0, **ALL)[0].staleness
     mean, gap = stale[:, 0].mean(), (stale[:, 1] - stale[:, 0]).mean()
     assert gap < 0.01 * mean + 2 * np.std(stale[:, 1] - stale[:, 0], ddof=1) / np.sqrt(3)
 
@@ -108,17 +110,62 @@ def test_a_saved_engine_goes_on_as_it_would_have() -> None:
     again = Engine.restore(rows, now)
     assert again.parts.arrays.weight[: len(URLS)] == pytest.approx(engine.parts.arrays.weight[: len(URLS)])
     assert again.parts.level == engine.parts.level
+    assert again.beliefs.belief.factor[: len(URLS)] == pytest.approx(engine.beliefs.belief.factor[: len(URLS)])
     again.scheduler._check()
 
 
 def test_bursts_alone_are_kept_in_rows() -> None:
-    engine = Engine(10.0, day=1.0, lease=1e-3, bursts=True, drift=True)
+    engine = Engine(10.0, day=1.0, lease=1e-3, **{**NONE, "bursts": True, "drift": True})
     engine.add(URLS[:30].tolist(), 0.0)
     for k in range(1, 400):
         engine.record(engine.pick(0.1 * k, 1), 0.1 * k, changed=k % 3 == 0)
     again = Engine.restore(engine.rows(), 40.0)
     assert again.parts.half_life == engine.parts.half_life
     assert Engine.restore(engine.state()).pick(41.0, 1) == engine.pick(41.0, 1)
+
+
+def poisson_trace(rng: np.random.Generator, rate: np.ndarray, days: float, urls: np.ndarray, week: np.ndarray) -> Trace:
+    """Independent pages, each with its rate, which swings with the hours of the week."""
+    clock = np.concatenate([[0.0], np.cumsum(np.tile(week / week.mean(), int(days / 7) + 1))]) / 24
+    changes = [np.sort(rng.uniform(0, days, n)) for n in rng.poisson(rate * days)]
+    at = [np.interp(t, clock, np.arange(len(clock)) / 24) for t in changes]
+    offset = np.concatenate([[0], np.cumsum([len(t) for t in at])])
+    return Trace(0.0, days, offset=offset, changed_at=np.concatenate(at), url=urls, day=1.0)
+
+
+def test_new_pages_start_from_what_their_folders_say() -> None:
+    rng = np.random.default_rng(6)
+    urls = np.array([f"https://a.example/f{k % 40}/p{k}" for k in range(1200)])
+    rate = np.repeat(rng.gamma(0.4, 0.1, 40)[None], 30, axis=0).ravel()[: len(urls)]
+    trace = poisson_trace(rng, rate, 60.0, urls, np.ones(168))
+    with_groups, engine = run(trace, 30.0, **{**NONE, "priors": True})
+    assert engine.parts.lean == 1.0
+    assert with_groups.staleness < run(trace, 30.0, **NONE)[0].staleness
+    busy, quiet = (f"https://a.example/f{k}/new" for k in (np.argmax(rate[:40]), np.argmin(rate[:40])))
+    found = engine.pages(engine.add([busy, quiet, "https://b.example/new"], engine.now)).change_rate
+    assert found[0] > 3 * found[2] > 3 * found[1]
+    assert "times as often as others" in str(engine.explain(int(engine.id([busy])[0]), engine.now))
+
+
+def test_folders_that_say_nothing_are_not_heeded() -> None:
+    rng = np.random.default_rng(7)
+    urls = np.array([f"https://a.example/f{k % 40}/p{k}" for k in range(800)])
+    trace = poisson_trace(rng, rng.gamma(0.5, 0.08, 800), 60.0, urls, np.ones(168))
+    assert run(trace, 20.0, **{**NONE, "priors": True})[1].parts.lean <= 0.25
+
+
+def test_seasons_are_learned_where_there_are_some_and_only_there() -> None:
+    rng = np.random.default_rng(8)
+    urls = np.array([f"https://h{k}.example/" for k in range(100)])
+    office = np.where((np.arange(168) % 24 // 8 == 1) & (np.arange(168) < 120), 10.0, 0.2)
+    for week, learned in ((office, True), (np.ones(168), False)):
+        trace = poisson_trace(rng, np.full(100, 0.7), 60.0, urls, week)
+        stale, engine = run(trace, 60.0, **{**NONE, "seasons": True})
+        plain = run(trace, 60.0, **NONE)[0]
+        assert (engine.scheduler._memory.state.flts[at.HOUR] > 0) == learned
+        assert stale.staleness < 0.97 * plain.staleness if learned else stale.staleness == plain.staleness
+    again = Engine.restore(engine.rows(), 60.0)
+    assert again.parts.arrays.clock == pytest.approx(engine.parts.arrays.clock)
 
 
 @pytest.mark.parametrize(

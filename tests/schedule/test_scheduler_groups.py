@@ -13,22 +13,25 @@ from recrawl import Pages, Scheduler
 from recrawl.errors import ParameterError
 
 
-def related(rng: np.random.Generator, n: int, groups: int, boost: float, *, gamma: bool, lost: int = 0) -> Scheduler:
+def related(
+    rng: np.random.Generator, n: int, groups: int, boost: float, *, gamma: bool, lost: int = 0, season: bool = False
+) -> Scheduler:
     pages = Pages(
         rng.gamma(0.5, 0.04, n) + 1e-6, rng.uniform(0.1, 2.0, n), evidence=rng.uniform(0.2, 3.0, n) if gamma else np.inf
     )
     scheduler = Scheduler(pages, budget=n / 20.0)
-    scheduler.relate(2.0, calm=0.01, boost=boost, fade=5.0)
+    week = rng.uniform(0.05, 3.0, 168) if season else None
+    scheduler.relate(2.0, calm=0.01, boost=boost, fade=5.0, week=week, hour=0.05)
     group = rng.integers(-lost, groups, n)
     scheduler.join(np.arange(n), group, rng.uniform(0.0, 1.5, n))
     return scheduler
 
 
-@pytest.mark.parametrize("case", range(8))
+@pytest.mark.parametrize("case", range(10))
 def test_a_pick_is_the_largest_value(case: int) -> None:
     rng = np.random.default_rng(case)
     n = 150
-    scheduler = related(rng, n, (1, 12)[case % 2], 2.0 * (case % 3), gamma=case % 4 > 1, lost=1)
+    scheduler = related(rng, n, (1, 12)[case % 2], 2.0 * (case % 3), gamma=case % 4 > 1, lost=1, season=case > 5)
     ids, fetched_at, now = np.arange(n), np.zeros(n), 0.0
     for step in range(400):
         now += rng.exponential(0.1) * (50.0 if step == 200 else 1.0)
@@ -106,10 +109,35 @@ def test_a_burst_is_the_integral_of_its_hazard(age: float, elapsed: float) -> No
     assert scheduler.value([0], age + elapsed)[0] == pytest.approx(fresh_value(0.05 * time) / (0.05 * time / elapsed))
 
 
+def test_a_season_is_the_integral_of_its_hours() -> None:
+    rng = np.random.default_rng(8)
+    week = rng.uniform(0.1, 4.0, 168)
+    scheduler = Scheduler(Pages([0.05, 0.05]), budget=1.0, start=0.0)
+    scheduler.relate(1.0, week=week, hour=0.5)
+    pace = np.repeat(np.tile(week / week.mean(), 5), 10)  # steps of 0.05
+    for start, end in [(0.0, 3.0), (1.25, 90.5), (80.0, 100.0), (83.9, 84.1)]:
+        scheduler.pick(start, 2)
+        scheduler.record([0, 1], start)
+        inside = np.clip(
+            np.minimum(end, np.arange(1, len(pace) + 1) * 0.05) - np.maximum(start, np.arange(len(pace)) * 0.05),
+            0,
+            None,
+        )
+        assert scheduler.value([0], end)[0] == pytest.approx(fresh_value(0.05 * (pace * inside).sum()) / 0.05, rel=1e-6)
+
+
+def test_an_even_week_changes_nothing() -> None:
+    pages = Pages([0.02, 0.3], [1.0, 2.0], evidence=[0.7, np.inf])
+    plain, even = Scheduler(pages, budget=1.0), Scheduler(pages, budget=1.0)
+    even.relate(1.0, week=np.full(168, 7.0), hour=1.0)
+    for now in (0.01, 1.0, 300.0, 1e4):
+        assert even.value([0, 1], now) == pytest.approx(plain.value([0, 1], now), rel=1e-9)
+
+
 def test_values_only_grow_while_nothing_is_noticed() -> None:
     rng = np.random.default_rng(5)
     for case in range(30):
-        scheduler = related(rng, 40, 3, float(rng.uniform(0, 8)), gamma=bool(case % 2))
+        scheduler = related(rng, 40, 3, float(rng.uniform(0, 8)), gamma=bool(case % 2), season=case % 3 == 0)
         for k in range(10):
             scheduler.notice([k], 5.0, since=0.0, changed=True, own=0.01)
         values = np.stack([scheduler.value(np.arange(40), now) for now in 5.0 + np.geomspace(1e-3, 1e3, 60)])

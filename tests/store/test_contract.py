@@ -4,7 +4,8 @@ import itertools
 
 import pytest
 
-from recrawl.store import MemoryStore, SqliteStore, check_store
+from recrawl.store import EventLimits, MemoryStore, SqliteStore, check_store
+from recrawl.store.checks import check_event_limits
 
 
 @pytest.mark.parametrize("keep", [1, 3])
@@ -16,6 +17,14 @@ def test_the_memory_store_keeps_to_the_protocol(keep):
 def test_the_sqlite_store_keeps_to_the_protocol(tmp_path, keep):
     number = itertools.count()
     check_store(lambda: SqliteStore(tmp_path / f"{next(number)}.db", keep=keep))
+
+
+def test_limits_of_events(tmp_path):
+    limits, number = (EventLimits(rows=5), EventLimits(age=100.0)), itertools.count()
+    check_event_limits(*(lambda kept=kept: MemoryStore(events=kept) for kept in limits))
+    check_event_limits(
+        *(lambda kept=kept: SqliteStore(tmp_path / f"{next(number)}.db", events=kept) for kept in limits)
+    )
 
 
 class Forgetful(MemoryStore):
@@ -48,7 +57,14 @@ class Hoarder(MemoryStore):
         super().save(outcomes, rows, **more)
 
 
-@pytest.mark.parametrize("kind", [Forgetful, Careless, Vague, Hoarder])
+class Silent(MemoryStore):
+    """Tells of nothing that comes back."""
+
+    def events(self, after=0, many=200):
+        return [event for event in super().events(after, many) if event.kind != "new" or event.old_digest is None]
+
+
+@pytest.mark.parametrize("kind", [Forgetful, Careless, Vague, Hoarder, Silent])
 def test_the_suite_finds_what_is_wrong(kind):
     with pytest.raises(AssertionError):
         check_store(kind)

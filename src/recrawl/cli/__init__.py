@@ -12,10 +12,13 @@ import typer
 
 from recrawl.cli import (
     add,
+    audit,
     demo,
     estimate,
+    events,
     export,
     import_log,
+    plan,
     predict,
     remove,
     reproduce,
@@ -39,12 +42,15 @@ app.command(name="demo", epilog=demo.EPILOG)(demo.demo)
 app.command(name="add", epilog=add.EPILOG)(add.add)
 app.command(name="run", epilog=run.EPILOG)(run.run)
 app.command(name="status", epilog=status.EPILOG)(status.status)
+app.command(name="events", epilog=events.EPILOG)(events.events)
+app.command(name="audit", epilog=audit.EPILOG)(audit.audit)
 app.command(name="why", epilog=why.EPILOG)(why.why)
 app.command(name="import", epilog=import_log.EPILOG)(import_log.import_log)
 app.command(name="export", epilog=export.EPILOG)(export.export)
 app.command(name="remove", epilog=remove.EPILOG)(remove.remove)
 app.command(name="solve", epilog=solve.EPILOG)(solve.solve)
 app.command(name="estimate", epilog=estimate.EPILOG)(estimate.estimate)
+app.command(name="plan", epilog=plan.EPILOG)(plan.plan)
 app.command(name="simulate", epilog=simulate.EPILOG)(simulate.simulate)
 app.add_typer(predict.app, name="predict")
 app.add_typer(trace.app, name="trace")

@@ -25,6 +25,7 @@ def add(
     ] = None,
     sitemap: Annotated[list[str] | None, typer.Option(help="Sitemap to read, a URL or file; may be repeated.")] = None,
     importance: Annotated[float, typer.Option(help="Weight of the pages.", min=0.0)] = 1.0,
+    model: Annotated[Path | None, typer.Option(help="Model file: their change rates are predicted from URLs.")] = None,
     contact: Annotated[str | None, typer.Option(help="How site owners can reach you.")] = None,
     config: Config = None,
     database: Database = None,
@@ -37,22 +38,37 @@ def add(
     if not pages and not sitemap:
         raise ParameterError("nothing to add: give URLs, files, - or --sitemap")
     urls = gather(pages or [], sitemap or [], settings)
+    known = {} if model is None else _predicted(model, urls)
     store = own(settings)
     if store is None:
         from recrawl.crawl.posts import added
 
         with visit(settings) as store:
-            store.post([added(urls[k : k + _POSTED], importance) for k in range(0, len(urls), _POSTED)])
+            parts = [slice(k, k + _POSTED) for k in range(0, len(urls), _POSTED)]
+            store.post([added(urls[p], importance, **{name: c[p] for name, c in known.items()}) for p in parts])
         found = {"database": settings.database, "posted": len(urls)}
         words = f"{len(urls)} pages handed to the crawl that is running"
     else:
         with store:
-            found = _add(store, settings, urls, importance)
+            found = _add(store, settings, urls, importance, known)
         words = f"{found['added']} pages added, {found['known']} known already, {found['pages']} in {settings.database}"
     typer.echo(json.dumps(found) if as_json else words)
 
 
-def _add(store: object, settings: object, urls: list[str], importance: float) -> dict[str, object]:
+def _predicted(path: Path, urls: list[str]) -> dict[str, list[float]]:
+    """Change rates per second and the evidence behind them."""
+    from recrawl.estimate.predict import Predictor
+
+    model = Predictor.load(path)
+    if model.inputs != ("url",):
+        raise ParameterError(f"{path}: the model looks at {', '.join(model.inputs)}, but only URLs are known here")
+    prior = model.prior({"url": urls})
+    return {"change_rate": (prior.mean / 86400.0).tolist(), "evidence": prior.shape.tolist()}
+
+
+def _add(
+    store: object, settings: object, urls: list[str], importance: float, known: dict[str, list[float]]
+) -> dict[str, object]:
     from recrawl.crawl.pages import add_pages, save_pages
     from recrawl.crawl.settings import Settings
     from recrawl.store import SqliteStore
@@ -61,7 +77,7 @@ def _add(store: object, settings: object, urls: list[str], importance: float) ->
     assert isinstance(settings, Settings)
     now = time.time()
     engine = engine_of(store, settings, now)
-    new = add_pages(engine, settings.rules(), urls, now, importance=importance)
+    new = add_pages(engine, settings.rules(), urls, now, importance=importance, **known)
     save_pages(engine, store, new)
     return {
         "database": str(Path(settings.database)),

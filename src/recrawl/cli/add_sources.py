@@ -15,6 +15,7 @@ from recrawl.errors import ParameterError
 
 _MOST_SITEMAPS = 1000  # of one index
 _LARGEST = 50 << 20  # bytes of a sitemap
+_MOST_PAGES = 1_000_000  # of all sitemaps that are asked for at once
 
 
 def gather(pages: Iterable[str], sitemaps: Iterable[str], settings: Settings) -> list[str]:
@@ -107,4 +108,6 @@ async def _sitemap(fetcher: HttpFetcher, url: str, settings: Settings, *, index:
     for one in _usable(inner):
         await asyncio.sleep(settings.seconds("delay"))
         found += await _sitemap(fetcher, one, settings, index=False)
+        if len(found) > _MOST_PAGES:
+            raise ParameterError(f"{url}: more than {_MOST_PAGES} pages; give some of its sitemaps instead")
     return found

@@ -33,6 +33,10 @@ class CrawlLog:
     sources: list[str]
     n_rows: int
     n_failed: int
+    crawled_at: Array  # when each page was last crawled without failure; NaN: never
+    gone: NDArray[np.bool_]  # pages that were gone (404, 410) when they were last asked for
+    left_at: Array  # when such a page was first found to be gone; else the end of the log
+    days: float
     repairs: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -120,7 +124,23 @@ def _observe(path: Path, rows: Columns, reader: LogReader, lenient: bool, repair
     seen = Observations(offset, rows.time[end] - rows.time[start], rows.changed[end] > 0, signals)
     importance = None if rows.importance is None else _last(rows.page, rows.importance, n_pages)
     n_failed = int(rows.failed.sum())
-    return CrawlLog(urls, seen, rows.time[end], importance, reader.sources, len(rows.time), n_failed, dict(repairs))
+    crawled_at, gone, left_at = _ends(rows, good, n_pages)
+    days = float(rows.time.max() - rows.time.min()) / 86400.0
+    rest = (len(rows.time), n_failed, crawled_at, gone, left_at, days, dict(repairs))
+    return CrawlLog(urls, seen, rows.time[end], importance, reader.sources, *rest)
+
+
+def _ends(rows: Columns, good: NDArray[np.int64], n_pages: int) -> tuple[Array, NDArray[np.bool_], Array]:
+    """When each page was last crawled, whether it is gone, and since when; rows are in order of page and time."""
+    first = np.searchsorted(rows.page, np.arange(n_pages))
+    last = np.append(first[1:], len(rows.page)) - 1
+    crawled_at, left_at = np.full(n_pages, np.nan), np.full(n_pages, rows.time.max())
+    crawled_at[rows.page[good]] = rows.time[good]
+    next_row = first.copy()
+    next_row[rows.page[good]] = good + 1
+    gone = rows.gone[last]
+    left_at[gone] = rows.time[next_row[gone]]
+    return crawled_at, gone, left_at
 
 
 def _last(page: NDArray[np.int64], value: Array, n_pages: int) -> Array:

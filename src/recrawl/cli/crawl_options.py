@@ -41,6 +41,7 @@ def need_crawl() -> None:
 def engine_of(store: Store, settings: Settings, now: float | None = None) -> Engine:
     """The engine of a store, under these settings."""
     from recrawl.crawl.pages import open_engine
+    from recrawl.engine import PARTS
 
     engine = open_engine(
         store,
@@ -48,7 +49,7 @@ def engine_of(store: Store, settings: Settings, now: float | None = None) -> Eng
         rules=settings.rules(),
         host_spacing=settings.seconds("delay"),
         host_concurrency=settings.host_concurrency,
-        **{name: getattr(settings, name) for name in ("siblings", "bursts", "drift")},
+        **{name: getattr(settings, name) for name in PARTS},
     )
     if len(engine):
         engine.budget = settings.rates(len(engine))[1]
@@ -67,7 +68,7 @@ def own(settings: Settings) -> SqliteStore | None:
     from recrawl.store import SqliteStore
 
     try:
-        return SqliteStore(settings.database, keep=settings.keep)
+        return SqliteStore(settings.database, keep=settings.keep, events=settings.event_limits())
     except StoreError as problem:
         if "in use by" in str(problem):
             return None

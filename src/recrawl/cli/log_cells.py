@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,12 +20,14 @@ Array = NDArray[np.float64]
 
 REQUIRED = ("url", "time", "changed")
 OPTIONAL = ("importance", "status")
+Cells = tuple[int, float, int, float, bool, bool, int]
+GONE = (404.0, 410.0)  # statuses of pages that are not there any more
 TRUE, FALSE = {"1", "true", "yes", "y", "t", "1.0"}, {"0", "false", "no", "n", "f", "0.0"}
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Parsed rows: page number, time in seconds UTC, changed (−1 = empty), signals, importance, failed, row number."""
+    """Parsed rows: page number, time in seconds UTC, changed (−1 = empty), signals, importance, failed, gone, row."""
 
     page: NDArray[np.int64]
     time: Array
@@ -32,6 +35,7 @@ class Columns:
     signals: Array
     importance: Array | None
     failed: NDArray[np.bool_]
+    gone: NDArray[np.bool_]
     row: NDArray[np.int64]
 
     def take(self, order: NDArray[np.int64]) -> Columns:
@@ -44,6 +48,7 @@ class Columns:
             self.signals[order],
             importance,
             self.failed[order],
+            self.gone[order],
             self.row[order],
         )
 
@@ -64,10 +69,11 @@ class LogReader:
 
     def read(self, progress: Callable[[float], None] | None = None) -> Columns:
         """All usable rows; progress is told the share read, from 0 to 1."""
-        parquet = self.path.suffix.lower() in (".parquet", ".pq")
-        cells = self._parquet_rows() if parquet else self._csv_rows()
+        readers = {".parquet": self._parquet_rows, ".pq": self._parquet_rows}
+        readers |= {".jsonl": self._json_rows, ".ndjson": self._json_rows}
+        cells = readers.get(self.path.suffix.lower(), self._csv_rows)()
         width = 1024
-        parsed: list[tuple[int, float, int, float, bool, int]] = []
+        parsed: list[Cells] = []
         signals: list[list[float]] = []
         for row, share, record in cells:
             if row % width == 0 and progress is not None:
@@ -80,8 +86,8 @@ class LogReader:
                 self._complain(row, *bad.args)
         return self._columns(parsed, signals)
 
-    def _columns(self, parsed: list[tuple[int, float, int, float, bool, int]], signals: list[list[float]]) -> Columns:
-        page, time, changed, importance, failed, row = zip(*parsed, strict=True) if parsed else ((),) * 6
+    def _columns(self, parsed: list[Cells], signals: list[list[float]]) -> Columns:
+        page, time, changed, importance, failed, gone, row = zip(*parsed, strict=True) if parsed else ((),) * 7
         return Columns(
             np.array(page, np.int64),
             np.array(time, np.float64),
@@ -89,6 +95,7 @@ class LogReader:
             np.array(signals, np.float64).reshape(len(page), len(self.sources)),
             np.array(importance, np.float64) if "importance" in self._names else None,
             np.array(failed, np.bool_),
+            np.array(gone, np.bool_),
             np.array(row, np.int64),
         )
 
@@ -140,6 +147,42 @@ class LogReader:
                     continue
                 yield row, min(1.0, lines.read / size), dict(zip(self._names, cells, strict=True))
 
+    def _json_rows(self) -> Iterator[tuple[int, float, dict[str, Any]]]:
+        """One object a line; the first says which columns there are."""
+        size = max(self.path.stat().st_size, 1)
+        with self.path.open(encoding="utf-8-sig", errors="replace") as file:
+            lines, row = _Counted(file), 0
+            for line in lines:
+                if not line.strip():
+                    continue
+                row += 1
+                record = self._json_record(line, row, lines.at_end())
+                if record is None:
+                    continue
+                if not hasattr(self, "_names"):
+                    self._take_header(list(record))
+                cells = {str(name).strip().lower(): value for name, value in record.items()}
+                for name in set(cells) - set(self._names):
+                    self._complain(
+                        row, "", f"unknown column {name!r}, not in the first row", "unknown columns, ignored"
+                    )
+                yield row, min(1.0, lines.read / size), {name: cells.get(name) for name in self._names}
+            if not hasattr(self, "_names"):
+                raise ParameterError(f"{self.path}: the file is empty")
+
+    def _json_record(self, line: str, row: int, last: bool) -> dict[str, Any] | None:
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            record = None
+        if isinstance(record, dict) and record:
+            return record
+        if last:
+            self._complain(row, "", "the last line is cut off: not a JSON object", "truncated last line, dropped")
+        else:
+            self._complain(row, "", "is not a JSON object", "rows that are not JSON objects, dropped")
+        return None
+
     def _bad_length(self, row: int, found: int, lines: _Counted) -> None:
         fields = f"{found} field{'s' * (found != 1)}, not {len(self._names)}"
         if lines.at_end() and found < len(self._names):
@@ -165,18 +208,19 @@ class LogReader:
                 row += 1
                 yield row, row / total, dict(zip(self._names, cells, strict=True))
 
-    def _parse(self, record: dict[str, Any], row: int) -> tuple[int, float, int, float, bool, int]:
+    def _parse(self, record: dict[str, Any], row: int) -> Cells:
         url = str(record["url"] or "").strip()
         if not url:
             raise BadCellError("url", "is empty", "rows without url, dropped")
         time = self._time(record["time"])
         changed = _flag(record["changed"])
-        failed = self._failed(record.get("status"))
+        status = self._number(record.get("status"), "status")
+        failed = status >= 400 or status < 100  # not where it is NaN
         importance = self._number(record.get("importance"), "importance")
         page = self._page.setdefault(url, len(self._page))
         if page == len(self.urls):
             self.urls.append(url)
-        return page, time, changed, importance, failed, row
+        return page, time, changed, importance, failed, status in GONE, row
 
     def _time(self, cell: Any) -> float:
         if isinstance(cell, datetime):
@@ -213,10 +257,6 @@ class LogReader:
             if not self.lenient:
                 raise BadCellError("time", f"{text!r} has {zone}, rows before it {self._zone}: mixed time zones", "")
             self.repairs["times in another zone than the first, converted to UTC"] += 1
-
-    def _failed(self, cell: Any) -> bool:
-        status = self._number(cell, "status")
-        return bool(status >= 400 or status < 100) if status == status else False
 
     def _number(self, cell: Any, name: str) -> float:
         text = str("" if cell is None else cell).strip()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recrawl.cli.crawl_options import AsJson, Config, Database, engine_of, settings_of, visit
+from recrawl.cli.part_options import NoBursts, NoDrift, NoPriors, NoSeasons, NoSiblings, chosen
 from recrawl.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -31,15 +32,24 @@ def run(
     hours: Annotated[str | None, typer.Option(help="When crawling is allowed, such as 22-6.")] = None,
     delay: Annotated[str | None, typer.Option(help="Time between two requests to a host.  [default: 1 s]")] = None,
     concurrency: Annotated[int | None, typer.Option(help="Crawls at a time.  [default: 64]")] = None,
+    audit_share: Annotated[str | None, typer.Option(help="Share of the crawls for audits, such as 1%.")] = None,
     contact: Annotated[str | None, typer.Option(help="How site owners can reach you.")] = None,
     allow_private: Annotated[bool | None, typer.Option("--allow-private", help="Also local addresses.")] = None,
+    no_siblings: NoSiblings = False,
+    no_priors: NoPriors = False,
+    no_bursts: NoBursts = False,
+    no_drift: NoDrift = False,
+    no_seasons: NoSeasons = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No live view.")] = False,
     config: Config = None,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
     """Keep the copies of a database fresh, until --for or --once, SIGTERM or Ctrl-C; everything found is kept."""
-    flags = {"budget": budget, "hours": hours, "delay": delay, "concurrency": concurrency, "contact": contact}
+    words = {"budget": budget, "hours": hours, "delay": delay, "contact": contact, "audit_share": audit_share}
+    flags: dict[str, Any] = {**words, "concurrency": concurrency}
+    left_out = chosen(siblings=no_siblings, priors=no_priors, bursts=no_bursts, drift=no_drift, seasons=no_seasons)
+    flags |= dict.fromkeys(left_out, False)
     settings = settings_of(config, database=database, allow_private=allow_private, **flags)
     if dry_run is not None:
         _print_next(settings, dry_run, as_json)
@@ -58,13 +68,14 @@ def run(
 
 
 async def _run(settings: Settings, seconds: float | None, once: bool, quiet: bool) -> dict[str, Any]:
+    from recrawl.cli.run_log import Log
     from recrawl.cli.run_parts import Parts
     from recrawl.cli.run_view import View
     from recrawl.crawl.pages import warm_up
 
-    parts = Parts(settings)
+    parts = Parts(settings, Log())
     try:
-        _on_signals(parts.crawler)
+        on_signals(parts.crawler)
         if not quiet:
             typer.echo("getting ready (on a new machine this takes a minute or two, once)", err=True)
         warm_up()
@@ -83,7 +94,8 @@ async def _run(settings: Settings, seconds: float | None, once: bool, quiet: boo
         await parts.close()
 
 
-def _on_signals(crawler: Crawler) -> None:
+def on_signals(crawler: Crawler) -> None:
+    """Stop a crawl when the process is told to end."""
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, crawler.stop)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from recrawl.cli.part_options import NoBursts, NoDrift, NoPriors, NoSeasons, NoSiblings, chosen, without
 from recrawl.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ def simulate(
     repetitions: Annotated[int | None, typer.Option(help="Traces drawn.  [default: 5; recorded: 1]")] = None,
     seed: Annotated[int, typer.Option(help="Where random numbers start.")] = 0,
     jobs: Annotated[int | None, typer.Option(help="Processes.  [default: one per core]")] = None,
+    no_siblings: NoSiblings = False,
+    no_priors: NoPriors = False,
+    no_bursts: NoBursts = False,
+    no_drift: NoDrift = False,
+    no_seasons: NoSeasons = False,
     plot: Annotated[Path | None, typer.Option(help="Draw staleness against budget (PNG).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list and nothing else.")] = False,
 ) -> None:
@@ -53,11 +59,12 @@ def simulate(
         refuse({"--pages": pages, "--horizon": horizon, "--readers": readers}, "--world")
     from recrawl.cli import simulate_report as report
 
+    left_out = chosen(siblings=no_siblings, priors=no_priors, bursts=no_bursts, drift=no_drift, seasons=no_seasons)
     drawn = {"n_pages": pages, "days": horizon, "readers": readers}
     sources = sources_of(world, trace, warm, {"days": days, "start": start}, drawn)
     found = report.compared(
         sources,
-        words(policy or [_POLICIES]),
+        without(words(policy or [_POLICIES]), left_out),
         None if own_demand else words(budget or [_BUDGET]),
         repetitions=(1 if trace is not None else 5) if repetitions is None else repetitions,
         seed=seed,

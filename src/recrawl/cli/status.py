@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from recrawl.cli.crawl_options import AsJson, Config, Database, engine_of, settings_of, visit
+from recrawl.cli.status_more import events, hosts, sections
 
 if TYPE_CHECKING:
     from recrawl.crawl.settings import Settings
@@ -40,6 +39,8 @@ def status(
         return
     for name, value in words(found):
         typer.echo(f"{name:<26}{value}")
+    for line in sections(found):
+        typer.echo(line)
     for problem in found.get("problems", []):
         typer.echo(f"damaged: {problem}")
 
@@ -58,9 +59,13 @@ def figures(store: SqliteStore, settings: Settings, now: float) -> dict[str, Any
         "gone": engine.stats["away"],
         "last_crawl": None if last is None else last.began_at,
         **{f"{name}_last_day": n for name, n in store.recent(now - _DAY).items()},
+        "feeds": feed_figures(store),
         "budget": settings.budget,
         "freshness": None,
         "forecast": None,
+        "events": events(store, now),
+        "hosts": hosts(store, engine, now),
+        **_audits(store),
     }
     if len(engine):
         found["freshness"] = freshness(engine, now)
@@ -69,11 +74,45 @@ def figures(store: SqliteStore, settings: Settings, now: float) -> dict[str, Any
     return found
 
 
+def feed_figures(store: SqliteStore) -> dict[str, int]:
+    """How many feeds there are, how many are polled in time for their items, and how many had items roll off."""
+    from recrawl.crawl.feeds import PREFIX
+
+    notes = store.noted(PREFIX).values()
+    hurried, rolled = sum(note["interval"] is not None for note in notes), sum(note["rolled"] > 0 for note in notes)
+    return {"pages": len(notes), "hurried": hurried, "rolled_off": rolled}
+
+
+def feed_words(feeds: dict[str, int], last_day: int) -> str:
+    """The same for people."""
+    words = f"{feeds['pages']}, {feeds['hurried']} polled in time for their items"
+    if feeds["rolled_off"]:
+        words += f"; items rolled off in {feeds['rolled_off']}, in the last day {last_day} times"
+    return words
+
+
+def _audits(store: SqliteStore) -> dict[str, Any]:
+    """The last audit, and what the last ones say of forecasts."""
+    from recrawl.cli.audit import verdict_words
+    from recrawl.crawl.audits import kept_audits
+    from recrawl.estimate.audit import verdict
+
+    audits = kept_audits(store)
+    said = verdict(audits)
+    if said is None:
+        return {"audit": None, "audits": 0, "verdict": None}
+    return {
+        "audit": audits[-1].as_dict(),
+        "audits": len(audits),
+        "verdict": {**said.as_dict(), "words": verdict_words(audits)},
+    }
+
+
 def freshness(engine: Engine, now: float) -> float:
     """The share of copies that are believed to be right now, by importance."""
-    ids = engine.ids()
-    weight = engine.pages().importance
-    return float(np.average(engine.fresh(ids, now), weights=weight)) if weight.sum() > 0 else math.nan
+    from recrawl.crawl.believed import believed_freshness
+
+    return believed_freshness(engine, now)
 
 
 def words(found: dict[str, Any]) -> list[tuple[str, str]]:
@@ -86,6 +125,10 @@ def words(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("failing, gone", f"{found['failing']}, {found['gone']}"),
         ("bodies", f"{found['bodies']}"),
     ]
+    if found["flapping_last_day"]:
+        rows.append(("flapping in the last day", f"{found['flapping_last_day']} returns to content seen before"))
+    if found["feeds"]["pages"]:
+        rows.append(("feeds", feed_words(found["feeds"], found["rolled_off_last_day"])))
     if found["posted"]:
         rows.append(("waiting to be added", f"{found['posted']}"))
     if found["last_crawl"] is not None:
@@ -95,4 +138,10 @@ def words(found: dict[str, Any]) -> list[tuple[str, str]]:
         plan = found["forecast"]
         span = f"{plan['freshness']:.3f} ({plan['low']:.3f} to {plan['high']:.3f})"
         rows.append((f"freshness at {found['budget']}", span))
+    if found["audit"] is not None:
+        from recrawl.cli.audit import audit_words
+        from recrawl.estimate.audit import Audit
+
+        rows += audit_words(Audit.from_dict(found["audit"]))
+        rows.append(("audit and forecast", found["verdict"]["words"]))
     return rows

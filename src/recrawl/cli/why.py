@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from recrawl.cli.crawl_options import AsJson, Config, Database, engine_of, settings_of, visit
+
+if TYPE_CHECKING:
+    from recrawl.crawl.feeds import Feed
+    from recrawl.store import Store
+    from recrawl.store.base import Copy
 
 EPILOG = "Example:  recrawl why https://docs.example.org/install"
 
@@ -31,8 +36,12 @@ def why(
         found = engine.explain(page, now)
         copy = store.copies([wanted]).get(wanted)
         last = list(store.observations(wanted))[-1:]
+        feed = feed_of(store, wanted)
     if as_json:
-        extra = {"crawled": copy is not None, "last_failure": last[0].failure if last else None}
+        extra: dict[str, Any] = {"crawled": copy is not None, "last_failure": last[0].failure if last else None}
+        extra["flaps"] = 0 if copy is None else copy.n_flaps
+        extra["found"] = None if copy is None or copy.digest is None else not copy.digest.endswith(":nothing")
+        extra["feed"] = None if feed is None else {**feed.as_note(), "ids": len(feed.ids), "rate": feed.rate}
         typer.echo(json.dumps({**found.as_dict(), **extra, "now": now}))
         return
     lines = str(found).splitlines()
@@ -42,5 +51,32 @@ def why(
         lines[2] += f"; the last try: {last[0].failure}"
     if copy is not None and copy.final_url:
         lines.append(f"leads to {copy.final_url}")
-    for line in lines:
+    for line in [*lines, *noticed(copy, feed)]:
         typer.echo(line)
+
+
+def feed_of(store: Store, url: str) -> Feed | None:
+    """What is known of a page as a feed; None where it is none."""
+    from recrawl.crawl.feeds import PREFIX, Feed
+
+    note = store.noted(PREFIX + url).get(PREFIX + url)
+    return None if note is None else Feed.of_note(note)
+
+
+def noticed(copy: Copy | None, feed: Feed | None) -> list[str]:
+    """What the detector noticed of a page, in words."""
+    lines = []
+    if copy is not None and copy.digest is not None and copy.digest.endswith(":nothing"):
+        lines.append("what its rule looks for (select) was not found in the last copy")
+    if copy is not None and copy.n_flaps:
+        times = "once" if copy.n_flaps == 1 else f"{copy.n_flaps} times"
+        lines.append(f"flapping: returned {times} to content seen before, which is not counted as a change")
+    if feed is not None:
+        words = f"a feed of {feed.length} items, about {feed.rate * 86400:.3g} new a day"
+        words += f"; items rolled off between polls {feed.rolled} times" if feed.rolled else ""
+        if feed.interval is not None:
+            words += f"; polled at least every {feed.interval / 3600:.3g} h to keep them"
+        elif feed.rolled_in_row:
+            words += "; they come faster than it may be polled"
+        lines.append(words)
+    return lines

@@ -5,6 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin
+
+from recrawl.crawl.urls import canonical
+
+if TYPE_CHECKING:
+    from recrawl.crawl.fetched import Fetched
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 LONGEST_WAIT = 7 * 86400.0  # a server cannot ask for more
@@ -31,6 +38,17 @@ def failure_of(status: int, *, conditional: bool) -> str | None:
 def is_gone(status: int) -> bool:
     """Whether the server says that the page is no longer there."""
     return status in _GONE
+
+
+def redirect_goal(at: str, fetched: Fetched) -> str | None:
+    """Where a redirect from ``at`` leads that the fetcher did not follow itself; None where there is no such."""
+    location = fetched.headers.get("location")
+    if fetched.failure != "redirects" or fetched.status not in REDIRECTS or not location or len(fetched.redirects) > 1:
+        return None
+    try:
+        return canonical(urljoin(at, location))
+    except ValueError:
+        return None
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:

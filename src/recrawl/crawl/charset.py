@@ -14,6 +14,7 @@ _XML = re.compile(rb"""\A\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})
 _HEADER = re.compile(r"""charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
 _PUNCTUATION = re.compile(r"[^a-z0-9]+")
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf_16_le"), (codecs.BOM_UTF16_BE, "utf_16_be"))
+_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _HEAD = 4096  # bytes in which a declaration is looked for
 
 # Python's name of a charset -> the codec browsers read it with.
@@ -63,6 +64,16 @@ def decode(body: bytes, content_type: str = "") -> str:
             return body[len(mark) :].decode(unicode, "replace")
     codec = _declared(body, content_type)
     return _guessed(body) if codec is None else body.decode(codec, "replace")
+
+
+def as_utf8(body: bytes, content_type: str = "") -> bytes:
+    """The text of a body in UTF-8; a body that is in UTF-8 as it came, also where some of its bytes are none.
+
+    >>> as_utf8("naïve".encode("latin-1"), "text/html; charset=ISO-8859-1").decode()
+    'naïve'
+    """
+    is_utf8 = not body.startswith(_WIDE) and _declared(body, content_type) in ("utf_8", "utf-8")
+    return body.removeprefix(codecs.BOM_UTF8) if is_utf8 else decode(body, content_type).encode("utf-8", "replace")
 
 
 def _declared(body: bytes, content_type: str) -> str | None:

@@ -122,7 +122,10 @@ class _Zstd:
 
 
 class Body:
-    """Collects a body piece by piece, undoing its codings; raises TooLarge as soon as it is more than ``limit``."""
+    """Collects a body piece by piece, undoing its codings; raises TooLarge as soon as it is more than ``limit``.
+
+    What came up to the limit is ``begun()``.
+    """
 
     def __init__(self, content_encoding: str, limit: int) -> None:
         self._decoders = _decoders(content_encoding)
@@ -133,17 +136,19 @@ class Body:
     def feed(self, data: bytes) -> None:
         """Take the next bytes from the connection."""
         self._came += len(data)
-        if self._came > self._limit:
+        if (over := self._came - self._limit) > 0:
+            self._pass(data[:-over], 0)
             raise TooLarge
         self._pass(data, 0)
 
     def _pass(self, data: bytes, place: int) -> None:
         if place == len(self._decoders):
-            self._kept += len(data)
-            if self._kept > self._limit:
-                raise TooLarge
+            room = self._limit - self._kept
             if data:
-                self._pieces.append(data)
+                self._pieces.append(data[:room])
+            self._kept += min(len(data), room)
+            if len(data) > room:
+                raise TooLarge
             return
         decoder = self._decoders[place]
         while True:
@@ -155,6 +160,10 @@ class Body:
             if not decoder.more():
                 return
             data = b""
+
+    def begun(self) -> bytes:
+        """What came so far."""
+        return b"".join(self._pieces)
 
     def whole(self) -> bytes:
         """The body, once all has come."""

@@ -7,7 +7,9 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from aiohttp import ClientPayloadError
 from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.client_proto import ResponseHandler
 
 from recrawl.crawl.addresses import is_public
 
@@ -67,6 +69,19 @@ class Checked(AbstractResolver):
     async def close(self) -> None:
         """Close the other resolver."""
         await self._inner.close()
+
+
+class Connection(ResponseHandler):
+    """A connection on which a reset is a failure, also where the end of a body is that of the connection.
+
+    aiohttp takes what came before a reset for the whole of such a body.
+    """
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """The connection ended, or was reset."""
+        if exc is not None and self._payload is not None and not self._payload.is_eof():
+            self._payload.set_exception(ClientPayloadError("reset"))
+        super().connection_lost(exc)
 
 
 def public_socket(info: tuple[Any, ...]) -> socket.socket:

@@ -21,6 +21,8 @@ class Counts:
     changed: int = 0
     unchanged: int = 0
     new: int = 0  # first copies, or copies that could not be compared
+    flapping: int = 0  # returns to content seen before; unchanged too
+    rolled_off: int = 0  # feeds with nothing left of the poll before
     not_modified: int = 0
     failed: int = 0
     gone: int = 0
@@ -42,6 +44,8 @@ class Counts:
             self.changed += outcome.changed is True
             self.unchanged += outcome.changed is False
             self.new += outcome.changed is None
+            self.flapping += outcome.flapping
+            self.rolled_off += outcome.rolled_off
         if host in self.took or len(self.took) < _HOSTS:
             before = self.took.get(host, outcome.took)
             self.took[host] = before + _SMOOTH * (outcome.took - before)

@@ -11,16 +11,19 @@ import ssl
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from typing import cast
 from urllib.parse import urlsplit
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
+from aiohttp.client_proto import ResponseHandler
 from yarl import URL
 
 from recrawl.crawl.answer import REDIRECTS
 from recrawl.crawl.clock import Clock, SystemClock
 from recrawl.crawl.coding import ACCEPTED, Body, TooLarge
-from recrawl.crawl.connect import Checked, SystemResolver, check_public, public_socket
+from recrawl.crawl.connect import Checked, Connection, SystemResolver, check_public, public_socket
 from recrawl.crawl.failures import failure_word
 from recrawl.crawl.fetched import Fetched
 from recrawl.crawl.visit import Visit
@@ -57,7 +60,8 @@ class HttpFetcher:
     """A fetcher by aiohttp. ``user_agent`` names the crawler and how to reach who runs it.
 
     ``allow_private`` lets it connect to private, local and reserved addresses. ``resolver`` and ``ssl_context`` stand
-    in for the system's. It belongs to the event loop of its first fetch.
+    in for the system's. ``cut`` takes the beginning of a body that is too large, instead of failing. It belongs to the
+    event loop of its first fetch.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class HttpFetcher:
         clock: Clock | None = None,
         resolver: AbstractResolver | None = None,
         ssl_context: ssl.SSLContext | None = None,
+        cut: bool = False,
     ) -> None:
         if not user_agent.strip():
             raise ParameterError("user_agent is empty: name the crawler and how to reach you")
@@ -80,6 +85,7 @@ class HttpFetcher:
         self._resolver = resolver
         self._own_resolver: SystemResolver | None = None
         self._ssl_context = ssl_context
+        self._cut = cut
         self._session: aiohttp.ClientSession | None = None
 
     async def fetch(
@@ -130,11 +136,16 @@ class HttpFetcher:
         if failure is not None or visit.status == 304:
             await _drain(response)
             return visit.done(b"", failure)
-        if (response.content_length or 0) > self._limits.body:
+        if (response.content_length or 0) > self._limits.body and not self._cut:
             raise TooLarge
         body = Body(visit.headers.get("content-encoding", ""), self._limits.body)
-        async for piece in response.content.iter_any():
-            body.feed(piece)
+        try:
+            async for piece in response.content.iter_any():
+                body.feed(piece)
+        except TooLarge:
+            if not self._cut:
+                raise
+            return visit.done(body.begun(), None)
         return visit.done(body.whole(), None)
 
     def _opened(self) -> aiohttp.ClientSession:
@@ -162,7 +173,7 @@ class HttpFetcher:
         lookup = self._resolver
         if lookup is None:
             lookup = self._own_resolver = SystemResolver()
-        return aiohttp.TCPConnector(
+        connector = aiohttp.TCPConnector(
             resolver=Checked(lookup, allow_private=self._allow_private),
             socket_factory=None if self._allow_private else public_socket,
             use_dns_cache=self._limits.dns > 0,
@@ -172,6 +183,8 @@ class HttpFetcher:
             keepalive_timeout=_IDLE,
             ssl=self._ssl_context or True,
         )
+        connector._factory = cast("partial[ResponseHandler]", partial(Connection, loop=asyncio.get_running_loop()))
+        return connector
 
 
 def check_headers(headers: Mapping[str, str]) -> None:

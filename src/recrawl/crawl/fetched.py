@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
-from recrawl.crawl.charset import decode
+from recrawl.crawl.charset import as_utf8, decode
 
 FAILURES: Mapping[str, str] = MappingProxyType(
     {
@@ -52,6 +52,10 @@ class Fetched:
     def text(self) -> str:
         """The body as text: charset from a byte order mark, the header, a meta element or a guess; never raises."""
         return decode(self.body, self.headers.get("content-type", ""))
+
+    def utf8(self) -> bytes:
+        """The same text in UTF-8."""
+        return as_utf8(self.body, self.headers.get("content-type", ""))
 
 
 class Fetcher(Protocol):

@@ -15,6 +15,7 @@ from recrawl.schedule.pacer import Pacer
 
 MARK = "paced_until"  # the note that is kept
 _AHEAD = 1.0  # seconds between two notes
+_EARLY = 0.5  # seconds before one runs out that the next is written, so that no request waits for it
 
 
 def catch_up_for(budget: float) -> float:
@@ -98,9 +99,9 @@ class Pace:
 
     def next_cover(self, now: float) -> float | None:
         """Up to when requests are to be covered before any is made after now; None while they are."""
-        if now <= self.covered or self.pacer.next_at(now) > now:
+        if now <= self.covered - _EARLY or self.pacer.next_at(now) > now:
             return None
-        return now + _AHEAD
+        return max(now, min(self.covered, now + _EARLY)) + _AHEAD
 
     def mark(self, cover: float) -> float:
         """What to note for that: when the next run may begin, were the last request made at the very end."""

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from recrawl.crawl.feeds import PREFIX
+from recrawl.crawl.feeds_kept import apply_notes
 from recrawl.crawl.pace import MARK
 from recrawl.crawl.rules import Rules
 from recrawl.engine import Engine
@@ -37,6 +39,7 @@ def open_engine(store: Store, now: float, *, rules: Rules | None = None, **setti
     saved["hosts"] = {host: (*rule, until) for host, (*_, until) in saved["hosts"].items()}
     engine = Engine.restore(saved, now)
     apply_rules(engine, rules or Rules(), engine.ids())
+    apply_notes(engine, rules or Rules(), store.noted(PREFIX))
     return engine
 
 

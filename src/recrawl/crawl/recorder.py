@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recrawl.crawl.clock import Clock
+from recrawl.crawl.feeds_kept import FeedsKept
 from recrawl.crawl.rules import Rules
 from recrawl.engine import Engine
 from recrawl.store.base import Copy, Outcome, Store
@@ -41,11 +42,12 @@ class Recorder:
         delay: float,
         most: int,
         longest_hint: float,
+        feeds: FeedsKept,
         acknowledged: Callable[[list[Outcome]], None],
     ) -> None:
         self._engine, self._store, self._clock, self._rules = engine, store, clock, rules
         self._delay, self._most, self._acknowledged = delay, most, acknowledged
-        self._longest_hint = longest_hint
+        self._longest_hint, self._feeds = longest_hint, feeds
         self._ended: list[Ended] = []
         self._pending: list[tuple[int, Outcome]] = []
         self._pending_since = math.inf
@@ -100,6 +102,7 @@ class Recorder:
             if some:
                 self._record(some, now, compared)
         self._keep_apart(ended, now)
+        self._feeds.apply(self._engine, self._rules, [(one.page, one.outcome.url) for one in ended])
         if not self._pending:
             self._pending_since = now
         self._pending += [(one.page, one.outcome) for one in ended]
@@ -128,7 +131,8 @@ class Recorder:
     def _least_wait(self, url: str, good_for: float) -> float:
         """How long a page that was just fetched is left alone: by its rules, and within them by its server's hint."""
         rule = self._rules.of(url)
-        hint = min(good_for, self._longest_hint, math.inf if rule.max_interval is None else rule.max_interval)
+        most = min(math.inf if rule.max_interval is None else rule.max_interval, self._feeds.interval(url))
+        hint = min(good_for, self._longest_hint, most)
         return max(rule.min_interval or 0.0, hint)
 
     # --- to the store -----------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from recrawl.crawl.detect import UNSAID, Detection, chosen
 from recrawl.errors import ParameterError, unknown
 from recrawl.model.budget import unit_seconds
 
@@ -37,7 +38,8 @@ class Rule:
     """What holds for the URLs that ``match`` (``*`` stands for anything). Intervals in seconds; None: nothing is said.
 
     ``min_interval`` is the least time between two crawls, ``max_interval`` the most: a page older than that comes
-    before all others. ``every`` pins a page to one interval. ``never`` keeps it from being crawled.
+    before all others. ``every`` pins a page to one interval. ``never`` keeps it from being crawled. ``detector`` and
+    those behind it say what counts as a change (see docs/detect.md).
     """
 
     match: str
@@ -46,6 +48,11 @@ class Rule:
     max_interval: float | None = None
     every: float | None = None
     never: bool | None = None
+    detector: str | None = None
+    select: str | None = None  # what the detectors css and json look for
+    ignore: tuple[str, ...] = ()
+    similarity: int | None = None
+    flapping: bool | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
     cookies: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -65,7 +72,9 @@ class Rule:
                 given[name] = span(given[name], f"{where}: {name}")
         for name in ("headers", "cookies"):
             given[name] = _texts(given.get(name, {}), f"{where}: {name}")
+        given["ignore"] = _lines(given.get("ignore", ()), f"{where}: ignore")
         _check(given, where)
+        _check_detection(given, where)
         return cls(**given)
 
 
@@ -80,6 +89,29 @@ def _check(given: Mapping[str, Any], where: str) -> None:
     least, most = given.get("min_interval"), given.get("max_interval")
     if least is not None and most is not None and least > most:
         raise ParameterError(f"{where}: min_interval is longer than max_interval")
+
+
+def _check_detection(given: Mapping[str, Any], where: str) -> None:
+    kinds = {"detector": (str, "a name"), "select": (str, "a text"), "flapping": (bool, "true or false")}
+    for name, (kind, word) in kinds.items():
+        if name in given and not isinstance(given[name], kind):
+            raise ParameterError(f"{where}: {name} is {given[name]!r}: must be {word}")
+    bits = given.get("similarity", 0)
+    if isinstance(bits, bool) or not isinstance(bits, int) or not 0 <= bits <= 32:
+        raise ParameterError(f"{where}: similarity is {bits!r}: must be a whole number from 0 to 32, of 64 bits")
+    if "select" in given and "detector" not in given:
+        raise ParameterError(f'{where}: select goes with detector = "css" or "json"')
+    try:
+        chosen(Detection(given.get("detector"), given.get("select"), given["ignore"]))
+    except ParameterError as problem:
+        raise ParameterError(f"{where}: {problem}") from None
+
+
+def _lines(given: Any, where: str) -> tuple[str, ...]:
+    patterns = (given,) if isinstance(given, str) else given
+    if not isinstance(patterns, list | tuple) or not all(isinstance(one, str) and one for one in patterns):
+        raise ParameterError(f"{where}: must be a pattern or a list of patterns")
+    return tuple(patterns)
 
 
 def _texts(table: Any, where: str) -> dict[str, str]:
@@ -100,13 +132,14 @@ class Ruling:
     max_interval: float | None = None
     never: bool = False
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    detection: Detection = UNSAID
 
 
 _NOTHING = Ruling()
 
 
 class Rules:
-    """Rules in order: where several say something of a URL, the last one holds; headers and cookies add up.
+    """Rules in order: where several say something of a URL, the last one holds; headers, cookies and ignore add up.
 
     >>> rules = Rules([Rule("*", importance=1.0), Rule("https://a.example/*", importance=5.0, max_interval=3600.0)])
     >>> rules.of("https://a.example/x").importance, rules.of("https://b.example/").importance
@@ -127,17 +160,22 @@ class Rules:
         said: dict[str, Any] = {}
         headers: dict[str, str] = {}
         cookies: dict[str, str] = {}
+        seen: dict[str, Any] = {"ignore": ()}
         for rule in mine:
             for name in ("importance", "min_interval", "max_interval", "never"):
                 if getattr(rule, name) is not None:
                     said[name] = getattr(rule, name)
             if rule.every is not None:
                 said["min_interval"] = said["max_interval"] = rule.every
+            if rule.detector is not None:
+                seen |= {"detector": rule.detector, "select": rule.select}
+            seen |= {name: found for name in ("similarity", "flapping") if (found := getattr(rule, name)) is not None}
+            seen["ignore"] += tuple(one for one in rule.ignore if one not in seen["ignore"])
             headers |= rule.headers
             cookies |= rule.cookies
         if cookies:
             headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
-        return Ruling(**said, headers=headers)
+        return Ruling(**said, headers=headers, detection=Detection(**seen))
 
 
 def pattern(match: str) -> re.Pattern[str]:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from recrawl.crawl.hours import Hours, rates
 from recrawl.crawl.rules import Rule, Rules, span
+from recrawl.crawl.shares import share_of
 from recrawl.errors import ParameterError, unknown
+from recrawl.store.events import EventLimits
 
 FILE = "recrawl.toml"
 PREFIX = "RECRAWL_"
+_LEAST = {"host_concurrency": 1, "concurrency": 1, "keep": 0, "largest_body": 1, "event_rows": 0, "event_bytes": 0}
+_LEAST |= {"audit_draws": 1}
 
 
 @dataclass(frozen=True)
@@ -32,23 +36,38 @@ class Settings:
     concurrency: int = 64
     robots: bool = True
     siblings: bool = False  # whether a change found on one page counts for others of its folder or host
+    priors: bool = False  # whether a new page is expected to change as often as others of its folder and host
     bursts: bool = False  # whether a page that just changed is expected to change again soon
     drift: bool = False  # whether it is learned how fast the past is forgotten
-    detector: str = "text"
+    seasons: bool = False  # whether hours of the day and days of the week may differ
+    audit_share: str = ""  # share of the crawls that are audits, such as 1%; empty: none
+    audit_draws: int = 100  # pages drawn for one audit
+    detector: str = "main"
+    feed_interval: str = "5 min"  # a feed is polled no more often than this to keep its items; 0 s: never for that
     keep: int = 1  # bodies of each page
     timeout: str = "60 s"  # for one fetch
     largest_body: int = 10 << 20  # bytes
     allow_private: bool = False  # private and local addresses
+    event_text: bool = False  # whether events carry the text of pages
+    event_rows: int = 1_000_000  # events kept at most; beyond it the oldest are dropped
+    event_bytes: int = 1 << 30  # the same in bytes
+    event_age: str = "30 days"  # how long events are kept that all followers have taken
+    webhook: str = ""  # where events are posted to; empty: nowhere
+    webhook_secret: str = field(default="", repr=False)  # only from the environment
+    webhook_secret_file: str = ""  # a file that holds it
+    webhook_timeout: str = "10 s"  # for one post
     rule: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("delay", "longest_delay", "longest_hint", "timeout"):
+        spans = ("delay", "longest_delay", "longest_hint", "timeout", "feed_interval", "event_age", "webhook_timeout")
+        for name in spans:
             _span(name, getattr(self, name))
-        for name, least in (("host_concurrency", 1), ("concurrency", 1), ("keep", 0), ("largest_body", 1)):
+        for name, least in _LEAST.items():
             if getattr(self, name) < least:
                 raise ParameterError(f"{name} is {getattr(self, name)}: must be at least {least}")
         self.rates(1)
         self.rules()
+        share_of(self.audit_share)
 
     @classmethod
     def read(cls, file: Path | None = None, environment: Mapping[str, str] | None = None, **flags: Any) -> Settings:
@@ -75,6 +94,21 @@ class Settings:
     def seconds(self, name: str) -> float:
         """A setting that is a span of time."""
         return _span(name, getattr(self, name))
+
+    def event_limits(self) -> EventLimits:
+        """How many events are kept."""
+        return EventLimits(self.event_rows, self.event_bytes, self.seconds("event_age"))
+
+    def secret(self) -> str:
+        """The secret that posts to the webhook are signed with."""
+        if self.webhook_secret or not self.webhook_secret_file:
+            return self.webhook_secret
+        path = Path(self.webhook_secret_file)
+        try:
+            return path.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as problem:
+            why = problem.strerror if isinstance(problem, OSError) else "not text in UTF-8"
+            raise ParameterError(f"webhook_secret_file {path}: {why}") from None
 
     def agent(self, version: str) -> str:
         """How the crawler names itself to servers."""
@@ -103,6 +137,11 @@ def _from_file(path: Path, kind: type[Settings]) -> dict[str, Any]:
     for name, value in table.items():
         if name not in known:
             raise unknown(f"{path}: setting", name, list(known))
+        if name == "webhook_secret":
+            raise ParameterError(
+                f"{path}: {name} does not belong here; give it as {PREFIX}WEBHOOK_SECRET in the environment, "
+                "or in a file that webhook_secret_file names"
+            )
         table[name] = _checked(f"{path}: {name}", known[name], value)
     return table
 

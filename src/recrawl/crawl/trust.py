@@ -81,8 +81,13 @@ class Trust:
         host = self._hosts.get(urlsplit(url).netloc)
         return now >= self._pages.get(url, -1.0) and (host is None or now >= host.doubted_until)
 
-    def learn(self, url: str, had: Validators, sent: Validators, fetched: Fetched, *, changed: bool) -> None:
-        """Take in a fetch without failure of a page that had validators; ``changed``: by its digest."""
+    def learn(
+        self, url: str, had: Validators, sent: Validators, fetched: Fetched, *, changed: bool, by_lot: bool = True
+    ) -> None:
+        """Take in a fetch without failure of a page that had validators; ``changed``: by its digest.
+
+        A full fetch that was not ``by_lot`` among those that were due says nothing of how often such pages change.
+        """
         if fetched.failure is not None or not (had.etag or had.last_modified):
             return
         now = fetched.began_at
@@ -94,8 +99,8 @@ class Trust:
             host.asked += 1
             host.asked_changed += changed
         else:
-            host.checked += 1
-            host.checked_changed += changed
+            host.checked += by_lot
+            host.checked_changed += by_lot and changed
             if changed and _same(had, got):
                 self._caught(url, host, now)
         if not changed and had.etag:

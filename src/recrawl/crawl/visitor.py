@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from urllib.parse import urljoin
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from recrawl.crawl.answer import REDIRECTS
-from recrawl.crawl.detect import Detector
+from recrawl.crawl.answer import redirect_goal
+from recrawl.crawl.apart import Apart
+from recrawl.crawl.detect import PLAIN, UNSAID, Detector, chosen, same, tag
+from recrawl.crawl.detectors import MainText
+from recrawl.crawl.feeds_kept import FeedsKept
 from recrawl.crawl.fetched import Fetched, Fetcher
 from recrawl.crawl.hints import fresh_for
 from recrawl.crawl.robots import Robots
 from recrawl.crawl.rules import Rules
+from recrawl.crawl.texts import text_of
 from recrawl.crawl.trust import Trust, Validators
 from recrawl.crawl.turns import Turns
-from recrawl.crawl.urls import canonical
 from recrawl.engine.addresses import host_of
-from recrawl.errors import ParameterError
 from recrawl.store.base import Copy, Outcome
 
 _NONE = Validators()
@@ -24,7 +26,7 @@ DELAY = "delay:"  # notes of hosts' own delays
 MOST_HOPS = 5
 _PERMANENT = frozenset({301, 308})
 _LONGEST_TURN = 30.0  # seconds a redirect may have to wait for its host
-_HOST_FAILURES = frozenset({"dns", "connect", "tls", "timeout", "reset"})
+HOST_FAILURES = frozenset({"dns", "connect", "tls", "timeout", "reset"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class Visited:
     aside_until: float | None = None
     n_bytes: int = 0
     good_for: float | None = None  # how long the server says that the answer stays good
+    n_requests: int = 0  # made for robots.txt alone
 
 
 class Visitor:
@@ -47,6 +50,7 @@ class Visitor:
         turns: Turns,
         *,
         detector: Detector,
+        feeds: FeedsKept,
         robots: Robots | None,
         rules: Rules,
         now: Callable[[], float],
@@ -56,50 +60,74 @@ class Visitor:
         is_page: Callable[[str], bool],
         longest_delay: float,
         trust: Trust,
+        apart: Apart,
+        texts: bool = False,
     ) -> None:
         self._fetcher, self._turns, self._detector, self._robots, self._rules = fetcher, turns, detector, robots, rules
         self._now, self._further, self._charge, self._note, self._is_page = now, further, charge, note, is_page
         self._longest_delay = longest_delay
-        self._trust = trust
-        self._kind = f"{detector.name}-{detector.version}:"
+        self._trust, self._apart, self._texts, self._feeds = trust, apart, texts, feeds
+        self._default = detector.name if detector.name in PLAIN else MainText.name  # for rules that name none
 
-    async def visit(self, url: str, copy: Copy | None) -> Visited:
-        """Crawl a page whose first request is paid for."""
+    async def visit(self, url: str, copy: Copy | None, *, full: bool = False) -> Visited:
+        """Crawl a page whose first request is paid for; with ``full`` it is asked for without validators."""
         if self._robots is not None and not self._robots.known(url):
-            await self._ask_robots(url)
-            return Visited(back=True)
+            began, n = self._now(), await self._ask_robots(url)
+            if not (await self._robots.rules(url)).unreachable:
+                return Visited(back=True, n_requests=n)
+            return Visited(
+                Outcome(url, began, failure="robots", requests=n), aside_until=self._robots.ask_again_at(url)
+            )
         began = self._now()
-        if (until := await self._forbidden(url)) is not None:
+        if await self._forbidden(url) is not None:
+            until = None if self._robots is None else self._robots.ask_again_at(url)
             return Visited(Outcome(url, began, failure="robots", requests=0), aside_until=until)
-        hop = _Hop(url, url, began)
+        hop = _Hop(url, url, began, full=full)
         while True:
             fetched = await self._fetch(hop, copy)
-            goal = self._goal(hop, fetched)
+            goal = redirect_goal(hop.at, fetched)
             if goal is None:
                 break
             word = await self._follow(hop, goal, fetched.status)
             if word is not None:
                 return Visited(self._stopped(hop, fetched, word))
         good_for = fresh_for(fetched.headers, self._now())
-        return Visited(self._outcome(hop, fetched, copy), n_bytes=len(fetched.body), good_for=good_for)
+        size = len(fetched.body)
+        outcome = await self._apart.call(lambda: self._outcome(hop, fetched, copy), size)
+        return Visited(outcome, n_bytes=size, good_for=good_for)
 
-    async def _ask_robots(self, url: str) -> None:
-        """Read robots.txt: a request of its own, after which the host rests as after any other."""
+    async def _ask_robots(self, url: str) -> int:
+        """Read robots.txt: requests of its own, after each of which the host rests as after any other; how many."""
         assert self._robots is not None
-        host = host_of(url)
-        async with self._turns.turn(host):
-            rule = await self._robots.rules(url)
+        robots, host, n = self._robots, host_of(url), 0
+
+        async def ask(at: str) -> Fetched:
+            nonlocal n
+            if n:
+                await self._further()
+            if n and self._turns.wait(host_of(at)) > _LONGEST_TURN:
+                return Fetched(at, at, 0, self._now(), 0.0, failure="busy")
+            async with self._turns.turn(host_of(at)):
+                fetched = await robots.fetch(at)
+            n += self._made(fetched)
+            self._mind_host(host_of(at), fetched)
+            return fetched
+
+        rule = await robots.rules(url, ask)
         delay = min(rule.crawl_delay or 0.0, self._longest_delay)
         if self._turns.slow_down(host, delay):
             self._turns.hold(host, self._now() + self._turns.delay(host))
             await self._note(f"{DELAY}{host}", self._turns.delay(host))
+        return n
 
-    async def _forbidden(self, url: str) -> float | None:
-        """When to ask again whether a page may be fetched; None where it may be now."""
+    async def _forbidden(self, url: str) -> str | None:
+        """Why a page may not be fetched now; None where it may."""
         if self._robots is None:
             return None
         rule = await self._robots.rules(url)
-        return None if rule.allowed else self._robots.ask_again_at(url)
+        if rule.allowed:
+            return None
+        return rule.unreachable if rule.unreachable == "forbidden-address" else "robots"
 
     async def _fetch(self, hop: _Hop, copy: Copy | None) -> Fetched:
         host = host_of(hop.at)
@@ -109,41 +137,38 @@ class Visitor:
             etag, last_modified = self._validators(hop, copy)
             headers = self._rules.of(hop.at).headers
             fetched = await self._fetcher.fetch(hop.at, etag=etag, last_modified=last_modified, headers=headers or None)
-        made = max(len(fetched.redirects) + (fetched.failure != "redirects"), 1)  # also those the fetcher made itself
-        self._charge(made - 1)
-        hop.n_requests += made
+        hop.n_requests += self._made(fetched)
         self._mind_host(host, fetched)
         return fetched
+
+    def _made(self, fetched: Fetched) -> int:
+        """How many requests a fetch made; those beyond the first are charged for."""
+        made = max(len(fetched.redirects) + (fetched.failure != "redirects"), 1)
+        self._charge(made - 1)
+        return made
 
     def _mind_host(self, host: str, fetched: Fetched) -> None:
         if fetched.retry_after is not None and fetched.failure is not None:
             self._turns.hold(host, self._now() + fetched.retry_after)
-        elif fetched.failure == "busy" or fetched.failure in _HOST_FAILURES:
+        elif fetched.failure == "busy" or fetched.failure in HOST_FAILURES:
             self._turns.failed(host, busy=fetched.failure == "busy")
         else:
             self._turns.answered(host)
 
     def _validators(self, hop: _Hop, copy: Copy | None) -> Validators:
-        if copy is None or hop.at != (copy.final_url or hop.url) or not self._comparable(copy):
+        if copy is None or hop.at != (copy.final_url or hop.url) or not self._comparable(hop.url, copy):
             return Validators()
         hop.had = Validators(copy.etag, copy.last_modified)
-        hop.sent = self._trust.choose(hop.url, hop.had, hop.began)
+        hop.sent = _NONE if hop.full else self._trust.choose(hop.url, hop.had, hop.began)
         return hop.sent
 
-    def _comparable(self, copy: Copy) -> bool:
-        return copy.digest is not None and copy.digest.startswith(self._kind)
+    def _comparable(self, url: str, copy: Copy) -> bool:
+        return copy.digest is not None and copy.digest.startswith(tag(self._detector_of(url)))
 
-    def _goal(self, hop: _Hop, fetched: Fetched) -> str | None:
-        """Where a redirect leads that the fetcher did not follow itself."""
-        location = fetched.headers.get("location")
-        if fetched.failure != "redirects" or fetched.status not in REDIRECTS or not location:
-            return None
-        if len(fetched.redirects) > 1:
-            return None
-        try:
-            return canonical(urljoin(hop.at, location))
-        except ParameterError:
-            return None
+    def _detector_of(self, url: str) -> Detector:
+        """What tells changes of a page: by its rules, else the one for all."""
+        said = replace(self._rules.of(url).detection, flapping=None)
+        return self._detector if said == UNSAID else chosen(said, self._default)
 
     async def _follow(self, hop: _Hop, goal: str, status: int) -> str | None:
         """Go where a redirect leads, if that is allowed; else the word for why not."""
@@ -157,10 +182,9 @@ class Visitor:
         host = host_of(goal)
         if self._robots is not None and not self._robots.known(goal):
             await self._further()
-            await self._ask_robots(goal)
-            hop.n_requests += 1
-        if await self._forbidden(goal) is not None:
-            return "robots"
+            hop.n_requests += await self._ask_robots(goal)
+        if (word := await self._forbidden(goal)) is not None:
+            return word
         if self._turns.wait(host) > _LONGEST_TURN:
             return "busy"
         await self._further()
@@ -182,9 +206,11 @@ class Visitor:
         )
 
     def _outcome(self, hop: _Hop, fetched: Fetched, copy: Copy | None) -> Outcome:
-        digest, changed = None, None
+        found = Compared()
         if fetched.failure is None:
-            digest, changed = self._compared(hop, fetched, copy)
+            found = self._compared(hop, fetched, copy)
+        changed = found.changed
+        keeps = fetched.failure is None and not fetched.not_modified and (changed is not False or found.flapping)
         final_url = fetched.final_url if fetched.final_url != hop.url else None
         return Outcome(
             hop.url,
@@ -192,7 +218,7 @@ class Visitor:
             max(self._now() - hop.began, 0.0),
             fetched.status or None,
             changed,
-            digest,
+            found.digest,
             None if fetched.gone else fetched.failure,
             fetched.gone,
             final_url,
@@ -200,16 +226,40 @@ class Visitor:
             fetched.headers.get("last-modified"),
             fetched.headers.get("content-type"),
             hop.n_requests,
-            fetched.body if fetched.failure is None and not fetched.not_modified and changed is not False else None,
+            fetched.body if keeps else None,
+            self._text(fetched, copy, changed, final_url),
+            found.flapping,
+            found.rolled_off,
         )
 
-    def _compared(self, hop: _Hop, fetched: Fetched, copy: Copy | None) -> tuple[str | None, bool | None]:
-        digest = None if fetched.not_modified else self._kind + self._detector.digest(fetched)
-        if copy is None or not self._comparable(copy):
-            return digest, None
-        changed = digest is not None and digest != copy.digest
-        self._trust.learn(hop.url, hop.had, hop.sent, fetched, changed=changed)
-        return digest, changed
+    def _text(self, fetched: Fetched, copy: Copy | None, changed: bool | None, final_url: str | None) -> str | None:
+        """The text for the event that this may be."""
+        if not self._texts or fetched.failure is not None or fetched.not_modified:
+            return None
+        alike = changed is False and copy is not None and copy.final_url == final_url
+        return None if alike else text_of(fetched)
+
+    def _compared(self, hop: _Hop, fetched: Fetched, copy: Copy | None) -> Compared:
+        rolled = self._feeds.fetched(hop.url, fetched, hop.began)
+        detector = self._detector_of(hop.url)
+        digest = None if fetched.not_modified else tag(detector) + detector.digest(fetched)
+        if copy is None or copy.digest is None or not self._comparable(hop.url, copy):
+            return Compared(digest, None, rolled_off=rolled)
+        differs = digest is not None and not same(detector, copy.digest, digest)
+        self._trust.learn(hop.url, hop.had, hop.sent, fetched, changed=differs, by_lot=not hop.full)
+        if not differs or digest is None:  # nearly the same: what is compared with stays, or a page could drift away
+            return Compared(digest and copy.digest, False, rolled_off=rolled)
+        flapping = copy.seen(digest) and self._rules.of(hop.url).detection.flapping is not False
+        return Compared(digest, not flapping, flapping, rolled)
+
+
+class Compared(NamedTuple):
+    """What the comparison with the copy came to."""
+
+    digest: str | None = None
+    changed: bool | None = None
+    flapping: bool = False
+    rolled_off: bool = False
 
 
 @dataclass(slots=True)
@@ -218,6 +268,7 @@ class _Hop:
     at: str
     began: float
     n_requests: int = 0
+    full: bool = False
     had: Validators = _NONE
     sent: Validators = _NONE
     passed: list[str] = field(default_factory=list)

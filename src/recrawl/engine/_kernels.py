@@ -10,9 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit
-from recrawl.engine._part_kernels import Parts, judge, log_chance, sibling_mass, sibling_weight, tell_groups, try_ways
+from recrawl.engine._part_kernels import (
+    Parts,
+    judge,
+    log_chance,
+    sibling_mass,
+    sibling_weight,
+    tell_groups,
+    tell_lean,
+    tell_season,
+    try_ways,
+)
 from recrawl.estimate._stream_kernels import take_in
-from recrawl.schedule._value_kernels import paced, sibling_part
+from recrawl.schedule._value_kernels import by_season, paced, sibling_part
 from recrawl.schedule._view_kernels import Header, opened
 from recrawl.schedule.layout import EVIDENCE, State
 
@@ -33,6 +43,7 @@ class Belief(NamedTuple):
     n_changes: Ids
     own: Array  # changes that the missed rate explains
     told: NDArray[np.bool_]  # whether a rate was given for it: the prior says nothing of it then
+    factor: Array  # the prior's mean is this much larger for the page: what its folder and host say
     prior: Array  # (1 + sources, 2)
     half_life: Array  # (1,): after how much time evidence counts half
     shapes: Array  # shapes that the prior might have
@@ -88,19 +99,33 @@ def believe(s: State, b: Belief, parts: Parts, i: int, elapsed: float) -> None:
 
 
 @inline
-def _score(b: Belief, i: int, time: float, expected: float, changed: bool) -> None:
-    """What each shape of the prior, with its mean as it is, would have said of this outcome given the page's past."""
-    changes, before = max(b.gamma[i, 0, 0] - b.prior[0, 0], 0.0), max(b.gamma[i, 0, 1] - b.prior[0, 1], 0.0)
+def prior_rate(b: Belief, i: int) -> float:
+    """The rate of the gamma that is a page's prior: its mean is the population's, times what its groups say."""
+    return float(b.prior[0, 1] / b.factor[i])
+
+
+@inline
+def _score(b: Belief, parts: Parts, i: int, time: float, expected: float, changed: bool) -> None:
+    """What each shape of the prior, with its mean as it is, would have said of this outcome given the page's past.
+
+    A first crawl says nothing of the shape, but of whether the page's groups knew better than all pages.
+    """
+    first = prior_rate(b, i)
+    changes, before = max(b.gamma[i, 0, 0] - b.prior[0, 0], 0.0), max(b.gamma[i, 0, 1] - first, 0.0)
+    if parts.lean.size > 0:
+        tell_lean(parts, parts.likely[i], b.prior[0], changes, before, time, expected, changed)
+    if b.n_crawls[i] == 0:
+        return
     for g in range(b.shapes.size):
         shape = b.shapes[g] + changes
-        rate = b.shapes[g] * b.prior[0, 1] / b.prior[0, 0] + before
+        rate = b.shapes[g] * first / b.prior[0, 0] + before
         b.scores[g] += log_chance(shape * math.log1p(time / rate) + expected, changed)
 
 
 @inline
-def _forget(gamma: Array, prior: Array, kept: float) -> None:
-    for c in range(2):
-        gamma[c] = prior[c] + (gamma[c] - prior[c]) * kept
+def _forget(gamma: Array, shape: float, rate: float, kept: float) -> None:
+    gamma[0] = shape + (gamma[0] - shape) * kept
+    gamma[1] = rate + (gamma[1] - rate) * kept
 
 
 @jit
@@ -119,17 +144,19 @@ def learn(s: State, b: Belief, parts: Parts, i: int, begin: float, end: float, c
     judge(parts, own + expected, changed)
     if heard == 0.0:
         age = begin - s.kin[i].changed_at if s.kin.size > 0 else math.inf
-        try_ways(parts, i, b.prior[0], age, interval, mass, changed)
+        season = by_season(s, begin, interval)
+        try_ways(parts, i, b.prior[0, 0], prior_rate(b, i), age, season, mass, changed)
+        tell_season(parts, begin, end, b.gamma[i, 0], time - season, expected, changed)
     if parts.active[0] >= 0:
         tell_groups(s, parts, i, begin, end, b.gamma[i, 0], time, own + heard, changed)
     if b.half_life[0] < math.inf:
         kept = math.exp2(-interval / b.half_life[0])
         for j in range(1 + n_sources):
-            _forget(b.gamma[i, j], b.prior[j], kept)
+            _forget(b.gamma[i, j], b.prior[j, 0], b.prior[j, 1] if j > 0 else prior_rate(b, i), kept)
         if parts.active[0] >= 0:
-            _forget(parts.weight[i], parts.prior, kept)
-    if b.n_crawls[i] > 0 and not b.told[i] and heard == 0.0:
-        _score(b, i, time, expected, changed)
+            _forget(parts.weight[i], parts.prior[0], parts.prior[1], kept)
+    if not b.told[i] and heard == 0.0:
+        _score(b, parts, i, time, expected, changed)
     if changed:
         b.own[i] += own / (own + expected) if own > 0.0 else 1.0
     _take_in(b, parts, i, time, mass, changed)

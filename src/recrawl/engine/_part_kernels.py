@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from recrawl._jit import inline, jit
 from recrawl.estimate._stream_kernels import take_in
 from recrawl.schedule._kin_kernels import mass_since, note
-from recrawl.schedule._value_kernels import hurried
-from recrawl.schedule.layout import State
+from recrawl.schedule._value_kernels import hurried, season_time
+from recrawl.schedule.layout import HOURS, State
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -22,6 +22,8 @@ Ids = NDArray[np.int64]
 WEIGHT_SHAPE, WEIGHT_RATE, CREDITED, TIME, SCORE = 0, 1, 2, 3, 4  # columns of `level`
 BOOSTS, FADES, HALF_LIVES = 0, 1, 2  # columns of `way`
 _RECALL = 0.9998  # what is learned of a level counts this much after the next outcome
+SEASON_DAYS = 7.0  # longer intervals do not tell at which hours a page changed
+CREDIT, EXPECTED = 0, 1  # columns of `season`
 FIRST_WEIGHT = (1.0, 2.0)  # belief about the weight of siblings before anything is known
 
 
@@ -36,6 +38,13 @@ class Parts(NamedTuple):
     way: Array  # (ways, 3): boost, fade and half-life that are tried
     trial: Array  # (first pages, ways, 2): gamma of the missed rate in each way
     score: Array  # of each way
+    likely: Array  # (pages,): rate of a page's folder and host against that of all pages
+    lean: Array  # how far that might be heeded: as a power
+    lean_score: Array  # how well each of them foretold the outcomes
+    season: Array  # (hours of a week or 0, 2): changes credited to each, and expected if all were alike
+    clock: Array  # (hours + 1): time by the season at each full hour of a week, as fitted
+    hour: Array  # (1,): length of an hour
+    season_score: Array  # (2,): of no season, and of the one fitted
     reliability: Array  # (10, 3): by predicted probability of a change: sum of it, crawls, changes
     rows: Array  # room to work in: gammas
     heard: Array  # and signals
@@ -105,7 +114,9 @@ def tell_groups(
 
 
 @jit
-def try_ways(parts: Parts, i: int, prior: Array, age: float, interval: float, mass: float, changed: bool) -> None:
+def try_ways(
+    parts: Parts, i: int, shape: float, rate: float, age: float, interval: float, mass: float, changed: bool
+) -> None:
     """What each way of bursting and forgetting would have said of this outcome; then let it learn."""
     if i >= parts.trial.shape[0]:
         return
@@ -114,14 +125,50 @@ def try_ways(parts: Parts, i: int, prior: Array, age: float, interval: float, ma
     for w in range(parts.way.shape[0]):
         own = parts.trial[i, w]
         if own[1] == 0.0:
-            own[0], own[1] = prior[0], prior[1]
+            own[0], own[1] = shape, rate
         time = interval
         if parts.way[w, BOOSTS] > 0.0:
             time += hurried(parts.way[w, BOOSTS], parts.way[w, FADES], age, interval)
         if parts.way[w, HALF_LIVES] < math.inf:
             kept = math.exp2(-interval / parts.way[w, HALF_LIVES])
-            for c in range(2):
-                own[c] = prior[c] + (own[c] - prior[c]) * kept
+            own[0] = shape + (own[0] - shape) * kept
+            own[1] = rate + (own[1] - rate) * kept
         parts.score[w] += log_chance(own[0] * math.log1p(time / own[1]) + expected, changed)
         _two_rows(parts, own, weight, time, mass, changed)
         own[0], own[1] = parts.rows[0, 0], parts.rows[0, 1]
+
+
+@jit
+def tell_season(
+    parts: Parts, begin: float, end: float, own: Array, burst: float, expected: float, changed: bool
+) -> None:
+    """Judge the season fitted so far by an outcome; then credit the hours of the interval with what was found."""
+    hour, interval = parts.hour[0], end - begin
+    if parts.season.shape[0] == 0 or interval > SEASON_DAYS * 24.0 * hour:
+        return
+    season = season_time(parts.clock, hour, begin, end)
+    plain = own[0] * math.log1p((interval + burst) / own[1]) + expected
+    fitted = own[0] * math.log1p((season + burst) / own[1]) + expected
+    parts.season_score[0] += log_chance(plain, changed)
+    parts.season_score[1] += log_chance(fitted, changed)
+    rate = own[0] / own[1]
+    each = rate / max(-math.expm1(-fitted), 1e-9) if changed else 0.0
+    b = int(np.floor(begin / hour))
+    while b * hour < end:
+        k = b % HOURS
+        inside = min(end, (b + 1) * hour) - max(begin, b * hour)
+        parts.season[k, CREDIT] += each * inside * (parts.clock[k + 1] - parts.clock[k])
+        parts.season[k, EXPECTED] += rate * inside
+        b += 1
+
+
+@inline
+def tell_lean(
+    parts: Parts, likely: float, prior: Array, changes: float, watched: float, time: float, rest: float, changed: bool
+) -> None:
+    """What heeding the page's folder and host more or less would have said of an outcome, given the page's own past."""
+    log_likely = math.log(likely)
+    for k in range(parts.lean.size):
+        scaled = prior[1] * math.exp(-parts.lean[k] * log_likely)
+        exponent = (prior[0] + changes) * math.log1p(time / (scaled + watched))
+        parts.lean_score[k] += log_chance(exponent + rest, changed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,10 +14,20 @@ from recrawl.model.pages import Pages
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
-_PER_PAGE = ("gamma", "heard", "signals", "watched", "n_crawls", "n_changes", "own", "told")
+_PER_PAGE = ("gamma", "heard", "signals", "watched", "n_crawls", "n_changes", "own", "told", "factor")
 _FIRST_REFIT, _REFIT_GROWTH = 200, 1.3  # crawls before the prior is fitted, and growth until it is fitted again
 _SHAPES = (0.1, 100.0, 13)  # of the prior: from, to, how many are tried
 _SOURCE_PRIOR = (1.0, 3.0)  # weight of a signal of an unknown source: precision 1/4, held as loosely as three signals
+
+
+class Fit(NamedTuple):
+    """A prior's shape and mean, and what it was fitted to: pages' own rates, and how far each counts."""
+
+    shape: float
+    mean: float
+    rows: Ids
+    rate: Array
+    trust: Array
 
 
 class Beliefs:
@@ -34,6 +44,7 @@ class Beliefs:
             n_changes=np.zeros(0, np.int64),
             own=np.zeros(0),
             told=np.zeros(0, np.bool_),
+            factor=np.zeros(0),
             prior=np.array(first),
             half_life=np.array([half_life]),
             shapes=np.geomspace(*_SHAPES),
@@ -52,8 +63,12 @@ class Beliefs:
         """What is believed of a page that nothing is known of."""
         return GammaPrior(*self.belief.prior[0])
 
-    def append(self, n: int, own: GammaPrior | None = None) -> None:
-        """New pages, at the prior or at a belief of their own."""
+    def prior_rows(self, n: int) -> Array:
+        """(shape, rate) of the prior of each of the first n pages."""
+        return priors_of(self.belief.prior[0], self.belief.factor[: min(n, self._n)])
+
+    def append(self, n: int, factor: Array, own: GammaPrior | None = None) -> None:
+        """New pages, at the prior (its mean times a factor) or at a belief of their own."""
         first, self._n = self._n, self._n + n
         if self._n > len(self.belief.watched):
             room = max(16, self._n, len(self.belief.watched) * 3 // 2)
@@ -61,6 +76,8 @@ class Beliefs:
                 **{name: _larger(getattr(self.belief, name), room) for name in _PER_PAGE}
             )
         self.belief.gamma[first : self._n] = self.belief.prior
+        self.belief.gamma[first : self._n, 0, 1] /= factor
+        self.belief.factor[first : self._n] = factor
         if own is not None:
             self.set_rate(np.arange(first, self._n), own)
 
@@ -85,8 +102,8 @@ class Beliefs:
         """The belief about pages' missed rates (without signals: their change rates)."""
         return GammaPrior(self.belief.gamma[rows, 0, 0], self.belief.gamma[rows, 0, 1])
 
-    def refit(self, rows: Ids) -> bool:
-        """Fit the prior to pages and move their beliefs along; whether they were moved.
+    def fit(self, rows: Ids) -> Fit | None:
+        """The prior that goes with what was found on pages so far; None while that is too little.
 
         Its shape a says how far a page's own past is to be believed against the others': the one that foretold the
         outcomes best so far, since real pages change in bursts and a likelihood that does not know it finds them too
@@ -94,19 +111,18 @@ class Beliefs:
         each counting T/(T + a/m) for the time T it was watched.
         """
         self.refit_at = int(self.crawls * _REFIT_GROWTH) + 1
+        return self.fit_now(rows)
+
+    def fit_now(self, rows: Ids) -> Fit | None:
+        """The same, whenever the next one is due."""
         b = self.belief
         seen = rows[(b.watched[rows] > 0) & ~b.told[rows]]
         if len(seen) < 10:
-            return False
+            return None
         shape = float(b.shapes[np.argmax(b.scores)]) if b.scores.any() else 1.0
-        before, after = b.prior[0].copy(), np.array([shape, shape / self._population_mean(seen, shape)])
-        moved = np.flatnonzero(~b.told[: self._n])
-        b.gamma[moved, 0] = moved_along(b.gamma[moved, 0], before, after)
-        b.prior[0] = after
-        self.priors.append(after.tolist())
-        return True
+        return self._fit(seen, shape)
 
-    def _population_mean(self, rows: Ids, shape: float) -> float:
+    def _fit(self, rows: Ids, shape: float) -> Fit:
         """Missed changes per time of a page, on average; half a change more than was seen, so that it is never 0."""
         b = self.belief
         crawls, time = b.n_crawls[rows].astype(np.float64), b.watched[rows]
@@ -118,7 +134,18 @@ class Beliefs:
             last, mean = mean, float((trust * rate).sum() / trust.sum() + 0.5 / time.sum())
             if abs(mean - last) < 1e-6 * mean:
                 break
-        return mean
+        return Fit(shape, mean, rows, rate, trust)
+
+    def move(self, fit: Fit, factor: Array) -> None:
+        """Take a prior over, with its factor for each page, and move the pages' beliefs along."""
+        b = self.belief
+        before, after = b.prior[0].copy(), np.array([fit.shape, fit.shape / fit.mean])
+        moved = np.flatnonzero(~b.told[: self._n])
+        earlier, later = priors_of(before, b.factor[moved]), priors_of(after, factor[moved])
+        b.gamma[moved, 0] = moved_along(b.gamma[moved, 0], earlier, later)
+        b.factor[moved] = factor[moved]
+        b.prior[0] = after
+        self.priors.append(after.tolist())
 
     def saved(self) -> dict[str, Any]:
         """Everything, as plain arrays and numbers."""
@@ -134,6 +161,12 @@ class Beliefs:
         self.crawls, self.refit_at = int(saved["crawls"]), int(saved["refit_at"])
         self.priors = [list(prior) for prior in saved["priors"]]
         self._n = len(self.belief.watched)
+
+
+def priors_of(prior: ArrayLike, factor: Array) -> Array:
+    """(shape, rate) of each page's prior."""
+    shape, rate = np.asarray(prior)
+    return np.stack([np.full(len(factor), shape), rate / factor], axis=1)
 
 
 def moved_along(gamma: Array, before: ArrayLike, after: ArrayLike) -> Array:

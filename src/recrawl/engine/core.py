@@ -13,7 +13,7 @@ from recrawl.engine._kernels import believe_all, learn_all
 from recrawl.engine.addresses import Addresses, host_of
 from recrawl.engine.beliefs import Beliefs
 from recrawl.engine.newcomers import Newcomers
-from recrawl.engine.parts import Influences
+from recrawl.engine.parts import TRIED, Influences
 from recrawl.engine.waiting import Waiting
 from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
@@ -26,6 +26,9 @@ from recrawl.schedule.scheduler import Scheduler
 
 Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
+
+
+PARTS = ("siblings", "priors", "bursts", "drift", "seasons")  # what may count besides a page's own rate
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,10 @@ class Settings:
     host_spacing: float | None = None
     host_concurrency: int | None = None
     siblings: bool = False
+    priors: bool = False
     bursts: bool = False
     drift: bool = False
+    seasons: bool = False
 
     def __post_init__(self) -> None:
         if self.sources not in range(17):
@@ -110,22 +115,23 @@ class Core:
         default = self.settings.host_spacing, self.settings.host_concurrency
         ruled = default != (None, None)
         listed = np.array([h if ruled or h in self._ruled else None for h in hosts], dtype=object)
-        prior = self.beliefs.prior if own is None else own
-        shape, rate = prior.rows(n)
+        factor = self.parts.enrol(urls, rows)
+        shape, rate = self.beliefs.prior.rows(n) if own is None else own.rows(n)
+        rate = rate / factor if own is None else rate
         pages = Pages(shape / rate, weight, evidence=shape, host=listed if any(h is not None for h in listed) else None)
         if self.settings.sources > 1:
             pages = pages.replace(recall=np.zeros((n, self.settings.sources)), false_rate=0.0)
         ids = self.scheduler.add(pages, now, fetched_at=np.minimum(fetched, max(now, self.now)))
         assert np.array_equal(ids, rows)
-        self.beliefs.append(n, own)
-        self.parts.append(self.scheduler, urls, rows)
+        self.beliefs.append(n, factor, own)
         if self.parts.siblings:
+            self.parts.gather(self.scheduler, rows)
             self.scheduler._place(rows, self.now)
         self.addresses.append(urls)
         self.given = np.concatenate([self.given, weight])
         if self.requests is not None:
             self.requests.grow(len(self.addresses), now - self.settings.day)
-        self.newcomers.append(self.scheduler, rows, weight, fetched, alike=own is None)
+        self.newcomers.append(self.scheduler, rows, weight, fetched, self.parts.folder_of(rows), alike=own is None)
         if ruled:
             for host in set(hosts) - self._ruled:
                 self._ruled.add(host)
@@ -161,10 +167,12 @@ class Core:
         if self.beliefs.crawls < self.beliefs.refit_at:
             return False
         rows = self.ids()
-        before = self.beliefs.belief.prior[0].copy()
-        if not self.beliefs.refit(rows):
+        fit = self.beliefs.fit(rows)
+        if fit is None:
             return False
-        self.parts.move_trials(before, self.beliefs.belief.prior[0])
+        before = self.beliefs.prior_rows(TRIED)
+        self.beliefs.move(fit, self.parts.factors(fit, len(self.beliefs)))
+        self.parts.move_trials(before, self.beliefs.prior_rows(TRIED))
         self.parts.refit(self.scheduler, rows, self.now)
         self.beliefs.belief.half_life[0] = self.parts.half_life
         self._counts["refits"] += 1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recrawl.schedule import layout as at
-from recrawl.schedule._value_kernels import OVERDUE, wake_time
+from recrawl.schedule._value_kernels import OVERDUE, by_season, paced, wake_time
 
 if TYPE_CHECKING:
     from recrawl.engine.engine import Engine
@@ -35,6 +35,8 @@ class Explanation:
     fresh: float  # probability
     signals: tuple[tuple[int, float], ...]  # per source: signals since the copy, and how far one is believed
     siblings: tuple[str, float, float] | None  # by what they are told, what one counts, their excess changes since
+    folder_factor: float  # how much more often than others pages of its folder and host change, as far as it is heeded
+    doubt: dict[str, float]  # what makes the copy's freshness doubtful: parts of −ln(fresh)
     value: float
     threshold: float
     next_at: float
@@ -52,7 +54,8 @@ class Explanation:
     def _changes(self) -> str:
         low, high = (self._span(1 / rate) if rate > 0 else "ever" for rate in reversed(self.change_rate_interval))
         seen = f"{_count(self.n_changes, 'change')} seen in {_count(self.n_crawls, 'crawl')}"
-        return f"changes about every {self._span(1 / self.change_rate)} (90%: {low} to {high}; {seen})"
+        kin = "" if self.folder_factor == 1.0 else f"; its folder {self.folder_factor:.2g} times as often as others"
+        return f"changes about every {self._span(1 / self.change_rate)} (90%: {low} to {high}; {seen}{kin})"
 
     def _importance(self) -> str:
         percent = 100 * self.importance_rank
@@ -70,7 +73,16 @@ class Explanation:
             level, weight, mass = self.siblings
             heard.append(f"{mass:.2g} changes more than expected per page of its {level} (weight {weight:.2g})")
         since = f"; since then {', '.join(heard)}" if heard else ""
-        return f"last crawl {self._span(self.elapsed)} ago, fresh with probability {self.fresh:.2f}{since}"
+        return f"last crawl {self._span(self.elapsed)} ago, fresh with probability {self.fresh:.2f}{since}{self._why()}"
+
+    def _why(self) -> str:
+        """Which part weighs most in the doubt, where there is more than one."""
+        total = sum(max(part, 0.0) for part in self.doubt.values())
+        shares = {name: part / total for name, part in self.doubt.items() if total > 0 and part > 0.005 * total}
+        if set(shares) <= {"own rate"}:
+            return ""
+        order = sorted(shares, key=lambda name: -shares[name])
+        return "; doubt: " + ", ".join(f"{100 * shares[name]:.0f}% {name}" for name in order)
 
     def _decision(self) -> str:
         worth = f"crawl value {self.value:.3g}, a crawl costs {self.threshold:.3g} now"
@@ -118,6 +130,8 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
         fresh=float(engine.fresh(rows, now)[0]),
         signals=tuple((int(n), float(p)) for n, p in zip(belief.heard[page], shares, strict=True)),
         siblings=_siblings(engine, page, now),
+        folder_factor=float(belief.factor[page]),
+        doubt=_doubt(engine, page, now),
         value=value,
         threshold=scheduler.threshold,
         next_at=_next_at(engine, page, now, value),
@@ -141,6 +155,22 @@ def _siblings(engine: Engine, page: int, now: float) -> tuple[str, float, float]
         return None
     weight, exponent = engine.parts.told_by(engine.scheduler, page, now)
     return engine.parts.level, weight, exponent / weight if weight > 0 else 0.0
+
+
+def _doubt(engine: Engine, page: int, now: float) -> dict[str, float]:
+    """−ln(fresh) by what it comes from: the page's own rate, the season, a burst, signals, siblings."""
+    state, belief = engine.scheduler._memory.state, engine.beliefs.belief
+    shape, rate = belief.gamma[page, 0]
+    begin = float(state.rec[page]["last"])
+    elapsed = max(now - begin, 0.0)
+    season = by_season(state, begin, elapsed)
+    own, at_season, with_burst = (
+        float(shape * np.log1p(time / rate)) for time in (elapsed, season, paced(state, page, begin, elapsed))
+    )
+    weights = belief.gamma[page, 1:, 0] / belief.gamma[page, 1:, 1]
+    told = 0.0 if engine.parts.level is None else engine.parts.told_by(engine.scheduler, page, max(now, begin))[1]
+    parts = {"own rate": own, "season": at_season - own, "a change not long before": with_burst - at_season}
+    return {**parts, "signals": float(belief.heard[page] @ weights), "siblings": told}
 
 
 def _state(engine: Engine, page: int, now: float) -> str:

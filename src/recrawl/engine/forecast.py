@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from recrawl.engine.expected import moved_gamma
 from recrawl.errors import ParameterError
+from recrawl.estimate.gamma import GammaPrior
 from recrawl.model.freshness import page_freshness
 from recrawl.model.pages import Pages
 from recrawl.solver.solve import solve
@@ -39,7 +41,8 @@ def forecast(engine: Engine, budget: float, level: float, rng: np.random.Generat
     pages = engine.pages()
     believed = pages.replace(evidence=np.inf)
     plan = solve(believed, budget)
-    gamma, k = engine.beliefs.gamma(rows), pages.n_sources
+    shape, rate = moved_gamma(engine, rows).T
+    gamma, k = GammaPrior(shape, rate), pages.n_sources
     signalled = pages.recall.reshape(len(rows), -1) * pages.change_rate[:, None]
     found = np.empty(_DRAWS)
     for j in range(_DRAWS):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.engine.addresses import host_of
-from recrawl.engine.beliefs import moved_along
+from recrawl.engine.beliefs import moved_along, priors_of
 from recrawl.errors import ParameterError
 from recrawl.estimate.importance import RequestRates
 from recrawl.schedule import layout as at
@@ -24,7 +24,7 @@ _ASKED = ("request_weight", "requested_at", "watched_from")
 _WAITING = ("paused", "failures", "times_gone", "wait_until")
 _DECIDING = ("change_rate", "importance", "recall", "false_rate", "cost", "evidence")  # what the scheduler goes by
 COLUMNS = ("url", "given", "fetched_at", "prior_at", *_DECIDING, *_BELIEF, *_ASKED, *_WAITING)
-_RELATED = ("sibling_weight", "changed_at")  # with siblings or bursts
+_RELATED = ("sibling_weight", "changed_at", "factor")  # with siblings, bursts, group priors or seasons
 _WHOLE = ("settings", "prior", "priors", "scores", "crawls", "refit_at", "hosts")
 
 
@@ -35,7 +35,7 @@ def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
     """
     belief, waiting = engine.beliefs.belief, engine.waiting
     return {
-        "columns": [*COLUMNS, *(_RELATED if engine.parts.related else ())],
+        "columns": [*COLUMNS, *(_RELATED if engine.parts.any else ())],
         "settings": engine.settings.as_dict(),
         "prior": belief.prior.copy(),
         "priors": list(engine.beliefs.priors),
@@ -86,13 +86,8 @@ def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
 def _fill_pages(engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float) -> None:
     for name in _BELIEF:
         getattr(engine.beliefs.belief, name)[ids] = saved[name]
-    if engine.parts.related and "parts" in saved:
-        engine.parts.fit(engine.scheduler, saved["parts"])
-        engine.beliefs.belief.half_life[0] = engine.parts.half_life
-        engine.scheduler._memory.state.kin["changed_at"][ids] = saved["changed_at"]
-        if engine.parts.siblings:
-            engine.parts.arrays.weight[ids] = saved["sibling_weight"]
-            engine.parts._join(engine.scheduler, ids)
+    if engine.parts.any and "parts" in saved:
+        _fill_parts(engine, ids, saved)
     moved = ids[_move_along(engine, ids, saved)]
     engine.newcomers.leave(engine.scheduler, ids[~_alike(engine, saved)])
     engine.scheduler.update(ids, **{name: saved[name] for name in _DECIDING})
@@ -113,6 +108,21 @@ def _fill_pages(engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float) 
         engine.scheduler._memory.state.flts[at.THRESHOLD] = float(saved["threshold"])
 
 
+def _fill_parts(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> None:
+    parts = engine.parts
+    parts.fit(engine.scheduler, saved["parts"])
+    engine.beliefs.belief.half_life[0] = parts.half_life
+    engine.beliefs.belief.factor[ids] = saved["factor"]
+    if parts.related:
+        engine.scheduler._memory.state.kin["changed_at"][ids] = saved["changed_at"]
+    if parts.siblings:
+        parts.arrays.weight[ids] = saved["sibling_weight"]
+        parts.gather(engine.scheduler, ids)
+    known = engine.beliefs.fit_now(ids)
+    if known is not None:
+        parts.factors(known, len(ids))  # for pages yet to come
+
+
 def _move_along(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> NDArray[np.bool_]:
     """Let beliefs that were written under an earlier prior go the way it has gone since; which ones they are."""
     priors, since = engine.beliefs.priors, np.asarray(saved["prior_at"], np.int64)
@@ -120,16 +130,21 @@ def _move_along(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> NDArray[n
     gamma = engine.beliefs.belief.gamma
     for k in range(int(since.min()), len(priors) - 1):
         rows = ids[movable & (since <= k)]
-        gamma[rows, 0] = moved_along(gamma[rows, 0], priors[k], priors[k + 1])
+        factor = engine.beliefs.belief.factor[rows]
+        gamma[rows, 0] = moved_along(gamma[rows, 0], priors_of(priors[k], factor), priors_of(priors[k + 1], factor))
     return np.asarray(movable & (since < len(priors) - 1))
 
 
 def _related(engine: Engine, rows: Ids) -> dict[str, Any]:
-    if not engine.parts.related:
+    parts, kin = engine.parts, engine.scheduler._memory.state.kin
+    if not parts.any:
         return {}
-    weight = engine.parts.arrays.weight[rows] if engine.parts.siblings else np.zeros((len(rows), 2))
-    changed_at = engine.scheduler._memory.state.kin["changed_at"][rows]
-    return {"parts": engine.parts.fitted(engine.scheduler), "sibling_weight": weight, "changed_at": changed_at}
+    return {
+        "parts": parts.fitted(engine.scheduler),
+        "sibling_weight": parts.arrays.weight[rows] if parts.siblings else np.zeros((len(rows), 2)),
+        "changed_at": kin["changed_at"][rows] if parts.related else np.full(len(rows), -np.inf),
+        "factor": engine.beliefs.belief.factor[rows],
+    }
 
 
 def _alike(engine: Engine, saved: Mapping[str, Any]) -> NDArray[np.bool_]:
@@ -138,7 +153,9 @@ def _alike(engine: Engine, saved: Mapping[str, Any]) -> NDArray[np.bool_]:
     gamma = engine.beliefs.belief.gamma[: len(unseen)]
     plain = (np.asarray(saved["importance"]) == saved["given"]) & (np.asarray(saved["cost"]) == 1.0)
     silent = ~(np.asarray(saved["heard"]) + np.asarray(saved["signals"])).any(axis=1)
-    prior = engine.beliefs.belief.prior
+    belief = engine.beliefs.belief
+    prior = np.repeat(belief.prior[None], len(unseen), axis=0)
+    prior[:, 0, 1] /= belief.factor[: len(unseen)]
     at_prior = np.isclose(gamma, prior, rtol=1e-9, atol=0.0).all(axis=(1, 2))
     return np.asarray(unseen & plain & silent & at_prior)
 

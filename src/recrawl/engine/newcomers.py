@@ -1,7 +1,8 @@
 """Newcomers: pages added together of which nothing is known are worth the same at every moment, so few need a look.
 
-Pages of equal importance and age share one value for as long as none of them is crawled. Of such a class only as many
-are in the scheduler as are picked at a time; the others stand in line, and each pick lets the next one come forward.
+Pages of equal importance, age and folder (where folders count) share one value for as long as none of them is crawled.
+Of such a class only as many are in the scheduler as are picked at a time; the others stand in line, and each pick lets
+the next one come forward.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ class Newcomers:
         self.line = Line(kind=none, behind=none.copy(), first=none.copy(), active=none.copy())
         self._width = 1
 
-    def append(self, scheduler: Scheduler, rows: Ids, importance: Array, fetched: Array, *, alike: bool) -> None:
+    def append(
+        self, scheduler: Scheduler, rows: Ids, importance: Array, fetched: Array, folder: Ids, *, alike: bool
+    ) -> None:
         """New pages (rows are the next ids), the scheduler's already; those that are alike get in line."""
         n = int(rows[-1]) + 1
         if n > len(self.line.kind):
@@ -41,9 +44,7 @@ class Newcomers:
             return
         hosts = scheduler._memory.state.host
         host = hosts[rows] if len(hosts) else np.zeros(len(rows))  # one that is held back must not hold back others
-        kin = scheduler._memory.state.kin
-        group = kin["group"][rows] if len(kin) else np.zeros(len(rows))
-        alike_by = np.stack([importance, fetched, host, group])
+        alike_by = np.stack([importance, fetched, host, folder])
         _, member, count = np.unique(alike_by, axis=1, return_inverse=True, return_counts=True)
         member = member.reshape(-1)
         order = np.argsort(member, kind="stable")

@@ -1,6 +1,7 @@
 """Influences: what is believed of pages beyond rates of their own, learned from all outcomes and fitted with the prior.
 
-Siblings (groups by folder and host), bursts after a change, and how fast the past is forgotten; each can be left out.
+Siblings (groups by folder and host), what folder and host say of a new page, bursts after a change, how fast the past
+is forgotten, and seasons of day and week; each can be left out.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.engine._part_kernels import CREDITED, FIRST_WEIGHT, SCORE, TIME, WEIGHT_RATE, WEIGHT_SHAPE, Parts
+from recrawl.engine.beliefs import Fit
+from recrawl.engine.folders import LEVELS, Folders
+from recrawl.engine.seasons import fitted_clock, flat_clock
 from recrawl.schedule import _event_kernels as events
 from recrawl.schedule import layout as at
 from recrawl.schedule.scheduler import Scheduler
@@ -23,32 +27,18 @@ if TYPE_CHECKING:
 Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
 
-LEVELS = ("host", "two folders up", "folder above", "folder")
 _FIRST_LEVEL = 2
-_TRIED = 4096  # pages on which ways of bursting and forgetting are tried
+TRIED = 4096  # pages on which ways of bursting and forgetting are tried
 _BURSTS = ((1.0, 30.0), (3.0, 30.0), (3.0, 7.0), (10.0, 7.0), (10.0, 1.0))  # times the rate, days
 _HALF_LIVES = (90.0, 270.0, math.inf)  # days
 _MARGIN = 3.0  # by how much a way must have foretold the outcomes better to be taken
 _STRENGTH = 2.0  # of the prior of a page's weight: as so many excess changes
 _BINS_PER_CYCLE = 12.0  # a cycle is the time in which every page could be crawled once
-_PER_PAGE = ("weight", "group")
-_FITTED = {"calm": at.CALM, "boost": at.BOOST, "fade": at.FADE}
-_WHOLE = ("level", "active", "prior", "trial", "score", "reliability")
-
-
-def folders(url: str) -> tuple[str, str, str, str]:
-    """The groups a URL belongs to, from the widest to the narrowest.
-
-    >>> folders("https://docs.example.org/en/setup/linux/apt.html?v=2")
-    ('docs.example.org', 'docs.example.org/en', 'docs.example.org/en/setup', 'docs.example.org/en/setup/linux')
-    >>> folders("https://docs.example.org/en/index.html")
-    ('docs.example.org', 'docs.example.org', 'docs.example.org', 'docs.example.org/en')
-    """
-    path = url.split("://", 1)[-1].split("?", 1)[0].split("#", 1)[0]
-    host, *inside = path.split("/")
-    depth = len(inside) - 1
-    up2, up1, folder = ("/".join([host, *inside[: max(depth - k, 0)]]) for k in (2, 1, 0))
-    return host, up2, up1, folder
+_LEANS = (0.0, 0.25, 0.5, 0.75, 1.0)  # powers of what folder and host say
+_PER_PAGE = ("weight", "group", "likely")
+_FITTED = {"calm": at.CALM, "boost": at.BOOST, "fade": at.FADE, "hour": at.HOUR}
+_LEARNED = ("level", "active", "prior", "score", "lean_score", "season", "clock", "season_score")
+_WHOLE = (*_LEARNED, "trial", "reliability")
 
 
 class Influences:
@@ -57,7 +47,8 @@ class Influences:
     def __init__(self, settings: Settings) -> None:
         fresh = settings.objective == "freshness"
         self.siblings, self.bursts = settings.siblings and fresh, settings.bursts and fresh
-        self.drift = settings.drift
+        self.seasons = settings.seasons and fresh
+        self.drift, self.priors = settings.drift, settings.priors
         self._day, self._half_life = settings.day, settings.half_life * settings.day
         ways = [(0.0, 1.0, settings.half_life)]
         ways += [(0.0, 1.0, half_life) for half_life in _HALF_LIVES] if self.drift else []
@@ -71,40 +62,80 @@ class Influences:
             active=np.array([_FIRST_LEVEL if self.siblings else -1]),
             prior=_weight_prior(*FIRST_WEIGHT),
             way=way,
-            trial=np.zeros((_TRIED if len(ways) > 1 else 0, len(ways), 2)),
+            trial=np.zeros((TRIED if len(ways) > 1 else 0, len(ways), 2)),
             score=np.zeros(len(ways)),
+            likely=np.zeros(0),
+            lean=np.array(_LEANS if self.priors else ()),
+            lean_score=np.zeros(len(_LEANS) if self.priors else 0),
+            season=np.zeros((at.HOURS if self.seasons else 0, 2)),
+            clock=flat_clock(),
+            hour=np.array([settings.day / 24.0]),
+            season_score=np.zeros(2),
             reliability=np.zeros((10, 3)),
             rows=np.zeros((n_rows, 2)),
             heard=np.zeros(n_rows),
         )
         self.half_life = self._half_life
-        self._numbers: dict[tuple[int, str], int] = {}
+        self.folders = Folders()
         self._n = 0
 
     @property
+    def any(self) -> bool:
+        """Whether anything counts but a page's own rate."""
+        return self.related or self.drift or self.priors
+
+    @property
     def related(self) -> bool:
-        """Whether pages' siblings or bursts count."""
-        return self.siblings or self.bursts
+        """Whether the scheduler must know of it: pages' siblings, bursts or seasons."""
+        return self.siblings or self.bursts or self.seasons
 
     @property
     def level(self) -> str | None:
         """By what siblings are told at present."""
         return LEVELS[self.arrays.active[0]] if self.siblings else None
 
-    def append(self, scheduler: Scheduler, urls: list[str], rows: Ids) -> None:
-        """New pages, the scheduler's already."""
+    def enrol(self, urls: list[str], rows: Ids) -> Array:
+        """New pages; how much larger than the population's their prior mean is."""
         self._n = int(rows[-1]) + 1
-        if not self.siblings:
-            return
-        if self._n > len(self.arrays.weight):
-            room = max(16, self._n, len(self.arrays.weight) * 3 // 2)
+        if not (self.siblings or self.priors):
+            return np.ones(len(rows))
+        if self._n > len(self.arrays.group):
+            room = max(16, self._n, len(self.arrays.group) * 3 // 2)
             grown = {name: _larger(getattr(self.arrays, name), room) for name in _PER_PAGE}
             self.arrays = self.arrays._replace(**grown)
         self.arrays.weight[rows] = self.arrays.prior
-        numbers = self._numbers
-        for row, url in zip(rows.tolist(), urls, strict=True):
-            for k, key in enumerate(folders(url)):
-                self.arrays.group[row, k] = numbers.setdefault((k, key), len(numbers))
+        self.arrays.group[rows] = self.folders.enrol(urls)
+        self.arrays.likely[rows] = self.folders.likely_of(self.arrays.group[rows])
+        return self._factors(rows)
+
+    def folder_of(self, rows: Ids) -> Ids:
+        """The narrowest group of pages; 0 where groups do not count."""
+        counts = self.siblings or self.priors
+        return self.arrays.group[rows, -1].astype(np.int64) if counts else np.zeros(len(rows), np.int64)
+
+    @property
+    def lean(self) -> float:
+        """How far folder and host are heeded for pages that little is known of."""
+        score = self.arrays.lean_score
+        if len(score) == 0 or score.max() <= score[0] + _MARGIN:
+            return 0.0
+        return float(self.arrays.lean[np.argmax(score)])
+
+    def factors(self, fit: Fit, n: int) -> Array:
+        """What folders and hosts say, fitted anew: how much larger than the population's each page's prior mean is."""
+        if not self.priors:
+            return np.ones(n)
+        group = self.arrays.group[:n]
+        self.folders.fit(group, fit)
+        self.arrays.likely[:n] = self.folders.likely_of(group)
+        return self._factors(np.arange(n))
+
+    def _factors(self, rows: Ids) -> Array:
+        lean = self.lean
+        return self.arrays.likely[rows] ** lean if lean else np.ones(len(rows))
+
+    def gather(self, scheduler: Scheduler, rows: Ids) -> None:
+        """Put pages into their groups; the caller places them anew."""
         self._respan(scheduler)
         self._join(scheduler, rows)
 
@@ -118,7 +149,7 @@ class Influences:
     def _join(self, scheduler: Scheduler, rows: Ids) -> None:
         """Put pages into their groups of the level that counts; the caller places them anew."""
         memory = scheduler._memory
-        memory.add_groups(len(self._numbers))
+        memory.add_groups(len(self.folders.numbers))
         events.join(memory.header, rows, self.arrays.group[rows, self.arrays.active[0]])
         memory.state.kin["weight"][rows] = self.arrays.weight[rows, 0] / self.arrays.weight[rows, 1]
 
@@ -131,6 +162,7 @@ class Influences:
     def refit(self, scheduler: Scheduler, rows: Ids, now: float) -> None:
         """Choose level, bursts and forgetting anew, and fit the weight of siblings; all pages are placed anew then."""
         self._choose_ways(scheduler)
+        self._choose_season(scheduler)
         if not self.siblings:
             return
         parts, memory = self.arrays, scheduler._memory
@@ -160,37 +192,55 @@ class Influences:
             chosen = parts.way[best if parts.score[best] > parts.score[0] + _MARGIN else 0]
             scheduler._memory.state.flts[at.BOOST], scheduler._memory.state.flts[at.FADE] = chosen[:2]
 
+    def _choose_season(self, scheduler: Scheduler) -> None:
+        parts = self.arrays
+        if not self.seasons:
+            return
+        parts.clock[:] = fitted_clock(parts.season)
+        better = parts.season_score[1] > parts.season_score[0] + _MARGIN
+        scheduler._memory.set_season(parts.clock if better else None, float(parts.hour[0]))
+
     def move_trials(self, before: Array, after: Array) -> None:
-        """Let the beliefs on trial go the way the prior has gone."""
-        trial = self.arrays.trial
-        used = trial[..., 1] > 0
-        trial[used] = np.maximum(trial[used] + after - before, 1e-3 * after)
+        """Let the beliefs on trial go the way each page's prior has gone."""
+        trial = self.arrays.trial[: len(before)]
+        moved = np.maximum(trial + (after - before)[: len(trial), None], 1e-3 * after[: len(trial), None])
+        np.copyto(trial, moved, where=trial[..., 1:] > 0)
 
     def fitted(self, scheduler: Scheduler) -> dict[str, Any]:
         """What was learned of all pages together, ready for JSON."""
         flts = scheduler._memory.state.flts
-        whole = {name: getattr(self.arrays, name).tolist() for name in ("level", "active", "prior", "score")}
+        whole = {name: getattr(self.arrays, name).tolist() for name in _LEARNED}
         return {**whole, "half_life": self.half_life, **{name: float(flts[place]) for name, place in _FITTED.items()}}
 
     def fit(self, scheduler: Scheduler, fitted: Mapping[str, Any]) -> None:
         """Take over what was learned; what groups did lately is not part of it."""
-        for name in ("level", "active", "prior", "score"):
-            getattr(self.arrays, name)[:] = fitted[name]
+        for name in _LEARNED:
+            getattr(self.arrays, name)[:] = np.reshape(fitted[name], getattr(self.arrays, name).shape)
         self.half_life = float(fitted["half_life"])
         for name, place in _FITTED.items():
             scheduler._memory.state.flts[place] = fitted[name]
+        if fitted["hour"]:
+            scheduler._memory.set_season(self.arrays.clock, float(fitted["hour"]))
 
     def saved(self) -> dict[str, Any]:
         """Everything, as plain arrays and numbers."""
         columns = {name: getattr(self.arrays, name)[: self._n].copy() for name in _PER_PAGE}
         whole = {name: getattr(self.arrays, name).copy() for name in _WHOLE}
-        return {**columns, **whole, "n": self._n, "half_life": self.half_life, "groups": list(self._numbers)}
+        return {
+            **columns,
+            **whole,
+            "n": self._n,
+            "half_life": self.half_life,
+            "groups": list(self.folders.numbers),
+            "likely_of": self.folders.likely.copy(),
+        }
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take over what was saved."""
         self.arrays = self.arrays._replace(**{name: np.array(saved[name]) for name in (*_PER_PAGE, *_WHOLE)})
         self.half_life = float(saved["half_life"])
-        self._numbers = {(int(k), str(key)): number for number, (k, key) in enumerate(saved["groups"])}
+        self.folders.numbers = {(int(k), str(key)): number for number, (k, key) in enumerate(saved["groups"])}
+        self.folders.likely = np.array(saved["likely_of"])
         self._n = int(saved["n"])
 
 

@@ -36,8 +36,8 @@ def url_columns(urls: Sequence[str]) -> tuple[dict[str, NDArray[Any]], Words]:
     """Columns of URLs, and the words of their paths; years stay what they are, other numbers are all alike.
 
     >>> columns, words = url_columns(["https://a.example/docs/v2/Install-2024.html?x=1"])
-    >>> {name: column[0].item() for name, column in columns.items()}["url_folder"], len(words.bucket)
-    ('a.example/docs/v2', 6)
+    >>> columns["url_folder"][0], len(words.bucket)
+    ('a.example/docs/v2', 5)
     """
     n = len(urls)
     host, folder, extension = (np.empty(n, dtype=object) for _ in range(3))

@@ -123,7 +123,7 @@ def settle(s: State, i: int, now: float, value: float, interval: float) -> None:
         k -= 1
     fall_asleep(s, i)
     if s.kin.size > 0:
-        link(s, i, s.flts[SLACK])
+        link(s, i, s.flts[SLACK], now)
     if k < bands:
         band_add(s, i, s.ints[ORDER + k], tick)
 
@@ -140,7 +140,7 @@ def rest(s: State, i: int, now: float) -> None:
     s.rec[i].band = FAR
     fall_asleep(s, i)
     if s.kin.size > 0:
-        link(s, i, s.flts[SLACK])
+        link(s, i, s.flts[SLACK], now)
     if not math.isinf(wake):
         wheel_add(s, i, tick)
 
@@ -153,7 +153,7 @@ def stir(s: State, g: int, now: float) -> int:
         if i < 0:
             before, after = s.groups[g, G_STIRRED], s.groups[g, G_RISEN]
             s.groups[g, G_STIRRED] = after
-            take_due(s, g, before, after)
+            take_due(s, g, before, after, now)
             if s.buckets[g, BUCKETS] < 0:
                 return DONE
             continue
@@ -202,7 +202,7 @@ def _cascade(s: State, now: float) -> None:
             if s.rec[i].band == FAR:
                 wake = wake_time(s, i, now, s.flts[FAR_LEVEL], -1.0, -1.0)
                 if s.kin.size > 0:
-                    link(s, i, s.flts[SLACK])
+                    link(s, i, s.flts[SLACK], now)
                 if not math.isinf(wake):
                     # one that is due wakes at this tick: after a long stall, that of `now` may be beyond the wheel
                     wheel_add(s, i, max(tick_of(s, wake), clock) if wake > now else clock)

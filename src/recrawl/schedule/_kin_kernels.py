@@ -7,8 +7,9 @@ is near that of calm times. A member's mass is the pace added up since its copy 
 page raises what is believed of those not looked at since, and pages found unchanged lower it again.
 
 No member is touched when the pace changes. Each sleeping one is in a bucket by its slack: how far the mass may rise
-before it must be placed anew. A bucket of slack ≥ q is looked through each time the group has risen by q, and those
-with slack left go to a narrower one: a page is looked at a few times between two crawls, however large the group.
+before it must be placed anew. A bucket of slack ≥ q is looked through each time the group has risen by q, which is
+never less than the mass of any member has; those whose own mass, which may have fallen too, leaves slack go to the
+bucket of what is left. A page is looked at a few times between two crawls, however large the group.
 """
 
 import math
@@ -177,17 +178,25 @@ def _put(s: State, i: int, slack: float) -> None:
 
 
 @inline
-def link(s: State, i: int, slack: float) -> None:
+def _beyond_calm(s: State, i: int, now: float) -> float:
+    """A page's mass beyond that of calm times."""
+    last = s.rec[i].last
+    return float(mass_since(s, s.kin[i].group, last, now) - s.flts[CALM] * max(now - last, 0.0))
+
+
+@inline
+def link(s: State, i: int, slack: float, now: float) -> None:
     """Put a page that falls asleep into the bucket of its slack; one without a group, or beyond all reach, in none."""
     unlink(s, i)
     if s.kin[i].group < 0 or math.isinf(slack):
         return
     s.kin[i].key = s.groups[s.kin[i].group, G_RISEN] + slack
+    s.kin[i].limit = _beyond_calm(s, i, now) + slack
     _put(s, i, slack)
 
 
 @jit_lean
-def take_due(s: State, g: int, before: float, after: float) -> None:
+def take_due(s: State, g: int, before: float, after: float, now: float) -> None:
     """Gather the members whose slack is used up when a group has risen from one level to another."""
     for k in range(BUCKETS):
         width = LEAST_SLACK * (1 << k)
@@ -198,6 +207,9 @@ def take_due(s: State, g: int, before: float, after: float) -> None:
         while i >= 0:
             following = s.kin[i].next
             left = s.kin[i].key - after
+            if left < 0.5 * width:
+                left = max(left, (s.kin[i].limit - _beyond_calm(s, i, now)) * (1.0 - 1e-6))
+                s.kin[i].key = after + left
             if left >= LEAST_SLACK:
                 _put(s, i, left)
             else:

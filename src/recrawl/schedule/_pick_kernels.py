@@ -26,6 +26,7 @@ from recrawl.schedule.layout import (
     H_SIZE,
     H_SPACING,
     H_UNTIL,
+    KEPT,
     LEAST_NEAR,
     N_ASLEEP,
     N_LEASED,
@@ -41,6 +42,8 @@ from recrawl.schedule.layout import (
 )
 
 Ids = NDArray[np.int64]
+
+_MORE_KEPT, _MOST_KEPT, _LESS_KEPT = 8.0, 64.0, 0.05  # when the near set ran out; at most; less at each pick
 
 
 @jit
@@ -104,13 +107,16 @@ def come_near(s: State, now: float, n: int) -> int:
         status = scan(s, now, n)
     while status == DONE and count_ripe(s) < n and not all_near(s):
         status = lower(s, now, n)
+        if s.kin.size > 0:
+            s.flts[KEPT] = min(s.flts[KEPT] + _MORE_KEPT, _MOST_KEPT)
+    s.flts[KEPT] = max(s.flts[KEPT] - _LESS_KEPT, 0.0)
     return status
 
 
 @inline
 def kept(s: State, n: int) -> int:
-    """How many pages the near set is cut down to when n are picked at a time; more where groups move many at once."""
-    return (8 if s.kin.size == 0 else 40) + n + n // 8
+    """How many pages the near set is cut down to when n are picked at a time; more where it ran out lately."""
+    return 8 + int(s.flts[KEPT]) + n + n // 8
 
 
 @inline

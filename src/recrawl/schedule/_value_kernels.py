@@ -8,8 +8,11 @@ signalled or crawled, so that neither costs a value, and it gets better each tim
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from recrawl._jit import inline, jit_lean
-from recrawl.model._kernels import fresh_inverse, fresh_value, posterior_value
+from recrawl.model._kernels import fresh_inverse, fresh_value, posterior_inverse_below, posterior_value
 from recrawl.model._page_kernels import page_elapsed, page_value
 from recrawl.model._pair_kernels import value_and_interval
 from recrawl.model._signal_kernels import ALL_TERMS, signal_interval, signal_weight
@@ -26,17 +29,25 @@ from recrawl.schedule.layout import (
     FADE,
     FAR_LEVEL,
     FLOOR,
+    HOUR,
+    HOURS,
     LEAST_SLACK,
     N_DELAYS,
     OBJECTIVE,
     POLICY,
+    SEASON,
     SLACK,
     TERMS,
+    WIDTH,
     State,
 )
 
 NO_SIGNALS, TRUSTING, SIGNALS, TRUSTING_PLUS = 0, 1, 2, 3
 OVERDUE = 1e250  # a page waiting longer than its floor allows comes before all others, the longest first
+_FOR_SIBLINGS = 0.15  # how much of the way to a level a page leaves to its group
+_PROBES = 4  # values computed at most to find out how long a page may sleep
+_CLOSE, _NEARLY = 0.85, 0.1  # how near to that is near enough: of the time, of the value
+_SHORT = 8.0  # ticks: to sleep for less is dearer than to be looked at all the time
 _EARLY = 1e-11  # how much earlier than computed a page is woken, relative
 
 
@@ -118,8 +129,8 @@ def heard_signals(s: State, i: int, kappa: float) -> tuple[float, float]:
 
 @inline
 def related(s: State, i: int) -> bool:
-    """Whether siblings or bursts count for a page."""
-    return bool(s.kin.size > 0 and (s.kin[i].group >= 0 or s.flts[BOOST] > 0.0))
+    """Whether siblings, bursts or seasons count for a page."""
+    return bool(s.kin.size > 0 and (s.kin[i].group >= 0 or s.flts[BOOST] > 0.0 or s.flts[HOUR] > 0.0))
 
 
 @inline
@@ -129,14 +140,44 @@ def hurried(boost: float, fade: float, age: float, elapsed: float) -> float:
 
 
 @inline
-def paced(s: State, i: int, begin: float, elapsed: float) -> float:
-    """The time since the fetch at the page's own pace: more than it was where a change was seen not long before.
+def season_time(table: NDArray[np.float64], hour: float, begin: float, end: float) -> float:
+    """The time between two instants by a clock that runs as the hours of the week in `table` say."""
+    total = 0.0
+    for k in range(2):
+        x = (end if k == 0 else begin) / hour
+        week = np.floor(x / HOURS)
+        x -= week * HOURS
+        j = min(int(x), HOURS - 1)
+        at = week * HOURS + table[j] + (x - j) * (table[j + 1] - table[j])
+        total += at if k == 0 else -at
+    return total * hour
 
-    τ + B·T·(e^{−a/T} − e^{−(a+τ)/T}), a being the copy's age when it was fetched: since the last change seen.
-    """
-    if s.flts[BOOST] <= 0.0:
+
+@inline
+def by_season(s: State, begin: float, elapsed: float) -> float:
+    """Time since the fetch by the hours of the week in which pages change."""
+    if s.flts[HOUR] <= 0.0:
         return elapsed
-    return elapsed + hurried(s.flts[BOOST], s.flts[FADE], begin - s.kin[i].changed_at, elapsed)
+    return season_time(s.flts[SEASON : SEASON + HOURS + 1], s.flts[HOUR], begin, begin + elapsed)
+
+
+@inline
+def burst_time(s: State, i: int, begin: float, elapsed: float) -> float:
+    """By how much a page's own time runs ahead where a change was seen not long before the fetch."""
+    if s.flts[BOOST] <= 0.0:
+        return 0.0
+    return hurried(s.flts[BOOST], s.flts[FADE], begin - s.kin[i].changed_at, elapsed)
+
+
+@inline
+def paced(s: State, i: int, begin: float, elapsed: float) -> float:
+    """The time since the fetch at the page's own pace: by the season, and more where a change was seen not long before.
+
+    σ + B·T·(e^{−a/T} − e^{−(a+σ)/T}), σ being the time by the season, a the copy's age when it was fetched: since the
+    last change seen.
+    """
+    season = by_season(s, begin, elapsed)
+    return season + burst_time(s, i, begin, season)
 
 
 @jit_lean
@@ -144,8 +185,9 @@ def own_part(s: State, i: int, missed: float, elapsed: float) -> tuple[float, fl
     """(exponent that a page's own missed rate explains, the constant rate of the same value at that exponent)."""
     if elapsed <= 0.0 or missed <= 0.0:
         return 0.0, missed
-    time = paced(s, i, s.rec[i].last, elapsed)
-    pace = time / elapsed
+    season = by_season(s, s.rec[i].last, elapsed)
+    time = season + burst_time(s, i, s.rec[i].last, season)
+    pace = time / season
     shape = _optional(s, EVIDENCE, i, math.inf)
     x = missed * time
     if math.isinf(shape) or x < 1e-6 * min(shape, 1.0):
@@ -265,12 +307,14 @@ def _value_wake(s: State, i: int, now: float, level: float, value: float, interv
                 p.least = _short(x)
         return float(p.last + x / d)
     shape = _optional(s, EVIDENCE, i, math.inf)
+    if s.ints[OBJECTIVE] == 0:
+        return float(p.last + posterior_inverse_below(goal * d, shape) / d)
     return float(p.last + page_elapsed(s.ints[OBJECTIVE], d, shape, d, 0.0, 0.0, goal, 0.0, ALL_TERMS))
 
 
 @jit_lean
 def _related_wake(s: State, i: int, now: float, level: float, value: float, total: float) -> float:
-    """Half of the way to the level may be time, half the group's mass: found by trying, as values grow with both."""
+    """Most of the way to the level may be time, the rest the group's mass: found by trying; values grow with both."""
     p = s.rec[i]
     if p.importance <= 0.0 or p.change_rate <= 0.0:
         return math.inf
@@ -278,21 +322,41 @@ def _related_wake(s: State, i: int, now: float, level: float, value: float, tota
         s.flts[SLACK] = 0.0
         return now
     scale = _optional(s, COST, i, 1.0) / p.importance
+    goal = level * scale
     rate = fresh_value(total) / (value * scale) if value > 0.0 else p.change_rate
-    room = max(fresh_inverse(min(level * scale * rate, 1.0 - 1e-9)) - total, 0.0)
+    room = max(fresh_inverse(min(goal * rate, 1.0 - 1e-9)) - total, 0.0)
     weight = s.kin[i].weight if s.kin[i].group >= 0 else 0.0
-    more = 0.5 * room if weight > 0.0 else 0.0
+    more = _FOR_SIBLINGS * room if weight > 0.0 else 0.0
     if weight > 0.0:
         s.flts[SLACK] = more / weight
         if s.flts[SLACK] < LEAST_SLACK:
             return now
-    step = (room - more) / rate
-    for _ in range(5):
+    return now + _time_below(s, i, now, goal, more * 1.00001 + 1e-6, value * scale, (room - more) / rate)
+
+
+@jit_lean
+def _time_below(s: State, i: int, now: float, goal: float, more: float, value: float, guess: float) -> float:
+    """A time, not much shorter than need be, for which the value at `more` exponent stays below a goal."""
+    low, at_low, high, at_high = 0.0, value, math.inf, math.inf
+    step, short = guess, _SHORT * s.flts[WIDTH]
+    for _ in range(_PROBES):
+        if step < short:
+            break
         s.ints[EVALUATED] += 1
-        if _related_value(s, i, now + step, more * 1.00001 + 1e-6)[0] < level * scale:
-            return float(now + step)
-        step *= 0.3
-    return now
+        v = _related_value(s, i, now + step, more)[0]
+        if v < goal:
+            low, at_low = step, v
+            step = step * min(max((goal - value) / max(v - value, 1e-9 * goal), 1.2), 4.0)
+        else:
+            high, at_high = step, v
+        if not math.isinf(high):
+            if low >= _CLOSE * high:
+                break
+            share = (goal - at_low) / (at_high - at_low) if at_high > at_low else 0.5
+            step = low + min(max(0.97 * share, 0.1), 0.95) * (high - low)
+        elif goal - v < _NEARLY * (goal - value):
+            break
+    return low if low >= short else 0.0
 
 
 @jit_lean

@@ -34,7 +34,8 @@ KIN = np.dtype(  # only while pages have siblings or bursts count
         ("bucket", "i4"),  # −1: in none
         ("weight", "f8"),  # how many changes of this page one of its group's excess changes stands for
         ("changed_at", "f8"),  # when it was last seen to have changed
-        ("key", "f8"),  # how far its group may rise before it must be placed anew
+        ("key", "f8"),  # how far its group may rise before it must be looked at
+        ("limit", "f8"),  # how far the mass itself may, beyond that of calm times, before it must be placed anew
     ]
 )
 LEASE = np.dtype([("until", "f8"), ("id", "i4"), ("next", "i4"), ("prev", "i4"), ("pad", "i4")])
@@ -72,7 +73,10 @@ DELAY_AT, DELAY_SHARE = 24, 40  # the delay distribution of signals
 CALM, SPAN, SHRINK = 56, 57, 58  # of groups: pace while nothing is known; width of a bin; crawls that count half
 BOOST, FADE = 59, 60  # bursts: times the rate just after a change; time in which that fades
 SLACK = 61  # by how much the group's mass may rise before the page whose wake time was asked last must be asked again
-N_FLTS = 64
+HOUR = 62  # seasons: length of an hour; 0: none
+KEPT = 63  # near pages that are kept besides those picked at a time, where groups make the level swing
+SEASON, HOURS = 64, 168  # time by the pages' own clock at each full hour of a week
+N_FLTS = SEASON + HOURS + 1
 
 # groups: columns; then bins (`paces`: four columns of BINS); then buckets
 G_AT, G_RISEN, G_STIRRED, G_NEWEST, G_TAIL, G_DRAINED = 0, 1, 2, 3, 4, 5

@@ -212,6 +212,13 @@ class Memory:
             self.state.groups[:, at.G_NEWEST] = -math.inf
         self.state.flts[at.SPAN] = span
 
+    def set_season(self, clock: NDArray[np.float64] | None, hour: float) -> None:
+        """The clock of a week by which pages change; None: an even one."""
+        flts = self.state.flts
+        flts[at.HOUR] = 0.0 if clock is None else hour
+        if clock is not None:
+            flts[at.SEASON : at.SEASON + at.HOURS + 1] = clock
+
     def add_groups(self, n: int) -> None:
         """Room for at least so many groups, new ones without a past."""
         have = len(self.state.groups)

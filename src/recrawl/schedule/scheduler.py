@@ -269,13 +269,23 @@ class Scheduler:
         self._memory.limit_host(self._columns.host_index(host), spacing, concurrency)
 
     def relate(
-        self, span: float, *, calm: float = 0.0, shrink: float = 2.0, boost: float = 0.0, fade: float = 1.0
+        self,
+        span: float,
+        *,
+        calm: float = 0.0,
+        shrink: float = 2.0,
+        boost: float = 0.0,
+        fade: float = 1.0,
+        week: ArrayLike | None = None,
+        hour: float = 3600.0,
     ) -> None:
-        """Let groups and bursts count from now on.
+        """Let groups, bursts and seasons count from now on.
 
         ``span`` is the width of a bin in which a group's changes are counted, ``calm`` the excess changes of a page per
         time while nothing is known, ``shrink`` the number of crawls that count as much as that. Just after a change was
-        seen, a page changes 1 + ``boost`` times as often as otherwise; that fades like e^{−age/fade}.
+        seen, a page changes 1 + ``boost`` times as often as otherwise; that fades like e^{−age/fade}. ``week`` says how
+        often pages change in each of the 168 hours of a week (which begins at multiples of 168 ``hour``), one against
+        the other.
         """
         if self.objective != "freshness":
             raise ParameterError(f"objective is {self.objective!r}: siblings and bursts count for freshness alone")
@@ -283,7 +293,9 @@ class Scheduler:
         for name, value in values.items():
             if not (0 <= value < math.inf and (value > 0 or name not in ("shrink", "fade"))):
                 raise ParameterError(f"{name} is {value}: must be finite and {'above' if value == 0 else 'at least'} 0")
+        clock = None if week is None else _clock(week, hour)
         self._memory.relate(span)
+        self._memory.set_season(clock, hour)
         flts = self._memory.state.flts
         flts[at.CALM], flts[at.SHRINK], flts[at.BOOST], flts[at.FADE] = calm, shrink, boost, fade
         now = float(flts[at.NOW])
@@ -357,6 +369,16 @@ class Scheduler:
             raise ParameterError("delay_window belongs to the policy 'signals-delayed'")
         if delay is not None:
             self._memory.set_delay(*delay)
+
+
+def _clock(week: ArrayLike, hour: float) -> NDArray[np.float64]:
+    """Time by the season at each full hour of a week."""
+    pace = np.asarray(week, np.float64)
+    if pace.shape != (at.HOURS,) or not (np.isfinite(pace) & (pace > 0)).all():
+        raise ParameterError(f"week must be {at.HOURS} numbers above 0")
+    if not 0 < hour < math.inf:
+        raise ParameterError(f"hour is {hour}: must be finite and above 0")
+    return np.concatenate([[0.0], np.cumsum(pace * (at.HOURS / pace.sum()))])
 
 
 def _flags(name: str, value: ArrayLike, rows: Ids) -> NDArray[np.bool_]:

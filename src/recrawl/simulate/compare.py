@@ -162,7 +162,7 @@ def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
 def _best(ways: list[list[Row]]) -> dict[str, Any]:
     rows = min(ways, key=lambda rows: float(np.mean([row.figures["staleness"] for row in rows])))
     first = rows[0]
-    system, _, cap = first.policy.partition(":")
+    system, _, cap = first.policy.partition(":") if is_rival(first.policy) else (first.policy, "", "")
     columns = {name: [row.figures[name] for row in rows] for name in first.figures}
     return {
         **first.source.label,

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from recrawl.engine import Engine
+from recrawl.engine import PARTS, Engine
 from recrawl.errors import unknown
 from recrawl.model.pages import Pages
 from recrawl.schedule.bandit import Bandit
@@ -38,8 +38,8 @@ def contender(name: str) -> Contender:
         return Contender(name, by_rule(name))
     if name in _BANDITS:
         return Contender(name, by_bandit(name))
-    if name == "learned":
-        return Contender(name, learning(), admit_unknown)
+    if name.partition(":")[0] == "learned":
+        return Contender(name, learning(**parts_of(name)), admit_unknown)
     if name == "known":
         return Contender(name, knowing)
     if name == "clairvoyant":
@@ -69,6 +69,22 @@ def greedy(policy: str, **settings: Any) -> Callable[[Trace, float, np.random.Ge
         return Scheduler(budget=budget, policy=policy, start=trace.start, lease=lease, **settings)
 
     return make
+
+
+def parts_of(name: str) -> dict[str, bool]:
+    """The parts of the engine that ``learned:PART+PART`` names, and no others; without a colon it says nothing.
+
+    >>> [part for part, counts in parts_of("learned:siblings+drift").items() if counts]
+    ['siblings', 'drift']
+    """
+    _, chosen, named = name.partition(":")
+    if not chosen:
+        return {}
+    parts = [] if named == "none" else named.split("+")
+    for part in parts:
+        if part not in PARTS:
+            raise unknown("part of the engine", part, [*PARTS, "none"])
+    return {part: part in parts for part in PARTS}
 
 
 def learning(**settings: Any) -> Callable[[Trace, float, np.random.Generator], Engine]:

@@ -118,7 +118,15 @@ _SHOPS: dict[str, ShopSettings] = {
     ),
     # nothing moves: one strategy is best all the time, and history of enough days is as good as a model
     "shop-steady": _SHOP.steady,
-    # clicks of today say nothing of tomorrow's: history cannot tie with metadata and history for clicks, impressions
+    # hardly anybody looks, and metadata say who: a month of history cannot tie with metadata and history for clicks
+    "shop-sparse": replace(
+        _SHOP,
+        impression_share=1 / 200,
+        click_share=1 / 1000,
+        impression=Spread(2.0, 0.3, 150.0),
+        click_through=Spread(1.3, 0.2),
+    ),
+    # popularity is mostly drawn anew each day: clicks of yesterday say little of tomorrow's
     "shop-fickle": replace(_SHOP, impression=Spread(1.6, 1.6, 0.5), click_through=Spread(1.3, 0.6, 0.5)),
     # popular offers are those that change, seldom against a daily crawl: crawling by change rate is not the worst
     "shop-coupled": replace(_SHOP.steady, coupling=1.5, change=Spread(0.5, 0.3)),

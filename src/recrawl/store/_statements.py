@@ -18,7 +18,18 @@ def _upsert(table: str, key: str, names: tuple[str, ...]) -> str:
     return f"INSERT INTO {table} ({columns}) VALUES ({_marks(names)}) ON CONFLICT ({key}) DO UPDATE SET {rest}"
 
 
-_COPY = ("fetched_at", "changed_at", "status", "digest", "etag", "last_modified", "content_type", "final_url")
+_COPY = (
+    "fetched_at",
+    "changed_at",
+    "status",
+    "digest",
+    "etag",
+    "last_modified",
+    "content_type",
+    "final_url",
+    "recent",
+    "n_flaps",
+)
 _OBSERVATION = (
     "began_at",
     "took",
@@ -32,6 +43,8 @@ _OBSERVATION = (
     "last_modified",
     "content_type",
     "requests",
+    "flapping",
+    "rolled_off",
 )
 
 SET_NOTE = _upsert("note", "name", ("name", "value"))
@@ -50,7 +63,10 @@ VERSIONS = (
     "SELECT version.fetched_at, version.key, size FROM version JOIN body ON body.key = version.key "
     "JOIN page ON page.id = version.page WHERE url = ? ORDER BY version.id DESC"
 )
-RECENT = "SELECT count(*), coalesce(sum(changed), 0), count(failure) FROM observation WHERE began_at >= ?"
+RECENT = (
+    "SELECT count(*), coalesce(sum(changed), 0), count(failure), coalesce(sum(flapping), 0), "
+    "coalesce(sum(rolled_off), 0) FROM observation WHERE began_at >= ?"
+)
 NOTES = "SELECT name, value FROM note WHERE name >= ? AND name < ? ORDER BY name"
 CHECK_KEYS = "PRAGMA foreign_key_check"
 LOOSE_BODIES = "SELECT count(*) FROM body WHERE NOT EXISTS (SELECT 1 FROM version WHERE version.key = body.key)"
@@ -61,6 +77,12 @@ _OBSERVED = (
     "FROM observation JOIN page ON page.id = observation.page"
 )
 LAST_OBSERVATION = f"{_OBSERVED} ORDER BY observation.id DESC LIMIT 1"
+FAILING = (
+    f"{_OBSERVED} WHERE observation.failure IS NOT NULL AND observation.id IN "
+    "(SELECT (SELECT max(id) FROM observation WHERE observation.page = some.id) FROM page AS some "
+    "WHERE some.failures > 0 OR some.id IN "
+    "(SELECT observation.page FROM observation WHERE began_at >= ? AND failure = 'robots')) ORDER BY observation.id"
+)
 
 
 def observations(url: str | None, since: float | None) -> str:
@@ -74,7 +96,8 @@ def observations(url: str | None, since: float | None) -> str:
 def observed(row: tuple[Any, ...]) -> Outcome:
     """An outcome from a row of observations."""
     values = dict(zip(_OBSERVATION, row[2:], strict=True))
-    values["gone"] = bool(values["gone"])
+    for name in ("gone", "flapping", "rolled_off"):
+        values[name] = bool(values[name])
     values["changed"] = None if values["changed"] is None else bool(values["changed"])
     return Outcome(url=row[1], **values)
 

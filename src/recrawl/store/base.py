@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from recrawl.store.events import Event, Follower
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +16,8 @@ class Outcome:
 
     ``changed`` is None where there was nothing to compare with, ``status`` where no answer came; ``failure`` says why
     a crawl failed, in a few words; ``requests`` counts every request made, redirects included. ``body`` is given only
-    where it is to be kept.
+    where it is to be kept, ``text`` where events are to carry it. ``flapping``: the content differs from the copy but
+    was there before, which is no change. ``rolled_off``: a feed in which nothing was left of the poll before.
     """
 
     url: str
@@ -30,11 +34,26 @@ class Outcome:
     content_type: str | None = None
     requests: int = 1
     body: bytes | None = None
+    text: str | None = None
+    flapping: bool = False
+    rolled_off: bool = False
 
     @property
     def fetched(self) -> bool:
         """Whether there is a copy as of this crawl."""
         return self.failure is None and not self.gone
+
+
+RECENT = 8  # contents of a page that are remembered
+
+
+def _tag(digest: str) -> str:
+    """By what a digest was made."""
+    return digest.rpartition(":")[0]
+
+
+def _short(digest: str) -> str:
+    return digest.rpartition(":")[2][:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +69,16 @@ class Copy:
     last_modified: str | None
     content_type: str | None
     final_url: str | None
+    recent: str = ""  # the last contents, newest first: 16 characters of each digest
+    n_flaps: int = 0
+
+    def seen(self, digest: str) -> bool:
+        """Whether the page had this content lately."""
+        return _short(digest) in self.recent.split()
 
     def after(self, outcome: Outcome) -> Copy:
         """The copy after a further crawl that succeeded; an answer "not modified" leaves what it does not name."""
-        changed_at = self.changed_at if outcome.changed is False else outcome.began_at
+        changed_at = outcome.began_at if outcome.changed else self.changed_at
         return Copy(
             self.url,
             outcome.began_at,
@@ -63,7 +88,16 @@ class Copy:
             *self._validators(outcome),
             outcome.content_type or self.content_type,
             outcome.final_url,
+            self._recent(outcome.digest),
+            self.n_flaps + outcome.flapping,
         )
+
+    def _recent(self, digest: str | None) -> str:
+        if digest is None or digest == self.digest:
+            return self.recent
+        comparable = self.digest is not None and _tag(digest) == _tag(self.digest)
+        before = [one for one in self.recent.split() if one != _short(digest)] if comparable else []
+        return " ".join([_short(digest), *before[: RECENT - 1]])
 
     def _validators(self, outcome: Outcome) -> tuple[str | None, str | None]:
         if outcome.status == 304:
@@ -103,9 +137,11 @@ class Store(Protocol):
         notes: Mapping[str, Any] | None = None,
         removed: Iterable[str] = (),
         taken: Iterable[int] = (),
+        at: float | None = None,
     ) -> None:
-        """Write outcomes, the engine's rows and notes (small facts by name, any JSON value; None forgets one), forget
-        pages and posts that were taken, all in one transaction. Outcomes of unknown pages are passed over.
+        """Write outcomes with the events that they are, the engine's rows and notes (small facts by name, any JSON
+        value; None forgets one), forget pages and posts that were taken, all in one transaction. Outcomes of unknown
+        pages are passed over. ``at`` is when pages were removed (default: the machine's time).
         """
 
     def load(self) -> dict[str, Any] | None:
@@ -123,8 +159,11 @@ class Store(Protocol):
     def last_observation(self) -> Outcome | None:
         """The outcome that was saved last."""
 
+    def failing(self, since: float) -> list[Outcome]:
+        """The last outcomes of pages that fail, or that robots.txt kept from being fetched from a time on."""
+
     def recent(self, since: float) -> dict[str, int]:
-        """How many crawls, changes and failures there were from a time on."""
+        """How many crawls, changes, failures, flaps and rolled feeds there were from a time on."""
 
     def versions(self, url: str) -> list[Version]:
         """The bodies of a page that are kept, newest first."""
@@ -134,6 +173,21 @@ class Store(Protocol):
 
     def noted(self, prefix: str = "") -> dict[str, Any]:
         """The facts whose names begin so."""
+
+    def events(self, after: int = 0, many: int = 200) -> list[Event]:
+        """Events after a number, oldest first, at most so many; those before the first that is kept are no more."""
+
+    def standing(self) -> Iterator[Event]:
+        """The pages that are there, as events of kind new, all with the number after which events go on from here."""
+
+    def followers(self) -> list[Follower]:
+        """Who takes events, by name, and how far each is."""
+
+    def follow(self, follower: Follower) -> None:
+        """Keep how far a follower is; what was ``dropped`` is the store's to count."""
+
+    def event_counts(self) -> dict[str, int]:
+        """The ``last`` number given, and of events that are kept the ``first``, their ``rows`` and ``size`` (bytes)."""
 
     def post(self, posts: Sequence[Mapping[str, Any]]) -> None:
         """Leave word (JSON objects) for the crawler that runs, from any process."""

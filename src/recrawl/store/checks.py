@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from recrawl.store import _checks_events as events
 from recrawl.store.base import Copy, Outcome, Store
 
 _NOW = 1_700_000_000.0
@@ -26,6 +27,7 @@ def check_store(make: Callable[[], Store]) -> None:
         _check_rows_are_replaced,
         _check_strange_columns,
         _check_outcomes,
+        _check_failing,
         _check_copies,
         _check_bodies,
         _check_atomic,
@@ -33,14 +35,37 @@ def check_store(make: Callable[[], Store]) -> None:
         _check_notes,
         _check_posts,
         _check_threads,
+        *(_with_a_page(check) for check in (events.check_story, events.check_batch, events.check_atomic)),
+        *(_with_a_page(check) for check in (events.check_followers, events.check_event_threads)),
     ):
-        store = make()
-        try:
-            assert isinstance(store, Store), f"{type(store).__name__} lacks a method of Store"
-            check(store)
-            assert store.check() == [], f"{check.__name__}: {store.check()}"
-        finally:
-            store.close()
+        _checked(make, check)
+
+
+def check_event_limits(few: Callable[[], Store], young: Callable[[], Store]) -> None:
+    """The same for limits of events: ``few`` makes stores of at most 5 events, ``young`` of events of 100 s."""
+    _checked(few, _with_a_page(events.check_limits))
+    _checked(young, _with_a_page(events.check_age))
+
+
+def _checked(make: Callable[[], Store], check: Callable[[Store], None]) -> None:
+    store = make()
+    try:
+        assert isinstance(store, Store), f"{type(store).__name__} lacks a method of Store"
+        check(store)
+        assert store.check() == [], f"{check.__name__}: {store.check()}"
+    finally:
+        store.close()
+
+
+def _with_a_page(check: Callable[[Store], None]) -> Callable[[Store], None]:
+    """A check of a store that has a page."""
+
+    def checked(store: Store) -> None:
+        store.save(rows=example_rows(_urls(1)))
+        check(store)
+
+    checked.__name__ = check.__name__
+    return checked
 
 
 def example_rows(urls: list[str], *, sources: int = 1, seed: int = 0) -> dict[str, Any]:
@@ -106,7 +131,7 @@ def _check_empty(store: Store) -> None:
     assert store.copies(_urls(2)) == {} and list(store.observations()) == []
     assert store.versions("https://a.example/0") == [] and store.body(bytes(16)) is None
     assert set(store.counts().values()) == {0}, "an empty store counts nothing"
-    assert store.last_observation() is None and store.recent(0.0) == {"crawls": 0, "changes": 0, "failures": 0}
+    assert store.last_observation() is None and set(store.recent(0.0).values()) == {0}
     store.save()
     assert store.load() is None, "saving nothing makes no rows"
 
@@ -165,20 +190,42 @@ def _check_outcomes(store: Store) -> None:
     assert list(store.observations(since=_NOW + 3)) == outcomes[3:]
     assert store.counts() == {"pages": 2, "copies": 1, "observations": 5, "bodies": 0}
     assert store.last_observation() == outcomes[4]
-    assert store.recent(_NOW + 2) == {"crawls": 3, "changes": 1, "failures": 2}
+    assert store.recent(_NOW + 2) == {"crawls": 3, "changes": 1, "failures": 2, "flapping": 0, "rolled_off": 0}
+    store.save([replace(outcomes[2], began_at=_NOW + 5, changed=False, flapping=True, rolled_off=True)])
+    last = store.last_observation()
+    assert last is not None and last.flapping and last.rolled_off, "what was noticed is kept"
+    assert store.recent(_NOW + 5) == {"crawls": 1, "changes": 0, "failures": 0, "flapping": 1, "rolled_off": 1}
+
+
+def _check_failing(store: Store) -> None:
+    urls = _urls(6)
+    rows = {**example_rows(urls), "failures": np.array([1, 2, 0, 0, 0, 3])}
+    words = ["timeout", None, "robots", "robots", "reset", "busy"]
+    store.save([Outcome(url, _NOW, failure="dns") for url in urls], rows)
+    store.save([Outcome(url, _NOW + k, failure=word) for k, (url, word) in enumerate(zip(urls, words, strict=True))])
+    found = [(outcome.url, outcome.failure) for outcome in store.failing(_NOW + 3)]
+    assert found == [(urls[0], "timeout"), (urls[3], "robots"), (urls[5], "busy")], found
 
 
 def _check_copies(store: Store) -> None:
     outcomes, url = _outcomes(), "https://a.example/0"
     store.save(outcomes[:1], example_rows(_urls(2)))
-    known = Copy(url, _NOW, _NOW, 200, "d1", '"e"', "L", "t", None)
+    known = Copy(url, _NOW, _NOW, 200, "d1", '"e"', "L", "t", None, "d1")
     assert store.copies(_urls(2)) == {url: known}
     store.save(outcomes[1:2], None)
     not_modified = replace(known, fetched_at=_NOW + 1, status=304)
     assert store.copies([url])[url] == not_modified, "not modified: the copy stays, its age is new"
     store.save(outcomes[2:], None)
-    changed = Copy(url, _NOW + 2, _NOW + 2, 200, "d2", None, None, "t", "f")
+    changed = Copy(url, _NOW + 2, _NOW + 2, 200, "d2", None, None, "t", "f", "d2 d1")
     assert store.copies([url]) == {url: changed}, "failures leave the copy as it was, an answer replaces validators"
+    store.save([replace(outcomes[2], began_at=_NOW + 9, changed=False, digest="d1", flapping=True)])
+    back = store.copies([url])[url]
+    assert (back.digest, back.recent, back.n_flaps, back.changed_at) == ("d1", "d1 d2", 1, _NOW + 2), "content returned"
+    store.save([replace(outcomes[2], began_at=_NOW + 10 + k, digest=f"x{k}") for k in range(20)])
+    assert store.copies([url])[url].recent.split() == [f"x{k}" for k in range(19, 11, -1)], "the last eight contents"
+    store.save([replace(outcomes[2], began_at=_NOW + 40, changed=None, digest="css-1:x19")])
+    again = store.copies([url])[url]
+    assert (again.recent, again.changed_at) == ("x19", _NOW + 29), "by another detector: not compared, no change"
 
 
 def _check_bodies(store: Store) -> None:

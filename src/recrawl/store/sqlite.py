@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,9 +13,11 @@ from typing import Any, Self
 
 from recrawl.errors import StoreError
 from recrawl.store import _statements as sql
+from recrawl.store._event_table import EventTables
 from recrawl.store.base import Copy, Outcome, Version
 from recrawl.store.bodies import Bodies
 from recrawl.store.columns import Gathered, cells, whole
+from recrawl.store.events import Event, EventLimits, Follower, event_of, removed_event
 from recrawl.store.lock import Lock
 from recrawl.store.migrate import migrate, migrations, version_of
 
@@ -24,7 +27,7 @@ _ASKED = 500  # URLs in one question
 
 
 class SqliteStore:
-    """A store in an SQLite file; ``keep`` is how many bodies of each page are kept.
+    """A store in an SQLite file; ``keep`` is how many bodies of each page are kept, ``events`` how many events.
 
     A store that is not a ``visit`` has the database to itself among crawlers: a second one is refused. A visit reads,
     and leaves posts for the crawler that runs.
@@ -32,9 +35,12 @@ class SqliteStore:
 
     inline = False  # calls may take long: they belong in a thread
 
-    def __init__(self, path: str | Path, *, keep: int = 1, visit: bool = False) -> None:
+    def __init__(
+        self, path: str | Path, *, keep: int = 1, visit: bool = False, events: EventLimits | None = None
+    ) -> None:
         self.path = Path(path)
         self._bodies = Bodies(0 if visit else keep)
+        self._events = EventTables(events or EventLimits())
         self._lock: Lock | None = None
         self._mutex, self._reading_mutex = threading.RLock(), threading.RLock()
         self._closed = False
@@ -82,6 +88,7 @@ class SqliteStore:
         notes: Mapping[str, Any] | None = None,
         removed: Iterable[str] = (),
         taken: Iterable[int] = (),
+        at: float | None = None,
     ) -> None:
         """See `Store.save`."""
         with self._transaction() as connection:
@@ -95,7 +102,7 @@ class SqliteStore:
                 else:
                     connection.execute(sql.SET_NOTE, (name, json.dumps(value)))
             for url in removed:
-                self._forget(connection, url)
+                self._forget(connection, url, time.time() if at is None else at)
             connection.executemany("DELETE FROM post WHERE id = ?", [(number,) for number in taken])
 
     def post(self, posts: Sequence[Mapping[str, Any]]) -> None:
@@ -124,10 +131,26 @@ class SqliteStore:
             if outcome.body is not None:
                 self._bodies.save(connection, pages[outcome.url], outcome.began_at, outcome.body)
         connection.executemany(sql.SET_COPY, [sql.copy_cells(pages[url], copies[url]) for url in changed])
+        self._save_events(connection, [(pages[outcome.url], outcome) for outcome in known])
 
-    def _forget(self, connection: sqlite3.Connection, url: str) -> None:
+    def _save_events(self, connection: sqlite3.Connection, outcomes: list[tuple[int, Outcome]]) -> None:
+        told = self._events.told(connection, list({page for page, _ in outcomes}))
+        newest = None
+        for page, outcome in outcomes:
+            event = event_of(told.get(page), outcome)
+            if event is not None:
+                told[page] = self._events.add(connection, page, event)
+                newest = max(event.at, newest or event.at)
+        if newest is not None:
+            self._events.trim(connection, newest)
+
+    def _forget(self, connection: sqlite3.Connection, url: str, at: float) -> None:
         found = connection.execute("SELECT id FROM page WHERE url = ?", (url,)).fetchone()
         if found is not None:
+            told = self._events.told(connection, [found[0]]).get(found[0])
+            if (event := removed_event(told, url, at)) is not None:
+                self._events.add(connection, found[0], event)
+                self._events.trim(connection, at)
             self._bodies.trim(connection, found[0], 0)
             connection.execute("DELETE FROM page WHERE id = ?", found)
 
@@ -181,11 +204,16 @@ class SqliteStore:
             row = connection.execute(sql.LAST_OBSERVATION).fetchone()
         return None if row is None else sql.observed(row)
 
+    def failing(self, since: float) -> list[Outcome]:
+        """See `Store.failing`."""
+        with self._reading() as connection:
+            return [sql.observed(row) for row in connection.execute(sql.FAILING, (since,))]
+
     def recent(self, since: float) -> dict[str, int]:
         """See `Store.recent`."""
         with self._reading() as connection:
             row = connection.execute(sql.RECENT, (since,)).fetchone()
-        return dict(zip(("crawls", "changes", "failures"), row, strict=True))
+        return dict(zip(("crawls", "changes", "failures", "flapping", "rolled_off"), row, strict=True))
 
     def versions(self, url: str) -> list[Version]:
         """See `Store.versions`."""
@@ -202,6 +230,36 @@ class SqliteStore:
         with self._reading() as connection:
             found = connection.execute(sql.NOTES, (prefix, prefix + "\U0010ffff"))
             return {name: json.loads(text) for name, text in found if name != "engine"}
+
+    def events(self, after: int = 0, many: int = 200) -> list[Event]:
+        """See `Store.events`."""
+        with self._reading() as connection:
+            return self._events.read(connection, after, many)
+
+    def standing(self) -> Iterator[Event]:
+        """See `Store.standing`."""
+        last, after = self.event_counts()["last"], 0
+        while True:
+            with self._reading() as connection:
+                found, after = self._events.standing(connection, last, after)
+            if not found:
+                return
+            yield from found
+
+    def followers(self) -> list[Follower]:
+        """See `Store.followers`."""
+        with self._reading() as connection:
+            return self._events.followers(connection)
+
+    def follow(self, follower: Follower) -> None:
+        """See `Store.follow`."""
+        with self._transaction() as connection:
+            self._events.set_follower(connection, follower)
+
+    def event_counts(self) -> dict[str, int]:
+        """See `Store.event_counts`."""
+        with self._reading() as connection:
+            return self._events.totals(connection)
 
     def posts(self) -> list[tuple[int, dict[str, Any]]]:
         """See `Store.posts`."""
@@ -224,6 +282,7 @@ class SqliteStore:
             words = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
             words += [f"{row[0]}, row {row[1]}: refers to no {row[2]}" for row in connection.execute(sql.CHECK_KEYS)]
             loose = connection.execute(sql.LOOSE_BODIES).fetchone()[0]
+            words += self._events.check(connection)
         return words + ([f"{loose} bodies belong to no page"] if loose else [])
 
     # --- the connection ----------------------------------------------------------------------------------------------

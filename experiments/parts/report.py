@@ -1,0 +1,160 @@
+"""The ablation's table and picture, from its results."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from recrawl.engine import PARTS
+from recrawl.simulate.compare import is_rival
+
+ALL = "learned:" + "+".join(PARTS)
+NONE = "learned:none"
+COLUMNS = [*(f"learned:{part}" for part in PARTS), ALL]
+DOCS = ("kubernetes-website", "dotnet-docs")
+HELD_OUT = ("2023-08-01", "2024-08-01")
+Results = dict[str, list[dict[str, Any]]]
+Cases = dict[tuple[str, str], dict[tuple[str, str], dict[str, float]]]  # trace, window: start and budget: policy
+
+HEAD = """# Siblings, group priors, bursts, drift and seasons on recorded traces
+
+`python experiments/parts/ablation.py --data FOLDER --rivals` (then with `--last`) makes this file, results.json and
+results.png. FOLDER holds the [recorded traces](../../docs/simulate.md#recorded-traces), which are not part of this
+repository. Windows of 182 days begin on {windows}; the last two were run once, after the defaults were frozen. Budgets
+are 2%, 5% and 20% of the pages per day; warm means 90 days of running before.
+
+How much staler than with independent pages (`learned:none`), in percent, less being better: the mean logarithm of the
+ratio over budgets, cold and warm, and windows; ± a paired standard error over windows.
+
+![Change of staleness by part and trace](results.png)
+"""
+
+
+def cases_of(results: Results) -> Cases:
+    """Weighted staleness by trace and window, then by start and budget, then by policy."""
+    cases: Cases = {}
+    for name, rows in results.items():
+        trace, window, start = name.split(", ")
+        for row in rows:
+            case = cases.setdefault((trace, window), {}).setdefault((start, row["budget"]), {})
+            case[row["policy"]] = float(row["staleness"])
+    return cases
+
+
+def effect(cases: Cases, policy: str, traces: tuple[str, ...], windows: tuple[str, ...] = ()) -> tuple[float, float]:
+    """Mean change against independent pages (as a logarithm), and its standard error over windows."""
+    by_window: dict[str, list[float]] = {}
+    for (trace, window), found in cases.items():
+        if trace in traces and (not windows or window in windows):
+            logs = [math.log(row[policy] / row[NONE]) for row in found.values() if policy in row and NONE in row]
+            by_window.setdefault(window, []).extend(logs)
+    each = [mean(logs) for logs in by_window.values() if logs]
+    return mean(each), stdev(each) / math.sqrt(len(each)) if len(each) > 1 else math.nan
+
+
+def percent(value: tuple[float, float]) -> str:
+    """A change and its standard error in percent."""
+    return f"{100 * math.expm1(value[0]):+.1f} ± {100 * value[1]:.1f}"
+
+
+def write(results: Results, out: Path) -> None:
+    """README.md and results.png."""
+    cases = cases_of(results)
+    traces = list(dict.fromkeys(trace for trace, _ in cases))
+    windows = sorted({window for _, window in cases}, key=lambda window: (window in HELD_OUT, window))
+    lines = [HEAD.format(windows=", ".join(windows)), "| trace | " + " | ".join([*PARTS, "all"]) + " |"]
+    lines.append("|---|" + "---|" * len(COLUMNS))
+    lines += [_row(cases, trace, (trace,)) for trace in traces] + [_row(cases, "all traces", tuple(traces))]
+    lines += aims(cases, traces, windows)
+    lines += details(cases, traces)
+    (out / "README.md").write_text("\n".join(lines) + "\n")
+    draw(cases, traces, out / "results.png")
+
+
+def _row(cases: Cases, title: str, traces: tuple[str, ...]) -> str:
+    return f"| {title} | " + " | ".join(percent(effect(cases, name, traces)) for name in COLUMNS) + " |"
+
+
+def aims(cases: Cases, traces: list[str], windows: list[str]) -> list[str]:
+    """What was aimed at, and what came of it: on all windows and on the held-out ones."""
+    held = tuple(window for window in windows if window in HELD_OUT)
+    lines = ["", "## Aims", "", "| aim | all windows | held-out windows | reached |", "|---|---|---|---|"]
+    docs = tuple(trace for trace in DOCS if trace in traces)
+
+    def line(aim: str, chosen: tuple[str, ...], reached: bool) -> None:
+        apart = percent(effect(cases, ALL, chosen, held)) if held else ""
+        lines.append(f"| {aim} | {percent(effect(cases, ALL, chosen))} | {apart} | {'yes' if reached else '**no**'} |")
+
+    if docs:
+        line("both documentation sites: −25", docs, effect(cases, ALL, docs)[0] <= math.log(0.75))
+    line("all traces: −10", tuple(traces), effect(cases, ALL, tuple(traces))[0] <= math.log(0.9))
+    for trace in traces:
+        change, error = effect(cases, ALL, (trace,))
+        line(f"{trace}: at most +2 and two standard errors", (trace,), change <= math.log(1.02) + 2 * error)
+    ratios = best_rival_ratios(cases, "homebrew-cask")
+    if ratios:
+        reached = "yes" if max(ratios.values()) <= 0.35 else "**no**"
+        told = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())
+        lines.append(f"| homebrew-cask: at most 0.35 of the best rival's staleness | {told} | | {reached} |")
+    return lines
+
+
+def best_rival_ratios(cases: Cases, trace: str) -> dict[str, float]:
+    """Mean staleness with all parts against that of the best rival, by start and budget."""
+    ratios: dict[str, list[float]] = {}
+    for (name, _), found in cases.items():
+        for (start, budget), row in found.items():
+            rivals = [stale for policy, stale in row.items() if is_rival(policy)]
+            if name == trace and rivals and ALL in row:
+                ratios.setdefault(f"{budget} {start}", []).append(row[ALL] / min(rivals))
+    return {name: mean(found) for name, found in ratios.items()}
+
+
+def details(cases: Cases, traces: list[str]) -> list[str]:
+    """Mean staleness over windows of every policy."""
+    lines = ["", "## Staleness", "", "Weighted by importance, means over the windows."]
+    lines += ["", "| trace | start | budget | none | " + " | ".join([*PARTS, "all"]) + " | known | best rival |"]
+    lines.append("|---|---|---|" + "---|" * (len(COLUMNS) + 3))
+    for trace in traces:
+        mine = [found for (name, _), found in cases.items() if name == trace]
+        for start, budget in dict.fromkeys(name for found in mine for name in found):
+            rows = [found[start, budget] for found in mine if (start, budget) in found]
+            cells = [_mean(rows, policy) for policy in (NONE, *COLUMNS, "known")]
+            lines.append(f"| {trace} | {start} | {budget} | " + " | ".join([*cells, _best(rows)]) + " |")
+    return lines
+
+
+def _mean(rows: list[dict[str, float]], policy: str) -> str:
+    found = [row[policy] for row in rows if policy in row]
+    return f"{mean(found):.4f}" if found else ""
+
+
+def _best(rows: list[dict[str, float]]) -> str:
+    names = {policy for row in rows for policy in row if is_rival(policy)}
+    means = {name: mean(row[name] for row in rows if name in row) for name in names}
+    if not means:
+        return ""
+    best = min(means, key=lambda name: means[name])
+    return f"{best} {means[best]:.4f}"
+
+
+def draw(cases: Cases, traces: list[str], path: Path) -> None:
+    """Bars by part, one group per trace."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 4.6), dpi=110, layout="constrained")
+    axes = figure.subplots()
+    width = 0.8 / len(COLUMNS)
+    for k, (policy, label) in enumerate(zip(COLUMNS, [*PARTS, "all"], strict=True)):
+        found = [effect(cases, policy, (trace,)) for trace in traces]
+        places = [j + (k - len(COLUMNS) / 2 + 0.5) * width for j in range(len(traces))]
+        heights = [100 * math.expm1(change) for change, _ in found]
+        errors = [0.0 if math.isnan(error) else 100 * error for _, error in found]
+        axes.bar(places, heights, width, yerr=errors, label=label, color="k" if label == "all" else None, capsize=2)
+    axes.axhline(0.0, color="0.3", linewidth=0.8)
+    axes.set_xticks(range(len(traces)), traces)
+    axes.set_ylabel("staleness against independent pages, %")
+    axes.legend(frameon=False, ncols=len(COLUMNS))
+    figure.savefig(path, metadata={"Software": None})

@@ -1,0 +1,132 @@
+"""``recrawl events``: what became of pages, as lines of JSON, from any number on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+
+import typer
+
+from recrawl.cli.crawl_options import Config, Database, settings_of, visit
+from recrawl.errors import ParameterError
+
+if TYPE_CHECKING:
+    from recrawl.store import Event, SqliteStore
+
+EPILOG = (
+    "Example:  recrawl events --after 1200\n\nExample:  recrawl events --follow --output events.jsonl\n\n"
+    "Example:  recrawl events --snapshot | load-into-index"
+)
+_POLL = 0.5  # seconds between two looks for news
+_TAIL = 64 << 20  # bytes of a file in which its last line is looked for
+
+
+def events(
+    after: Annotated[int | None, typer.Option(help="Print events after this number.  [default: all]", min=0)] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on with what comes, until Ctrl-C.")] = False,
+    snapshot: Annotated[bool, typer.Option("--snapshot", help="First every page that is there, as new.")] = False,
+    output: Annotated[Path | None, typer.Option(help="Add to this file, going on after its last line.")] = None,
+    config: Config = None,
+    database: Database = None,
+) -> None:
+    """Print what became of pages (new, changed, redirected, gone), one JSON object a line, oldest first."""
+    settings = settings_of(config, database=database)
+    if snapshot and after is not None:
+        raise ParameterError("--snapshot says where to go on: give it without --after")
+    stop = _on_signals() if follow else [True]
+    with visit(settings) as store:
+        if snapshot:
+            _write_snapshot(store, output)
+        with _Lines(output) as lines:
+            start = store.event_counts()["last"] if snapshot and output is None else lines.last(after)
+            if snapshot and output is None:
+                lines.write(store.standing())
+            while True:
+                start = _print(store, start, lines)
+                if stop:
+                    return
+                time.sleep(_POLL)
+
+
+def _write_snapshot(store: SqliteStore, output: Path | None) -> None:
+    """Let a file that is not there yet begin with all pages: whole, or not at all."""
+    if output is None or (output.exists() and output.stat().st_size):
+        return
+    part = output.with_name(output.name + ".part")
+    part.unlink(missing_ok=True)
+    with _Lines(part) as lines:
+        lines.write(store.standing())
+    part.replace(output)
+
+
+def _print(store: SqliteStore, after: int, lines: _Lines) -> int:
+    """Write all events after a number; the number of the last."""
+    while found := store.events(after):
+        if found[0].number > after + 1:
+            missed = found[0].number - after - 1
+            typer.echo(f"recrawl: {missed} events after number {after} are no longer kept", err=True)
+        lines.write(found)
+        after = found[-1].number
+    return after
+
+
+class _Lines:
+    """Standard output, or a file whose lines are whole: what a kill left half written is cut off."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._file: BinaryIO = sys.stdout.buffer if path is None else path.open("a+b")
+
+    def last(self, after: int | None) -> int:
+        """The number to go on from: the one given, or that of the last event in the file."""
+        if self._path is None:
+            return after or 0
+        size = self._file.seek(0, os.SEEK_END)
+        start = max(0, size - _TAIL)
+        self._file.seek(start)
+        tail = self._file.read()
+        whole = tail[: tail.rfind(b"\n") + 1]
+        if tail and not whole and start:
+            raise ParameterError(f"{self._path}: has no line that ends")
+        line = whole[:-1].rpartition(b"\n")[2]
+        number = _number(line, self._path) if line and after is None else after or 0
+        self._file.truncate(start + len(whole))
+        return number
+
+    def write(self, found: Iterable[Event]) -> None:
+        """Write events, so that they are there when this returns."""
+        for event in found:
+            text = json.dumps(event.as_dict(), ensure_ascii=False)
+            self._file.write(text.encode("utf-8", "replace") + b"\n")
+        self._file.flush()
+        if self._path is not None:
+            os.fsync(self._file.fileno())
+
+    def __enter__(self) -> _Lines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._path is not None:
+            self._file.close()
+
+
+def _number(line: bytes, path: Path) -> int:
+    try:
+        found: Any = json.loads(line)
+        return int(found["number"])
+    except (ValueError, TypeError, KeyError):
+        raise ParameterError(f"{path}: its last line is no event; give another file, or --after") from None
+
+
+def _on_signals() -> list[bool]:
+    """A list that is filled when the process is to end."""
+    stop: list[bool] = []
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, lambda *_: stop.append(True))
+    return stop

@@ -1,0 +1,33 @@
+"""Switches that leave parts of the engine out: what counts besides a page's own rate."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+NoSiblings = Annotated[bool, typer.Option("--no-siblings", help="A change on one page says nothing of others.")]
+NoPriors = Annotated[bool, typer.Option("--no-priors", help="Folder and host say nothing of a new page.")]
+NoBursts = Annotated[bool, typer.Option("--no-bursts", help="A change says nothing of when the next comes.")]
+NoDrift = Annotated[bool, typer.Option("--no-drift", help="How fast the past is forgotten is not learned.")]
+NoSeasons = Annotated[bool, typer.Option("--no-seasons", help="All hours of the week are alike.")]
+
+
+def without(policies: list[str], left_out: list[str]) -> list[str]:
+    """Policies by name, ``learned`` with what it has by default but for the parts left out.
+
+    >>> without(["learned", "uniform"], ["siblings", "seasons"])
+    ['learned:priors+bursts+drift', 'uniform']
+    """
+    from recrawl.engine import PARTS
+    from recrawl.engine.core import Settings
+
+    if not left_out:
+        return policies
+    kept = [part for part in PARTS if part not in left_out and getattr(Settings(), part)]
+    return [f"learned:{'+'.join(kept) or 'none'}" if name == "learned" else name for name in policies]
+
+
+def chosen(**flags: bool) -> list[str]:
+    """The names of the switches that were set."""
+    return [name for name, given in flags.items() if given]

@@ -1,0 +1,52 @@
+"""``recrawl plan``: from a crawl log, how fresh its copies are and how fresh other budgets could keep them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recrawl.cli.estimate import Group, check_outputs
+from recrawl.errors import ParameterError
+
+EPILOG = (
+    "Example:  recrawl plan crawls.csv --target 0.95 --plot plan.png\n\n"
+    "Example:  recrawl plan crawls.parquet --budget 5000/day --budgets 1000/day,20k/day --json"
+)
+
+
+def plan(
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="Crawl log, CSV, JSONL or Parquet: url, time, changed.")],
+    budget: Annotated[str | None, typer.Option(help="Budget to plan for.  [default: what the log spent]")] = None,
+    budgets: Annotated[
+        list[str] | None, typer.Option(help="Others to compare with.  [default: half of it, and double]")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="Freshness to find the budget for, such as 0.95.")] = None,
+    group: Annotated[Group, typer.Option(help="Pages that share a prior.")] = Group.host,
+    level: Annotated[float, typer.Option(help="Probability of the intervals.")] = 0.9,
+    plot: Annotated[Path | None, typer.Option(help="Draw freshness against budget (PNG).")] = None,
+    lenient: Annotated[bool, typer.Option("--lenient", help="Repair a bad log and count the repairs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Say how fresh a crawler's copies are by its own log, and what the best schedule at its budget, at others or for a
+    target would reach."""
+    from recrawl.cli.plan_report import Asked, print_plan, share, worked_out
+    from recrawl.cli.simulate import words
+
+    if not 0 < level < 1:
+        raise ParameterError(f"--level is {level}: must lie between 0 and 1")
+    check_outputs(None, plot)
+    asked = Asked(
+        budget, words(budgets) if budgets else None, None if target is None else share(target), group.value, level
+    )
+    found = worked_out(log, asked, lenient)
+    if plot is not None:
+        from recrawl.cli.plan_plot import draw_plan
+
+        draw_plan(found, plot)
+    if as_json:
+        typer.echo(json.dumps(found, allow_nan=False))
+        return
+    print_plan(found, [] if plot is None else [plot])

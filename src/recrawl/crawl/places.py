@@ -1,0 +1,77 @@
+"""Places: hosts that are slow, or have not shown yet that they are not, share half of the places for crawls.
+
+Else the hosts that never answer would sooner or later hold all places, each for as long as a fetch may take.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from recrawl.engine.addresses import host_of
+
+Pair = tuple[int, str]
+
+QUICK = 2.0  # seconds within which a host answers that is not slow
+PATIENCE = 5.0  # seconds that a slow crawl has while others wait for its place
+_FEWEST = 8  # places, below which they are not shared out
+_REMEMBERED = 100_000  # hosts that were quick
+
+
+class Places:
+    """Who may begin a crawl, and which crawls make room; times are the crawler's."""
+
+    def __init__(self, n: int) -> None:
+        self._shared = n // 2 if n >= _FEWEST else n
+        self._cuts = n >= _FEWEST
+        self._quick: OrderedDict[str, None] = OrderedDict()
+        self._running: dict[int, tuple[str, float, asyncio.Timeout]] = {}
+        self._n = 0
+
+    def share(self, pairs: list[Pair], now: float) -> tuple[list[Pair], list[Pair]]:
+        """Of pages (id, URL) those whose hosts may have a place now, and those that must wait for one."""
+        free = self._shared - self.n_slow(now)
+        taken, waiting = list[Pair](), list[Pair]()
+        for pair in pairs:
+            slow = self.is_slow(host_of(pair[1]))
+            (waiting if slow and free <= 0 else taken).append(pair)
+            free -= slow
+        return taken, waiting
+
+    def is_slow(self, host: str) -> bool:
+        """Whether a host is slow, or not known to be quick."""
+        return host not in self._quick
+
+    def n_slow(self, now: float) -> int:
+        """How many places slow hosts have."""
+        return sum(host not in self._quick or now - at > QUICK for host, at, _ in self._running.values())
+
+    @contextmanager
+    def taken(self, host: str, now: float, limit: asyncio.Timeout) -> Iterator[None]:
+        """A crawl that runs; ``limit`` ends it when it must make room."""
+        self._n += 1
+        number = self._n
+        self._running[number] = host, now, limit
+        try:
+            yield
+        finally:
+            del self._running[number]
+
+    def ended(self, host: str, took: float, *, answered: bool) -> None:
+        """A crawl ended: whether its host answered, and after how many seconds."""
+        self._quick.pop(host, None)
+        if answered and took <= QUICK:
+            self._quick[host] = None
+            if len(self._quick) > _REMEMBERED:
+                self._quick.popitem(last=False)
+
+    def make_room(self, now: float) -> int:
+        """End the crawls that have been slow for longest, as far as slow ones have more than their share; how many."""
+        over = self.n_slow(now) - self._shared + 1 if self._cuts else 0
+        slow = sorted((at, number) for number, (_, at, limit) in self._running.items() if not limit.expired())
+        cut = [number for at, number in slow if now - at > PATIENCE][: max(over, 0)]
+        for number in cut:
+            self._running[number][2].reschedule(asyncio.get_running_loop().time())
+        return len(cut)

@@ -1,0 +1,72 @@
+"""What is expected of copies, for forecasts: beliefs moved to the prior whose mean fits all pages.
+
+The prior by which pages are chosen has its mean from changes and crawls alone, which is too low where crawls come at
+uneven times: harmless for the choice, where all pages share it, but a forecast would be too good. Here the mean is the
+one that the pages' own beliefs have on average once they start from it (the fixed point of expectation maximisation).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from recrawl.engine._kernels import fill_fresh
+from recrawl.engine.beliefs import moved_along
+
+if TYPE_CHECKING:
+    from recrawl.engine.engine import Engine
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+_LOOKED_AT = 100_000  # pages that the mean is taken from
+_ROUNDS = 100
+
+
+def expected_fresh(engine: Engine, ids: ArrayLike, now: float, mean: float | None = None) -> Array:
+    """The probability that each page's copy is still the page, as a forecast of all of them should have it.
+
+    ``mean`` is what `fitting_mean` gave shortly before, for those who ask for a few pages again and again.
+    """
+    rows = engine.scheduler._columns.check(ids)
+    belief, out = engine.beliefs.belief, np.empty(len(rows))
+    before = belief.gamma[rows, 0].copy()
+    belief.gamma[rows, 0] = moved_gamma(engine, rows, mean)
+    try:
+        fill_fresh(engine.scheduler._memory.header, belief, rows, now, out)
+    finally:
+        belief.gamma[rows, 0] = before
+    return out
+
+
+def moved_gamma(engine: Engine, rows: Ids, mean: float | None = None) -> Array:
+    """Shapes and rates of beliefs, moved to the mean that fits; of pages with a rate of their own, as they are."""
+    belief = engine.beliefs.belief
+    gamma: Array = belief.gamma[rows, 0].copy()
+    before = belief.prior[0]
+    mean = fitting_mean(engine) if mean is None else mean
+    moved = ~belief.told[rows]
+    gamma[moved] = moved_along(gamma[moved], before, [before[0], before[0] / mean])
+    return gamma
+
+
+def fitting_mean(engine: Engine) -> float:
+    """The mean of the prior that is also the mean of all beliefs that start from it.
+
+    Before the prior was ever fitted, its own: too little was seen.
+    """
+    belief, rows = engine.beliefs.belief, engine.ids()
+    seen = rows[(belief.watched[rows] > 0) & ~belief.told[rows]]
+    before = belief.prior[0]
+    mean = float(before[0] / before[1])
+    if len(engine.beliefs.priors) < 2 or len(seen) < 10:
+        return mean
+    gamma = belief.gamma[seen[:: -(-len(seen) // _LOOKED_AT)], 0]
+    for _ in range(_ROUNDS):
+        moved = moved_along(gamma, before, [before[0], before[0] / mean])
+        last, mean = mean, float((moved[:, 0] / moved[:, 1]).mean())
+        if abs(mean - last) < 1e-6 * mean:
+            break
+    return mean

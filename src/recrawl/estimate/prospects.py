@@ -1,0 +1,191 @@
+"""Prospects: from a crawler's own history, how fresh its copies are and how fresh a budget could keep them.
+
+Every page's change rate is a posterior, not a number: a page that was never seen to change may change all the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.errors import ParameterError
+from recrawl.estimate.change_rate import RateEstimate
+from recrawl.estimate.gamma import GammaPrior
+from recrawl.estimate.observations import Observations
+from recrawl.model.freshness import page_freshness
+from recrawl.model.pages import Pages
+from recrawl.solver.solve import solve
+
+Array = NDArray[np.float64]
+
+_NODES = 16  # of the posterior, where its mean has no closed form
+_DRAWS = 100
+_STEPS = 12  # of a search for a budget
+
+
+@dataclass(frozen=True)
+class History:
+    """What a crawler did and found; ``since`` is the time from each page's last crawl to its end or that of the log.
+
+    ``live`` are the pages that were there at the end; default all.
+    """
+
+    observations: Observations
+    importance: Array
+    since: Array
+    n_failed: int = 0
+    live: NDArray[np.bool_] | None = None
+
+    @property
+    def there(self) -> NDArray[np.bool_]:
+        """Which pages are there to be planned for."""
+        return np.ones(len(self.observations), np.bool_) if self.live is None else self.live
+
+    @property
+    def page_time(self) -> float:
+        """Σ over pages of the time from the first crawl to the end of the log."""
+        return float(self.observations.total_time.sum() + self.since.sum())
+
+    @property
+    def budget(self) -> float:
+        """Crawls per time for the pages that are there; first crawls of a page do not count."""
+        crawls = len(self.observations.interval) + self.n_failed
+        return crawls * int(self.there.sum()) / self.page_time if self.page_time > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Reckoned:
+    """A freshness with its interval."""
+
+    freshness: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """What a budget could reach with the best rates, and with all pages crawled alike."""
+
+    budget: float
+    reckoned: Reckoned
+    alike: float
+    n_never: int  # pages that are not worth a crawl
+
+
+def fresh_time(gamma: GammaPrior, elapsed: Array) -> Array:
+    """Expected time until a page's first change, or ``elapsed`` if that is sooner: ∫ (1 + t/rate)^{−shape} dt.
+
+    >>> fresh_time(GammaPrior(2.0, 10.0), np.array([10.0])).tolist()
+    [5.0]
+    """
+    a, growth = np.asarray(gamma.shape) - 1.0, np.log1p(elapsed / gamma.rate)
+    small = np.abs(a * growth) < 1e-8
+    power = np.divide(-np.expm1(-a * growth), a, out=np.zeros_like(growth + a), where=~small)
+    return np.asarray(gamma.rate * np.where(small, growth, power))
+
+
+def changed_share(exponent: Array) -> Array:
+    """Expected share of an interval until its first change, given that there is one: 1/u − 1/(e^u − 1), u = rate·time.
+
+    >>> changed_share(np.array([0.0, 50.0])).tolist()
+    [0.5, 0.02]
+    """
+    u = np.maximum(exponent, 1e-4)
+    return np.where(exponent < 1e-4, 0.5 - exponent / 12.0, 1.0 / u - np.exp(-u) / -np.expm1(-u))
+
+
+def freshness_so_far(history: History, rates: RateEstimate, level: float = 0.9) -> Reckoned:
+    """How fresh the copies were over the log, by its outcomes, importance × time counting alike.
+
+    An unchanged interval was fresh all along; of a changed one the expected part before the first change counts; what
+    came after a page's last crawl is not known and counts as its rate says. The interval is for where the changes lay.
+    """
+    seen, gamma = history.observations, rates.gamma()
+    page = np.repeat(np.arange(len(seen)), np.diff(seen.offset))
+    weight = history.importance[page]
+    share = np.ones(len(seen.interval))
+    which = np.flatnonzero(seen.changed)
+    share[which] = np.mean([changed_share(node[page[which]] * seen.interval[which]) for node in nodes(gamma)], axis=0)
+    fresh = fresh_time(gamma, history.since)
+    total = float((weight * seen.interval).sum() + (history.importance * history.since).sum())
+    if not total > 0:
+        raise ParameterError("no page was crawled twice: the log does not say how fresh its copies are")
+    centre = float((weight * share * seen.interval).sum() + (history.importance * fresh).sum()) / total
+    # where a change lay varies by at most 1/12 of the interval's square, as if uniform; what is open by s(1 − s)
+    open_share = np.divide(fresh, history.since, out=np.ones(len(fresh)), where=history.since > 0)
+    variance = float(((weight * seen.interval)[which] ** 2).sum()) / 12.0
+    variance += float(((history.importance * history.since) ** 2 * open_share * (1.0 - open_share)).sum())
+    return _around(centre, float(np.sqrt(variance)) / total, level)
+
+
+def freshness_of_schedule(history: History, rates: RateEstimate) -> float:
+    """How fresh the copies would be if crawls went on at the log's intervals and every page changed at its own rate.
+
+    Time since a page's last crawl counts as an interval where it is longer than all others of the page.
+    """
+    seen, gamma = history.observations, rates.gamma()
+    n = len(seen)
+    page = np.repeat(np.arange(n), np.diff(seen.offset))
+    longest = np.zeros(n)
+    np.maximum.at(longest, page, seen.interval)
+    waits = np.flatnonzero(history.since > longest)
+    page, interval = np.concatenate([page, waits]), np.concatenate([seen.interval, history.since[waits]])
+    fresh = fresh_time(GammaPrior(gamma.shape[page], gamma.rate[page]), interval)
+    time = np.bincount(page, interval, minlength=n)
+    share = np.divide(np.bincount(page, fresh, minlength=n), time, out=np.ones(n), where=time > 0)
+    return float(np.average(share[history.there], weights=history.importance[history.there]))
+
+
+class Prospects:
+    """How fresh budgets could keep pages whose rates are posteriors; the same draws for all budgets."""
+
+    def __init__(self, gamma: GammaPrior, importance: Array, level: float, rng: np.random.Generator) -> None:
+        self.pages = Pages(gamma.mean, importance, evidence=gamma.shape)
+        self._level, self._importance = level, importance
+        self._drawn = [np.maximum(rng.gamma(gamma.shape) / gamma.rate, 1e-12 * gamma.mean) for _ in range(_DRAWS)]
+
+    def at(self, budget: float) -> Prospect:
+        """The best that a budget can do, its rates chosen for what is known."""
+        plan = solve(self.pages, budget)
+        found = np.array(
+            [np.average(page_freshness(Pages(rate), plan.crawl_rate), weights=self._importance) for rate in self._drawn]
+        )
+        low, high = np.quantile(found - found.mean(), [0.5 - self._level / 2, 0.5 + self._level / 2])
+        each = np.full(len(self.pages), budget / len(self.pages))
+        alike = float(np.average(page_freshness(self.pages, each), weights=self._importance))
+        reckoned = Reckoned(plan.freshness, plan.freshness + float(low), plan.freshness + float(high))
+        return Prospect(budget, reckoned, alike, plan.n_never)
+
+    def budget_for(self, target: float) -> tuple[float, float, float]:
+        """The least budget whose expected freshness is the target; and where it would lie were the interval's upper or
+        lower end right."""
+        least = solve(self.pages, target=target).spent
+        return least, self._search(target, least, "high"), self._search(target, least, "low")
+
+    def _search(self, target: float, start: float, end: str) -> float:
+        """The budget at which one end of the interval is the target, by secants in logarithms."""
+        at, slope = np.log(start), 0.0
+        miss = getattr(self.at(start).reckoned, end) - target
+        step = -0.05 if miss > 0 else 0.05
+        for _ in range(_STEPS):
+            further = getattr(self.at(float(np.exp(at + step))).reckoned, end) - target
+            slope = (further - miss) / step
+            at, miss = at + step, further
+            if abs(miss) < 1e-5 or not slope > 0:
+                break
+            step = float(np.clip(-miss / slope, -1.0, 1.0))
+        return float(np.exp(at))
+
+
+def nodes(gamma: GammaPrior) -> list[Array]:
+    """Rates at equal shares of the posterior."""
+    return [gamma.quantile((k + 0.5) / _NODES) for k in range(_NODES)]
+
+
+def _around(centre: float, error: float, level: float) -> Reckoned:
+    from scipy.special import ndtri
+
+    half = float(ndtri(0.5 + level / 2)) * error
+    return Reckoned(centre, max(centre - half, 0.0), min(centre + half, 1.0))

@@ -1,0 +1,86 @@
+"""Bad hosts among good ones by a clock moved by hand: exact counts, whatever the machine does."""
+
+import asyncio
+
+import pytest
+
+from recrawl.crawl.fetched import FAILURES
+from recrawl.crawl.memory import Answer
+from recrawl.crawl.places import Places
+
+from ..driving import World
+
+GOOD = [f"https://good{k % 10}.example/{k}" for k in range(80)]
+WORDS = [word for word in FAILURES if word not in ("robots", "bad-url", "redirects", "http-4xx")]
+
+
+def page(url, now):
+    """Good pages change all the time; a bad host fails by a word of its own, after as long as its name says."""
+    if "//good" in url:
+        return None if url.endswith("/robots.txt") else Answer(f"<p>{int(now)}", took=0.05)
+    name = url.split("//")[1].split(".")[0]
+    word, _, seconds = name.partition("-after-")
+    if url.endswith("/robots.txt") and not name.startswith("robots"):
+        return None
+    return Answer(failure=word.removeprefix("robots-").rsplit("-x", 1)[0], took=float(seconds))
+
+
+def good_requests(urls, **options):
+    world = World(page, urls, budget=100.0, delay=1.0, **options)
+    counts = world.run(300.0)
+    return sum("//good" in url and not url.endswith("/robots.txt") for _, url in world.web.requests), counts
+
+
+@pytest.fixture(scope="module")
+def alone():
+    return good_requests(GOOD)[0]
+
+
+@pytest.mark.parametrize("seconds", [0, 5, 60])
+@pytest.mark.parametrize("robots", ["", "robots-"])
+def test_every_kind_of_failure_leaves_good_hosts_alone(alone, seconds, robots):
+    bad = [
+        f"https://{robots}{word}-x{k}-after-{seconds}.example/{j}" for word in WORDS for k in range(3) for j in range(3)
+    ]
+    among, counts = good_requests([*bad, *GOOD], concurrency=64)
+    assert among >= 0.95 * alone, (among, alone)
+    assert counts.failed + counts.set_aside >= len(WORDS)
+
+
+def test_more_hosts_that_never_answer_than_there_are_places(alone):
+    """200 hosts that take a minute each, and 32 places."""
+    bad = [f"https://timeout-x{k}-after-60.example/{j}" for k in range(200) for j in range(2)]
+    among, _ = good_requests([*bad, *GOOD], concurrency=32)
+    assert among >= 0.8 * alone, (among, alone)
+
+
+def test_with_few_places_nobody_is_cut():
+    world = World(page, ["https://timeout-x1-after-40.example/1", "https://timeout-x2-after-40.example/1"], delay=1.0)
+    world.run(100.0, concurrency=1)
+    assert all(outcome.took >= 40.0 for outcome in world.store.observations())
+
+
+def test_a_slow_host_is_not_cut_while_nobody_needs_its_place():
+    world = World(page, ["https://timeout-x1-after-40.example/1", *GOOD], budget=100.0, delay=1.0)
+    world.run(100.0, concurrency=32)
+    (outcome,) = [outcome for outcome in world.store.observations() if "timeout" in outcome.url][:1]
+    assert outcome.took >= 40.0
+
+
+def test_who_is_slow():
+    async def main():
+        places = Places(8)
+        async with asyncio.timeout(None) as limit:
+            pages = [(k, f"https://h{k}.example/") for k in range(6)]
+            assert places.share(pages, 0.0) == (pages[:4], pages[4:]), "half of eight"
+            places.ended("h5.example", 0.5, answered=True)
+            assert places.share(pages, 0.0) == ([*pages[:4], pages[5]], [pages[4]])
+            with places.taken("h5.example", 0.0, limit):
+                assert (places.n_slow(1.0), places.n_slow(3.0)) == (0, 1), "whoever is at it for long is slow"
+                assert places.share(pages[:4], 3.0) == (pages[:3], pages[3:4])
+            places.ended("h5.example", 0.5, answered=False)
+            assert places.is_slow("h5.example")
+            places.ended("h5.example", 2.5, answered=True)
+            assert places.is_slow("h5.example")
+
+    asyncio.run(main())

@@ -1,0 +1,105 @@
+"""Inputs for fuzzing, from a seed: pages of the corpus broken in many ways, robots.txt, bodies in any charset."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+from recrawl.crawl.detect import Detection, chosen
+from recrawl.crawl.fetched import Fetched
+
+CORPUS = Path(__file__).parent / "crawl" / "corpus"
+DETECTIONS = [
+    Detection("raw"),
+    Detection("text"),
+    Detection("main"),
+    Detection("css", "main p, .price, [class*=ad] > li:first-child"),
+    Detection("json", "/items/0/price"),
+    Detection("main", ignore=(r"[0-9]+ (?:views|left)", r"(?i)price:? *\S+"), similarity=4),
+    Detection("raw", ignore=(r"token=\w+",), similarity=3),
+]
+TYPES = [
+    "text/html", "text/html; charset=utf-8", "text/html; charset=shift_jis",
+    "text/html;charset=\"gb18030\"", "", "text/plain",
+    "application/json", "application/xml", "application/rss+xml", "text/xml; charset=utf-16", "application/atom+xml",
+    "application/xhtml+xml", "image/png", "text/html; charset=utf-7", "text/html; charset=zip",
+    ";;;", "TEXT/HTML; CHARSET=KOI8-R",
+]  # fmt: skip
+PIECES = [
+    b"<", b">", b"</", b"<!--", b"-->", b"<![CDATA[", b"]]>", b"<?xml", b"&", b"&amp;",
+    b"&#x110000;", b"&#0;", b"\x00", b"\xff\xfe",
+    b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"<script>", b"</script",
+    b"<div hidden>", b"<nav>", b"</nav>", b"<main>",
+    b"</main>", b"<p class='ad", b"<p style=\"display:none\">", b"<aside", b"<table>", b"</table>",
+    b"<template>", b"<svg/>", b"{", b"}",
+    b"[" * 50, b"\"", b"\\u", b"\\ud800", b"1e999", b"-0", b"NaN", b"<item>", b"</item>", b"<guid>",
+    b"<entry>", b"<rss>", b"<feed>",
+    b"<!DOCTYPE x [<!ENTITY a 'b'>]>", b"&a;", b"vor 3 Stunden", "منذ 3 ساعات".encode(),
+    "3小时前".encode(), b"99 views", b"\n" * 5,
+    b"<title>", b"<body>", b"<h1>", b" role=main>", b"<b><p>" * 20, b"<div>" * 60, b"a" * 300,
+]  # fmt: skip
+LINES = [
+    b"User-agent: *", b"User-agent: recrawl", b"user agent: recrawl/1.0 x", b"Disallow: /",
+    b"Disallow:", b"Allow: /a*$", b"Disallow: *",
+    b"Allow: /%C3%A9", b"Disallow: /\xff", b"Crawl-delay: 1", b"Crawl-delay: -1",
+    b"Crawl-delay: nan", b"crawl-delay: 1e400",
+    b"Crawl-delay: \xd9\xa3", b"Sitemap: https://a.example/s.xml", b"Sitemap:",
+    b"Request-rate: 1/5", b"Request-rate: 1/0 0000-2500",
+    b"Visit-time: 0600-0845", b"Visit-time: 9999-0000", b"Host: a.example", b"# note", b":",
+    b"Disallow: /" + b"*" * 40 + b"$", b"\x00", b"Disallow: /(",
+    b"Disallow: /[a", b"Clean-param: a /b", b"Noindex: /x", b"\xef\xbb\xbfUser-agent: *",
+    b"User-agent:", b"Allow: //", b"Disallow: /?*=",
+]  # fmt: skip
+
+
+def pages() -> list[bytes]:
+    """The bodies of the corpus."""
+    return [path.read_bytes() for path in sorted(CORPUS.iterdir()) if path.name.count(".") == 2]
+
+
+def broken(rng: random.Random, bodies: list[bytes]) -> bytes:
+    """A page broken in a few places."""
+    body = bytearray(rng.choice(bodies))
+    for _ in range(rng.randint(1, 8)):
+        at, way = rng.randrange(len(body) + 1), rng.randrange(7)
+        if way == 0:
+            body[at:at] = rng.choice(PIECES)
+        elif way == 1:
+            del body[at : at + rng.randint(1, 40)]
+        elif way == 2:
+            other = rng.choice(bodies)
+            begin = rng.randrange(len(other))
+            body[at:at] = other[begin : begin + rng.randint(1, 200)]
+        elif way == 3:
+            body[at : at + 4] = rng.randbytes(rng.randint(1, 8))
+        elif way == 4 and at < len(body):
+            body[at] ^= 1 << rng.randrange(8)
+        elif way == 5:
+            end = min(at + rng.randint(1, 60), len(body))
+            body[at:at] = body[at:end] * rng.randint(1, 10)
+        else:
+            del body[at:]
+    return bytes(body)
+
+
+def fetched(rng: random.Random, body: bytes) -> Fetched:
+    """The same as an answer, with a type that need not be right."""
+    kind = {"content-type": rng.choice(TYPES)}
+    return Fetched(
+        "https://a.example/x", "https://a.example/x", 200, 0.0, 0.1, kind if rng.random() < 0.9 else {}, body
+    )
+
+
+def robots_texts(rng: random.Random) -> Iterator[bytes]:
+    """robots.txt without end."""
+    while True:
+        lines = [rng.choice(LINES) for _ in range(rng.randint(0, 12))]
+        body = bytearray(rng.choice([b"\n", b"\r\n", b"\r"]).join(lines))
+        for _ in range(rng.randint(0, 3)):
+            at = rng.randrange(len(body) + 1)
+            body[at : at + rng.randint(0, 3)] = rng.randbytes(rng.randint(0, 4))
+        yield bytes(body)
+
+
+def all_detectors():
+    """Every detector that is fuzzed."""
+    return [chosen(detection) for detection in DETECTIONS]

@@ -1,0 +1,97 @@
+"""Fuzzing: calls of detectors, feeds, robots and charset with inputs of `fuzz_inputs`, and what came of them."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import fuzz_inputs as inputs
+
+from recrawl.crawl.charset import decode
+from recrawl.crawl.clock import SystemClock
+from recrawl.crawl.feeds_kept import FeedsKept
+from recrawl.crawl.robots import Robots, _kept
+from recrawl.errors import RecrawlError
+
+Call = Callable[[], object]
+
+
+def detector_calls(rng: random.Random) -> Iterator[list[tuple[str, Call]]]:
+    """For each input, a call of every detector, and of the feeds."""
+    bodies, detectors = inputs.pages(), inputs.all_detectors()
+    feeds = FeedsKept({}, 300.0)
+    n = 0
+    while True:
+        n += 1
+        page = inputs.fetched(rng, inputs.broken(rng, bodies))
+        calls: list[tuple[str, Call]] = [
+            (f"{one.name}-{one.version}", lambda one=one, page=page: one.digest(page)) for one in detectors
+        ]
+        url = f"https://a.example/{n % 50}"
+        yield [*calls, ("feeds", lambda page=page, url=url, n=n: feeds.fetched(url, page, 60.0 * n))]
+
+
+def robots_calls(rng: random.Random) -> Iterator[list[tuple[str, Call]]]:
+    """For each robots.txt, the question whether pages may be fetched."""
+    for body in inputs.robots_texts(rng):
+        page = inputs.fetched(rng, body)
+
+        def ask(page: Any = page) -> None:
+            robots = Robots(None, "recrawl/1 (+x)", SystemClock())  # type: ignore[arg-type]
+            robots._kept["https://a.example"] = _kept(page, None, time.time())
+            for path in ("/", "/a?b=c", "/%C3%A9", "/é", "//x", "/robots.txt"):
+                robots.said(f"https://a.example{path}")
+
+        yield [("robots", ask)]
+
+
+def charset_calls(rng: random.Random) -> Iterator[list[tuple[str, Call]]]:
+    """For each body, its text under a type that need not be right."""
+    bodies = inputs.pages()
+    names = [
+        "utf-8",
+        "utf-16",
+        "utf-32",
+        "cp1252",
+        "big5",
+        "euc-kr",
+        "iso-2022-jp",
+        "koi8-r",
+        "idna",
+        "rot13",
+        "x" * 60,
+    ]
+    while True:
+        body = inputs.broken(rng, bodies) if rng.random() < 0.5 else rng.randbytes(rng.randint(0, 400))
+        said = rng.choice([*inputs.TYPES, f"text/html; charset={rng.choice(names)}", f"charset='{rng.choice(names)}"])
+        yield [("charset", lambda body=body, said=said: decode(body, said).encode("utf-8"))]
+
+
+def run(makes: Callable[[random.Random], Iterator[list[tuple[str, Call]]]], n: int, seed: int) -> dict[str, Any]:
+    """Make n inputs and all calls of each."""
+    made = makes(random.Random(seed))
+    calls, slowest, errors = 0, (0.0, ""), list[str]()
+    began = time.process_time()
+    for number in range(n):
+        for name, call in next(made):
+            start = time.process_time()
+            try:
+                call()
+            except RecrawlError as problem:
+                errors.append(f"{name}, seed {seed}, input {number}: {problem!r} (documented, but not for this path)")
+            except Exception as problem:
+                errors.append(f"{name}, seed {seed}, input {number}: {problem!r}")
+            slowest = max(slowest, (time.process_time() - start, name))
+            calls += 1
+    took = time.process_time() - began
+    return {
+        "inputs": n,
+        "calls": calls,
+        "errors": len(errors),
+        "first_errors": errors[:10],
+        "slowest_call_ms": round(1000 * slowest[0], 2),
+        "slowest": slowest[1],
+        "cpu_seconds": round(took, 1),
+    }

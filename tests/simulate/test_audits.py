@@ -1,0 +1,78 @@
+"""Audits of simulated worlds: the truth they are judged by, and what they say of it."""
+
+import numpy as np
+import pytest
+
+from recrawl import ParameterError
+from recrawl.estimate.audit import verdict
+from recrawl.simulate.audits import _Audited, audited
+from recrawl.simulate.trace import Trace
+from recrawl.simulate.worlds import world
+
+
+def test_the_truth_is_what_crawls_and_changes_make_it():
+    """A budget of one crawl per page and day over four pages: copies followed crawl by crawl."""
+    trace = world("poisson", 4).draw(30.0, np.random.default_rng(1))
+    made = _Audited(trace, np.zeros(4, bool), 4.0, np.random.default_rng(2), {})
+    record, crawls = made._runner, []
+    visit = made._judge.visit
+
+    def noted(ids, now):
+        crawls.append((ids.tolist(), now))
+        return visit(ids, now)
+
+    made._judge.visit = noted
+    record.run = lambda anchor, period, slot, last, batch: (
+        type(record).__mro__[1].run(record, anchor, period, slot, last, 1)
+    )  # the plain loop, which tells of every crawl
+    for at in (3.3, 9.7, 20.1):
+        made.audit(at, 1, 1, False)
+        copied = np.zeros(4)
+        for ids, now in crawls:
+            copied[ids] = now
+        mine = [trace.changed_at[trace.offset[i] : trace.offset[i + 1]] for i in range(4)]
+        fresh = [not ((c > copied[i]) & (c <= at)).any() for i, c in enumerate(mine)]
+        assert made.fresh(at).tolist() == fresh
+
+
+def test_audits_of_poisson_worlds_hold_the_truth_and_the_forecast():
+    covered, holds = [], []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        trace = world("poisson", 600).draw(30.0, rng)
+        (found,) = audited(trace, 600.0, [29.0], repeats=40, rng=rng)
+        assert abs(found.forecast - found.truth) < 0.06
+        covered += [a.interval[0] <= found.truth <= a.interval[1] for a in found.audits]
+        holds += [a.holds_forecast for a in found.audits]
+    assert np.mean(covered) > 0.86, "240 audits, at least 90% each"
+    assert np.mean(holds) > 0.78, "600 pages vary by themselves by a third of what 100 draws do"
+
+
+def test_lies_are_told_by_audits_alone():
+    rng = np.random.default_rng(5)
+    trace = world("poisson", 600).draw(30.0, rng)
+    lying = rng.random(600) < 0.4
+    found = audited(trace, 600.0, [10.0, 20.0, 29.0], lying=lying, learn=False, rng=rng)
+    for moment in found:
+        assert moment.forecast > moment.truth + 0.15
+        assert abs(moment.audits[0].freshness - moment.truth) < 0.15
+    assert not verdict([moment.audits[0] for moment in found]).agree
+
+
+def test_an_engine_that_is_told_learns_from_audits():
+    rng = np.random.default_rng(6)
+    trace = world("poisson", 200).draw(30.0, rng)
+    lying = np.ones(200, bool)
+    gap = {}
+    for learn in (False, True):
+        found = audited(
+            trace, 100.0, np.arange(1.0, 29.0).tolist(), lying=lying, learn=learn, rng=np.random.default_rng(7)
+        )
+        gap[learn] = found[-1].forecast - found[-1].truth
+    assert gap[True] < 0.7 * gap[False]
+
+
+def test_pages_that_come_later_are_refused():
+    trace = Trace(0.0, 10.0, offset=[0, 0, 1], changed_at=[5.0], created_at=[0.0, 3.0])
+    with pytest.raises(ParameterError):
+        audited(trace, 1.0, [5.0], rng=np.random.default_rng(1))
