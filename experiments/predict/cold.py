@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -95,7 +95,7 @@ def predicted(known: Known, cold: dict[str, np.ndarray], columns: Columns) -> tu
     model = train_predictor(table, known.interval, known.changed, columns, page=known.page, at=known.at, settings=TREES)
     scores = model.about["scores"]["test_new_pages"]
     kept = {name: scores.get(name) for name in ("auc", "calibration_slope", "loss", "loss_of_one_rate")}
-    return model.prior(cold), {**kept, "evidence": model.evidence, "scale": model.scale}
+    return model.prior(cold), {**kept, **asdict(model.strength)}
 
 
 def with_prior(prior: GammaPrior | None, shown: np.ndarray | None) -> Contender:
@@ -228,11 +228,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["shop", "traces"])
     parser.add_argument("folders", nargs="*", type=Path)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2])
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     rows = []
     if options.what == "shop":
-        for seed in range(options.seeds):
+        for seed in options.seeds:
             rows.append(shop_case(seed))
             print(json.dumps(rows[-1]), flush=True)
     for folder in options.folders if options.what == "traces" else ():
@@ -247,7 +248,7 @@ def main() -> None:
                 continue
             print(json.dumps(rows[-1]), flush=True)
     if rows:
-        (HERE / f"cold-{options.what}.json").write_text(json.dumps(rows, indent=1) + "\n")
+        (options.out or HERE / f"cold-{options.what}.json").write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

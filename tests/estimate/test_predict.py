@@ -12,7 +12,7 @@ from recrawl.estimate import Columns, Observations, Predictor, posterior_moments
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.estimate.predict_encode import Outcomes, cross_fitted, value_rates
 from recrawl.estimate.predict_loss import censored_loss
-from recrawl.estimate.predict_prior import fit_strength
+from recrawl.estimate.predict_prior import Strength, fit_strength
 from recrawl.estimate.predict_scores import auc, calibration, reliability, score
 from recrawl.estimate.predict_trees import TreeSettings
 from recrawl.estimate.predict_urls import url_columns
@@ -186,13 +186,19 @@ def test_strength_is_found_again(shape):
     rng = np.random.default_rng(8)
     predicted = np.exp(rng.normal(-2.0, 1.0, 3000))
     rate = predicted * 1.3 * rng.gamma(shape, 1 / shape, 3000)
-    found, scale = fit_strength(crawl_history(rng, rate, 12), predicted)
-    assert found == pytest.approx(shape, rel=0.15)
-    assert scale == pytest.approx(1.3, rel=0.08)
+    found = fit_strength(crawl_history(rng, rate, 12), np.log(predicted))
+    assert found.evidence == pytest.approx(shape, rel=0.15)
+    assert found.scale == pytest.approx(1.3, rel=0.08)
+    assert found.power == pytest.approx(1.0, abs=0.06)
+    bold = fit_strength(crawl_history(rng, rate, 12), 2 * np.log(predicted))
+    assert bold.power == pytest.approx(0.5, abs=0.04)
+    np.testing.assert_allclose(
+        np.log(bold.prior(2 * np.log(predicted)).mean), np.log(found.prior(np.log(predicted)).mean), atol=0.2
+    )
 
 
 def test_too_few_pages_teach_no_strength():
-    assert fit_strength(Observations([0, 1], [1.0], [True]), [0.5]) == (1.0, 1.0)
+    assert fit_strength(Observations([0, 1], [1.0], [True]), [0.5]) == Strength(1.0, 1.0, 1.0, 0.5)
 
 
 def test_own_history_takes_over():
@@ -284,7 +290,7 @@ def test_url_features_find_fast_sections():
         (lambda m: train_predictor({"a": [1, 2]}, 1.0, [False, False], Columns(("a",))), "rows with a change"),
         (lambda m: train_predictor({"b": [1, 2]}, 1.0, [True, False], Columns(("a",)), page=[0, 0]), "lacks a"),
         (lambda m: train_predictor({"a": [1, 2]}, 1.0, [True, False], Columns(("a",)), at=[1.0]), "at has 1 rows"),
-        (lambda m: fit_strength(Observations([0, 1], [1.0], [True]), [1.0, 2.0]), "rate has 2 rows"),
+        (lambda m: fit_strength(Observations([0, 1], [1.0], [True]), [1.0, 2.0]), "log_rate has 2 rows"),
     ],
 )
 def test_what_cannot_be_is_refused(fitted, call, message):
@@ -303,9 +309,4 @@ def test_a_saved_predictor_is_the_same(fitted, tmp_path):
     model.save(tmp_path / "m.json")
     again = Predictor.load(tmp_path / "m.json")
     np.testing.assert_array_equal(again.log_rate(table), model.log_rate(table))
-    assert (again.evidence, again.scale, again.about, again.inputs) == (
-        model.evidence,
-        model.scale,
-        model.about,
-        model.inputs,
-    )
+    assert (again.strength, again.about, again.inputs) == (model.strength, model.about, model.inputs)

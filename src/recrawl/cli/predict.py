@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,7 +44,7 @@ def train(
     model = tables.trained(crawls, columns, (interval, changed, time), family=family, threads=threads, seed=seed)
     model.save(out)
     figures: dict[str, Any] = {"model": str(out), "family": model.family, "columns": list(model.inputs)}
-    figures |= {"evidence": model.evidence, **model.about}
+    figures |= {"strength": asdict(model.strength), **model.about}
     if as_json:
         typer.echo(json.dumps(figures, allow_nan=False))
         return

@@ -83,7 +83,9 @@ def print_scores(figures: dict[str, Any]) -> None:
             cells = [f"{found[name]:.3f}" if name in found else "" for name in names]
             shown.add_row("new pages" if part == "test_new_pages" else part, f"{found['rows']:,}", *cells)
     console.print(shown)
-    typer.echo(f"a prediction counts as {figures['evidence']:.3g} changes seen; written to {figures['model']}")
+    typer.echo(
+        f"a prediction counts as {figures['strength']['evidence']:.3g} changes seen; written to {figures['model']}"
+    )
 
 
 def _text(table: Table, name: str) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from recrawl.estimate.observations import Observations
 from recrawl.estimate.predict_encode import Outcomes, hidden
 from recrawl.estimate.predict_features import Columns, Features
 from recrawl.estimate.predict_network import Inputs, Network, NetworkSettings, train_network
-from recrawl.estimate.predict_prior import fit_strength
+from recrawl.estimate.predict_prior import Strength, fit_strength
 from recrawl.estimate.predict_scores import score
 from recrawl.estimate.predict_trees import Trees, TreeSettings, grow
 
@@ -35,14 +35,13 @@ _EDGES = (0.7, 0.8)  # of the rows by date: training up to the first, validation
 class Predictor:
     """A rate for every row of a page table, and how far it is to be believed.
 
-    ``evidence`` is the gamma shape behind a predicted rate, ``scale`` its correction, both found on pages that were
-    not trained on. ``about`` says what it was trained on and how well it does.
+    ``strength`` is the gamma behind a predicted rate, found on later crawls of pages that were not trained on.
+    ``about`` says what it was trained on and how well it does.
     """
 
     features: Features
     model: Trees | Network
-    evidence: float = 1.0
-    scale: float = 1.0
+    strength: Strength = field(default_factory=Strength)
     about: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -71,8 +70,7 @@ class Predictor:
 
     def prior(self, table: Given) -> GammaPrior:
         """What to believe of pages before they are crawled; an engine takes its mean and shape (`Engine.add`)."""
-        mean = np.maximum(self.scale * self.rate(table), 1e-300)
-        return GammaPrior.from_mean(mean, np.full(len(mean), self.evidence))
+        return self.strength.prior(self.log_rate(table))
 
     def save(self, path: str | Path) -> None:
         """Write a model file: JSON, readable anywhere without LightGBM or JAX."""
@@ -105,7 +103,8 @@ def train_predictor(
 
     Rows are split by date ``at``: the first 70% train, the next 10% say when to stop, the rest is the test; without
     dates, by page. A tenth of the pages (``page``: any name or number; default: the URL, else each row its own) is
-    left out of training altogether: on them the prior's strength is found and the scores of new pages are taken.
+    left out of training altogether: the scores of new pages are theirs. The prior's strength is found on later crawls
+    of these pages and of those that came after the training dates.
     """
     seen, when = _outcomes(table, interval, changed, page, at)
     pick = _picker(table, columns)
@@ -211,11 +210,13 @@ def _judge(
         "test_new_pages": (part == _TEST) & new,
     }
     scores = {name: score(guess[rows], seen.interval[rows], seen.changed[rows]) for name, rows in parts.items()}
-    aside = np.flatnonzero(new & (part != _TEST))
+    trained = np.zeros(int(seen.page.max()) + 1, np.bool_)
+    trained[seen.page[parts["train"]]] = True
+    aside = np.flatnonzero(~trained[seen.page] & ((part != _TRAIN) if when is not None else new))
     aside = aside[np.lexsort((aside if when is None else when[aside], seen.page[aside]))]
     if len(aside):
         _, first, who = np.unique(seen.page[aside], return_index=True, return_inverse=True)
         history = Observations.from_pages(who, seen.interval[aside], seen.changed[aside])
-        predictor.evidence, predictor.scale = fit_strength(history, np.exp(guess[aside][first]))
+        predictor.strength = fit_strength(history, guess[aside][first])
     span = None if when is None else [float(when.min()), float(when.max())]
     predictor.about = {"rows": len(part), "pages": len(np.unique(seen.page)), "dates": span, "scores": scores}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from recrawl.errors import ParameterError
 from recrawl.estimate.predict_encode import Category, WordRates
 from recrawl.estimate.predict_features import Columns, Features
 from recrawl.estimate.predict_network import Network
+from recrawl.estimate.predict_prior import Strength
 from recrawl.estimate.predict_trees import Trees
 from recrawl.estimate.predict_urls import N_BUCKETS, URL_CATEGORIES
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 FORMAT, VERSION = "recrawl predictor", 1
 _LARGEST = 1 << 29  # bytes
+_STRENGTH = ("evidence", "scale", "power", "centre")
 
 
 def write_model(predictor: Predictor, path: Path) -> None:
@@ -32,8 +35,7 @@ def write_model(predictor: Predictor, path: Path) -> None:
         "version": VERSION,
         "family": predictor.family,
         "about": predictor.about,
-        "evidence": predictor.evidence,
-        "scale": predictor.scale,
+        "strength": asdict(predictor.strength),
         "columns": {
             "numbers": list(columns.numbers),
             "categories": list(columns.categories),
@@ -59,13 +61,12 @@ def read_model(path: Path) -> Predictor:
 
     whole = _read(path)
     try:
-        found = Predictor(*_parts(whole), float(whole["evidence"]), float(whole["scale"]), dict(whole["about"]))
+        strength = Strength(**{name: float(whole["strength"][name]) for name in _STRENGTH})
+        found = Predictor(*_parts(whole), strength, dict(whole["about"]))
     except ParameterError as problem:
         raise ParameterError(f"{path}: {problem}") from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
         raise ParameterError(f"{path}: the model file is broken ({type(problem).__name__}: {problem})") from None
-    if not (0 < found.evidence < np.inf and 0 < found.scale < np.inf):
-        raise ParameterError(f"{path}: evidence and scale must be finite and above 0")
     return found
 
 
