@@ -21,13 +21,14 @@ _SOURCE_PRIOR = (1.0, 3.0)  # weight of a signal of an unknown source: precision
 
 
 class Fit(NamedTuple):
-    """A prior's shape and mean, and what it was fitted to: pages' own rates, and how far each counts."""
+    """A prior's shape and mean, and what it was fitted to: of each page crawls, those that found nothing new, time."""
 
     shape: float
     mean: float
     rows: Ids
-    rate: Array
-    trust: Array
+    crawls: Array
+    quiet: Array
+    time: Array
 
 
 class Beliefs:
@@ -134,7 +135,7 @@ class Beliefs:
             last, mean = mean, float((trust * rate).sum() / trust.sum() + 0.5 / time.sum())
             if abs(mean - last) < 1e-6 * mean:
                 break
-        return Fit(shape, mean, rows, rate, trust)
+        return Fit(shape, mean, rows, crawls, quiet, time)
 
     def move(self, fit: Fit, factor: Array) -> None:
         """Take a prior over, with its factor for each page, and move the pages' beliefs along."""

@@ -115,7 +115,7 @@ class Core:
         default = self.settings.host_spacing, self.settings.host_concurrency
         ruled = default != (None, None)
         listed = np.array([h if ruled or h in self._ruled else None for h in hosts], dtype=object)
-        factor = self.parts.enrol(urls, rows)
+        factor = self.parts.foretold(urls)
         shape, rate = self.beliefs.prior.rows(n) if own is None else own.rows(n)
         rate = rate / factor if own is None else rate
         pages = Pages(shape / rate, weight, evidence=shape, host=listed if any(h is not None for h in listed) else None)
@@ -124,6 +124,7 @@ class Core:
         ids = self.scheduler.add(pages, now, fetched_at=np.minimum(fetched, max(now, self.now)))
         assert np.array_equal(ids, rows)
         self.beliefs.append(n, factor, own)
+        self.parts.enrol(urls, rows)
         if self.parts.siblings:
             self.parts.gather(self.scheduler, rows)
             self.scheduler._place(rows, self.now)

@@ -11,7 +11,7 @@ Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
 
 LEVELS = ("host", "two folders up", "folder above", "folder")
-_HELD_BY = 2.0  # a group's rate is held to that of the wider one as by so many pages
+_HELD_BY = 2.0  # a group's rate is held to that of the wider one as by so many crawls
 
 
 def folders(url: str) -> tuple[str, str, str, str]:
@@ -39,31 +39,46 @@ class Folders:
     def enrol(self, urls: list[str]) -> NDArray[np.int32]:
         """The numbers of the groups of URLs, one column per level."""
         numbers = self.numbers
-        return np.array(
-            [[numbers.setdefault((k, key), len(numbers)) for k, key in enumerate(folders(url))] for url in urls],
-            np.int32,
-        ).reshape(-1, len(LEVELS))
+        for url in urls:
+            for k, key in enumerate(folders(url)):
+                numbers.setdefault((k, key), len(numbers))
+        return self.find(urls)
+
+    def find(self, urls: list[str]) -> NDArray[np.int32]:
+        """The same, −1 for groups that are not there yet."""
+        found = [[self.numbers.get((k, key), -1) for k, key in enumerate(folders(url))] for url in urls]
+        return np.array(found, np.int32).reshape(-1, len(LEVELS))
 
     def likely_of(self, group: NDArray[np.int32]) -> Array:
         """The rate of the narrowest group that is known of, against that of all pages."""
         likely = np.ones(len(group))
         for column in group.T:
             known = np.zeros(len(column))
-            inside = column < len(self.likely)
+            inside = (column >= 0) & (column < len(self.likely))
             known[inside] = self.likely[column[inside]]
             likely = np.where(known > 0, known, likely)
         return likely
 
     def fit(self, group: NDArray[np.int32], fit: Fit) -> None:
-        """The rate of each group from those of its pages, held to that of the group around it."""
-        mine = group[fit.rows]
-        self.likely = np.zeros(len(self.numbers))
-        around = np.ones(len(mine))
+        """The rate of each group from all its crawls together, held to that of the group around it."""
+        mine, n = group[fit.rows], len(self.numbers)
+        self.likely = np.zeros(n)
+        overall = _rate(fit.crawls.sum(), fit.quiet.sum() + 0.5, fit.time.sum())
+        around = np.full(len(mine), overall)
+        rates = np.zeros(n)
         for column in mine.T:
-            weight = np.bincount(column, fit.trust, len(self.likely))
-            total = np.bincount(column, fit.trust * fit.rate / fit.mean, len(self.likely))
-            outer = np.zeros(len(self.likely))
-            outer[column] = around
             found = np.unique(column)
-            self.likely[found] = (total[found] + _HELD_BY * outer[found]) / (weight[found] + _HELD_BY)
-            around = self.likely[column]
+            crawls, quiet, time = (np.bincount(column, each, n)[found] for each in (fit.crawls, fit.quiet, fit.time))
+            outer = np.zeros(n)
+            outer[column] = around
+            pause = time / crawls
+            rates[found] = _rate(
+                crawls + _HELD_BY, quiet + _HELD_BY * np.exp(-outer[found] * pause), time + _HELD_BY * pause
+            )
+            around = rates[column]
+        self.likely = rates / overall
+
+
+def _rate(crawls: Array, quiet: Array, time: Array) -> Array:
+    """Changes per time, from how many of so many crawls found nothing new."""
+    return np.asarray(np.log(np.maximum(crawls / quiet, 1.0 + 1e-9)) * crawls / time)

@@ -94,11 +94,16 @@ class Influences:
         """By what siblings are told at present."""
         return LEVELS[self.arrays.active[0]] if self.siblings else None
 
-    def enrol(self, urls: list[str], rows: Ids) -> Array:
-        """New pages; how much larger than the population's their prior mean is."""
+    def foretold(self, urls: list[str]) -> Array:
+        """How much larger than the population's the prior mean of new pages is: what their folders and hosts say."""
+        lean = self.lean
+        return self.folders.likely_of(self.folders.find(urls)) ** lean if lean else np.ones(len(urls))
+
+    def enrol(self, urls: list[str], rows: Ids) -> None:
+        """New pages."""
         self._n = int(rows[-1]) + 1
         if not (self.siblings or self.priors):
-            return np.ones(len(rows))
+            return
         if self._n > len(self.arrays.group):
             room = max(16, self._n, len(self.arrays.group) * 3 // 2)
             grown = {name: _larger(getattr(self.arrays, name), room) for name in _PER_PAGE}
@@ -106,7 +111,6 @@ class Influences:
         self.arrays.weight[rows] = self.arrays.prior
         self.arrays.group[rows] = self.folders.enrol(urls)
         self.arrays.likely[rows] = self.folders.likely_of(self.arrays.group[rows])
-        return self._factors(rows)
 
     def folder_of(self, rows: Ids) -> Ids:
         """The narrowest group of pages; 0 where groups do not count."""
@@ -128,11 +132,7 @@ class Influences:
         group = self.arrays.group[:n]
         self.folders.fit(group, fit)
         self.arrays.likely[:n] = self.folders.likely_of(group)
-        return self._factors(np.arange(n))
-
-    def _factors(self, rows: Ids) -> Array:
-        lean = self.lean
-        return self.arrays.likely[rows] ** lean if lean else np.ones(len(rows))
+        return np.asarray(self.arrays.likely[:n] ** self.lean)
 
     def gather(self, scheduler: Scheduler, rows: Ids) -> None:
         """Put pages into their groups; the caller places them anew."""

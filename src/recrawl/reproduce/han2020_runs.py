@@ -13,7 +13,7 @@ from recrawl.reproduce.han2020_world import Calendar, World, prepared
 from recrawl.reproduce.medians import Median, increase, median_interval
 from recrawl.schedule.contextual import ContextualBandit
 from recrawl.schedule.exp3 import Exp3
-from recrawl.schedule.kab import kab
+from recrawl.schedule.presets import kab
 from recrawl.schedule.scheduler import Scheduler
 from recrawl.schedule.strategies import STRATEGIES, arms_of
 from recrawl.simulate.price_days import STEPS, Plans, PriceDay

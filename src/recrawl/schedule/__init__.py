@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from recrawl.schedule.checks import CHECKS, check_policy
     from recrawl.schedule.contextual import ContextualBandit
     from recrawl.schedule.exp3 import BANDIT_RULES, Exp3, regret_bound
-    from recrawl.schedule.kab import kab
     from recrawl.schedule.pacer import Pacer
     from recrawl.schedule.policy import Policy
+    from recrawl.schedule.presets import kab
     from recrawl.schedule.rate_policy import RatePolicy
     from recrawl.schedule.rates import proportional_rates
     from recrawl.schedule.scheduler import Scheduler
@@ -34,7 +34,7 @@ _HOMES = {
     "RatePolicy": "rate_policy",
     "Scheduler": "scheduler",
     "check_policy": "checks",
-    "kab": "kab",
+    "kab": "presets",
     "proportional_rates": "rates",
     "rebalance": "shards",
     "regret_bound": "exp3",

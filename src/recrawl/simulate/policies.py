@@ -13,8 +13,8 @@ from recrawl.errors import unknown
 from recrawl.model.pages import Pages
 from recrawl.schedule.bandit import Bandit
 from recrawl.schedule.columns import POLICIES
-from recrawl.schedule.kab import kab
 from recrawl.schedule.policy import Ids
+from recrawl.schedule.presets import kab
 from recrawl.schedule.rate_policy import RatePolicy
 from recrawl.schedule.rates import RULES
 from recrawl.schedule.scheduler import Scheduler
