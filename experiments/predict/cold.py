@@ -229,6 +229,7 @@ def main() -> None:
     parser.add_argument("what", choices=["shop", "traces"])
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2])
+    parser.add_argument("--starts", nargs="*", default=["2021-08-01", "2023-08-01"])
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     rows = []
@@ -240,7 +241,7 @@ def main() -> None:
         if not (folder / "pages.parquet").is_file():
             print(f"{folder} holds no recorded trace: skipped")
             continue
-        for start in ("2021-08-01", "2023-08-01"):
+        for start in options.starts:
             try:
                 rows.append(trace_case(folder, start))
             except ParameterError as problem:

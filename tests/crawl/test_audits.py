@@ -214,10 +214,10 @@ def test_a_crawl_that_runs_makes_the_audit_that_was_posted():
 def test_an_audit_that_is_asked_for_goes_before_the_one_that_goes_on_all_the_time():
     world = World(changing, URLS, budget=1.0)
     world.run(once=True)
-    world.run(HOUR, audit_share=0.01, audit_draws=50, audit_rng=np.random.default_rng(5))
+    world.run(HOUR, audit_share=0.01, audit_draws=80, audit_rng=np.random.default_rng(5))
     world.store.post([asked_audit(20, 0.9)])
-    world.run(HOUR, audit_share=0.01, audit_draws=50, audit_rng=np.random.default_rng(6))
-    assert [one.draws for one in kept_audits(world.store)] == [20, 50]
+    world.run(HOUR, audit_share=0.01, audit_draws=80, audit_rng=np.random.default_rng(6))
+    assert [one.draws for one in kept_audits(world.store)] == [20, 80]
 
 
 def test_an_audit_that_is_interrupted_says_what_it_saw(crawled):

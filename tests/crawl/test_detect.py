@@ -4,9 +4,12 @@ import time
 
 import naive_simhash
 import pytest
+import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
 
+from recrawl.crawl import cutting
 from recrawl.crawl.detect import Detection, chosen, detector, same, tag
 from recrawl.crawl.fetched import Fetched
 from recrawl.crawl.ignoring import Ignoring
@@ -239,6 +242,14 @@ def test_no_pattern_takes_long(pattern, text):
 
 
 @settings(max_examples=200)
+@given(st.text("ab \n", max_size=40), st.sampled_from(["a+", "ab|b a", r"\b", "^a", "b$"]), st.integers(1, 5))
+def test_both_ways_to_cut_are_one(text, pattern, most):
+    compiled = re2.compile(f"(?m){pattern}")
+    data = text.encode()
+    assert cutting.cut(compiled, data, most) == cutting._cut_by_iterator(compiled, data, most)
+
+
+@settings(max_examples=200)
 @given(st.text(max_size=60))
 def test_the_simhash_is_that_of_the_loops(text):
     data = text.encode("utf-8", "replace")
@@ -350,3 +361,25 @@ def test_nor_does_anything_else(part, kind):
     began = time.process_time()
     detector("main").digest(page(part * (LARGE // len(part)), kind))
     assert time.process_time() - began < 5
+
+
+# --- what it costs -------------------------------------------------------------------------------------------------
+
+
+def test_the_default_costs_at_most_three_bare_parses():
+    """Processor time, the shortest of several rounds of each; 2.0 in the benchmark, over pages of five kinds."""
+    items = "".join(f"<li class='item item-{k}'><a href='/{k}'>link {k}</a></li>" for k in range(60))
+    text = "".join(f"<h2 id='h{k}'>Part {k}</h2><p class='x'>{'some words of a text ' * 20}</p>" for k in range(60))
+    html = f"<title>t</title><nav><ul>{items}</ul></nav><div class='content'>{text}</div><aside>{items}</aside>"
+    looks = {
+        "main": lambda: detector("main").digest(page(html)),
+        "bare": lambda: LexborHTMLParser(html.encode()).text(separator=" "),
+    }
+    best = dict.fromkeys(looks, float("inf"))
+    for _ in range(30):
+        for name, look in looks.items():
+            began = time.process_time()
+            for _ in range(5):
+                look()
+            best[name] = min(best[name], time.process_time() - began)
+    assert best["main"] <= 3 * best["bare"], best

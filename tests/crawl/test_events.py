@@ -95,7 +95,7 @@ def test_an_index_that_follows_has_what_the_crawler_has(tmp_path, kind):
 
 def test_every_change_that_was_observed_is_an_event():
     world = World(lambda url, now: None if "robots" in url else f"<p>{int(now / 4000)} {url}", URLS[:40], budget=0.1)
-    world.run(12 * 3600.0)
+    world.run(4 * 3600.0)
     observed = [(o.url, o.began_at) for o in world.store.observations() if o.changed or o.changed is None]
     assert sorted((event.url, event.at) for event in every_event(world.store)) == sorted(observed)
     for url in URLS[:40]:
@@ -107,7 +107,7 @@ def test_every_change_that_was_observed_is_an_event():
 def test_a_follower_that_fails_half_the_time_misses_nothing_and_keeps_the_order():
     world, index = World(busy, URLS[:70], budget=0.1), Index(fails=0.5)
     for _ in range(4):
-        world.run(3 * 3600.0, followers={"index": index})
+        world.run(2 * 3600.0, followers={"index": index})
     index._fails = 0.0
     world.run(60.0, followers={"index": index})
     assert index.documents == standing(world.store)
@@ -138,7 +138,7 @@ def test_killed_again_and_again_nothing_is_missing(tmp_path):
 
 def test_two_followers_go_at_their_own_pace():
     world, good, bad = World(busy, URLS[:30], budget=0.1), Index(), Index(fails=1.0)
-    world.run(6 * 3600.0, followers={"good": good, "bad": bad})
+    world.run(2 * 3600.0, followers={"good": good, "bad": bad})
     assert good.documents == standing(world.store)
     by_name = {one.name: one for one in world.store.followers()}
     last = world.store.event_counts()["last"]

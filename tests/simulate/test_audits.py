@@ -1,10 +1,13 @@
 """Audits of simulated worlds: the truth they are judged by, and what they say of it."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from recrawl import ParameterError
-from recrawl.estimate.audit import verdict
+from recrawl.estimate.audit import share_interval, verdict
 from recrawl.simulate.audits import _Audited, audited
 from recrawl.simulate.trace import Trace
 from recrawl.simulate.worlds import world
@@ -76,3 +79,38 @@ def test_pages_that_come_later_are_refused():
     trace = Trace(0.0, 10.0, offset=[0, 0, 1], changed_at=[5.0], created_at=[0.0, 3.0])
     with pytest.raises(ParameterError):
         audited(trace, 1.0, [5.0], rng=np.random.default_rng(1))
+
+
+RESULTS = Path(__file__).parents[2] / "experiments/audit/results.json"
+
+
+@pytest.fixture(scope="module")
+def results():
+    return json.loads(RESULTS.read_text())["worlds"]
+
+
+def share(rows, name):
+    return float(np.mean([row[name] for row in rows]))
+
+
+def test_the_full_run_holds_the_truth_and_the_forecast(results):
+    """10,000 audits of 200 worlds, as committed; the standard error of a share is a third of a percent."""
+    rows = results["poisson"]
+    assert [row["seed"] for row in rows] == list(range(200))
+    ends = np.array([share_interval(k, 100) for k in range(101)])
+    for row in rows:
+        low, high = ends[row["fresh"]].T
+        truth = np.array(row["truth"])
+        assert ((low <= truth) & (truth <= high)).tolist() == row["covered"]
+    assert 0.86 <= share(rows, "covered") <= 0.94
+    assert share(rows, "holds_forecast") >= 0.90
+    assert np.mean([row["disagree"]["50"] for row in rows]) <= 0.05
+
+
+@pytest.mark.parametrize(
+    ("kind", "audits", "least"), [("lying", "1", 1.0), ("seasonal", "50", 0.9), ("bursty", "50", 0.7)]
+)
+def test_the_full_run_tells_the_truth_where_the_model_breaks_and_says_so(results, kind, audits, least):
+    rows = results[kind]
+    assert 0.86 <= share(rows, "covered") <= 0.96
+    assert np.mean([row["disagree"][audits] for row in rows]) >= least

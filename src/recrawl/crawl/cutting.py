@@ -14,11 +14,23 @@ def cut(pattern: Any, text: bytes, most: int) -> bytes:
     """A text in UTF-8 without the first ``most`` matches of a pattern that has no groups."""
     match = getattr(getattr(pattern, "_regexp", None), "Match", None)
     if match is None or _ANCHOR is None:
-        spans = [found.span() for found in islice(pattern.finditer(text), most)]
-    else:  # the binding's own class: half the time of its iterator
-        spans, end, at = [], len(text), 0
-        while len(spans) < most and at <= end and (found := match(_ANCHOR.UNANCHORED, text, at, end)[0])[0] >= 0:
-            spans.append(found)
-            at = found[1] + (found[1] == found[0])
-    starts, ends = [0, *(span[1] for span in spans)], [*(span[0] for span in spans), len(text)]
-    return b"".join([text[a:b] for a, b in zip(starts, ends, strict=True)]) if spans else text
+        return _cut_by_iterator(pattern, text, most)
+    anywhere, end = _ANCHOR.UNANCHORED, len(text)
+    pieces, kept_from, at = list[bytes](), 0, 0
+    while len(pieces) < most and at <= end:
+        first, last = match(anywhere, text, at, end)[0]  # the binding's own class: half the time of its iterator
+        if first < 0:
+            break
+        pieces.append(text[kept_from:first])
+        kept_from = at = last
+        if first == last:
+            at += 1
+    return b"".join([*pieces, text[kept_from:]]) if pieces else text
+
+
+def _cut_by_iterator(pattern: Any, text: bytes, most: int) -> bytes:
+    pieces, at = [], 0
+    for found in islice(pattern.finditer(text), most):
+        pieces.append(text[at : found.start()])
+        at = found.end()
+    return b"".join([*pieces, text[at:]])

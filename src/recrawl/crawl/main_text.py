@@ -94,7 +94,7 @@ def _unescaped(text: bytes) -> bytes:
 
 def _main_part(low: bytes) -> tuple[int, int] | None:
     """Where the main element is; None where there is none, or it has no end."""
-    found = _MAIN.search(low) if b"<main" in low or b"role" in low else None
+    found = _MAIN.search(low)
     if found is None:
         return None
     name = _NAME.match(low, found.start() + 1)

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from html import unescape
 
 # A tag with its attributes: a quote opens a value only after "=". The groups never give back what they took.
-_ATTRIBUTES = rb"""[^>=]*+(?:=\s*+(?:"[^"]*+"|'[^']*+')?+[^>=]*+)*+"""
-_TAG = re.compile(rb"<(?:/?[a-zA-Z]" + _ATTRIBUTES + rb"|[!?/][^>]*+)>?")
+_VALUES = rb"""(?:=\s*+(?:"[^"]*+"|'[^']*+')?+[^>=]*+)*+"""
+_ATTRIBUTES = rb"[^>=]*+" + _VALUES
+_TAG = re.compile(rb"<(?:(?:/?[a-zA-Z])[^>=]*+(?:>|" + _VALUES + rb">?)|[!?/][^>]*+>?)")
 _REST = re.compile(_ATTRIBUTES + rb">?")
-_SKIPPED = re.compile(rb"<(?:!--|(script|style|noscript|template|svg|iframe|object)(?=[\s/>]))")
+_SKIPPED = re.compile(rb"<(?=[!sntio])(?:!--|(s(?:cript|tyle|vg)|noscript|template|iframe|object)(?=[\s/>]))")
 _MAYBE_HIDDEN = re.compile(rb"<([a-z][a-z0-9:-]{0,30})(?=\s[^<]{0,2000}(?:hidden|none))")
 _ATTRIBUTE = re.compile(rb"""[\s/]([^\s"'<>/=]{1,40}+)(?:\s*+=\s*+("[^"]*+"|'[^']*+'|[^\s"'<>]++))?""")
 _NO_DISPLAY = re.compile(rb"display\s*+:\s*+none|visibility\s*+:\s*+hidden")

@@ -155,7 +155,7 @@ class Prospects:
         low, high = np.quantile(found - found.mean(), [0.5 - self._level / 2, 0.5 + self._level / 2])
         each = np.full(len(self.pages), budget / len(self.pages))
         alike = float(np.average(page_freshness(self.pages, each), weights=self._importance))
-        reckoned = Reckoned(plan.freshness, plan.freshness + float(low), plan.freshness + float(high))
+        reckoned = Reckoned(plan.freshness, plan.freshness + float(low), min(plan.freshness + float(high), 1.0))
         return Prospect(budget, reckoned, alike, plan.n_never)
 
     def budget_for(self, target: float) -> tuple[float, float, float]:
