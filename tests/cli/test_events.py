@@ -200,9 +200,9 @@ def test_mistakes_of_the_crawler_are_told_in_a_line_each_and_not_without_end(cap
 
 def test_run_says_what_went_wrong_in_a_detector(run, site, here, monkeypatch):  # noqa: F811
     added(run, site, 3)
-    from recrawl.crawl.detect import VisibleText
+    from recrawl.crawl.detectors import MainText
 
-    monkeypatch.setattr(VisibleText, "digest", lambda self, fetched: {}["no"])
+    monkeypatch.setattr(MainText, "digest", lambda self, fetched: {}["no"])
     result = run(*RUN, "--for", "1s")
     assert result.code == 0
     assert "/p/0: a mistake of the crawler's own: KeyError: 'no'" in result.err

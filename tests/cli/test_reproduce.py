@@ -7,7 +7,7 @@ def test_list(run):
     done = run("reproduce", "--list")
     assert done.code == 0
     assert "busafekete2025/fig4" in done.out
-    assert len(done.out.splitlines()) == 27
+    assert len(done.out.splitlines()) == 36
 
 
 def test_list_of_a_paper_as_json(run):

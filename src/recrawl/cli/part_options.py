@@ -14,18 +14,25 @@ NoSeasons = Annotated[bool, typer.Option("--no-seasons", help="All hours of the 
 
 
 def without(policies: list[str], left_out: list[str]) -> list[str]:
-    """Policies by name, ``learned`` with what it has by default but for the parts left out.
+    """Policies by name, ``learned`` with what it has by default or by name but for the parts left out.
 
-    >>> without(["learned", "uniform"], ["siblings", "seasons"])
-    ['learned:priors+bursts+drift', 'uniform']
+    >>> without(["learned:siblings+drift", "uniform"], ["siblings"])
+    ['learned:drift', 'uniform']
     """
     from recrawl.engine import PARTS
     from recrawl.engine.core import Settings
 
     if not left_out:
         return policies
-    kept = [part for part in PARTS if part not in left_out and getattr(Settings(), part)]
-    return [f"learned:{'+'.join(kept) or 'none'}" if name == "learned" else name for name in policies]
+    usual = "learned:" + "+".join(part for part in PARTS if getattr(Settings(), part))
+    return [_without(usual if name == "learned" else name, left_out) for name in policies]
+
+
+def _without(name: str, left_out: list[str]) -> str:
+    policy, chosen, parts = name.partition(":")
+    if policy != "learned" or not chosen:
+        return name
+    return f"{policy}:{'+'.join(part for part in parts.split('+') if part and part not in left_out) or 'none'}"
 
 
 def chosen(**flags: bool) -> list[str]:

@@ -35,7 +35,7 @@ _CHOICE = {
 
 
 def _tasks_greedy(params: Params) -> list[Task]:
-    return tasks_of(params, _WORLDS, seconds=60.0)
+    return tasks_of(params, _WORLDS, seconds=30.0)
 
 
 def _work_greedy(params: Params, key: Row, rng: np.random.Generator) -> Row:
