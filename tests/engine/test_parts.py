@@ -160,8 +160,8 @@ def test_seasons_are_learned_where_there_are_some_and_only_there() -> None:
     office = np.where((np.arange(168) % 24 // 8 == 1) & (np.arange(168) < 120), 10.0, 0.2)
     for week, learned in ((office, True), (np.ones(168), False)):
         trace = poisson_trace(rng, np.repeat([0.1, 1.5], 50), 60.0, urls, week)
-        stale, engine = run(trace, 60.0, **{**NONE, "seasons": True})
-        plain = run(trace, 60.0, **NONE)[0]
+        stale, engine = run(trace, 200.0, **{**NONE, "seasons": True})
+        plain = run(trace, 200.0, **NONE)[0]
         assert (engine.scheduler._memory.state.flts[at.HOUR] > 0) == learned
         assert stale.staleness < plain.staleness if learned else stale.staleness == plain.staleness
     again = Engine.restore(engine.rows(), 60.0)
