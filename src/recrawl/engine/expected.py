@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recrawl.engine._kernels import fill_fresh
-from recrawl.engine.beliefs import moved_along
+from recrawl.engine.beliefs import moved_along, priors_of
 
 if TYPE_CHECKING:
     from recrawl.engine.engine import Engine
@@ -48,8 +48,13 @@ def moved_gamma(engine: Engine, rows: Ids, mean: float | None = None) -> Array:
     before = belief.prior[0]
     mean = fitting_mean(engine) if mean is None else mean
     moved = ~belief.told[rows]
-    gamma[moved] = moved_along(gamma[moved], before, [before[0], before[0] / mean])
+    gamma[moved] = _moved(gamma[moved], before, mean, belief.factor[rows[moved]])
     return gamma
+
+
+def _moved(gamma: Array, before: Array, mean: float, factor: Array) -> Array:
+    """Beliefs as they would be had their prior had this mean, times what folders say of each page."""
+    return moved_along(gamma, priors_of(before, factor), priors_of([before[0], before[0] / mean], factor))
 
 
 def fitting_mean(engine: Engine) -> float:
@@ -63,10 +68,11 @@ def fitting_mean(engine: Engine) -> float:
     mean = float(before[0] / before[1])
     if len(engine.beliefs.priors) < 2 or len(seen) < 10:
         return mean
-    gamma = belief.gamma[seen[:: -(-len(seen) // _LOOKED_AT)], 0]
+    some = seen[:: -(-len(seen) // _LOOKED_AT)]
+    gamma, factor = belief.gamma[some, 0], belief.factor[some]
     for _ in range(_ROUNDS):
-        moved = moved_along(gamma, before, [before[0], before[0] / mean])
-        last, mean = mean, float((moved[:, 0] / moved[:, 1]).mean())
+        moved = _moved(gamma, before, mean, factor)
+        last, mean = mean, float((moved[:, 0] / moved[:, 1]).mean() / factor.mean())
         if abs(mean - last) < 1e-6 * mean:
             break
     return mean
