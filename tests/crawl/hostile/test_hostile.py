@@ -19,7 +19,6 @@ TESTS = Path(__file__).parents[2]
 MB = 1 << 20
 SECONDS, MEMORY = 24.0, 256 * MB
 GOOD_HOSTS, GOOD_PAGES, DELAY = 10, 8, 2.0
-LATE = {"timeout", "robots.txt: timeout"}  # may come on top, on a machine with too much else to do
 SETTINGS = {
     "budget": "200/s",
     "delay": f"{DELAY} s",
@@ -120,7 +119,7 @@ def found(tmp_path_factory):
 def test_good_hosts_go_on_at_their_rate(found):
     """In the time of eleven rounds of the good hosts; test_places.py has the same with exact counts."""
     assert found["rates"][0] > 0.5 * GOOD_HOSTS / DELAY, "the control is held back by politeness, not by the machine"
-    assert found["ratio"] > 0.6, json.dumps([found["rates"], found["times"], found["hostile"]["cpu"]])
+    assert found["ratio"] > 0.8, json.dumps([found["rates"], found["times"], found["hostile"]["cpu"]])
 
 
 def test_memory_stays_bounded(found):
@@ -151,11 +150,11 @@ def test_each_bad_host_is_named_with_its_reason(found, case):
     assert mine, "it was tried"
     if case.reasons:
         assert reasons & case.reasons, (reasons, [(one.failure, one.status, one.gone) for one in mine])
-        assert reasons <= case.reasons | LATE
+        assert reasons <= case.reasons
         line = next(line for line in found["words"].splitlines() if line.startswith(f"  {case.host}:"))
         assert all(reason in line for reason in reasons)
     else:
-        assert reasons <= LATE
+        assert not reasons
         assert any(outcome.fetched or outcome.gone for outcome in mine), [outcome.failure for outcome in mine]
 
 
