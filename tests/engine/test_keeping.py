@@ -57,7 +57,7 @@ def test_a_state_goes_on_exactly(sources):
 
 @pytest.mark.parametrize("sources", [0, 1, 2])
 def test_rows_go_on_apart_from_leases(sources):
-    engine, now = lived(sources)
+    engine, now = lived(sources, siblings=False)  # what groups did lately is not in rows
     rows = engine.rows()
     other = Engine.restore(copy.deepcopy(rows), now)
     assert same(rows, other.rows())
@@ -70,6 +70,22 @@ def test_rows_go_on_apart_from_leases(sources):
     other.newcomers._check(other.scheduler)
     if sources < 2:  # with two, signals weigh what they weigh now
         assert futures(engine, now) == futures(other, now)
+
+
+def test_with_siblings_rows_keep_what_was_learned_of_them_and_of_each_page():
+    engine, now = lived()
+    rows = engine.rows()
+    other = Engine.restore(copy.deepcopy(rows), now)
+    assert same(rows, other.rows())
+    assert other.parts.arrays.heeded.tolist() == engine.parts.arrays.heeded.tolist()
+    for column in ("factor", "sibling_weight", "changed_at"):  # rows from before there were parts know nothing of them
+        rows[column] = [None if j % 2 else value for j, value in enumerate(np.asarray(rows[column]).tolist())]
+    half = Engine.restore(rows, now)
+    n = len(half.ids())
+    assert np.array_equal(half.parts.arrays.weight[:n:2], engine.parts.arrays.weight[:n:2])
+    assert (half.parts.arrays.weight[1:n:2] == half.parts.arrays.prior).all()
+    half.pick(now, 3)
+    half.scheduler._check()
 
 
 def test_pages_crawled_together_do_not_stand_in_line():

@@ -35,7 +35,7 @@ class Settings:
     host_concurrency: int = 1
     concurrency: int = 64
     robots: bool = True
-    siblings: bool = False  # whether a change found on one page counts for others of its folder or host
+    siblings: bool = True  # whether a change found on one page counts for others of its folder or host
     priors: bool = False  # whether a new page is expected to change as often as others of its folder and host
     bursts: bool = False  # whether a page that just changed is expected to change again soon
     drift: bool = False  # whether it is learned how fast the past is forgotten

@@ -19,6 +19,7 @@ from recrawl.engine._part_kernels import (
     tell_groups,
     tell_lean,
     tell_season,
+    told_mass,
     try_ways,
 )
 from recrawl.estimate._stream_kernels import take_in
@@ -136,7 +137,7 @@ def learn(s: State, b: Belief, parts: Parts, i: int, begin: float, end: float, c
         return
     n_sources = b.heard.shape[1]
     time = paced(s, i, begin, interval)
-    mass, heard = sibling_mass(s, parts, i, begin, end), 0.0
+    mass, heard = sibling_mass(s, i, begin, end), 0.0
     for k in range(n_sources):
         heard += b.heard[i, k] * b.gamma[i, 1 + k, 0] / b.gamma[i, 1 + k, 1]
     own = b.gamma[i, 0, 0] * math.log1p(time / b.gamma[i, 0, 1])
@@ -145,7 +146,8 @@ def learn(s: State, b: Belief, parts: Parts, i: int, begin: float, end: float, c
     if heard == 0.0:
         age = begin - s.kin[i].changed_at if s.kin.size > 0 else math.inf
         season = by_season(s, begin, interval)
-        try_ways(parts, i, b.prior[0, 0], prior_rate(b, i), age, season, mass, changed)
+        told = told_mass(s, parts, i, begin, end)
+        try_ways(parts, i, b.prior[0, 0], prior_rate(b, i), age, season, told, changed)
         tell_season(parts, begin, end, b.gamma[i, 0], time - season, expected, changed)
     if parts.active[0] >= 0:
         tell_groups(s, parts, i, begin, end, b.gamma[i, 0], time, own + heard, changed)
@@ -153,7 +155,7 @@ def learn(s: State, b: Belief, parts: Parts, i: int, begin: float, end: float, c
         kept = math.exp2(-interval / b.half_life[0])
         for j in range(1 + n_sources):
             _forget(b.gamma[i, j], b.prior[j, 0], b.prior[j, 1] if j > 0 else prior_rate(b, i), kept)
-        if parts.active[0] >= 0:
+        if parts.heeded[0]:
             _forget(parts.weight[i], parts.prior[0], parts.prior[1], kept)
     if not b.told[i] and heard == 0.0:
         _score(b, parts, i, time, expected, changed)
@@ -173,7 +175,7 @@ def learn(s: State, b: Belief, parts: Parts, i: int, begin: float, end: float, c
 @inline
 def _take_in(b: Belief, parts: Parts, i: int, time: float, mass: float, changed: bool) -> None:
     """An outcome for the gammas of a page: missed rate, signal sources, siblings."""
-    if parts.active[0] < 0:
+    if not parts.heeded[0]:
         take_in(b.gamma[i], time, b.heard[i], changed)
         return
     n = b.gamma.shape[1]

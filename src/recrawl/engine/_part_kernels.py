@@ -19,9 +19,12 @@ from recrawl.schedule.layout import HOURS, State
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
-WEIGHT_SHAPE, WEIGHT_RATE, CREDITED, TIME, SCORE = 0, 1, 2, 3, 4  # columns of `level`
-BOOSTS, FADES, HALF_LIVES = 0, 1, 2  # columns of `way`
+WEIGHT_SHAPE, WEIGHT_RATE, SCORE = 0, 1, 2  # columns of `level`
+BOOSTS, FADES, HALF_LIVES, KIN = 0, 1, 2, 3  # columns of `way`
+ALONE, TOGETHER, AS_HEEDED = 0.0, 1.0, 2.0  # whether siblings count in a way
 _RECALL = 0.9998  # what is learned of a level counts this much after the next outcome
+_LATELY = 0.9995  # how often changes were found counts this much after the next outcome
+_AS_RECKONED = 10.0  # a chance is held to what was reckoned as by so many crawls
 SEASON_DAYS = 7.0  # longer intervals do not tell at which hours a page changed
 CREDIT, EXPECTED = 0, 1  # columns of `season`
 FIRST_WEIGHT = (1.0, 2.0)  # belief about the weight of siblings before anything is known
@@ -32,10 +35,13 @@ class Parts(NamedTuple):
 
     weight: Array  # (pages, 2): gamma of the weight of each page's siblings
     group: NDArray[np.int32]  # (pages, levels)
-    level: Array  # (levels, 5): gamma of the weight of siblings; changes and time credited to them; score
+    members: Ids  # of each group, ever
+    level: Array  # (levels, 3): gamma of the weight of siblings, score
     active: Ids  # (1,): the level that counts; −1: none
+    heeded: NDArray[np.bool_]  # (1,): whether siblings count: they foretell better than pages alone
+    alone: Array  # (1,): how much larger the prior mean is if siblings explain nothing
     prior: Array  # (2,): gamma of the weight of a page's siblings
-    way: Array  # (ways, 3): boost, fade and half-life that are tried
+    way: Array  # (ways, 4): boost, fade and half-life that are tried, and whether siblings count
     trial: Array  # (first pages, ways, 2): gamma of the missed rate in each way
     score: Array  # of each way
     likely: Array  # (pages,): rate of a page's folder and host against that of all pages
@@ -45,7 +51,9 @@ class Parts(NamedTuple):
     clock: Array  # (hours + 1): time by the season at each full hour of a week, as fitted
     hour: Array  # (1,): length of an hour
     season_score: Array  # (2,): of no season, and of the one fitted
-    reliability: Array  # (10, 3): by predicted probability of a change: sum of it, crawls, changes
+    reliability: Array  # (10, 3): by stated chance of a change: sum of it, crawls, changes
+    lately: Array  # (10, 3): the same by the chance that was reckoned, forgetting
+    knots: Array  # (12, 2): chances reckoned and what is stated for them, from 0 to 1
     rows: Array  # room to work in: gammas
     heard: Array  # and signals
 
@@ -57,26 +65,55 @@ def log_chance(exponent: float, changed: bool) -> float:
 
 
 @inline
-def sibling_mass(s: State, parts: Parts, i: int, begin: float, end: float) -> float:
-    """Excess changes of a typical sibling over an interval."""
-    k = parts.active[0]
-    return mass_since(s, parts.group[i, k], begin, end) if k >= 0 else 0.0
+def sibling_mass(s: State, i: int, begin: float, end: float) -> float:
+    """Excess changes of a typical sibling over an interval; a page alone in its group has none."""
+    if s.kin.size == 0 or s.kin[i].group < 0:
+        return 0.0
+    return mass_since(s, s.kin[i].group, begin, end)
 
 
 @inline
 def sibling_weight(parts: Parts, i: int) -> float:
     """How many changes of a page an excess change of a sibling stands for."""
-    return float(parts.weight[i, 0] / parts.weight[i, 1]) if parts.active[0] >= 0 else 0.0
+    return float(parts.weight[i, 0] / parts.weight[i, 1]) if parts.heeded[0] else 0.0
 
 
 @inline
+def said(parts: Parts, p: float) -> float:
+    """The chance of a change that is stated where p was reckoned: as often as one was found then, lately."""
+    knots = parts.knots
+    k = 1
+    while p > knots[k, 0] and k + 1 < knots.shape[0]:
+        k += 1
+    width = knots[k, 0] - knots[k - 1, 0]
+    share = (p - knots[k - 1, 0]) / width if width > 0.0 else 1.0
+    return float(knots[k - 1, 1] + share * (knots[k, 1] - knots[k - 1, 1]))
+
+
+@jit
 def judge(parts: Parts, exponent: float, changed: bool) -> None:
-    """Keep what was foretold beside what was found."""
+    """Keep what was stated and reckoned beside what was found; chances are stated by it from then on."""
     p = -math.expm1(-exponent)
+    stated = said(parts, p)
+    _count(parts.reliability, stated, changed)
+    for b in range(10):
+        for c in range(3):
+            parts.lately[b, c] *= _LATELY
+    _count(parts.lately, p, changed)
+    for b in range(10):
+        reckoned, crawls, found = parts.lately[b, 0], parts.lately[b, 1], parts.lately[b, 2]
+        x = (reckoned + _AS_RECKONED * (b + 0.5) / 10.0) / (crawls + _AS_RECKONED)
+        y = (found + _AS_RECKONED * (b + 0.5) / 10.0) / (crawls + _AS_RECKONED)
+        parts.knots[b + 1, 0] = x
+        parts.knots[b + 1, 1] = max(y, parts.knots[b, 1])
+
+
+@inline
+def _count(bins: Array, p: float, changed: bool) -> None:
     k = min(int(10.0 * p), 9)
-    parts.reliability[k, 0] += p
-    parts.reliability[k, 1] += 1.0
-    parts.reliability[k, 2] += changed
+    bins[k, 0] += p
+    bins[k, 1] += 1.0
+    bins[k, 2] += changed
 
 
 @inline
@@ -97,35 +134,44 @@ def tell_groups(
     interval = end - begin
     for k in range(parts.level.shape[0]):
         g, level = parts.group[i, k], parts.level[k]
-        mass = mass_since(s, g, begin, end)
+        mass = mass_since(s, g, begin, end) if parts.members[g] > 1 else 0.0
         typical = level[WEIGHT_SHAPE] / level[WEIGHT_RATE]
         total = exponent + typical * mass
         level[SCORE] = _RECALL * level[SCORE] + log_chance(total, changed)
-        for c in (CREDITED, TIME):
-            level[c] *= _RECALL
-        level[TIME] += interval
-        if changed and total > 0.0:
-            level[CREDITED] += typical * mass / total
         _two_rows(parts, own, level, time, mass, changed)
         for c in range(2):
             level[c] = FIRST_WEIGHT[c] + (parts.rows[1, c] - FIRST_WEIGHT[c]) * _RECALL
+        if parts.members[g] < 2:
+            continue
         weight = sibling_weight(parts, i) if k == parts.active[0] else typical
         note(s, g, begin, end, exponent / interval, weight, changed)
 
 
+@inline
+def told_mass(s: State, parts: Parts, i: int, begin: float, end: float) -> float:
+    """Excess changes of a typical sibling over an interval, whether they are heeded or not."""
+    k = parts.active[0]
+    if k < 0 or parts.members[parts.group[i, k]] < 2:
+        return 0.0
+    return mass_since(s, parts.group[i, k], begin, end)
+
+
 @jit
 def try_ways(
-    parts: Parts, i: int, shape: float, rate: float, age: float, interval: float, mass: float, changed: bool
+    parts: Parts, i: int, shape: float, first: float, age: float, interval: float, mass: float, changed: bool
 ) -> None:
-    """What each way of bursting and forgetting would have said of this outcome; then let it learn."""
+    """What each way of bursting, forgetting and heeding siblings would have said of this outcome; then let it learn."""
     if i >= parts.trial.shape[0]:
         return
-    expected = sibling_weight(parts, i) * mass
-    weight = parts.weight[i] if parts.active[0] >= 0 else parts.prior
+    weight = parts.weight[i] if parts.heeded[0] else parts.prior
+    heeded = mass if parts.heeded[0] else 0.0
     for w in range(parts.way.shape[0]):
-        own = parts.trial[i, w]
+        own, kin = parts.trial[i, w], parts.way[w, KIN]
+        rate = first / parts.alone[0] if kin == ALONE else first
         if own[1] == 0.0:
             own[0], own[1] = shape, rate
+        told = heeded if kin == AS_HEEDED else kin * mass
+        expected = weight[0] / weight[1] * told
         time = interval
         if parts.way[w, BOOSTS] > 0.0:
             time += hurried(parts.way[w, BOOSTS], parts.way[w, FADES], age, interval)
@@ -134,7 +180,7 @@ def try_ways(
             own[0] = shape + (own[0] - shape) * kept
             own[1] = rate + (own[1] - rate) * kept
         parts.score[w] += log_chance(own[0] * math.log1p(time / own[1]) + expected, changed)
-        _two_rows(parts, own, weight, time, mass, changed)
+        _two_rows(parts, own, weight, time, told, changed)
         own[0], own[1] = parts.rows[0, 0], parts.rows[0, 1]
 
 

@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 _PER_PAGE = ("gamma", "heard", "signals", "watched", "n_crawls", "n_changes", "own", "told", "factor")
-_FIRST_REFIT, _REFIT_GROWTH = 200, 1.3  # crawls before the prior is fitted, and growth until it is fitted again
+_FIRST_REFIT, _REFIT_GROWTH = 50, 1.3  # crawls before the prior is fitted, and growth until it is fitted again
 _SHAPES = (0.1, 100.0, 13)  # of the prior: from, to, how many are tried
 _SOURCE_PRIOR = (1.0, 3.0)  # weight of a signal of an unknown source: precision 1/4, held as loosely as three signals
 
@@ -29,6 +29,7 @@ class Fit(NamedTuple):
     crawls: Array
     quiet: Array
     time: Array
+    alone: float  # changes for each that a page's own rate explains
 
 
 class Beliefs:
@@ -135,7 +136,8 @@ class Beliefs:
             last, mean = mean, float((trust * rate).sum() / trust.sum() + 0.5 / time.sum())
             if abs(mean - last) < 1e-6 * mean:
                 break
-        return Fit(shape, mean, rows, crawls, quiet, time)
+        changes, own = float(b.n_changes[rows].sum()), float(b.own[rows].sum())
+        return Fit(shape, mean, rows, crawls, quiet, time, changes / own if own > 0 else 1.0)
 
     def move(self, fit: Fit, factor: Array) -> None:
         """Take a prior over, with its factor for each page, and move the pages' beliefs along."""
@@ -174,6 +176,13 @@ def moved_along(gamma: Array, before: ArrayLike, after: ArrayLike) -> Array:
     """Beliefs about rates after their prior has moved."""
     goal = np.asarray(after)
     return np.asarray(np.maximum(gamma + goal - np.asarray(before), 1e-3 * goal))
+
+
+def with_siblings(columns: dict[str, Array], more: Array) -> dict[str, Array]:
+    """The columns of pages that change more often by what their siblings explain, of which no signal tells."""
+    rate, recall = columns["change_rate"], columns["recall"]
+    share = np.divide(rate, rate + more, out=np.ones(len(rate)), where=rate + more > 0)
+    return {**columns, "change_rate": rate + more, "recall": recall * share.reshape(-1, *[1] * (recall.ndim - 1))}
 
 
 def pages_of(columns: dict[str, Array], importance: ArrayLike, host: ArrayLike | None = None) -> Pages:

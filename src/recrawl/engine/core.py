@@ -44,7 +44,7 @@ class Settings:
     half_life: float = 730.0
     host_spacing: float | None = None
     host_concurrency: int | None = None
-    siblings: bool = False
+    siblings: bool = True
     priors: bool = False
     bursts: bool = False
     drift: bool = False
@@ -173,7 +173,7 @@ class Core:
             return False
         before = self.beliefs.prior_rows(TRIED)
         self.beliefs.move(fit, self.parts.factors(fit, len(self.beliefs)))
-        self.parts.move_trials(before, self.beliefs.prior_rows(TRIED))
+        self.parts.move_trials(before, self.beliefs.prior_rows(TRIED), fit.alone)
         self.parts.refit(self.scheduler, rows, self.now)
         self.beliefs.belief.half_life[0] = self.parts.half_life
         self._counts["refits"] += 1

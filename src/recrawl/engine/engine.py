@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from recrawl.engine._kernels import fill_fresh, heed_all
 from recrawl.engine.addresses import Addresses, url_list
-from recrawl.engine.beliefs import pages_of
+from recrawl.engine.beliefs import pages_of, with_siblings
 from recrawl.engine.core import Core, Settings, own_belief
 from recrawl.engine.explain import Explanation, explain
 from recrawl.engine.forecast import Forecast, forecast
@@ -280,14 +280,15 @@ class Engine(Core):
         """What is believed of pages, as of the last time told: all of them, or some."""
         rows = self.ids() if ids is None else self.scheduler._columns.check(ids)
         record = self.scheduler._memory.state.rec[rows]
-        return pages_of(self.beliefs.columns(rows, np.maximum(self.now - record["last"], 0.0)), record["importance"])
+        columns = self.beliefs.columns(rows, np.maximum(self.now - record["last"], 0.0))
+        return pages_of(with_siblings(columns, self.parts.sibling_rate(self.scheduler, rows)), record["importance"])
 
     def fresh(self, ids: ArrayLike, now: float) -> Array:
-        """The probability that each page's copy is still the page."""
+        """The probability that each page's copy is still the page: as many of those so judged lately were."""
         rows = self.scheduler._columns.check(ids)
         out = np.empty(len(rows))
         fill_fresh(self.scheduler._memory.header, self.beliefs.belief, rows, time_of(now), out)
-        return out
+        return self.parts.stated_fresh(out)
 
     def request(self, ids: ArrayLike, now: float) -> None:
         """Readers asked for pages: their importance is what was given plus requests per day, old ones fading.

@@ -110,6 +110,7 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
     record = scheduler._memory.state.rec[page]
     importance = scheduler._memory.state.rec["importance"][engine.ids()]
     rate = float(engine.beliefs.columns(rows, np.array([max(now - record["last"], 0.0)]))["change_rate"][0])
+    rate += float(engine.parts.sibling_rate(scheduler, rows)[0])
     gamma = engine.beliefs.gamma(rows)
     missed = float(gamma.mean[0])
     bounds = [float(gamma.quantile(p)[0]) + rate - missed for p in (0.05, 0.95)]

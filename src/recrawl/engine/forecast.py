@@ -43,11 +43,12 @@ def forecast(engine: Engine, budget: float, level: float, rng: np.random.Generat
     plan = solve(believed, budget)
     shape, rate = moved_gamma(engine, rows).T
     gamma, k = GammaPrior(shape, rate), pages.n_sources
+    siblings = engine.parts.sibling_rate(engine.scheduler, rows)
     signalled = pages.recall.reshape(len(rows), -1) * pages.change_rate[:, None]
     found = np.empty(_DRAWS)
     for j in range(_DRAWS):
         missed = np.maximum(rng.gamma(gamma.shape, 1.0 / gamma.rate), 1e-12 * gamma.mean)
-        total = missed + signalled.sum(axis=1)
+        total = missed + siblings + signalled.sum(axis=1)
         recall = signalled / total[:, None]
         drawn = Pages(total, pages.importance, recall[:, 0] if k == 1 else recall, pages.false_rate)
         found[j] = float(np.average(page_freshness(drawn, plan.crawl_rate), weights=pages.importance))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from recrawl.engine.addresses import host_of
 from recrawl.engine.beliefs import moved_along, priors_of
+from recrawl.engine.parts import STATED
 from recrawl.errors import ParameterError
 from recrawl.estimate.importance import RequestRates
 from recrawl.schedule import layout as at
@@ -42,6 +43,7 @@ def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
         "scores": belief.scores.copy(),
         "crawls": engine.beliefs.crawls,
         "refit_at": engine.beliefs.refit_at,
+        "stated": {name: getattr(engine.parts.arrays, name).tolist() for name in STATED},
         "threshold": engine.threshold,
         "hosts": _hosts(engine, engine._ruled if all_hosts else {host_of(url) for url in engine.url(rows)}),
         "url": engine.url(rows),
@@ -72,6 +74,8 @@ def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
     belief.prior[:], belief.scores[:] = saved["prior"], saved["scores"]
     engine.beliefs.crawls, engine.beliefs.refit_at = int(saved["crawls"]), int(saved["refit_at"])
     engine.beliefs.priors = [list(prior) for prior in saved["priors"]]
+    for name, value in saved.get("stated", {}).items():
+        getattr(engine.parts.arrays, name)[:] = value
     engine.scheduler._columns._host_indices(list(saved["hosts"]))
     for host, (spacing, limit, until) in saved["hosts"].items():
         engine.host(host, spacing=spacing, concurrency=None if limit == np.inf else int(limit))
@@ -112,15 +116,18 @@ def _fill_parts(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> None:
     parts = engine.parts
     parts.fit(engine.scheduler, saved["parts"])
     engine.beliefs.belief.half_life[0] = parts.half_life
-    engine.beliefs.belief.factor[ids] = saved["factor"]
+    there = [j for j, factor in enumerate(saved["factor"]) if factor is not None]  # older rows know nothing of parts
+    known = ids[there]
+    engine.beliefs.belief.factor[known] = [saved["factor"][j] for j in there]
     if parts.related:
-        engine.scheduler._memory.state.kin["changed_at"][ids] = saved["changed_at"]
+        engine.scheduler._memory.state.kin["changed_at"][known] = [saved["changed_at"][j] for j in there]
     if parts.siblings:
-        parts.arrays.weight[ids] = saved["sibling_weight"]
+        parts.arrays.weight[ids] = parts.arrays.prior
+        parts.arrays.weight[known] = np.reshape([saved["sibling_weight"][j] for j in there], (-1, 2))
         parts.gather(engine.scheduler, ids)
-    known = engine.beliefs.fit_now(ids)
-    if known is not None:
-        parts.factors(known, len(ids))  # for pages yet to come
+    fit = engine.beliefs.fit_now(ids)
+    if fit is not None:
+        parts.factors(fit, len(ids))  # for pages yet to come
 
 
 def _move_along(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> NDArray[np.bool_]:

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.engine._part_kernels import CREDITED, FIRST_WEIGHT, SCORE, TIME, WEIGHT_RATE, WEIGHT_SHAPE, Parts
+from recrawl.engine._part_kernels import (
+    ALONE,
+    AS_HEEDED,
+    FIRST_WEIGHT,
+    KIN,
+    SCORE,
+    TOGETHER,
+    WEIGHT_RATE,
+    WEIGHT_SHAPE,
+    Parts,
+)
 from recrawl.engine.beliefs import Fit
 from recrawl.engine.folders import LEVELS, Folders
 from recrawl.engine.seasons import fitted_clock, flat_clock
@@ -37,8 +47,10 @@ _BINS_PER_CYCLE = 12.0  # a cycle is the time in which every page could be crawl
 _LEANS = (0.0, 0.25, 0.5, 0.75, 1.0)  # powers of what folder and host say
 _PER_PAGE = ("weight", "group", "likely")
 _FITTED = {"calm": at.CALM, "boost": at.BOOST, "fade": at.FADE, "hour": at.HOUR}
-_LEARNED = ("level", "active", "prior", "score", "lean_score", "season", "clock", "season_score")
-_WHOLE = (*_LEARNED, "trial", "reliability")
+_SIBLINGS = ("level", "active", "heeded", "alone", "prior")
+_LEARNED = (*_SIBLINGS, "score", "lean_score", "season", "clock", "season_score")
+STATED = ("lately", "knots")  # how often changes were found, and what is stated by that
+_WHOLE = (*_LEARNED, *STATED, "trial", "reliability")
 
 
 class Influences:
@@ -50,16 +62,20 @@ class Influences:
         self.seasons = settings.seasons and fresh
         self.drift, self.priors = settings.drift, settings.priors
         self._day, self._half_life = settings.day, settings.half_life * settings.day
-        ways = [(0.0, 1.0, settings.half_life)]
-        ways += [(0.0, 1.0, half_life) for half_life in _HALF_LIVES] if self.drift else []
-        ways += [(boost, fade, settings.half_life) for boost, fade in _BURSTS] if self.bursts else []
-        way = np.array(ways) * [1.0, self._day, self._day]
+        ways = [(0.0, 1.0, settings.half_life, AS_HEEDED)]
+        ways += [(0.0, 1.0, half_life, AS_HEEDED) for half_life in _HALF_LIVES] if self.drift else []
+        ways += [(boost, fade, settings.half_life, AS_HEEDED) for boost, fade in _BURSTS] if self.bursts else []
+        ways += [(0.0, 1.0, settings.half_life, kin) for kin in (ALONE, TOGETHER)] if self.siblings else []
+        way = np.array(ways) * [1.0, self._day, self._day, 1.0]
         n_rows = settings.sources + 2
         self.arrays = Parts(
             weight=np.zeros((0, 2)),
             group=np.zeros((0, len(LEVELS)), np.int32),
-            level=np.tile([*FIRST_WEIGHT, 0.0, 0.0, 0.0], (len(LEVELS), 1)),
+            members=np.zeros(0, np.int64),
+            level=np.tile([*FIRST_WEIGHT, 0.0], (len(LEVELS), 1)),
             active=np.array([_FIRST_LEVEL if self.siblings else -1]),
+            heeded=np.zeros(1, np.bool_),
+            alone=np.ones(1),
             prior=_weight_prior(*FIRST_WEIGHT),
             way=way,
             trial=np.zeros((TRIED if len(ways) > 1 else 0, len(ways), 2)),
@@ -72,6 +88,8 @@ class Influences:
             hour=np.array([settings.day / 24.0]),
             season_score=np.zeros(2),
             reliability=np.zeros((10, 3)),
+            lately=np.zeros((10, 3)),
+            knots=np.tile(np.array([0.0, *np.arange(0.05, 1.0, 0.1), 1.0])[:, None], 2),
             rows=np.zeros((n_rows, 2)),
             heard=np.zeros(n_rows),
         )
@@ -91,8 +109,8 @@ class Influences:
 
     @property
     def level(self) -> str | None:
-        """By what siblings are told at present."""
-        return LEVELS[self.arrays.active[0]] if self.siblings else None
+        """By what siblings are told at present; None while they are not heeded."""
+        return LEVELS[self.arrays.active[0]] if self.arrays.heeded[0] else None
 
     def foretold(self, urls: list[str]) -> Array:
         """How much larger than the population's the prior mean of new pages is: what their folders and hosts say."""
@@ -110,12 +128,25 @@ class Influences:
             self.arrays = self.arrays._replace(**grown)
         self.arrays.weight[rows] = self.arrays.prior
         self.arrays.group[rows] = self.folders.enrol(urls)
+        self._count(rows)
         self.arrays.likely[rows] = self.folders.likely_of(self.arrays.group[rows])
+
+    def _count(self, rows: Ids) -> None:
+        """New members of groups."""
+        n = len(self.folders.numbers)
+        if n > len(self.arrays.members):
+            room = max(16, n, len(self.arrays.members) * 3 // 2)
+            self.arrays = self.arrays._replace(members=_larger(self.arrays.members, room))
+        np.add.at(self.arrays.members, self.arrays.group[rows].ravel(), 1)
 
     def folder_of(self, rows: Ids) -> Ids:
         """The narrowest group of pages; 0 where groups do not count."""
         counts = self.siblings or self.priors
         return self.arrays.group[rows, -1].astype(np.int64) if counts else np.zeros(len(rows), np.int64)
+
+    def stated_fresh(self, reckoned: Array) -> Array:
+        """The probabilities of unchanged copies that are stated where these were reckoned."""
+        return np.asarray(1.0 - np.interp(1.0 - reckoned, self.arrays.knots[:, 0], self.arrays.knots[:, 1]))
 
     @property
     def lean(self) -> float:
@@ -150,8 +181,17 @@ class Influences:
         """Put pages into their groups of the level that counts; the caller places them anew."""
         memory = scheduler._memory
         memory.add_groups(len(self.folders.numbers))
-        events.join(memory.header, rows, self.arrays.group[rows, self.arrays.active[0]])
+        group = self.arrays.group[rows, self.arrays.active[0]]
+        counts = (self.arrays.members[group] > 1) & self.arrays.heeded[0]
+        events.join(memory.header, rows, np.where(counts, group, -1).astype(np.int32))
         memory.state.kin["weight"][rows] = self.arrays.weight[rows, 0] / self.arrays.weight[rows, 1]
+
+    def sibling_rate(self, scheduler: Scheduler, rows: Ids) -> Array:
+        """Changes per time that siblings explain in calm times."""
+        if not self.siblings:
+            return np.zeros(len(rows))
+        kin = scheduler._memory.state.kin[rows]
+        return np.where(kin["group"] >= 0, kin["weight"] * scheduler._memory.state.flts[at.CALM], 0.0)
 
     def told_by(self, scheduler: Scheduler, page: int, now: float) -> tuple[float, float]:
         """(weight, exponent) of a page's siblings."""
@@ -166,6 +206,8 @@ class Influences:
         if not self.siblings:
             return
         parts, memory = self.arrays, scheduler._memory
+        alone, together = parts.score[parts.way[:, KIN] != AS_HEEDED]
+        parts.heeded[0] = together > alone + _MARGIN
         best = int(np.argmax(parts.level[:, SCORE]))
         moved = best != parts.active[0] and parts.level[best, SCORE] > parts.level[parts.active[0], SCORE] + _MARGIN
         parts.active[0] = best if moved else parts.active[0]
@@ -175,19 +217,31 @@ class Influences:
         weight = parts.weight[: self._n]
         weight[:] = np.maximum(weight + parts.prior - before, 1e-3 * parts.prior)
         self._respan(scheduler)
-        memory.state.flts[at.CALM] = level[CREDITED] / level[TIME] if level[TIME] > 0 else 0.0
+        memory.state.flts[at.CALM] = self._calm(scheduler, rows)
         events.reckon(memory.header, now)
         self._join(scheduler, rows)
+
+    def _calm(self, scheduler: Scheduler, rows: Ids) -> float:
+        """The mean pace of all members over all bins: also of those that nobody looked at, as far as is believed.
+
+        A mean over crawls would be too high, since those go where siblings have changed.
+        """
+        state, group = scheduler._memory.state, self.arrays.group[rows, self.arrays.active[0]]
+        members = np.bincount(group, minlength=len(state.groups))[: len(state.groups)]
+        heard_of = np.isfinite(state.groups[:, at.G_NEWEST])
+        pace = state.paces[:, at.PACE : at.PACE + at.BINS].mean(axis=1)
+        return float(members @ np.where(heard_of, pace, state.flts[at.CALM]) / len(rows))
 
     def _choose_ways(self, scheduler: Scheduler) -> None:
         parts = self.arrays
         if len(parts.score) == 1:
             return
-        forgets = np.flatnonzero(parts.way[:, 0] == 0.0)
+        as_heeded = parts.way[:, KIN] == AS_HEEDED
+        forgets = np.flatnonzero((parts.way[:, 0] == 0.0) & as_heeded)
         best = forgets[np.argmax(parts.score[forgets])]
         self.half_life = float(parts.way[best if parts.score[best] > parts.score[0] + _MARGIN else 0, 2])
         if self.bursts:
-            hurries = np.flatnonzero((parts.way[:, 0] > 0.0) | (np.arange(len(parts.way)) == 0))
+            hurries = np.flatnonzero(((parts.way[:, 0] > 0.0) & as_heeded) | (np.arange(len(parts.way)) == 0))
             best = hurries[np.argmax(parts.score[hurries])]
             chosen = parts.way[best if parts.score[best] > parts.score[0] + _MARGIN else 0]
             scheduler._memory.state.flts[at.BOOST], scheduler._memory.state.flts[at.FADE] = chosen[:2]
@@ -200,11 +254,19 @@ class Influences:
         better = parts.season_score[1] > parts.season_score[0] + _MARGIN
         scheduler._memory.set_season(parts.clock if better else None, float(parts.hour[0]))
 
-    def move_trials(self, before: Array, after: Array) -> None:
-        """Let the beliefs on trial go the way each page's prior has gone."""
-        trial = self.arrays.trial[: len(before)]
-        moved = np.maximum(trial + (after - before)[: len(trial), None], 1e-3 * after[: len(trial), None])
-        np.copyto(trial, moved, where=trial[..., 1:] > 0)
+    def move_trials(self, before: Array, after: Array, alone: float) -> None:
+        """Let the beliefs on trial go the way each page's prior has gone.
+
+        ``alone`` is how much larger its mean would be if siblings explained nothing.
+        """
+        trial, n = self.arrays.trial[: len(before)], len(self.arrays.trial)
+        pages_alone = (self.arrays.way[:, KIN] == ALONE)[:, None]
+        earlier, later = (
+            prior[:n, None] / np.where(pages_alone, [1.0, factor], 1.0)
+            for prior, factor in ((before, float(self.arrays.alone[0])), (after, alone))
+        )
+        np.copyto(trial, np.maximum(trial + later - earlier, 1e-3 * later), where=trial[..., 1:] > 0)
+        self.arrays.alone[0] = alone
 
     def fitted(self, scheduler: Scheduler) -> dict[str, Any]:
         """What was learned of all pages together, ready for JSON."""
@@ -242,6 +304,9 @@ class Influences:
         self.folders.numbers = {(int(k), str(key)): number for number, (k, key) in enumerate(saved["groups"])}
         self.folders.likely = np.array(saved["likely_of"])
         self._n = int(saved["n"])
+        self.arrays = self.arrays._replace(members=np.zeros(0, np.int64))
+        if len(self.arrays.group):
+            self._count(np.arange(self._n))
 
 
 def _weight_prior(shape: float, rate: float) -> Array:

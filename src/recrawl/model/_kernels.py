@@ -275,7 +275,7 @@ def lower_gamma(a: int, x: float) -> float:
         j += 1
         term *= x * reciprocal(j)
         total += term
-        if j > x and term * x <= 1e-17 * total * (j + 1.0 - x):
+        if not (j <= x or term * x > 1e-17 * total * (j + 1.0 - x)):  # so that not-a-number ends it
             return min(total, 1.0)
 
 

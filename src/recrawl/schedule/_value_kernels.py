@@ -21,6 +21,7 @@ from recrawl.schedule.layout import (
     BOOST,
     CALM,
     COST,
+    DECISIONS,
     DELAY_AT,
     DELAY_SHARE,
     EVALUATED,
@@ -29,6 +30,7 @@ from recrawl.schedule.layout import (
     FADE,
     FAR_LEVEL,
     FLOOR,
+    G_RISEN,
     HOUR,
     HOURS,
     LEAST_SLACK,
@@ -47,6 +49,7 @@ OVERDUE = 1e250  # a page waiting longer than its floor allows comes before all 
 _FOR_SIBLINGS = 0.15  # how much of the way to a level a page leaves to its group
 _PROBES = 4  # values computed at most to find out how long a page may sleep
 _CLOSE, _NEARLY = 0.85, 0.1  # how near to that is near enough: of the time, of the value
+_AT_ONCE = 1.5  # picks: to sleep until the group has risen as much as in so many is dearer, too
 _SHORT = 8.0  # ticks: to sleep for less is dearer than to be looked at all the time
 _EARLY = 1e-11  # how much earlier than computed a page is woken, relative
 
@@ -316,7 +319,7 @@ def _value_wake(s: State, i: int, now: float, level: float, value: float, interv
 def _related_wake(s: State, i: int, now: float, level: float, value: float, total: float) -> float:
     """Most of the way to the level may be time, the rest the group's mass: found by trying; values grow with both."""
     p = s.rec[i]
-    if p.importance <= 0.0 or p.change_rate <= 0.0:
+    if p.importance <= 0.0 or p.change_rate <= 0.0 or level == math.inf:
         return math.inf
     if value >= level:
         s.flts[SLACK] = 0.0
@@ -329,7 +332,8 @@ def _related_wake(s: State, i: int, now: float, level: float, value: float, tota
     more = _FOR_SIBLINGS * room if weight > 0.0 else 0.0
     if weight > 0.0:
         s.flts[SLACK] = more / weight
-        if s.flts[SLACK] < LEAST_SLACK:
+        risen = s.groups[s.kin[i].group, G_RISEN] / max(s.ints[DECISIONS], 1)
+        if s.flts[SLACK] < max(LEAST_SLACK, _AT_ONCE * risen):
             return now
     return now + _time_below(s, i, now, goal, more * 1.00001 + 1e-6, value * scale, (room - more) / rate)
 

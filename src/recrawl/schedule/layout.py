@@ -83,8 +83,8 @@ G_AT, G_RISEN, G_STIRRED, G_NEWEST, G_TAIL, G_DRAINED = 0, 1, 2, 3, 4, 5
 N_GROUP = 6
 BINS = 32
 EXCESS, EXPOSED, PACE, AFTER = 0, BINS, 2 * BINS, 3 * BINS
-BUCKETS = 24  # the next is for members that are just looked at
-LEAST_SLACK = 2.0**-14
+BUCKETS = 30  # the next is for members that are just looked at
+LEAST_SLACK = 2.0**-20
 
 # hosts: columns
 H_UNTIL, H_SPACING, H_RUNNING, H_LIMIT, H_HEAD, H_TOP, H_SIZE = 0, 1, 2, 3, 4, 5, 6

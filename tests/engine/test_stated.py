@@ -1,0 +1,62 @@
+"""Chances are stated as changes were found, and calm times are those of all pages, not of the crawled ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from recrawl.engine import Engine
+from recrawl.schedule import layout as at
+
+from .test_parts import NONE, run, trace_of
+
+
+@pytest.mark.parametrize("mistake", [0.5, 1.0, 2.0])
+def test_stated_chances_are_those_found_even_where_rates_are_misjudged(mistake: float) -> None:
+    rng = np.random.default_rng(3)
+    n, days, true_rate = 300, 120, 0.02
+    engine = Engine(100.0, day=1.0, siblings=False)
+    urls = [f"https://a.example/{k}" for k in range(n)]
+    engine.add(urls, 0.0, change_rate=mistake * true_rate, evidence=1e9)  # of which nothing can change its mind
+    copied, stated, found = np.zeros(n), [], []
+    for now in range(1, days + 1):
+        ids = rng.choice(n, 40, replace=False)
+        chance = 1.0 - engine.fresh(ids, float(now))
+        changed = rng.random(len(ids)) < -np.expm1(-true_rate * (now - copied[ids]))
+        if now > days // 2:
+            stated.append(chance)
+            found.append(changed)
+        engine.record(ids, float(now), changed=changed)
+        copied[ids] = now
+    said, seen = np.concatenate(stated), np.concatenate(found)
+    error = np.sqrt(seen.mean() * (1 - seen.mean()) / len(seen))
+    assert abs(said.mean() - seen.mean()) < 3 * error
+    raw = -np.expm1(-mistake * true_rate * 7.5)
+    assert mistake == 1.0 or abs(raw - seen.mean()) > 3 * error  # what was reckoned is told apart from it
+
+
+def test_what_is_stated_rises_with_what_was_reckoned_and_is_kept() -> None:
+    trace = trace_of(np.random.default_rng(5), 60.0, together=0.02, alone=0.01)
+    _, engine = run(trace, 20.0)
+    knots = engine.parts.arrays.knots
+    assert knots[0].tolist() == [0.0, 0.0]
+    assert knots[-1].tolist() == [1.0, 1.0]
+    assert (np.diff(knots[:, 0]) > 0).all()
+    assert (np.diff(knots[:, 1]) >= 0).all()
+    whole, by_rows = Engine.restore(engine.state()), Engine.restore(engine.rows(), engine.now)
+    assert whole.fresh(whole.ids(), engine.now).tolist() == engine.fresh(engine.ids(), engine.now).tolist()
+    assert by_rows.parts.arrays.knots.tolist() == knots.tolist()
+
+
+def test_calm_times_are_the_mean_over_all_members_and_bins() -> None:
+    trace = trace_of(np.random.default_rng(6), 200.0, together=0.02, alone=0.002)
+    _, engine = run(trace, 10.0, **{**NONE, "siblings": True})
+    state, parts, rows = engine.scheduler._memory.state, engine.parts, engine.ids()
+    total = 0.0
+    for page in rows.tolist():
+        group = int(parts.arrays.group[page, parts.arrays.active[0]])
+        pace = state.paces[group, at.PACE : at.PACE + at.BINS]
+        total += float(pace.mean()) if np.isfinite(state.groups[group, at.G_NEWEST]) else float(state.flts[at.CALM])
+    assert parts._calm(engine.scheduler, rows) == pytest.approx(total / len(rows), rel=1e-6)
+    said, true = 1.0 - engine.fresh(rows, engine.now).mean(), run(trace, 10.0)[0].staleness
+    assert 0.5 * true < said < 2.0 * true
