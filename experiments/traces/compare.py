@@ -4,6 +4,7 @@ Budgets are 2%, 5% and 20% of the pages per day, counting lasts 365 days, warm m
 before. What is in results.json already is not run again.
 
     python experiments/traces/compare.py --data FOLDER            all traces in a folder of recorded traces
+    python experiments/traces/compare.py --data FOLDER --engine   the engine again, the others as they are
     python experiments/traces/compare.py --data FOLDER --days 30 --warm 10 --only ota-contrib --out /tmp/check
 """
 
@@ -23,7 +24,8 @@ from recrawl.simulate.sources import Recorded
 
 HERE = Path(__file__).parent
 BUDGETS = ["0.02/page/day", "0.05/page/day", "0.2/page/day"]
-OURS = ["learned", "known", "uniform", "clairvoyant"]
+ENGINE = ["learned", "learned:none"]  # the engine as it is, and with independent pages
+OURS = [*ENGINE, "known", "uniform", "clairvoyant"]
 Results = dict[str, list[dict[str, Any]]]
 
 
@@ -64,14 +66,20 @@ repository. What the policies are and why the comparison is fair is said in
 """
 
 
-def run(case: Case, data: Path, days: float, warm: float, jobs: int) -> list[dict[str, Any]]:
-    """Every policy with every budget on one window."""
+def run(
+    case: Case, data: Path, days: float, warm: float, jobs: int, before: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Every policy with every budget on one window; what was run before is kept."""
+    have = {row["policy"] for row in before}
+    missing = [policy for policy in [*OURS, *rival_names()] if policy not in have]
     source = Recorded(data / case.folder, days, warm, case.start)
 
     def tell(done: int, total: int) -> None:
         print(f"\r{case.title}, {warm:g} days warm: {done} of {total}", end="" if done < total else "\n", flush=True)
 
-    return compare([source], [*OURS, *rival_names()], BUDGETS, jobs=jobs, progress=tell)
+    found = compare([source], missing, BUDGETS, jobs=jobs, progress=tell) + before
+    order = {policy: k for k, policy in enumerate([*OURS, *rival_names()])}
+    return sorted(found, key=lambda row: order[row["policy"]])
 
 
 def key(case: Case, warm: float) -> str:
@@ -113,16 +121,18 @@ def overview(results: Results) -> list[str]:
     lines = [
         "## Best rival",
         "",
-        "| trace | budget | " + " | ".join(OURS) + " | best rival | learned / best rival |",
-        "|---|---|" + "---|" * (len(OURS) + 2),
+        "`learned:none` is the engine with independent pages.",
+        "",
+        "| trace | budget | " + " | ".join(OURS) + " | best rival | learned / best rival | learned:none / best rival |",
+        "|---|---|" + "---|" * (len(OURS) + 3),
     ]
     for name, found in results.items():
         for budget in BUDGETS:
             rows = {row["policy"]: row for row in found if row["budget"] == budget}
             best = best_rival(list(rows.values()))
-            ratio = rows["learned"]["staleness"] / best["staleness"]
+            ratio = " | ".join(f"{rows[policy]['staleness'] / best['staleness']:.2f}" for policy in ENGINE)
             mine = " | ".join(cell(rows[policy]) for policy in OURS)
-            lines.append(f"| {name} | {budget} | {mine} | {best['policy']} {cell(best)} | {ratio:.2f} |")
+            lines.append(f"| {name} | {budget} | {mine} | {best['policy']} {cell(best)} | {ratio} |")
     return lines
 
 
@@ -160,6 +170,7 @@ def main() -> None:
     parser.add_argument("--days", type=float, default=365.0)
     parser.add_argument("--warm", type=float, default=90.0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--engine", action="store_true", help="run the engine again")
     parser.add_argument("--anew", action="store_true", help="run what is there already again")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
@@ -172,10 +183,12 @@ def main() -> None:
             print(f"{case.title}: there is no folder {given.data / case.folder}, left out")
             continue
         for warm in (0.0, given.warm):
-            if key(case, warm) in results:
+            before = results.get(key(case, warm), [])
+            if before and not given.engine:
                 continue
+            before = [row for row in before if row["policy"] not in ENGINE]
             try:
-                results[key(case, warm)] = run(case, given.data, given.days, warm, given.jobs)
+                results[key(case, warm)] = run(case, given.data, given.days, warm, given.jobs, before)
             except ParameterError as problem:
                 print(f"{key(case, warm)}: {problem}, left out")
                 continue

@@ -90,6 +90,28 @@ def test_nothing_is_lost_where_pages_are_independent() -> None:
     assert gap < 0.01 * mean + 2 * np.std(stale[:, 1] - stale[:, 0], ddof=1) / np.sqrt(3)
 
 
+def test_siblings_are_heeded_only_where_they_foretell_better() -> None:
+    apart = trace_of(np.random.default_rng(31), 100.0, together=0.0, alone=0.03)
+    alone, _ = run(apart, 20.0, **NONE)
+    tried, engine = run(apart, 20.0, **{**NONE, "siblings": True})
+    assert engine.parts.level is None
+    assert (engine.scheduler._memory.state.kin["group"][: len(URLS)] == -1).all()
+    assert tried.staleness == pytest.approx(alone.staleness, rel=0.01)  # equals come in another order
+    assert str(engine.explain(0, engine.now)).count("\n") == 3
+    together = trace_of(np.random.default_rng(32), 100.0, together=0.03, alone=0.001)
+    assert run(together, 20.0, **{**NONE, "siblings": True})[1].parts.level is not None
+
+
+def test_a_page_alone_in_its_group_has_no_siblings() -> None:
+    engine = Engine(10.0, day=1.0)
+    engine.add(["https://a.example/x/1", "https://a.example/x/2", "https://b.example/y/1"], 0.0)
+    engine.parts.arrays.heeded[0] = True
+    engine.parts.gather(engine.scheduler, engine.ids())
+    groups = engine.scheduler._memory.state.kin["group"][:3]
+    assert groups[0] == groups[1] >= 0
+    assert groups[2] == -1
+
+
 def test_a_saved_engine_goes_on_as_it_would_have() -> None:
     engine = Engine(10.0, day=1.0, lease=1e-3, **ALL)
     engine.add(URLS.tolist(), 0.0)
