@@ -172,6 +172,7 @@ class Core:
         if fit is None:
             return False
         before = self.beliefs.prior_rows(TRIED)
+        self.parts.forget_stated(float(self.beliefs.prior.mean), fit.mean)
         self.beliefs.move(fit, self.parts.factors(fit, len(self.beliefs)))
         self.parts.move_trials(before, self.beliefs.prior_rows(TRIED), fit.alone)
         self.parts.refit(self.scheduler, rows, self.now)

@@ -60,13 +60,14 @@ def _moved(gamma: Array, before: Array, mean: float, factor: Array) -> Array:
 def fitting_mean(engine: Engine) -> float:
     """The mean of the prior that is also the mean of all beliefs that start from it.
 
-    Before the prior was ever fitted, its own: too little was seen.
+    Before the prior was ever fitted, its own: too little was seen. So where siblings are heeded: what own rates do not
+    explain is theirs, and the pages' beliefs alone would not come to rest.
     """
     belief, rows = engine.beliefs.belief, engine.ids()
     seen = rows[(belief.watched[rows] > 0) & ~belief.told[rows]]
     before = belief.prior[0]
     mean = float(before[0] / before[1])
-    if len(engine.beliefs.priors) < 2 or len(seen) < 10:
+    if len(engine.beliefs.priors) < 2 or len(seen) < 10 or engine.parts.level is not None:
         return mean
     some = seen[:: -(-len(seen) // _LOOKED_AT)]
     gamma, factor = belief.gamma[some, 0], belief.factor[some]

@@ -41,6 +41,7 @@ _FIRST_LEVEL = 2
 TRIED = 4096  # pages on which ways of bursting and forgetting are tried
 _BURSTS = ((1.0, 30.0), (3.0, 30.0), (3.0, 7.0), (10.0, 7.0), (10.0, 1.0))  # times the rate, days
 _HALF_LIVES = (90.0, 270.0, math.inf)  # days
+_PER_FACTOR = 4.0  # how much of what was found is forgotten when the prior's mean moves: by a factor e, all but e^{−4}
 _MARGIN = 3.0  # by how much a way must have foretold the outcomes better to be taken
 _STRENGTH = 2.0  # of the prior of a page's weight: as so many excess changes
 _BINS_PER_CYCLE = 12.0  # a cycle is the time in which every page could be crawled once
@@ -187,11 +188,17 @@ class Influences:
         memory.state.kin["weight"][rows] = self.arrays.weight[rows, 0] / self.arrays.weight[rows, 1]
 
     def sibling_rate(self, scheduler: Scheduler, rows: Ids) -> Array:
-        """Changes per time that siblings explain in calm times."""
+        """Changes per time that siblings explain: by the mean pace of each page's group."""
         if not self.siblings:
             return np.zeros(len(rows))
         kin = scheduler._memory.state.kin[rows]
-        return np.where(kin["group"] >= 0, kin["weight"] * scheduler._memory.state.flts[at.CALM], 0.0)
+        return np.where(kin["group"] >= 0, kin["weight"] * self._paces(scheduler)[kin["group"]], 0.0)
+
+    def _paces(self, scheduler: Scheduler) -> Array:
+        """The mean pace of each group over all bins; of those not heard of, that of calm times."""
+        state = scheduler._memory.state
+        pace = state.paces[:, at.PACE : at.PACE + at.BINS].mean(axis=1)
+        return np.asarray(np.where(np.isfinite(state.groups[:, at.G_NEWEST]), pace, state.flts[at.CALM]))
 
     def told_by(self, scheduler: Scheduler, page: int, now: float) -> tuple[float, float]:
         """(weight, exponent) of a page's siblings."""
@@ -228,9 +235,7 @@ class Influences:
         """
         state, group = scheduler._memory.state, self.arrays.group[rows, self.arrays.active[0]]
         members = np.bincount(group, minlength=len(state.groups))[: len(state.groups)]
-        heard_of = np.isfinite(state.groups[:, at.G_NEWEST])
-        pace = state.paces[:, at.PACE : at.PACE + at.BINS].mean(axis=1)
-        return float(members @ np.where(heard_of, pace, state.flts[at.CALM]) / len(rows))
+        return float(members @ self._paces(scheduler) / len(rows))
 
     def _choose_ways(self, scheduler: Scheduler) -> None:
         parts = self.arrays
@@ -253,6 +258,10 @@ class Influences:
         parts.clock[:] = fitted_clock(parts.season)
         better = parts.season_score[1] > parts.season_score[0] + _MARGIN
         scheduler._memory.set_season(parts.clock if better else None, float(parts.hour[0]))
+
+    def forget_stated(self, before: float, after: float) -> None:
+        """What was reckoned by a prior with quite another mean says little of what is reckoned now."""
+        self.arrays.lately[:] *= math.exp(-_PER_FACTOR * abs(math.log(after / before)))
 
     def move_trials(self, before: Array, after: Array, alone: float) -> None:
         """Let the beliefs on trial go the way each page's prior has gone.
