@@ -167,7 +167,7 @@ def test_a_server_that_lies_is_found_out():
     world.run(10 * HOUR)
     fresh = truly_fresh_by_body(world)
     world.budget = 5.0
-    found = audit(world, 100)
+    found = audit(world, 100, level=0.99)  # one of 90% misses the truth one time in ten
     low, high = found.interval
     assert low < fresh.mean() < high
     assert found.freshness < found.forecast - 0.1
