@@ -130,8 +130,11 @@ def overview(results: Results) -> list[str]:
         for budget in BUDGETS:
             rows = {row["policy"]: row for row in found if row["budget"] == budget}
             best = best_rival(list(rows.values()))
-            ratio = " | ".join(f"{rows[policy]['staleness'] / best['staleness']:.2f}" for policy in ENGINE)
-            mine = " | ".join(cell(rows[policy]) for policy in OURS)
+            there = [rows.get(policy) for policy in OURS]
+            ratio = " | ".join(
+                f"{row['staleness'] / best['staleness']:.2f}" if row else "" for row in there[: len(ENGINE)]
+            )
+            mine = " | ".join(cell(row) if row else "" for row in there)
             lines.append(f"| {name} | {budget} | {mine} | {best['policy']} {cell(best)} | {ratio} |")
     return lines
 
@@ -183,10 +186,10 @@ def main() -> None:
             print(f"{case.title}: there is no folder {given.data / case.folder}, left out")
             continue
         for warm in (0.0, given.warm):
-            before = results.get(key(case, warm), [])
-            if before and not given.engine:
+            found = results.get(key(case, warm), [])
+            before = [row for row in found if not (given.engine and row["policy"] in ENGINE)]
+            if {row["policy"] for row in before} >= {*OURS, *rival_names()}:
                 continue
-            before = [row for row in before if row["policy"] not in ENGINE]
             try:
                 results[key(case, warm)] = run(case, given.data, given.days, warm, given.jobs, before)
             except ParameterError as problem:
