@@ -12,6 +12,7 @@ from recrawl.model.budget import format_amount
 Rows = Sequence[dict[str, Any]]
 _OURS: dict[str, Any] = {
     "learned": {"color": "crimson", "lw": 3, "zorder": 5},
+    "learned:none": {"color": "crimson", "lw": 2, "ls": "--", "zorder": 5},
     "known": {"color": "black", "lw": 1.5},
     "clairvoyant": {"color": "black", "lw": 1.5, "ls": ":"},
     "uniform": {"color": "0.55", "lw": 1.5, "ls": "--"},
