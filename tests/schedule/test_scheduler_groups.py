@@ -161,6 +161,25 @@ def test_a_large_group_is_not_gone_through_at_each_change_found() -> None:
     assert (scheduler.stats["evaluated"] - evaluated) / 1000 < n / 20
 
 
+def test_pages_that_only_a_long_wait_can_bring_to_the_level_sleep() -> None:
+    """At the rate believed now they never get there; the less is known of it, the lower the rate after a long wait."""
+    n = 5000
+    rng = np.random.default_rng(1)
+    scheduler = Scheduler(Pages(np.full(n, 0.5), rng.pareto(1.5, n) + 0.1, evidence=1.0), budget=n / 50.0)
+    scheduler.relate(2.0, calm=0.01)
+    scheduler.join(np.arange(n), np.arange(n) // 50, 1.2)
+    fetched_at, now, evaluated = np.zeros(n), 0.0, 0
+    for step in range(1500):
+        now += 50.0 / n
+        if step == 500:
+            evaluated = scheduler.stats["evaluated"]
+        picked = scheduler.pick(now, 1)
+        scheduler.record(picked, now)
+        scheduler.notice(picked, now, since=fetched_at[picked], changed=rng.random() < 0.1, own=0.02)
+        fetched_at[picked] = now
+    assert (scheduler.stats["evaluated"] - evaluated) / 1000 < n / 20
+
+
 @pytest.mark.parametrize(
     ("call", "says"),
     [

@@ -21,7 +21,6 @@ from recrawl.schedule.layout import (
     BOOST,
     CALM,
     COST,
-    DECISIONS,
     DELAY_AT,
     DELAY_SHARE,
     EVALUATED,
@@ -30,7 +29,6 @@ from recrawl.schedule.layout import (
     FADE,
     FAR_LEVEL,
     FLOOR,
-    G_RISEN,
     HOUR,
     HOURS,
     LEAST_SLACK,
@@ -47,9 +45,8 @@ from recrawl.schedule.layout import (
 NO_SIGNALS, TRUSTING, SIGNALS, TRUSTING_PLUS = 0, 1, 2, 3
 OVERDUE = 1e250  # a page waiting longer than its floor allows comes before all others, the longest first
 _FOR_SIBLINGS = 0.15  # how much of the way to a level a page leaves to its group
-_PROBES = 4  # values computed at most to find out how long a page may sleep
+_PROBES, _TRIES = 4, 16  # values computed to find out how long a page may sleep; at most, while none was short enough
 _CLOSE, _NEARLY = 0.85, 0.1  # how near to that is near enough: of the time, of the value
-_AT_ONCE = 1.5  # picks: to sleep until the group has risen as much as in so many is dearer, too
 _SHORT = 8.0  # ticks: to sleep for less is dearer than to be looked at all the time
 _EARLY = 1e-11  # how much earlier than computed a page is woken, relative
 
@@ -332,8 +329,7 @@ def _related_wake(s: State, i: int, now: float, level: float, value: float, tota
     more = _FOR_SIBLINGS * room if weight > 0.0 else 0.0
     if weight > 0.0:
         s.flts[SLACK] = more / weight
-        risen = s.groups[s.kin[i].group, G_RISEN] / max(s.ints[DECISIONS], 1)
-        if s.flts[SLACK] < max(LEAST_SLACK, _AT_ONCE * risen):
+        if s.flts[SLACK] < LEAST_SLACK:
             return now
     return now + _time_below(s, i, now, goal, more * 1.00001 + 1e-6, value * scale, (room - more) / rate)
 
@@ -343,8 +339,8 @@ def _time_below(s: State, i: int, now: float, goal: float, more: float, value: f
     """A time, not much shorter than need be, for which the value at `more` exponent stays below a goal."""
     low, at_low, high, at_high = 0.0, value, math.inf, math.inf
     step, short = guess, _SHORT * s.flts[WIDTH]
-    for _ in range(_PROBES):
-        if step < short:
+    for k in range(_TRIES):
+        if step < short or (k >= _PROBES and low > 0.0):
             break
         s.ints[EVALUATED] += 1
         v = _related_value(s, i, now + step, more)[0]
@@ -357,7 +353,7 @@ def _time_below(s: State, i: int, now: float, goal: float, more: float, value: f
             if low >= _CLOSE * high:
                 break
             share = (goal - at_low) / (at_high - at_low) if at_high > at_low else 0.5
-            step = low + min(max(0.97 * share, 0.1), 0.95) * (high - low)
+            step = low + min(max(0.97 * share, 0.1), 0.95 if low > 0.0 else 0.5) * (high - low)
         elif goal - v < _NEARLY * (goal - value):
             break
     return low if low >= short else 0.0
