@@ -28,9 +28,9 @@ def test_known_rates_give_the_plan(sources):
         assert (found.budget, found.level) == (budget, 0.9)
 
 
-def learned():
+def learned(seed):
     """An engine that watched a Poisson world with known rates for long."""
-    rng = np.random.default_rng(5)
+    rng = np.random.default_rng(seed)
     engine = Engine(100.0, day=1.0, sources=0, half_life=1e9)
     engine.add([f"a.example/{k}" for k in range(200)], 0.0)
     last = np.zeros(200)
@@ -41,7 +41,12 @@ def learned():
     return engine
 
 
-ENGINE = learned()
+ENGINE = learned(5)
+
+
+@pytest.fixture(scope="module")
+def engines():
+    return [ENGINE, *(learned(seed) for seed in range(100, 111))]
 
 
 def test_more_budget_is_fresher():
@@ -51,13 +56,16 @@ def test_more_budget_is_fresher():
 
 
 @pytest.mark.parametrize("budget", [20.0, 100.0, 300.0])
-def test_the_interval_holds_what_the_true_rates_give(budget):
-    plan = solve(ENGINE.pages().replace(evidence=np.inf), budget)
-    truth = page_freshness(Pages(RATES), plan.crawl_rate).mean()
-    found = ENGINE.forecast(budget, level=0.99)
-    assert found.low <= found.freshness <= found.high
-    assert found.low <= truth <= found.high
-    assert found.high - found.low < 0.05
+def test_the_interval_holds_what_the_true_rates_give(budget, engines):
+    held = 0
+    for engine in engines:
+        plan = solve(engine.pages().replace(evidence=np.inf), budget)
+        truth = page_freshness(Pages(RATES), plan.crawl_rate).mean()
+        found = engine.forecast(budget, level=0.99)
+        assert found.low <= found.freshness <= found.high
+        assert found.high - found.low < 0.05
+        held += found.low <= truth <= found.high
+    assert held >= len(engines) - 1
 
 
 def test_a_higher_level_is_a_wider_interval():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from recrawl.engine import PARTS, Engine
+from recrawl.engine._part_kernels import AS_HEEDED, KIN
 from recrawl.engine.folders import folders
 from recrawl.schedule import layout as at
 from recrawl.simulate.policies import admit_unknown, learning
@@ -100,6 +101,51 @@ def test_siblings_are_heeded_only_where_they_foretell_better() -> None:
     assert str(engine.explain(0, engine.now)).count("\n") == 3
     together = trace_of(np.random.default_rng(32), 100.0, together=0.03, alone=0.001)
     assert run(together, 20.0, **{**NONE, "siblings": True})[1].parts.level is not None
+
+
+def heed(engine: Engine, heeded: bool) -> None:
+    """Let siblings have foretold better, or pages alone; and fit, at a shape of 1."""
+    engine.beliefs.belief.scores[:] = 0.0
+    alone, together = np.flatnonzero(engine.parts.arrays.way[:, KIN] != AS_HEEDED)
+    engine.parts.arrays.score[together] = engine.parts.arrays.score[alone] + (100.0 if heeded else -100.0)
+    engine.beliefs.refit_at = engine.beliefs.crawls
+    assert engine.refit_if_due()
+    assert engine.parts.arrays.heeded[0] == heeded
+
+
+def test_when_siblings_are_not_heeded_any_more_nothing_is_left_of_it() -> None:
+    rng = np.random.default_rng(7)
+    made = [Engine(100.0, day=1.0, **{**NONE, "siblings": siblings}) for siblings in (True, False)]
+    for engine in made:
+        engine.add(URLS[:40].tolist(), 0.0)
+        engine.beliefs.refit_at = 10**9
+    rate = rng.gamma(1.0, 0.2, 40)
+    for step in range(90):
+        found = (rng.random(40) < -np.expm1(-rate)) | np.repeat(rng.random(2) < 0.1, 20)  # or its folder is swept
+        for engine in made:
+            ids = np.sort(engine.pick(step + 1.0, 40))
+            assert len(ids) == 40
+            engine.record(ids, step + 1.0, changed=found)
+        if step == 9:
+            heed(made[0], True)
+        if step == 79:
+            rows, now = made[0].rows(), made[0].now
+            assert (made[0].beliefs.belief.own[:40].sum()) < 0.95 * made[0].beliefs.belief.n_changes[:40].sum()
+            heed(made[0], False)
+            late = {**rows, "parts": made[0].rows()["parts"], "priors": made[0].rows()["priors"]}
+            restored = Engine.restore(late, now)  # no page was written since siblings counted
+            assert restored.beliefs.belief.gamma[:40] == pytest.approx(made[0].beliefs.belief.gamma[:40])
+            assert restored.beliefs.belief.own[:40] == pytest.approx(made[0].beliefs.belief.own[:40])
+    for engine in made:
+        engine.beliefs.belief.scores[:] = 0.0
+        engine.beliefs.refit_at = engine.beliefs.crawls
+        assert engine.refit_if_due()
+    kin, plain = (engine.beliefs.belief for engine in made)
+    assert kin.own[:40] == pytest.approx(plain.n_changes[:40])
+    assert kin.prior == pytest.approx(plain.prior, rel=0.01)
+    assert kin.gamma[:40] == pytest.approx(plain.gamma[:40], rel=0.05)
+    trial = made[0].parts.arrays.trial[:40]
+    assert trial[:, 0] == pytest.approx(trial[:, 1], rel=0.05)
 
 
 def test_a_page_alone_in_its_group_has_no_siblings() -> None:

@@ -132,7 +132,7 @@ def probes() -> list[Probe]:
         *(plain_probe("_kernels", "age_value", (x,), lambda x=x: naive.value_age(1, 1, x)) for x in (0.3, 2.0)),
         *(
             plain_probe("_kernels", "posterior_value", (x, a), lambda x=x, a=a: naive.value_posterior(1, 1, a, x))
-            for x, a in ((0.5, 2.0), (9.0, 2.0), (4.0, 7.0))
+            for x, a in ((0.2, 1.5), (0.5, 2.0), (2.0, 0.4), (9.0, 2.0), (4.0, 7.0), (0.7, 1e7))
         ),
         *(
             plain_probe("_kernels", "fresh_inverse", (y,), lambda y=y: naive.refresh_ratio(y, 1.0, 1.0))

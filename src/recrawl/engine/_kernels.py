@@ -157,6 +157,7 @@ def learn(s: State, b: Belief, parts: Parts, i: int, begin: float, end: float, c
             _forget(b.gamma[i, j], b.prior[j, 0], b.prior[j, 1] if j > 0 else prior_rate(b, i), kept)
         if parts.heeded[0]:
             _forget(parts.weight[i], parts.prior[0], parts.prior[1], kept)
+            _forget(parts.lone[i], 0.0, 0.0, kept)
     if not b.told[i] and heard == 0.0:
         _score(b, parts, i, time, expected, changed)
     if changed:
@@ -179,6 +180,7 @@ def _take_in(b: Belief, parts: Parts, i: int, time: float, mass: float, changed:
         take_in(b.gamma[i], time, b.heard[i], changed)
         return
     n = b.gamma.shape[1]
+    _take_in_alone(b, parts, i, time, changed)
     for c in range(2):
         for j in range(n):
             parts.rows[j, c] = b.gamma[i, j, c]
@@ -191,6 +193,24 @@ def _take_in(b: Belief, parts: Parts, i: int, time: float, mass: float, changed:
         for j in range(n):
             b.gamma[i, j, c] = parts.rows[j, c]
         parts.weight[i, c] = parts.rows[n, c]
+
+
+@inline
+def _take_in_alone(b: Belief, parts: Parts, i: int, time: float, changed: bool) -> None:
+    """The same outcome for what would be believed if siblings explained nothing."""
+    n, lone = b.gamma.shape[1], parts.lone[i]
+    shape, rate = b.prior[0, 0], prior_rate(b, i) / parts.alone[0]
+    heard = 0.0
+    for j in range(1, n):
+        heard += b.heard[i, j - 1] * b.gamma[i, j, 0] / b.gamma[i, j, 1]
+        for c in range(2):
+            parts.rows[j, c] = b.gamma[i, j, c]
+    parts.rows[0, 0], parts.rows[0, 1] = max(shape + lone[0], 1e-3 * shape), max(rate + lone[1], 1e-3 * rate)
+    if changed:
+        own = parts.rows[0, 0] * math.log1p(time / parts.rows[0, 1])
+        lone[2] += own / (own + heard) if own > 0.0 else 1.0
+    take_in(parts.rows[:n], time, b.heard[i], changed)
+    lone[0], lone[1] = parts.rows[0, 0] - shape, parts.rows[0, 1] - rate
 
 
 @jit

@@ -34,6 +34,7 @@ class Parts(NamedTuple):
     """What siblings, bursts and drift rest on."""
 
     weight: Array  # (pages, 2): gamma of the weight of each page's siblings
+    lone: Array  # (pages, 3): if siblings explained nothing, `own` and what the missed rate's gamma has over its prior
     group: NDArray[np.int32]  # (pages, levels)
     members: Ids  # of each group, ever
     level: Array  # (levels, 3): gamma of the weight of siblings, score

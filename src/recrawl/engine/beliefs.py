@@ -29,7 +29,6 @@ class Fit(NamedTuple):
     crawls: Array
     quiet: Array
     time: Array
-    alone: float  # changes for each that a page's own rate explains
 
 
 class Beliefs:
@@ -136,8 +135,18 @@ class Beliefs:
             last, mean = mean, float((trust * rate).sum() / trust.sum() + 0.5 / time.sum())
             if abs(mean - last) < 1e-6 * mean:
                 break
-        changes, own = float(b.n_changes[rows].sum()), float(b.own[rows].sum())
-        return Fit(shape, mean, rows, crawls, quiet, time, changes / own if own > 0 else 1.0)
+        return Fit(shape, mean, rows, crawls, quiet, time)
+
+    def found(self, rows: Ids) -> Array:
+        """(pages, 3): what each missed rate's gamma has over its prior, and changes that it explains."""
+        over = self.belief.gamma[rows, 0] - priors_of(self.belief.prior[0], self.belief.factor[rows])
+        return np.column_stack([over, self.belief.own[rows]])
+
+    def find(self, rows: Ids, found: Array, prior: ArrayLike) -> None:
+        """Believe of missed rates what goes with a prior and what was found."""
+        own = priors_of(prior, self.belief.factor[rows])
+        self.belief.gamma[rows, 0] = np.maximum(own + found[:, :2], 1e-3 * own)
+        self.belief.own[rows] = found[:, 2]
 
     def move(self, fit: Fit, factor: Array) -> None:
         """Take a prior over, with its factor for each page, and move the pages' beliefs along."""

@@ -171,10 +171,12 @@ class Core:
         fit = self.beliefs.fit(rows)
         if fit is None:
             return False
+        if self.parts.choose_siblings(self.beliefs):
+            fit = self.beliefs.fit_now(rows) or fit
         before = self.beliefs.prior_rows(TRIED)
         self.parts.forget_stated(float(self.beliefs.prior.mean), fit.mean)
         self.beliefs.move(fit, self.parts.factors(fit, len(self.beliefs)))
-        self.parts.move_trials(before, self.beliefs.prior_rows(TRIED), fit.alone)
+        self.parts.move_trials(before, self.beliefs.prior_rows(TRIED), self.parts.alone(self.beliefs, rows))
         self.parts.refit(self.scheduler, rows, self.now)
         self.beliefs.belief.half_life[0] = self.parts.half_life
         self._counts["refits"] += 1

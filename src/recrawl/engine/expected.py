@@ -77,3 +77,13 @@ def fitting_mean(engine: Engine) -> float:
         if abs(mean - last) < 1e-6 * mean:
             break
     return mean
+
+
+def drawn_mean(engine: Engine, mean: float, rng: np.random.Generator) -> float:
+    """A mean that the prior might have as well, having been fitted to the pages that there are."""
+    if len(engine.beliefs.priors) < 2:
+        return mean
+    belief, rows = engine.beliefs.belief, engine.ids()
+    pages = int(((belief.watched[rows] > 0) & ~belief.told[rows]).sum())
+    known = float(belief.prior[0, 0]) * pages
+    return float(mean * rng.gamma(known) / known) if known > 0.0 else mean

@@ -24,7 +24,7 @@ from recrawl.engine._part_kernels import (
     WEIGHT_SHAPE,
     Parts,
 )
-from recrawl.engine.beliefs import Fit
+from recrawl.engine.beliefs import Beliefs, Fit
 from recrawl.engine.folders import LEVELS, Folders
 from recrawl.engine.seasons import fitted_clock, flat_clock
 from recrawl.schedule import _event_kernels as events
@@ -46,7 +46,7 @@ _MARGIN = 3.0  # by how much a way must have foretold the outcomes better to be 
 _STRENGTH = 2.0  # of the prior of a page's weight: as so many excess changes
 _BINS_PER_CYCLE = 12.0  # a cycle is the time in which every page could be crawled once
 _LEANS = (0.0, 0.25, 0.5, 0.75, 1.0)  # powers of what folder and host say
-_PER_PAGE = ("weight", "group", "likely")
+_PER_PAGE = ("weight", "lone", "group", "likely")
 _FITTED = {"calm": at.CALM, "boost": at.BOOST, "fade": at.FADE, "hour": at.HOUR}
 _SIBLINGS = ("level", "active", "heeded", "alone", "prior")
 _LEARNED = (*_SIBLINGS, "score", "lean_score", "season", "clock", "season_score")
@@ -71,6 +71,7 @@ class Influences:
         n_rows = settings.sources + 2
         self.arrays = Parts(
             weight=np.zeros((0, 2)),
+            lone=np.zeros((0, 3)),
             group=np.zeros((0, len(LEVELS)), np.int32),
             members=np.zeros(0, np.int64),
             level=np.tile([*FIRST_WEIGHT, 0.0], (len(LEVELS), 1)),
@@ -206,6 +207,42 @@ class Influences:
         events.fill_sibling(scheduler._memory.header, page, now, out)
         return float(out[0]), float(out[1])
 
+    def choose_siblings(self, beliefs: Beliefs) -> bool:
+        """Heed siblings where that has foretold the outcomes better than pages alone; whether that has just ended.
+
+        What was put down to siblings until then is the pages' own.
+        """
+        if not self.siblings:
+            return False
+        parts, before, rows = self.arrays, bool(self.arrays.heeded[0]), np.arange(self._n)
+        alone, together = parts.score[parts.way[:, KIN] != AS_HEEDED]
+        parts.heeded[0] = together > alone + _MARGIN
+        if parts.heeded[0] and not before:
+            parts.lone[rows] = beliefs.found(rows)
+        ended = before and not parts.heeded[0]
+        if ended:
+            beliefs.find(rows, parts.lone[rows], beliefs.belief.prior[0])
+            parts.weight[rows] = parts.prior
+            self._try_alone(beliefs.prior_rows(TRIED))
+        return ended
+
+    def _try_alone(self, prior: Array) -> None:
+        """Let ways that went by siblings know what pages alone have found."""
+        parts, n = self.arrays, len(prior)
+        apart = prior[:, 1] * (1.0 - 1.0 / parts.alone[0])  # of the rates of the two priors
+        more = (
+            parts.trial[:n, parts.way[:, KIN] == ALONE]
+            - parts.trial[:n, :1]
+            + np.stack([0.0 * apart, apart], 1)[:, None]
+        )
+        begun = (parts.trial[:n, :, 1:] > 0) & (parts.way[:, KIN] == AS_HEEDED)[:, None]
+        np.copyto(parts.trial[:n], np.maximum(parts.trial[:n] + more, 1e-3 * prior[:, None]), where=begun)
+
+    def alone(self, beliefs: Beliefs, rows: Ids) -> float:
+        """How many times as many changes pages have of their own if siblings explain nothing."""
+        own = float(beliefs.belief.own[rows].sum()) if self.arrays.heeded[0] else 0.0
+        return float(self.arrays.lone[rows, 2].sum()) / own if own > 0.0 else 1.0
+
     def refit(self, scheduler: Scheduler, rows: Ids, now: float) -> None:
         """Choose level, bursts and forgetting anew, and fit the weight of siblings; all pages are placed anew then."""
         self._choose_ways(scheduler)
@@ -213,8 +250,6 @@ class Influences:
         if not self.siblings:
             return
         parts, memory = self.arrays, scheduler._memory
-        alone, together = parts.score[parts.way[:, KIN] != AS_HEEDED]
-        parts.heeded[0] = together > alone + _MARGIN
         best = int(np.argmax(parts.level[:, SCORE]))
         moved = best != parts.active[0] and parts.level[best, SCORE] > parts.level[parts.active[0], SCORE] + _MARGIN
         parts.active[0] = best if moved else parts.active[0]

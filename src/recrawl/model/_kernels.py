@@ -205,7 +205,8 @@ def even_freshness(x: float) -> float:
 def posterior_value(x: float, shape: float) -> float:
     """∫₀ˣ u (1 + u/a)^{−a−1} du, which is fresh_value(x) for a = ∞ and grows without bound for a ≤ 1.
 
-    With l = log(1 + x/a) it is a² ∫₀^l (e^v − 1) e^{−av} dv = Σ_{k≥1} P(k+1, a·l) a^{1−k}: positive terms.
+    With l = log(1 + x/a) it is a² ∫₀^l (e^v − 1) e^{−av} dv = (1 − (1 + x) e^{−al}) · a/(a − 1); each of the forms is
+    used where it loses hardly a digit.
     """
     if math.isinf(shape):
         return fresh_value(x)
@@ -214,9 +215,9 @@ def posterior_value(x: float, shape: float) -> float:
         return shape / (shape - 1.0) if shape > 1.0 else math.inf
     if length <= 0.5 and shape * length <= 0.5:
         return _posterior_powers(length, shape)
-    if length <= 1.0 or shape > 3.0:
-        return _posterior_series(length, shape)
-    return shape * shape * (_decay_integral(shape - 1.0, length) - _decay_integral(shape, length))
+    if shape < 2.0:
+        return shape * shape * (_decay_integral(shape - 1.0, length) - _decay_integral(shape, length))
+    return -math.expm1(math.log1p(x) - shape * length) * shape / (shape - 1.0)
 
 
 @inline
@@ -237,20 +238,6 @@ def _posterior_powers(length: float, shape: float) -> float:
         d, power = power - shape * d, power * (1.0 - shape)
         part *= length / k
     return shape * shape * total
-
-
-@jit
-def _posterior_series(length: float, shape: float) -> float:
-    z = shape * length
-    total = 0.0
-    weight = 1.0
-    for k in range(1, 200):
-        part = weight * lower_gamma(k + 1, z)
-        total += part
-        if part <= 1e-17 * total:
-            break
-        weight /= shape
-    return total
 
 
 @jit

@@ -60,7 +60,9 @@ def _optional(s: State, row: int, i: int, default: float) -> float:
 @inline
 def _short(exponent: float) -> float:
     """A little less, which is not more once it is rounded to a short float."""
-    return exponent * (1.0 - 2e-7) if exponent > 1e-30 else 0.0
+    if math.isinf(exponent):
+        return exponent
+    return min(exponent, 3e38) * (1.0 - 2e-7) if exponent > 1e-30 else 0.0
 
 
 @inline
@@ -299,17 +301,15 @@ def _value_wake(s: State, i: int, now: float, level: float, value: float, interv
             return _signal_wake(s, i, now, far, goal, source, value * scale, interval)
         return now if p.signals >= goal * p.change_rate else math.inf  # harmonic: it grows with (complete) signals only
     d = p.change_rate
-    if s.ints[OBJECTIVE] == 0 and s.ints[EVIDENCE] < 0:
-        x = float(p.least) if far else 0.0
-        if x <= d * (now - p.last):
-            x = fresh_inverse(goal * d)
-            if far:
-                p.least = _short(x)
-        return float(p.last + x / d)
     shape = _optional(s, EVIDENCE, i, math.inf)
-    if s.ints[OBJECTIVE] == 0:
-        return float(p.last + posterior_inverse_below(goal * d, shape) / d)
-    return float(p.last + page_elapsed(s.ints[OBJECTIVE], d, shape, d, 0.0, 0.0, goal, 0.0, ALL_TERMS))
+    if s.ints[OBJECTIVE] != 0:
+        return float(p.last + page_elapsed(s.ints[OBJECTIVE], d, shape, d, 0.0, 0.0, goal, 0.0, ALL_TERMS))
+    x = float(p.least) if far else 0.0
+    if x <= d * (now - p.last):
+        x = posterior_inverse_below(goal * d, shape)
+        if far:
+            p.least = _short(x)
+    return float(p.last + x / d)
 
 
 @jit_lean
