@@ -144,21 +144,27 @@ def test_values_only_grow_while_nothing_is_noticed() -> None:
         assert (np.diff(values, axis=0) >= -1e-12 * values[1:]).all()
 
 
+def values_per_pick(
+    scheduler: Scheduler, rng: np.random.Generator, every: float, picks: int, count: int, changed: float
+) -> float:
+    """Values computed for each of the last picks, one page at a time, told to its group."""
+    fetched_at, now, evaluated = np.zeros(len(scheduler)), 0.0, 0
+    for step in range(picks):
+        now += every
+        if step == picks - count:
+            evaluated = scheduler.stats["evaluated"]
+        picked = scheduler.pick(now, 1)
+        scheduler.record(picked, now)
+        scheduler.notice(picked, now, since=fetched_at[picked], changed=rng.random() < changed, own=0.02)
+        fetched_at[picked] = now
+    return (scheduler.stats["evaluated"] - evaluated) / count
+
+
 def test_a_large_group_is_not_gone_through_at_each_change_found() -> None:
     n = 20_000
     rng = np.random.default_rng(1)
     scheduler = related(rng, n, 1, 0.0, gamma=True)
-    fetched_at, now = np.zeros(n), 0.0
-    evaluated = 0
-    for step in range(3000):
-        now += 20.0 / n
-        if step == 2000:
-            evaluated = scheduler.stats["evaluated"]
-        picked = scheduler.pick(now, 1)
-        scheduler.record(picked, now)
-        scheduler.notice(picked, now, since=fetched_at[picked], changed=rng.random() < 0.3, own=0.02)
-        fetched_at[picked] = now
-    assert (scheduler.stats["evaluated"] - evaluated) / 1000 < n / 20
+    assert values_per_pick(scheduler, rng, 20.0 / n, 3000, 1000, 0.3) < n / 20
 
 
 def test_pages_that_only_a_long_wait_can_bring_to_the_level_sleep() -> None:
@@ -168,16 +174,7 @@ def test_pages_that_only_a_long_wait_can_bring_to_the_level_sleep() -> None:
     scheduler = Scheduler(Pages(np.full(n, 0.5), rng.pareto(1.5, n) + 0.1, evidence=1.0), budget=n / 50.0)
     scheduler.relate(2.0, calm=0.01)
     scheduler.join(np.arange(n), np.arange(n) // 50, 1.2)
-    fetched_at, now, evaluated = np.zeros(n), 0.0, 0
-    for step in range(1500):
-        now += 50.0 / n
-        if step == 500:
-            evaluated = scheduler.stats["evaluated"]
-        picked = scheduler.pick(now, 1)
-        scheduler.record(picked, now)
-        scheduler.notice(picked, now, since=fetched_at[picked], changed=rng.random() < 0.1, own=0.02)
-        fetched_at[picked] = now
-    assert (scheduler.stats["evaluated"] - evaluated) / 1000 < n / 20
+    assert values_per_pick(scheduler, rng, 50.0 / n, 1500, 1000, 0.1) < n / 20
 
 
 @pytest.mark.parametrize(
