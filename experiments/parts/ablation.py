@@ -1,8 +1,8 @@
 """What siblings, group priors, bursts, drift and seasons are worth on recorded traces, each alone and all together.
 
 Windows of 182 days; budgets of 2%, 5% and 20% of the pages per day; cold, and warm after 90 days of running. Every
-window is one more measurement of a trace, budget and start: differences are paired by these. The last two windows were
-run once, after the defaults were frozen. What is in results.json already is not run again.
+window is one more measurement of a trace, budget and start: differences are paired by these. The last two windows are
+held out: they were run after the defaults were frozen. What is in results.json already is not run again.
 
     python experiments/parts/ablation.py --data FOLDER              all windows but the last two
     python experiments/parts/ablation.py --data FOLDER --last       those

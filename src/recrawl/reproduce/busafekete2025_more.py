@@ -121,20 +121,24 @@ def _pace(params: Params, key: Row, rng: np.random.Generator) -> Row:
 
 
 def _timed(m: int, calls: int, rng: np.random.Generator) -> tuple[float, Scheduler]:
-    """The second half of the calls is timed; copies start at the ages they have in the long run."""
+    """The last calls are timed, after as many decisions as there are pages, or as many calls as that if these are more.
+
+    Copies start at the ages they have in the long run, but unsignalled: the first decisions are dearer than later ones.
+    """
     budget, n = m / 10, min(1000, m // 20)
     scheduler = Scheduler(budget=budget, lease=n / budget)
     pages = uniform_pages(m, rng, "noisy")
     rate = solve(pages.replace(recall=0.0, false_rate=0.0), budget).crawl_rate
     longest = np.divide(1.0, rate, out=np.full(m, 100.0), where=rate > 0)
     scheduler.add(pages, 0.0, fetched_at=-rng.random(m) * longest)
-    told = rng.integers(0, m, (2 * calls, n))
+    before = max(calls, m // n)
     began = 0.0
-    for call in range(2 * calls):
-        if call == calls:
+    for call in range(before + calls):
+        told = rng.integers(0, m, n)
+        if call == before:
             began = time.perf_counter()
         now = (call + 1) * n / budget
-        scheduler.signal(told[call], now)
+        scheduler.signal(told, now)
         scheduler.record(scheduler.pick(now, n), now)
     return (time.perf_counter() - began) / (calls * n), scheduler
 
@@ -182,7 +186,7 @@ def _tasks9(params: Params) -> list[Task]:
 
 
 def _scale_tasks(params: Params) -> list[Task]:
-    return [Task({"m": m}, m * 2e-6 + 1.0) for m in params["sizes"]]
+    return [Task({"m": m}, m * 2e-5 + 1.0) for m in params["sizes"]]
 
 
 _POINTS: dict[str, Params] = {setting: {"points": 200} for setting in ("tiny", "quick", "full")}
