@@ -78,12 +78,7 @@ def test_with_siblings_rows_keep_what_was_learned_of_them_and_of_each_page():
     other = Engine.restore(copy.deepcopy(rows), now)
     assert same(rows, other.rows())
     assert other.parts.arrays.heeded.tolist() == engine.parts.arrays.heeded.tolist()
-    for column in (
-        "factor",
-        "sibling_weight",
-        "lone",
-        "changed_at",
-    ):  # rows from before there were parts know nothing of them
+    for column in ("factor", "sibling_weight", "twin", "changed_at"):  # rows from before parts know nothing of them
         rows[column] = [None if j % 2 else value for j, value in enumerate(np.asarray(rows[column]).tolist())]
     half = Engine.restore(rows, now)
     n = len(half.ids())

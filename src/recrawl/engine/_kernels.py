@@ -143,10 +143,10 @@ def learn(s: State, b: Belief, parts: Parts, i: int, begin: float, end: float, c
     own = b.gamma[i, 0, 0] * math.log1p(time / b.gamma[i, 0, 1])
     expected = heard + sibling_weight(parts, i) * mass
     judge(parts, own + expected, changed)
+    told = told_mass(s, parts, i, begin, end)
     if heard == 0.0:
         age = begin - s.kin[i].changed_at if s.kin.size > 0 else math.inf
         season = by_season(s, begin, interval)
-        told = told_mass(s, parts, i, begin, end)
         try_ways(parts, i, b.prior[0, 0], prior_rate(b, i), age, season, told, changed)
         tell_season(parts, begin, end, b.gamma[i, 0], time - season, expected, changed)
     if parts.active[0] >= 0:
@@ -155,13 +155,15 @@ def learn(s: State, b: Belief, parts: Parts, i: int, begin: float, end: float, c
         kept = math.exp2(-interval / b.half_life[0])
         for j in range(1 + n_sources):
             _forget(b.gamma[i, j], b.prior[j, 0], b.prior[j, 1] if j > 0 else prior_rate(b, i), kept)
-        if parts.heeded[0]:
+        if parts.active[0] >= 0:
             _forget(parts.weight[i], parts.prior[0], parts.prior[1], kept)
-            _forget(parts.lone[i], 0.0, 0.0, kept)
+            _forget(parts.twin[i], 0.0, 0.0, kept)
     if not b.told[i] and heard == 0.0:
         _score(b, parts, i, time, expected, changed)
     if changed:
         b.own[i] += own / (own + expected) if own > 0.0 else 1.0
+    if parts.active[0] >= 0:
+        _take_in_twin(b, parts, i, time, heard, told, changed)
     _take_in(b, parts, i, time, mass, changed)
     for k in range(n_sources):
         b.signals[i, k] += b.heard[i, k]
@@ -180,37 +182,43 @@ def _take_in(b: Belief, parts: Parts, i: int, time: float, mass: float, changed:
         take_in(b.gamma[i], time, b.heard[i], changed)
         return
     n = b.gamma.shape[1]
-    _take_in_alone(b, parts, i, time, changed)
-    for c in range(2):
-        for j in range(n):
-            parts.rows[j, c] = b.gamma[i, j, c]
-        parts.rows[n, c] = parts.weight[i, c]
-    for k in range(n - 1):
-        parts.heard[k] = b.heard[i, k]
-    parts.heard[n - 1] = mass
-    take_in(parts.rows[: n + 1], time, parts.heard[:n], changed)
-    for c in range(2):
-        for j in range(n):
-            b.gamma[i, j, c] = parts.rows[j, c]
-        parts.weight[i, c] = parts.rows[n, c]
+    parts.rows[0] = b.gamma[i, 0]
+    _take_in_together(b, parts, i, time, mass, changed)
+    for j in range(n):
+        b.gamma[i, j] = parts.rows[j]
 
 
 @inline
-def _take_in_alone(b: Belief, parts: Parts, i: int, time: float, changed: bool) -> None:
-    """The same outcome for what would be believed if siblings explained nothing."""
-    n, lone = b.gamma.shape[1], parts.lone[i]
-    shape, rate = b.prior[0, 0], prior_rate(b, i) / parts.alone[0]
-    heard = 0.0
+def _take_in_together(b: Belief, parts: Parts, i: int, time: float, mass: float, changed: bool) -> None:
+    """An outcome for the first of `rows`, and for signal sources and siblings; these take their weight over."""
+    n = b.gamma.shape[1]
     for j in range(1, n):
-        heard += b.heard[i, j - 1] * b.gamma[i, j, 0] / b.gamma[i, j, 1]
-        for c in range(2):
-            parts.rows[j, c] = b.gamma[i, j, c]
-    parts.rows[0, 0], parts.rows[0, 1] = max(shape + lone[0], 1e-3 * shape), max(rate + lone[1], 1e-3 * rate)
+        parts.rows[j] = b.gamma[i, j]
+        parts.heard[j - 1] = b.heard[i, j - 1]
+    parts.rows[n] = parts.weight[i]
+    parts.heard[n - 1] = mass
+    take_in(parts.rows[: n + 1], time, parts.heard[:n], changed)
+    parts.weight[i] = parts.rows[n]
+
+
+@inline
+def _take_in_twin(b: Belief, parts: Parts, i: int, time: float, heard: float, mass: float, changed: bool) -> None:
+    """The same for what would be believed of the missed rate if siblings were heeded, or were not."""
+    n, twin = b.gamma.shape[1], parts.twin[i]
+    shape, rate = b.prior[0, 0], prior_rate(b, i) / parts.twin_mean[0]
+    parts.rows[0, 0], parts.rows[0, 1] = max(shape + twin[0], 1e-3 * shape), max(rate + twin[1], 1e-3 * rate)
+    own = parts.rows[0, 0] * math.log1p(time / parts.rows[0, 1])
+    if not parts.heeded[0]:
+        heard += mass * parts.weight[i, 0] / parts.weight[i, 1]
     if changed:
-        own = parts.rows[0, 0] * math.log1p(time / parts.rows[0, 1])
-        lone[2] += own / (own + heard) if own > 0.0 else 1.0
-    take_in(parts.rows[:n], time, b.heard[i], changed)
-    lone[0], lone[1] = parts.rows[0, 0] - shape, parts.rows[0, 1] - rate
+        twin[2] += own / (own + heard) if own > 0.0 else 1.0
+    if parts.heeded[0]:
+        for j in range(1, n):
+            parts.rows[j] = b.gamma[i, j]
+        take_in(parts.rows[:n], time, b.heard[i], changed)
+    else:
+        _take_in_together(b, parts, i, time, mass, changed)
+    twin[0], twin[1] = parts.rows[0, 0] - shape, parts.rows[0, 1] - rate
 
 
 @jit

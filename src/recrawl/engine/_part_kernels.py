@@ -34,13 +34,13 @@ class Parts(NamedTuple):
     """What siblings, bursts and drift rest on."""
 
     weight: Array  # (pages, 2): gamma of the weight of each page's siblings
-    lone: Array  # (pages, 3): if siblings explained nothing, `own` and what the missed rate's gamma has over its prior
+    twin: Array  # (pages, 3): `own`, last, and what the missed rate's gamma has over its prior, heeding siblings or not
     group: NDArray[np.int32]  # (pages, levels)
     members: Ids  # of each group, ever
     level: Array  # (levels, 3): gamma of the weight of siblings, score
     active: Ids  # (1,): the level that counts; −1: none
     heeded: NDArray[np.bool_]  # (1,): whether siblings count: they foretell better than pages alone
-    alone: Array  # (1,): how much larger the prior mean is if siblings explain nothing
+    twin_mean: Array  # (1,): how much larger the mean of the twins' prior is
     prior: Array  # (2,): gamma of the weight of a page's siblings
     way: Array  # (ways, 4): boost, fade and half-life that are tried, and whether siblings count
     trial: Array  # (first pages, ways, 2): gamma of the missed rate in each way
@@ -164,11 +164,12 @@ def try_ways(
     """What each way of bursting, forgetting and heeding siblings would have said of this outcome; then let it learn."""
     if i >= parts.trial.shape[0]:
         return
-    weight = parts.weight[i] if parts.heeded[0] else parts.prior
+    weight = parts.weight[i] if parts.active[0] >= 0 else parts.prior
+    other = ALONE if parts.heeded[0] else TOGETHER
     heeded = mass if parts.heeded[0] else 0.0
     for w in range(parts.way.shape[0]):
         own, kin = parts.trial[i, w], parts.way[w, KIN]
-        rate = first / parts.alone[0] if kin == ALONE else first
+        rate = first / parts.twin_mean[0] if kin == other else first
         if own[1] == 0.0:
             own[0], own[1] = shape, rate
         told = heeded if kin == AS_HEEDED else kin * mass

@@ -137,9 +137,9 @@ class Beliefs:
                 break
         return Fit(shape, mean, rows, crawls, quiet, time)
 
-    def found(self, rows: Ids) -> Array:
+    def found(self, rows: Ids, prior: ArrayLike) -> Array:
         """(pages, 3): what each missed rate's gamma has over its prior, and changes that it explains."""
-        over = self.belief.gamma[rows, 0] - priors_of(self.belief.prior[0], self.belief.factor[rows])
+        over = self.belief.gamma[rows, 0] - priors_of(prior, self.belief.factor[rows])
         return np.column_stack([over, self.belief.own[rows]])
 
     def find(self, rows: Ids, found: Array, prior: ArrayLike) -> None:

@@ -125,6 +125,7 @@ class Core:
         assert np.array_equal(ids, rows)
         self.beliefs.append(n, factor, own)
         self.parts.enrol(urls, rows)
+        self.parts.start_twins(self.beliefs, rows)
         if self.parts.siblings:
             self.parts.gather(self.scheduler, rows)
             self.scheduler._place(rows, self.now)
@@ -176,7 +177,7 @@ class Core:
         before = self.beliefs.prior_rows(TRIED)
         self.parts.forget_stated(float(self.beliefs.prior.mean), fit.mean)
         self.beliefs.move(fit, self.parts.factors(fit, len(self.beliefs)))
-        self.parts.move_trials(before, self.beliefs.prior_rows(TRIED), self.parts.alone(self.beliefs, rows))
+        self.parts.move_trials(before, self.beliefs.prior_rows(TRIED), self.parts.twin_mean(self.beliefs, rows))
         self.parts.refit(self.scheduler, rows, self.now)
         self.beliefs.belief.half_life[0] = self.parts.half_life
         self._counts["refits"] += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,16 +42,17 @@ def forecast(engine: Engine, budget: float, level: float, rng: np.random.Generat
     pages = engine.pages()
     believed = pages.replace(evidence=np.inf)
     plan = solve(believed, budget)
-    mean, k = fitting_mean(engine), pages.n_sources
+    fitting, k = fitting_mean(engine), pages.n_sources
     siblings = engine.parts.sibling_rate(engine.scheduler, rows)
     signalled = pages.recall.reshape(len(rows), -1) * pages.change_rate[:, None]
     found = np.empty(_DRAWS)
     for j in range(_DRAWS):
-        gamma = GammaPrior(*moved_gamma(engine, rows, drawn_mean(engine, mean, rng)).T)
+        gamma = GammaPrior(*moved_gamma(engine, rows, drawn_mean(engine, fitting, rng)).T)
         missed = np.maximum(rng.gamma(gamma.shape, 1.0 / gamma.rate), 1e-12 * gamma.mean)
         total = missed + siblings + signalled.sum(axis=1)
         recall = signalled / total[:, None]
         drawn = Pages(total, pages.importance, recall[:, 0] if k == 1 else recall, pages.false_rate)
         found[j] = float(np.average(page_freshness(drawn, plan.crawl_rate), weights=pages.importance))
-    low, high = np.quantile(found, [0.5 - level / 2, 0.5 + level / 2])
-    return Forecast(float(budget), float(found.mean()), float(low), float(high), level)
+    mean = float(found.mean())
+    apart = NormalDist().inv_cdf(0.5 + level / 2) * float(found.std(ddof=1))  # so few draws say little of rare ones
+    return Forecast(float(budget), mean, max(mean - apart, 0.0), min(mean + apart, 1.0), level)

@@ -25,7 +25,7 @@ _ASKED = ("request_weight", "requested_at", "watched_from")
 _WAITING = ("paused", "failures", "times_gone", "wait_until")
 _DECIDING = ("change_rate", "importance", "recall", "false_rate", "cost", "evidence")  # what the scheduler goes by
 COLUMNS = ("url", "given", "fetched_at", "prior_at", *_DECIDING, *_BELIEF, *_ASKED, *_WAITING)
-_RELATED = ("sibling_weight", "lone", "changed_at", "factor")  # with siblings, bursts, group priors or seasons
+_RELATED = ("sibling_weight", "twin", "changed_at", "factor")  # with siblings, bursts, group priors or seasons
 _WHOLE = ("settings", "prior", "priors", "scores", "crawls", "refit_at", "hosts")
 
 
@@ -124,27 +124,30 @@ def _fill_parts(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> None:
     if parts.siblings:
         parts.arrays.weight[ids] = parts.arrays.prior
         parts.arrays.weight[known] = np.reshape([saved["sibling_weight"][j] for j in there], (-1, 2))
-        lone = saved.get("lone", [None] * len(ids))
-        _fill_lone(engine, known, np.asarray(saved["prior_at"])[there], [lone[j] for j in there])
+        twins = saved.get("twin", [None] * len(ids))
+        _fill_twins(engine, known, np.asarray(saved["prior_at"])[there], [twins[j] for j in there])
         parts.gather(engine.scheduler, ids)
     fit = engine.beliefs.fit_now(ids)
     if fit is not None:
         parts.factors(fit, len(ids))  # for pages yet to come
 
 
-def _fill_lone(engine: Engine, ids: Ids, prior_at: Ids, lone: list[Any]) -> None:
-    """What would be believed if siblings explained nothing; where they are not heeded any more, what is believed."""
+def _fill_twins(engine: Engine, ids: Ids, prior_at: Ids, twins: list[Any]) -> None:
+    """What would be believed the other way, heeding siblings or not; that may have changed since a row was written.
+
+    It has where more of the changes are the page's own with siblings than without.
+    """
     parts, beliefs = engine.parts.arrays, engine.beliefs
-    parts.lone[ids] = beliefs.found(ids)
-    there = np.array([j for j, row in enumerate(lone) if row is not None], np.int64)  # older rows do not know of it
-    rows, since, found = ids[there], prior_at[there], np.reshape([lone[j] for j in there], (-1, 3))
-    if parts.heeded[0]:
-        parts.lone[rows] = found
-        return
-    lent = ~np.isclose(beliefs.belief.own[rows], found[:, 2])  # written while siblings were heeded
-    for k in np.unique(since[lent]).tolist():
-        mine = lent & (since == k)
-        beliefs.find(rows[mine], found[mine], beliefs.priors[k])
+    there = np.array([j for j, row in enumerate(twins) if row is not None], np.int64)  # older rows do not know of it
+    rows, since, twin = ids[there], prior_at[there], np.reshape([twins[j] for j in there], (-1, 3))
+    own = beliefs.belief.own[rows]
+    swapped = ((own > twin[:, 2]) == parts.heeded[0]) & ~np.isclose(own, twin[:, 2])
+    parts.twin[ids] = beliefs.found(ids, beliefs.belief.prior[0])
+    parts.twin[rows] = twin
+    for k in np.unique(since[swapped]).tolist():
+        mine = swapped & (since == k)
+        parts.twin[rows[mine]] = beliefs.found(rows[mine], beliefs.priors[k])
+        beliefs.find(rows[mine], twin[mine], beliefs.priors[k])
 
 
 def _move_along(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> NDArray[np.bool_]:
@@ -166,7 +169,7 @@ def _related(engine: Engine, rows: Ids) -> dict[str, Any]:
     return {
         "parts": parts.fitted(engine.scheduler),
         "sibling_weight": parts.arrays.weight[rows] if parts.siblings else np.zeros((len(rows), 2)),
-        "lone": parts.arrays.lone[rows] if parts.arrays.heeded[0] else engine.beliefs.found(rows),
+        "twin": parts.arrays.twin[rows] if parts.siblings else np.zeros((len(rows), 3)),
         "changed_at": kin["changed_at"][rows] if parts.related else np.full(len(rows), -np.inf),
         "factor": engine.beliefs.belief.factor[rows],
     }

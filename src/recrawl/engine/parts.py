@@ -46,9 +46,9 @@ _MARGIN = 3.0  # by how much a way must have foretold the outcomes better to be 
 _STRENGTH = 2.0  # of the prior of a page's weight: as so many excess changes
 _BINS_PER_CYCLE = 12.0  # a cycle is the time in which every page could be crawled once
 _LEANS = (0.0, 0.25, 0.5, 0.75, 1.0)  # powers of what folder and host say
-_PER_PAGE = ("weight", "lone", "group", "likely")
+_PER_PAGE = ("weight", "twin", "group", "likely")
 _FITTED = {"calm": at.CALM, "boost": at.BOOST, "fade": at.FADE, "hour": at.HOUR}
-_SIBLINGS = ("level", "active", "heeded", "alone", "prior")
+_SIBLINGS = ("level", "active", "heeded", "twin_mean", "prior")
 _LEARNED = (*_SIBLINGS, "score", "lean_score", "season", "clock", "season_score")
 STATED = ("lately", "knots")  # how often changes were found, and what is stated by that
 _WHOLE = (*_LEARNED, *STATED, "trial", "reliability")
@@ -71,13 +71,13 @@ class Influences:
         n_rows = settings.sources + 2
         self.arrays = Parts(
             weight=np.zeros((0, 2)),
-            lone=np.zeros((0, 3)),
+            twin=np.zeros((0, 3)),
             group=np.zeros((0, len(LEVELS)), np.int32),
             members=np.zeros(0, np.int64),
             level=np.tile([*FIRST_WEIGHT, 0.0], (len(LEVELS), 1)),
             active=np.array([_FIRST_LEVEL if self.siblings else -1]),
             heeded=np.zeros(1, np.bool_),
-            alone=np.ones(1),
+            twin_mean=np.ones(1),
             prior=_weight_prior(*FIRST_WEIGHT),
             way=way,
             trial=np.zeros((TRIED if len(ways) > 1 else 0, len(ways), 2)),
@@ -208,40 +208,43 @@ class Influences:
         return float(out[0]), float(out[1])
 
     def choose_siblings(self, beliefs: Beliefs) -> bool:
-        """Heed siblings where that has foretold the outcomes better than pages alone; whether that has just ended.
+        """Heed siblings where that has foretold the outcomes better than pages alone; whether that has just changed.
 
-        What was put down to siblings until then is the pages' own.
+        Of every page it is known what would be believed the other way: its twin, which then takes the belief's place.
         """
         if not self.siblings:
             return False
         parts, before, rows = self.arrays, bool(self.arrays.heeded[0]), np.arange(self._n)
         alone, together = parts.score[parts.way[:, KIN] != AS_HEEDED]
         parts.heeded[0] = together > alone + _MARGIN
-        if parts.heeded[0] and not before:
-            parts.lone[rows] = beliefs.found(rows)
-        ended = before and not parts.heeded[0]
-        if ended:
-            beliefs.find(rows, parts.lone[rows], beliefs.belief.prior[0])
-            parts.weight[rows] = parts.prior
-            self._try_alone(beliefs.prior_rows(TRIED))
-        return ended
+        if parts.heeded[0] == before:
+            return False
+        self._try_twins(beliefs.prior_rows(TRIED), TOGETHER if before else ALONE)
+        twin = parts.twin[rows]
+        parts.twin[rows] = beliefs.found(rows, beliefs.belief.prior[0])
+        beliefs.belief.prior[0, 1] /= parts.twin_mean[0]
+        beliefs.find(rows, twin, beliefs.belief.prior[0])
+        parts.twin_mean[0] = 1.0 / parts.twin_mean[0]
+        return True
 
-    def _try_alone(self, prior: Array) -> None:
-        """Let ways that went by siblings know what pages alone have found."""
-        parts, n = self.arrays, len(prior)
-        apart = prior[:, 1] * (1.0 - 1.0 / parts.alone[0])  # of the rates of the two priors
-        more = (
-            parts.trial[:n, parts.way[:, KIN] == ALONE]
-            - parts.trial[:n, :1]
-            + np.stack([0.0 * apart, apart], 1)[:, None]
-        )
-        begun = (parts.trial[:n, :, 1:] > 0) & (parts.way[:, KIN] == AS_HEEDED)[:, None]
-        np.copyto(parts.trial[:n], np.maximum(parts.trial[:n] + more, 1e-3 * prior[:, None]), where=begun)
+    def _try_twins(self, prior: Array, before: float) -> None:
+        """Let ways that heeded siblings, or did not, know what has been found the other way."""
+        trial, kin = self.arrays.trial[: len(prior)], self.arrays.way[:, KIN]
+        more = trial[:, (kin != before) & (kin != AS_HEEDED)] - trial[:, kin == before]
+        begun = (trial[..., 1:] > 0) & (kin == AS_HEEDED)[:, None]
+        np.copyto(trial, np.maximum(trial + more, 1e-3 * prior[:, None]), where=begun)
 
-    def alone(self, beliefs: Beliefs, rows: Ids) -> float:
-        """How many times as many changes pages have of their own if siblings explain nothing."""
-        own = float(beliefs.belief.own[rows].sum()) if self.arrays.heeded[0] else 0.0
-        return float(self.arrays.lone[rows, 2].sum()) / own if own > 0.0 else 1.0
+    def start_twins(self, beliefs: Beliefs, rows: Ids) -> None:
+        """New pages are believed to be the same both ways."""
+        if self.siblings:
+            self.arrays.twin[rows] = beliefs.found(rows, beliefs.belief.prior[0])
+
+    def twin_mean(self, beliefs: Beliefs, rows: Ids) -> float:
+        """How much larger the mean of the twins' prior is: as many times more changes are the pages' own there."""
+        if not self.siblings:
+            return 1.0
+        own, twin = float(beliefs.belief.own[rows].sum()), float(self.arrays.twin[rows, 2].sum())
+        return twin / own if own > 0.0 and twin > 0.0 else 1.0
 
     def refit(self, scheduler: Scheduler, rows: Ids, now: float) -> None:
         """Choose level, bursts and forgetting anew, and fit the weight of siblings; all pages are placed anew then."""
@@ -298,19 +301,16 @@ class Influences:
         """What was reckoned by a prior with quite another mean says little of what is reckoned now."""
         self.arrays.lately[:] *= math.exp(-_PER_FACTOR * abs(math.log(after / before)))
 
-    def move_trials(self, before: Array, after: Array, alone: float) -> None:
-        """Let the beliefs on trial go the way each page's prior has gone.
-
-        ``alone`` is how much larger its mean would be if siblings explained nothing.
-        """
+    def move_trials(self, before: Array, after: Array, twin_mean: float) -> None:
+        """Let the beliefs on trial go the way each page's prior has gone, and that of the twins."""
         trial, n = self.arrays.trial[: len(before)], len(self.arrays.trial)
-        pages_alone = (self.arrays.way[:, KIN] == ALONE)[:, None]
+        other = (self.arrays.way[:, KIN] == (ALONE if self.arrays.heeded[0] else TOGETHER))[:, None]
         earlier, later = (
-            prior[:n, None] / np.where(pages_alone, [1.0, factor], 1.0)
-            for prior, factor in ((before, float(self.arrays.alone[0])), (after, alone))
+            prior[:n, None] / np.where(other, [1.0, factor], 1.0)
+            for prior, factor in ((before, float(self.arrays.twin_mean[0])), (after, twin_mean))
         )
         np.copyto(trial, np.maximum(trial + later - earlier, 1e-3 * later), where=trial[..., 1:] > 0)
-        self.arrays.alone[0] = alone
+        self.arrays.twin_mean[0] = twin_mean
 
     def fitted(self, scheduler: Scheduler) -> dict[str, Any]:
         """What was learned of all pages together, ready for JSON."""
@@ -320,7 +320,7 @@ class Influences:
 
     def fit(self, scheduler: Scheduler, fitted: Mapping[str, Any]) -> None:
         """Take over what was learned; what groups did lately is not part of it."""
-        for name in _LEARNED:
+        for name in fitted.keys() & _LEARNED:
             getattr(self.arrays, name)[:] = np.reshape(fitted[name], getattr(self.arrays, name).shape)
         self.half_life = float(fitted["half_life"])
         for name, place in _FITTED.items():
