@@ -16,8 +16,10 @@ from typing import Any
 
 import numpy as np
 from ablation import ALL, DAYS, TRACES
+from numpy.typing import NDArray
 
 from recrawl.engine import Engine
+from recrawl.engine.folders import folders
 from recrawl.simulate.policies import admit_unknown, learning, parts_of
 from recrawl.simulate.run import Contender, simulate
 from recrawl.simulate.sources import Recorded, live_pages
@@ -52,7 +54,17 @@ def run(trace: Trace, share: float, pages: float) -> dict[str, Any]:
 
     found = simulate(Contender("learned", keep, admit_unknown), trace, share * pages / trace.day, progress=look)
     bins = held[0].parts.arrays.reliability
-    return {"believed": stale / weight, "true": found.staleness, "bins": bins.tolist()}
+    error = error_of(trace, found.page_staleness)
+    return {"believed": stale / weight, "true": found.staleness, "error": error, "bins": bins.tolist()}
+
+
+def error_of(trace: Trace, staleness: NDArray[np.float64]) -> float:
+    """Standard error of the true staleness if folders are drawn at random: how much of it is chance."""
+    assert trace.url is not None
+    _, folder = np.unique([folders(str(url))[-1] for url in trace.url], return_inverse=True)
+    weight = trace.importance * np.maximum(trace.deleted_at - np.maximum(trace.created_at, trace.start), 0.0)
+    mean = float(np.average(staleness, weights=weight))
+    return float(np.sqrt((np.bincount(folder, weight * (staleness - mean)) ** 2).sum()) / weight.sum())
 
 
 def within(row: dict[str, Any]) -> bool:
@@ -66,8 +78,8 @@ def write(results: dict[str, dict[str, Any]], out: Path) -> None:
         "# What the engine foretells and believes",
         "",
         f"All parts, 182 days from {WINDOW}, cold. `python experiments/parts/calibration.py --data FOLDER` makes this",
-        "file. Aim: believed staleness within max(0.002, 15%) of the truth. Reliability: over the crawls of a bin, the",
-        "chance of a change foretold → found.",
+        "file. Aim: believed staleness within max(0.002, 15%) of the truth. ± is a standard error of the truth, if the",
+        "folders were drawn at random. Reliability: over the crawls of a bin, the chance of a change foretold → found.",
         "",
         "![Foretold and found chances of a change, per trace](calibration.png)",
         "",
@@ -77,7 +89,7 @@ def write(results: dict[str, dict[str, Any]], out: Path) -> None:
     for name, row in results.items():
         bins = "; ".join(f"{p / n:.2f} → {k / n:.2f}" for p, n, k in row["bins"] if n >= 50)
         ok = "yes" if within(row) else "**no**"
-        lines.append(f"| {name} | {row['believed']:.4f} | {row['true']:.4f} | {ok} | {bins} |")
+        lines.append(f"| {name} | {row['believed']:.4f} | {row['true']:.4f} ± {row['error']:.4f} | {ok} | {bins} |")
     (out / "CALIBRATION.md").write_text("\n".join(lines) + "\n")
     draw(results, out / "calibration.png")
 

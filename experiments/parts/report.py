@@ -27,8 +27,8 @@ per day; warm means 90 days of running before.
 
 The held-out windows were run once, after the defaults were frozen: −38.8 ± 13.8 on the documentation sites, −18.8 ± 5.2
 over all traces. Since then a defect was mended, found in a test of forecasts: changes put down to siblings were lost
-where these were not heeded any more. Now each page keeps what would be believed the other way. `siblings` and `all` were
-run again on every window with that, every setting as it was; that is what stands below.
+where these were not heeded any more. Now each page keeps what would be believed the other way. `siblings` and `all`
+were run again on every window with that, every setting as it was; that is what stands below.
 
 How much staler than with independent pages (`learned:none`), in percent, less being better: the mean logarithm of the
 ratio over budgets, cold and warm, and windows; ± a paired standard error over windows.
