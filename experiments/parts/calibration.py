@@ -90,6 +90,13 @@ def write(results: dict[str, dict[str, Any]], out: Path) -> None:
         bins = "; ".join(f"{p / n:.2f} → {k / n:.2f}" for p, n, k in row["bins"] if n >= 50)
         ok = "yes" if within(row) else "**no**"
         lines.append(f"| {name} | {row['believed']:.4f} | {row['true']:.4f} ± {row['error']:.4f} | {ok} | {bins} |")
+    lines += [
+        "",
+        "Where it is not within, the belief is too low, for pages that turn out to change: in the quarter of the pages",
+        "(by importance) that was crawled most in the end, dotnet-docs at 2% is stale 0.030 of the time and believed to be",
+        "0.0085, ota-contrib at 20% 0.034 and 0.023; in the quarter crawled least the belief is too high, 0.0075 for",
+        "0.0018 and 0.0071 for 0.0038. Pages that begin to change are believed quiet until crawls have found it.",
+    ]
     (out / "CALIBRATION.md").write_text("\n".join(lines) + "\n")
     draw(results, out / "calibration.png")
 

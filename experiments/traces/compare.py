@@ -110,8 +110,8 @@ WHY = [
     "",
     "On kubernetes-website and dotnet-docs many pages are changed at once; taken for pages' own, such changes draw",
     "requests to pages that stay quiet for long afterwards. With siblings (`learned`) both are far below every rival.",
-    "At 2% per day a page is crawled about seven times in a year: on scraped-mix, where `known` itself is at 0.8 of the",
-    "best rival, too few to learn from, and on homebrew-cask from 2020 `known` is above 0.4, too.",
+    "At 2% per day a page is crawled about seven times in a year: on scraped-mix, where `known` itself is at 0.8 of",
+    "the best rival, too few to learn from, and on homebrew-cask from 2020 `known` is above 0.4, too.",
 ]
 
 
