@@ -93,9 +93,9 @@ def write(results: dict[str, dict[str, Any]], out: Path) -> None:
     lines += [
         "",
         "Where it is not within, the belief is too low, for pages that turn out to change: in the quarter of the pages",
-        "(by importance) that was crawled most in the end, dotnet-docs at 2% is stale 0.030 of the time and believed to",
-        "be 0.0085, ota-contrib at 20% 0.034 and 0.023; in the quarter crawled least the belief is too high, 0.0075 for",
-        "0.0018 and 0.0071 for 0.0038. Pages that begin to change are believed quiet until crawls have found it.",
+        "(by importance) that was crawled most in the end, dotnet-docs at 2% is stale 0.030 of the time and believed",
+        "to be 0.0085, ota-contrib at 20% 0.034 and 0.023; in the quarter crawled least the belief is too high,",
+        "0.0075 for 0.0018 and 0.0071 for 0.0038. Pages that begin to change are believed quiet until crawls find it.",
     ]
     (out / "CALIBRATION.md").write_text("\n".join(lines) + "\n")
     draw(results, out / "calibration.png")
