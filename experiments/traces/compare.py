@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -125,6 +126,19 @@ def best_rival(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return min((row for row in rows if is_rival(row["policy"])), key=lambda row: float(row["staleness"]))
 
 
+def to_best(row: dict[str, Any], best: dict[str, Any]) -> float:
+    """A policy's staleness over that of the best rival."""
+    return float(row["staleness"]) / float(best["staleness"])
+
+
+def contests(results: Results) -> Iterator[tuple[str, str, dict[str, dict[str, Any]], dict[str, Any]]]:
+    """Of each trace, start and budget: rows by policy, and the best rival's."""
+    for name, found in results.items():
+        for budget in BUDGETS:
+            rows = {row["policy"]: row for row in found if row["budget"] == budget}
+            yield name, budget, rows, best_rival(list(rows.values()))
+
+
 def overview(results: Results) -> list[str]:
     """One line per trace, start and budget: ours, and the best rival."""
     lines = [
@@ -135,16 +149,11 @@ def overview(results: Results) -> list[str]:
         "| trace | budget | " + " | ".join(OURS) + " | best rival | learned / best rival | learned:none / best rival |",
         "|---|---|" + "---|" * (len(OURS) + 3),
     ]
-    for name, found in results.items():
-        for budget in BUDGETS:
-            rows = {row["policy"]: row for row in found if row["budget"] == budget}
-            best = best_rival(list(rows.values()))
-            there = [rows.get(policy) for policy in OURS]
-            ratio = " | ".join(
-                f"{row['staleness'] / best['staleness']:.2f}" if row else "" for row in there[: len(ENGINE)]
-            )
-            mine = " | ".join(cell(row) if row else "" for row in there)
-            lines.append(f"| {name} | {budget} | {mine} | {best['policy']} {cell(best)} | {ratio} |")
+    for name, budget, rows, best in contests(results):
+        there = [rows.get(policy) for policy in OURS]
+        ratio = " | ".join(f"{to_best(row, best):.2f}" if row else "" for row in there[: len(ENGINE)])
+        mine = " | ".join(cell(row) if row else "" for row in there)
+        lines.append(f"| {name} | {budget} | {mine} | {best['policy']} {cell(best)} | {ratio} |")
     return lines
 
 
@@ -160,13 +169,10 @@ def aims(results: Results) -> list[str]:
     ]
     for policy in ENGINE:
         missed = []
-        for name, found in results.items():
-            for budget in BUDGETS:
-                rows = [row for row in found if row["budget"] == budget]
-                mine = [float(row["staleness"]) for row in rows if row["policy"] == policy]
-                ratio = mine[0] / float(best_rival(rows)["staleness"]) if mine else 0.0
-                if ratio > (0.4 if name.startswith("homebrew") else 1.0):
-                    missed.append(f"{name}, {budget} ({ratio:.2f})")
+        for name, budget, rows, best in contests(results):
+            ratio = to_best(rows[policy], best) if policy in rows else 0.0
+            if ratio > (0.4 if name.startswith("homebrew") else 1.0):
+                missed.append(f"{name}, {budget} ({ratio:.2f})")
         lines.append(f"- `{policy}`: " + ("; ".join(missed) or "none") + ".")
     return [*lines, *WHY]
 

@@ -84,6 +84,9 @@ def test_with_siblings_rows_keep_what_was_learned_of_them_and_of_each_page():
     n = len(half.ids())
     assert np.array_equal(half.parts.arrays.weight[:n:2], engine.parts.arrays.weight[:n:2])
     assert (half.parts.arrays.weight[1:n:2] == half.parts.arrays.prior).all()
+    assert half.parts.arrays.twin[:n:2] == pytest.approx(engine.parts.arrays.twin[:n:2])
+    alike = half.beliefs.found(np.arange(1, n, 2), half.beliefs.belief.prior[0])
+    assert half.parts.arrays.twin[1:n:2] == pytest.approx(alike)  # the same both ways
     half.pick(now, 3)
     half.scheduler._check()
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from recrawl.engine import Engine
 from recrawl.schedule import layout as at
+from recrawl.simulate.policies import admit_unknown, learning
+from recrawl.simulate.run import Contender, simulate
 
 from .test_parts import NONE, run, trace_of
 
@@ -58,3 +62,20 @@ def test_calm_times_are_the_mean_over_all_members_and_bins() -> None:
         pace = state.paces[group, at.PACE : at.PACE + at.BINS]
         total += float(pace.mean()) if np.isfinite(state.groups[group, at.G_NEWEST]) else float(state.flts[at.CALM])
     assert parts._calm(engine.scheduler, rows) == pytest.approx(total / len(rows), rel=1e-6)
+
+
+def test_what_is_believed_of_copies_over_time_is_near_the_truth() -> None:
+    trace = trace_of(np.random.default_rng(6), 200.0, together=0.02, alone=0.002)
+    held: list[Engine] = []
+    said: list[float] = []
+
+    def keep(*given: Any) -> Engine:
+        held.append(learning()(*given))
+        return held[0]
+
+    def look(_: float) -> None:
+        said.append(1.0 - float(held[0].fresh(held[0].ids(), held[0].now).mean()))
+
+    found = simulate(Contender("learned", keep, admit_unknown), trace, 10.0, progress=look)
+    assert len(said) >= 5
+    assert 0.5 * found.staleness < np.mean(said) < 2.0 * found.staleness

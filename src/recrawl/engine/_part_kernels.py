@@ -34,7 +34,7 @@ class Parts(NamedTuple):
     """What siblings, bursts and drift rest on."""
 
     weight: Array  # (pages, 2): gamma of the weight of each page's siblings
-    twin: Array  # (pages, 3): `own`, last, and what the missed rate's gamma has over its prior, heeding siblings or not
+    twin: Array  # (pages, 3): what the missed rate's gamma has over its prior, and `own`, if heeded were the other way
     group: NDArray[np.int32]  # (pages, levels)
     members: Ids  # of each group, ever
     level: Array  # (levels, 3): gamma of the weight of siblings, score

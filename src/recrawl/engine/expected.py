@@ -79,11 +79,10 @@ def fitting_mean(engine: Engine) -> float:
     return mean
 
 
-def drawn_mean(engine: Engine, mean: float, rng: np.random.Generator) -> float:
-    """A mean that the prior might have as well, having been fitted to the pages that there are."""
-    if len(engine.beliefs.priors) < 2:
-        return mean
-    belief, rows = engine.beliefs.belief, engine.ids()
-    pages = int(((belief.watched[rows] > 0) & ~belief.told[rows]).sum())
-    known = float(belief.prior[0, 0]) * pages
-    return float(mean * rng.gamma(known) / known) if known > 0.0 else mean
+def drawn_means(engine: Engine, n: int, rng: np.random.Generator) -> Array:
+    """Means that the prior might have as well, having been fitted to the pages that there are."""
+    mean, belief, rows = fitting_mean(engine), engine.beliefs.belief, engine.ids()
+    known = float(belief.prior[0, 0]) * int(((belief.watched[rows] > 0) & ~belief.told[rows]).sum())
+    if len(engine.beliefs.priors) < 2 or known == 0.0:
+        return np.full(n, mean)
+    return np.asarray(mean * rng.gamma(known, size=n) / known)

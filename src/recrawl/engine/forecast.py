@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recrawl.engine.expected import drawn_mean, fitting_mean, moved_gamma
+from recrawl.engine.expected import drawn_means, moved_gamma
 from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.model.freshness import page_freshness
@@ -42,12 +42,12 @@ def forecast(engine: Engine, budget: float, level: float, rng: np.random.Generat
     pages = engine.pages()
     believed = pages.replace(evidence=np.inf)
     plan = solve(believed, budget)
-    fitting, k = fitting_mean(engine), pages.n_sources
+    means, k = drawn_means(engine, _DRAWS, rng), pages.n_sources
     siblings = engine.parts.sibling_rate(engine.scheduler, rows)
     signalled = pages.recall.reshape(len(rows), -1) * pages.change_rate[:, None]
     found = np.empty(_DRAWS)
     for j in range(_DRAWS):
-        gamma = GammaPrior(*moved_gamma(engine, rows, drawn_mean(engine, fitting, rng)).T)
+        gamma = GammaPrior(*moved_gamma(engine, rows, float(means[j])).T)
         missed = np.maximum(rng.gamma(gamma.shape, 1.0 / gamma.rate), 1e-12 * gamma.mean)
         total = missed + siblings + signalled.sum(axis=1)
         recall = signalled / total[:, None]

@@ -124,30 +124,30 @@ def _fill_parts(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> None:
     if parts.siblings:
         parts.arrays.weight[ids] = parts.arrays.prior
         parts.arrays.weight[known] = np.reshape([saved["sibling_weight"][j] for j in there], (-1, 2))
-        twins = saved.get("twin", [None] * len(ids))
-        _fill_twins(engine, known, np.asarray(saved["prior_at"])[there], [twins[j] for j in there])
+        _fill_twins(engine, ids, saved)
         parts.gather(engine.scheduler, ids)
     fit = engine.beliefs.fit_now(ids)
     if fit is not None:
         parts.factors(fit, len(ids))  # for pages yet to come
 
 
-def _fill_twins(engine: Engine, ids: Ids, prior_at: Ids, twins: list[Any]) -> None:
+def _fill_twins(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> None:
     """What would be believed the other way, heeding siblings or not; that may have changed since a row was written.
 
     It has where more of the changes are the page's own with siblings than without.
     """
     parts, beliefs = engine.parts.arrays, engine.beliefs
-    there = np.array([j for j, row in enumerate(twins) if row is not None], np.int64)  # older rows do not know of it
-    rows, since, twin = ids[there], prior_at[there], np.reshape([twins[j] for j in there], (-1, 3))
-    own = beliefs.belief.own[rows]
-    swapped = ((own > twin[:, 2]) == parts.heeded[0]) & ~np.isclose(own, twin[:, 2])
-    parts.twin[ids] = beliefs.found(ids, beliefs.belief.prior[0])
-    parts.twin[rows] = twin
-    for k in np.unique(since[swapped]).tolist():
-        mine = swapped & (since == k)
-        parts.twin[rows[mine]] = beliefs.found(rows[mine], beliefs.priors[k])
-        beliefs.find(rows[mine], twin[mine], beliefs.priors[k])
+    twins, since = saved.get("twin", [None] * len(ids)), np.asarray(saved["prior_at"], np.int64)
+    there = np.array([row is not None for row in twins], np.bool_)  # older rows do not know of it
+    own, twin = beliefs.belief.own[ids], np.zeros((len(ids), 3))
+    twin[there] = np.reshape([row for row in twins if row is not None], (-1, 3))
+    swapped = there & ((own > twin[:, 2]) == parts.heeded[0]) & ~np.isclose(own, twin[:, 2])
+    parts.twin[ids] = twin
+    for k in np.unique(since[swapped | ~there]).tolist():
+        alike, mine = ~there & (since == k), swapped & (since == k)
+        parts.twin[ids[alike]] = beliefs.found(ids[alike], beliefs.priors[k])
+        parts.twin[ids[mine]] = beliefs.found(ids[mine], beliefs.priors[k])
+        beliefs.find(ids[mine], twin[mine], beliefs.priors[k])
 
 
 def _move_along(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> NDArray[np.bool_]:
