@@ -21,6 +21,8 @@ from recrawl.simulate.trace import Trace
 Ids = NDArray[np.int64]
 Budget = float | Sequence[tuple[float, float]]
 
+_TOLD = 100  # times that progress is told of a stretch of constant budget
+
 
 def admit_known(policy: Any, trace: Trace, rows: Ids, now: float) -> Ids:
     """Add pages with the parameters they have."""
@@ -113,20 +115,22 @@ def _run_piece(
     batch: int,
     progress: Callable[[float], None] | None,
 ) -> None:
-    """Slots at begin + j/rate up to the end; before each, the pages that came and went."""
+    """Slots at begin + j/rate up to the end; before each, the pages that came and went. Progress at even times."""
     n_slots = int(np.floor((end - begin) * rate * (1 + 1e-12)))
+    looks = np.unique(np.linspace(1, n_slots + 1, _TOLD + 1).astype(np.int64)) if progress else np.empty(0, np.int64)
+
+    def run_to(slot: int, last: int) -> int:
+        for look in looks[(looks > slot) & (looks <= last)].tolist():
+            slot = runner.run(begin, 1.0 / rate, slot, look, batch)
+            if progress is not None:
+                progress((begin + slot / rate - trace.start) / (trace.end - trace.start))
+        return int(runner.run(begin, 1.0 / rate, slot, last, batch))
+
     slot = 1
     for at, come, gone in _membership(trace, begin, end):
-        last = min(max(int(np.ceil((at - begin) * rate)), slot), n_slots + 1)
-        slot = runner.run(begin, 1.0 / rate, slot, last, batch)
+        slot = run_to(slot, min(max(int(np.ceil((at - begin) * rate)), slot), n_slots + 1))
         _change(contender, policy, trace, at, come, gone)
-        if progress is not None:
-            progress((at - trace.start) / (trace.end - trace.start))
-    slots = np.unique(np.linspace(slot, n_slots + 1, 21 if progress else 2).astype(np.int64))
-    for last in slots[1:].tolist():
-        slot = runner.run(begin, 1.0 / rate, slot, last, batch)
-        if progress is not None:
-            progress((begin + slot / rate - trace.start) / (trace.end - trace.start))
+    run_to(slot, n_slots + 1)
 
 
 def _pieces(budget: Budget, trace: Trace) -> list[tuple[float, float, float]]:
