@@ -122,7 +122,10 @@ def test_a_crawl_from_beginning_to_end(run, site, here):
     assert (status["pages"], status["copies"], status["gone"]) == (11, 9, 1)
     assert status["crawls_last_day"] == counts["acknowledged"]
     assert status["forecast"]["low"] <= status["forecast"]["freshness"] <= status["forecast"]["high"]
-    assert "freshness now" in run("status", "--check").out
+    assert 0 < status["freshness_so_far"] <= 1
+    words = run("status", "--check").out
+    assert "freshness now" in words
+    assert "freshness so far" in words
 
     page = f"{site.url}/p/1"
     words = run("why", page).out

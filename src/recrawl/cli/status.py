@@ -62,6 +62,7 @@ def figures(store: SqliteStore, settings: Settings, now: float) -> dict[str, Any
         "feeds": feed_figures(store),
         "budget": settings.budget,
         "freshness": None,
+        "freshness_so_far": None,
         "forecast": None,
         "events": events(store, now),
         "hosts": hosts(store, engine, now),
@@ -69,6 +70,7 @@ def figures(store: SqliteStore, settings: Settings, now: float) -> dict[str, Any
     }
     if len(engine):
         found["freshness"] = freshness(engine, now)
+        found["freshness_so_far"] = freshness_so_far(engine, now)
         planned = engine.forecast(settings.rates(len(engine))[1])
         found["forecast"] = {"freshness": planned.freshness, "low": planned.low, "high": planned.high}
     return found
@@ -115,6 +117,14 @@ def freshness(engine: Engine, now: float) -> float:
     return believed_freshness(engine, now)
 
 
+def freshness_so_far(engine: Engine, now: float) -> float | None:
+    """The share of the time in which copies were right, by importance, as far as crawls have told; None before that."""
+    from recrawl.crawl.believed import audited_pages
+
+    account = engine.account(now, audited_pages(engine))
+    return 1.0 - account.staleness if account.time > 0.0 else None
+
+
 def words(found: dict[str, Any]) -> list[tuple[str, str]]:
     """The same for people."""
     rows = [
@@ -135,6 +145,8 @@ def words(found: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("last crawl", datetime.fromtimestamp(found["last_crawl"]).isoformat(" ", "seconds")))
     if found["freshness"] is not None:
         rows.append(("freshness now", f"{found['freshness']:.3f} (expected)"))
+        if found["freshness_so_far"] is not None:
+            rows.append(("freshness so far", f"{found['freshness_so_far']:.3f} (by what crawls found)"))
         plan = found["forecast"]
         span = f"{plan['freshness']:.3f} ({plan['low']:.3f} to {plan['high']:.3f})"
         rows.append((f"freshness at {found['budget']}", span))

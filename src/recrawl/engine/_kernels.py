@@ -9,11 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit
+from recrawl._jit import inline, jit, jit_lean
 from recrawl.engine._part_kernels import (
     Parts,
     judge,
     log_chance,
+    said,
     sibling_mass,
     sibling_weight,
     tell_groups,
@@ -23,13 +24,40 @@ from recrawl.engine._part_kernels import (
     try_ways,
 )
 from recrawl.estimate._stream_kernels import take_in
-from recrawl.schedule._value_kernels import by_season, paced, sibling_part
+from recrawl.schedule._kin_kernels import mass_since
+from recrawl.schedule._value_kernels import by_season, paced
 from recrawl.schedule._view_kernels import Header, opened
 from recrawl.schedule.layout import EVIDENCE, State
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
+_NODES, _WEIGHTS = (  # of an integral from 0 to 1, by Gauss and Legendre
+    np.array(
+        [
+            0.019855071751231884,
+            0.10166676129318664,
+            0.2372337950418355,
+            0.4082826787521751,
+            0.5917173212478249,
+            0.7627662049581645,
+            0.8983332387068134,
+            0.9801449282487681,
+        ]
+    ),
+    np.array(
+        [
+            0.05061426814518813,
+            0.11119051722668724,
+            0.15685332293894363,
+            0.18134189168918100,
+            0.18134189168918100,
+            0.15685332293894363,
+            0.11119051722668724,
+            0.05061426814518813,
+        ]
+    ),
+)
 _FEW = 4.0  # with so few signals of a source so far, each one changes what is believed of its rate at once
 
 
@@ -38,17 +66,20 @@ class Belief(NamedTuple):
 
     gamma: Array  # (pages, 1 + sources, 2)
     heard: Array  # (pages, sources): signals since the copy was fetched
+    heard_at: Array  # (pages, 1; without sources 0): when the first of them came
     signals: Array  # (pages, sources): signals before that
     watched: Array  # time between the first copy and the last crawl
     n_crawls: Ids
     n_changes: Ids
     own: Array  # changes that the missed rate explains
     told: NDArray[np.bool_]  # whether a rate was given for it: the prior says nothing of it then
+    counted: NDArray[np.bool_]  # whether the time since the copy was fetched belongs to the account
     factor: Array  # the prior's mean is this much larger for the page: what its folder and host say
     prior: Array  # (1 + sources, 2)
     half_life: Array  # (1,): after how much time evidence counts half
     shapes: Array  # shapes that the prior might have
     scores: Array  # how well each of them foretold the outcomes: Σ ln P
+    account: Array  # (2,): importance × time that copies were kept until a crawl told of them, and stale of that
 
 
 @inline
@@ -79,7 +110,7 @@ def qualities(b: Belief, ids: Ids, elapsed: Array, recall: Array, false_rate: Ar
             recall[j, k] /= change_rate[j]
 
 
-@jit
+@jit_lean
 def believe(s: State, b: Belief, parts: Parts, i: int, elapsed: float) -> None:
     """Write what is believed of a page into the scheduler's record, for at most one signal source.
 
@@ -129,7 +160,7 @@ def _forget(gamma: Array, shape: float, rate: float, kept: float) -> None:
     gamma[1] = rate + (gamma[1] - rate) * kept
 
 
-@jit
+@jit_lean
 def learn(s: State, b: Belief, parts: Parts, i: int, begin: float, end: float, changed: bool) -> None:
     """Take in a crawl's outcome: from one copy to the next, with the signals heard since, the page changed or not."""
     interval = end - begin
@@ -143,6 +174,10 @@ def learn(s: State, b: Belief, parts: Parts, i: int, begin: float, end: float, c
     own = b.gamma[i, 0, 0] * math.log1p(time / b.gamma[i, 0, 1])
     expected = heard + sibling_weight(parts, i) * mass
     judge(parts, own + expected, changed)
+    if b.counted[i]:
+        b.account[0] += s.rec[i].importance * interval
+        if changed:
+            b.account[1] += s.rec[i].importance * _stale_when_found(s, b, parts, i, begin, end)
     told = told_mass(s, parts, i, begin, end)
     if heard == 0.0:
         age = begin - s.kin[i].changed_at if s.kin.size > 0 else math.inf
@@ -168,11 +203,19 @@ def learn(s: State, b: Belief, parts: Parts, i: int, begin: float, end: float, c
     for k in range(n_sources):
         b.signals[i, k] += b.heard[i, k]
         b.heard[i, k] = 0.0
+        b.heard_at[i, 0] = math.inf
     b.watched[i] += interval
     b.n_crawls[i] += 1
+    b.counted[i] = True
     b.n_changes[i] += changed
     if changed and s.kin.size > 0:
         s.kin[i].changed_at = max(s.kin[i].changed_at, end)
+
+
+@inline
+def _copy(row: Array, to: Array) -> None:
+    for k in range(row.size):
+        to[k] = row[k]
 
 
 @inline
@@ -182,10 +225,10 @@ def _take_in(b: Belief, parts: Parts, i: int, time: float, mass: float, changed:
         take_in(b.gamma[i], time, b.heard[i], changed)
         return
     n = b.gamma.shape[1]
-    parts.rows[0] = b.gamma[i, 0]
+    _copy(b.gamma[i, 0], parts.rows[0])
     _take_in_together(b, parts, i, time, mass, changed)
     for j in range(n):
-        b.gamma[i, j] = parts.rows[j]
+        _copy(parts.rows[j], b.gamma[i, j])
 
 
 @inline
@@ -193,12 +236,12 @@ def _take_in_together(b: Belief, parts: Parts, i: int, time: float, mass: float,
     """An outcome for the first of `rows`, and for signal sources and siblings; these take their weight over."""
     n = b.gamma.shape[1]
     for j in range(1, n):
-        parts.rows[j] = b.gamma[i, j]
+        _copy(b.gamma[i, j], parts.rows[j])
         parts.heard[j - 1] = b.heard[i, j - 1]
-    parts.rows[n] = parts.weight[i]
+    _copy(parts.weight[i], parts.rows[n])
     parts.heard[n - 1] = mass
     take_in(parts.rows[: n + 1], time, parts.heard[:n], changed)
-    parts.weight[i] = parts.rows[n]
+    _copy(parts.rows[n], parts.weight[i])
 
 
 @inline
@@ -214,7 +257,7 @@ def _take_in_twin(b: Belief, parts: Parts, i: int, time: float, heard: float, ma
         twin[2] += own / (own + heard) if own > 0.0 else 1.0
     if parts.heeded[0]:
         for j in range(1, n):
-            parts.rows[j] = b.gamma[i, j]
+            _copy(b.gamma[i, j], parts.rows[j])
         take_in(parts.rows[:n], time, b.heard[i], changed)
     else:
         _take_in_together(b, parts, i, time, mass, changed)
@@ -233,6 +276,8 @@ def learn_all(
         learn(s, b, parts, ids[j], begin[j], end[j], changed[j])
         for k in range(b.heard.shape[1]):
             b.heard[ids[j], k] = kept[j, k]
+            if kept[j, k] > 0.0:
+                b.heard_at[ids[j], 0] = end[j]
 
 
 @jit
@@ -244,19 +289,75 @@ def believe_all(header: Header, b: Belief, parts: Parts, ids: Ids, now: float) -
 
 
 @inline
-def heed(b: Belief, i: int, k: int) -> bool:
+def heed(b: Belief, i: int, k: int, now: float) -> bool:
     """Count a signal; whether it changes what is believed of the page at once."""
     b.heard[i, k] += 1.0
+    b.heard_at[i, 0] = min(b.heard_at[i, 0], now)
     return bool(b.signals[i, k] + b.heard[i, k] <= _FEW)
 
 
 @jit
-def heed_all(b: Belief, ids: Ids, k: int) -> NDArray[np.bool_]:
+def heed_all(b: Belief, ids: Ids, k: int, now: float) -> NDArray[np.bool_]:
     """Count signals of a source; for which of them the belief changes at once."""
     stirred = np.zeros(ids.size, np.bool_)
     for j in range(ids.size):
-        stirred[j] = heed(b, ids[j], k)
+        stirred[j] = heed(b, ids[j], k, now)
     return stirred
+
+
+# --- copies that may be stale ----------------------------------------------------------------------------------------
+
+
+@inline
+def _stale_chance(s: State, b: Belief, i: int, begin: float, at: float, end: float) -> float:
+    """P(stale) of a copy fetched at `begin`, at a time up to the end, by all that is known at the end."""
+    exponent = b.gamma[i, 0, 0] * math.log1p(paced(s, i, begin, at - begin) / b.gamma[i, 0, 1])
+    for k in range(b.heard.shape[1]):
+        if b.heard_at[i, 0] <= at:
+            exponent += b.heard[i, k] * b.gamma[i, 1 + k, 0] / b.gamma[i, 1 + k, 1]
+    if s.kin.size > 0 and s.kin[i].group >= 0 and s.kin[i].weight > 0.0:
+        group = s.kin[i].group
+        exponent += s.kin[i].weight * max(mass_since(s, group, begin, end) - mass_since(s, group, at, end), 0.0)
+    return -math.expm1(-exponent)
+
+
+@jit_lean
+def stale_time(s: State, b: Belief, parts: Parts, i: int, begin: float, end: float, stated: bool) -> float:
+    """∫ P(stale) dt of a copy, by chances as they are stated or as they were reckoned.
+
+    From the fetch to the first signal and from there to the end, each closer looked at where it begins.
+    """
+    heard = begin
+    if b.heard_at.shape[1] > 0:
+        heard = min(max(b.heard_at[i, 0], begin), end)
+    total = 0.0
+    for part in range(2):
+        first, last = (begin, heard) if part == 0 else (heard, end)
+        for k in range(_NODES.size if last > first else 0):
+            at = first + (last - first) * _NODES[k] ** 2
+            chance = _stale_chance(s, b, i, begin, at, end)
+            total += 2.0 * _NODES[k] * _WEIGHTS[k] * (last - first) * (said(parts, chance) if stated else chance)
+    return total
+
+
+@inline
+def _stale_when_found(s: State, b: Belief, parts: Parts, i: int, begin: float, end: float) -> float:
+    """How long it was where the crawl at the end has found a change; half of the time where that was improbable."""
+    chance = _stale_chance(s, b, i, begin, end, end)
+    return stale_time(s, b, parts, i, begin, end, False) / chance if chance > 1e-9 else 0.5 * (end - begin)
+
+
+@jit
+def kept_time(header: Header, b: Belief, parts: Parts, ids: Ids, begin: Array, end: Array) -> tuple[float, float]:
+    """(importance × time that copies were kept, stale of that) where no crawl has told whether they were."""
+    s = opened(header)
+    time = stale = 0.0
+    for j in range(ids.size):
+        i = ids[j]
+        if b.counted[i] and end[j] > begin[j]:
+            time += s.rec[i].importance * (end[j] - begin[j])
+            stale += s.rec[i].importance * stale_time(s, b, parts, i, begin[j], end[j], True)
+    return time, stale
 
 
 @jit
@@ -264,11 +365,6 @@ def fill_fresh(header: Header, b: Belief, ids: Ids, now: float, out: Array) -> N
     """The probability that each page's copy is still the page."""
     s = opened(header)
     for j in range(ids.size):
-        i = ids[j]
-        elapsed = max(now - s.rec[i].last, 0.0)
-        exponent = b.gamma[i, 0, 0] * math.log1p(paced(s, i, s.rec[i].last, elapsed) / b.gamma[i, 0, 1])
-        for k in range(b.heard.shape[1]):
-            exponent += b.heard[i, k] * b.gamma[i, 1 + k, 0] / b.gamma[i, 1 + k, 1]
-        if s.kin.size > 0:
-            exponent += sibling_part(s, i, max(now, s.rec[i].last))[0]
-        out[j] = math.exp(-exponent)
+        begin = s.rec[ids[j]].last
+        end = max(now, begin)
+        out[j] = 1.0 - _stale_chance(s, b, ids[j], begin, end, end)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit
+from recrawl._jit import inline, jit_lean
 from recrawl.estimate._stream_kernels import take_in
 from recrawl.schedule._kin_kernels import mass_since, note
 from recrawl.schedule._value_kernels import hurried, season_time
@@ -91,7 +91,7 @@ def said(parts: Parts, p: float) -> float:
     return float(knots[k - 1, 1] + share * (knots[k, 1] - knots[k - 1, 1]))
 
 
-@jit
+@jit_lean
 def judge(parts: Parts, exponent: float, changed: bool) -> None:
     """Keep what was stated and reckoned beside what was found; chances are stated by it from then on."""
     p = -math.expm1(-exponent)
@@ -127,7 +127,7 @@ def _two_rows(parts: Parts, own: Array, other: Array, time: float, mass: float, 
     take_in(parts.rows[:2], time, parts.heard[:1], changed)
 
 
-@jit
+@jit_lean
 def tell_groups(
     s: State, parts: Parts, i: int, begin: float, end: float, own: Array, time: float, exponent: float, changed: bool
 ) -> None:
@@ -157,7 +157,7 @@ def told_mass(s: State, parts: Parts, i: int, begin: float, end: float) -> float
     return mass_since(s, parts.group[i, k], begin, end)
 
 
-@jit
+@jit_lean
 def try_ways(
     parts: Parts, i: int, shape: float, first: float, age: float, interval: float, mass: float, changed: bool
 ) -> None:
@@ -186,7 +186,7 @@ def try_ways(
         own[0], own[1] = parts.rows[0, 0], parts.rows[0, 1]
 
 
-@jit
+@jit_lean
 def tell_season(
     parts: Parts, begin: float, end: float, own: Array, burst: float, expected: float, changed: bool
 ) -> None:

@@ -14,7 +14,9 @@ from recrawl.model.pages import Pages
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
-_PER_PAGE = ("gamma", "heard", "signals", "watched", "n_crawls", "n_changes", "own", "told", "factor")
+_COUNTS = ("watched", "n_crawls", "n_changes", "own", "told", "counted")
+_PER_PAGE = ("gamma", "heard", "heard_at", "signals", *_COUNTS, "factor")
+_WHOLE = ("prior", "half_life", "scores", "account")
 _FIRST_REFIT, _REFIT_GROWTH = 50, 1.3  # crawls before the prior is fitted, and growth until it is fitted again
 _SHAPES = (0.1, 100.0, 13)  # of the prior: from, to, how many are tried
 _SOURCE_PRIOR = (1.0, 3.0)  # weight of a signal of an unknown source: precision 1/4, held as loosely as three signals
@@ -39,17 +41,20 @@ class Beliefs:
         self.belief = Belief(
             gamma=np.zeros((0, 1 + n_sources, 2)),
             heard=np.zeros((0, n_sources)),
+            heard_at=np.zeros((0, min(n_sources, 1))),
             signals=np.zeros((0, n_sources)),
             watched=np.zeros(0),
             n_crawls=np.zeros(0, np.int64),
             n_changes=np.zeros(0, np.int64),
             own=np.zeros(0),
             told=np.zeros(0, np.bool_),
+            counted=np.zeros(0, np.bool_),
             factor=np.zeros(0),
             prior=np.array(first),
             half_life=np.array([half_life]),
             shapes=np.geomspace(*_SHAPES),
             scores=np.zeros(_SHAPES[2]),
+            account=np.zeros(2),
         )
         self.priors = [self.belief.prior[0].tolist()]  # every prior that there was, the newest last
         self.crawls = 0  # outcomes taken in so far
@@ -68,8 +73,9 @@ class Beliefs:
         """(shape, rate) of the prior of each of the first n pages."""
         return priors_of(self.belief.prior[0], self.belief.factor[: min(n, self._n)])
 
-    def append(self, n: int, factor: Array, own: GammaPrior | None = None) -> None:
-        """New pages, at the prior (its mean times a factor) or at a belief of their own."""
+    def append(self, counted: NDArray[np.bool_], factor: Array, own: GammaPrior | None = None) -> None:
+        """New pages, at the prior (its mean times a factor) or at a belief of their own; which copies are new too."""
+        n = len(counted)
         first, self._n = self._n, self._n + n
         if self._n > len(self.belief.watched):
             room = max(16, self._n, len(self.belief.watched) * 3 // 2)
@@ -79,6 +85,8 @@ class Beliefs:
         self.belief.gamma[first : self._n] = self.belief.prior
         self.belief.gamma[first : self._n, 0, 1] /= factor
         self.belief.factor[first : self._n] = factor
+        self.belief.counted[first : self._n] = counted
+        self.belief.heard_at[first : self._n] = np.inf
         if own is not None:
             self.set_rate(np.arange(first, self._n), own)
 
@@ -87,6 +95,11 @@ class Beliefs:
         self.belief.told[rows] = True
         shape, rate = own.rows(len(rows))
         self.belief.gamma[rows, 0] = np.stack([shape, rate], axis=1)
+
+    def hear(self, rows: Ids, heard: Array, at: ArrayLike) -> None:
+        """Signals that came since the copies were fetched, from some time on."""
+        self.belief.heard[rows] = heard
+        self.belief.heard_at[rows] = np.where(heard.any(axis=1), at, np.inf)[:, None]
 
     def columns(self, rows: Ids, elapsed: Array) -> dict[str, Array]:
         """What `Pages` needs to know of pages, as of some time after their last crawl."""
@@ -162,13 +175,13 @@ class Beliefs:
     def saved(self) -> dict[str, Any]:
         """Everything, as plain arrays and numbers."""
         columns = {name: getattr(self.belief, name)[: self._n].copy() for name in _PER_PAGE}
-        rest = {name: getattr(self.belief, name).copy() for name in ("prior", "half_life", "scores")}
+        rest = {name: getattr(self.belief, name).copy() for name in _WHOLE}
         return {**columns, **rest, "priors": list(self.priors), "crawls": self.crawls, "refit_at": self.refit_at}
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take over what was saved."""
         columns = {name: np.array(saved[name]) for name in _PER_PAGE}
-        rest = {name: np.array(saved[name]) for name in ("prior", "half_life", "scores")}
+        rest = {name: np.array(saved[name]) for name in _WHOLE}
         self.belief = Belief(**columns, **rest, shapes=self.belief.shapes)
         self.crawls, self.refit_at = int(saved["crawls"]), int(saved["refit_at"])
         self.priors = [list(prior) for prior in saved["priors"]]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.engine._kernels import believe_all, learn_all
+from recrawl.engine._kernels import believe_all, kept_time, learn_all
 from recrawl.engine.addresses import Addresses, host_of
 from recrawl.engine.beliefs import Beliefs
 from recrawl.engine.newcomers import Newcomers
@@ -123,7 +123,7 @@ class Core:
             pages = pages.replace(recall=np.zeros((n, self.settings.sources)), false_rate=0.0)
         ids = self.scheduler.add(pages, now, fetched_at=np.minimum(fetched, max(now, self.now)))
         assert np.array_equal(ids, rows)
-        self.beliefs.append(n, factor, own)
+        self.beliefs.append(fetched >= now, factor, own)
         self.parts.enrol(urls, rows)
         self.parts.start_twins(self.beliefs, rows)
         if self.parts.siblings:
@@ -158,11 +158,21 @@ class Core:
             for group in np.unique(self.parts.arrays.group[rows, self.parts.arrays.active[0]]).tolist():
                 self.scheduler._stir(group, now)
 
-    def _renew(self, rows: Ids, now: float) -> None:
+    def _renew(self, rows: Ids, begin: Array, end: Array, now: float) -> None:
         """New copies of which nothing is learned: the signals before them say nothing any more."""
-        if self.settings.sources and len(rows):
-            self.beliefs.belief.heard[rows] = self._kept(rows)
+        if len(rows) == 0:
+            return
+        self._close(rows, begin, end)
+        self.beliefs.belief.counted[rows] = True
+        if self.settings.sources:
+            self.beliefs.hear(rows, self._kept(rows), end)
             self._believe(rows, now)
+
+    def _close(self, rows: Ids, begin: Array, end: Array) -> None:
+        """Copies that are no longer kept go into the account as far as is believed of them."""
+        self.beliefs.belief.account[:] += kept_time(
+            self.scheduler._memory.header, self.beliefs.belief, self.parts.arrays, rows, begin, end
+        )
 
     def refit_if_due(self) -> bool:
         """Fit the prior anew when enough was learned since the last time; whether all pages were placed anew."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recrawl.engine._kernels import fill_fresh, heed_all
+from recrawl.engine.account import Account, account
 from recrawl.engine.addresses import Addresses, url_list
 from recrawl.engine.beliefs import pages_of, with_siblings
 from recrawl.engine.core import Core, Settings, own_belief
@@ -134,7 +135,8 @@ class Engine(Core):
         taught = valid & ~missed & ~lost & (changed is not None)
         if taught.any():
             self._learn(rows[taught], before[taught], began[taught], seen[taught], here)
-        self._renew(rows[valid & ~missed & ~taught], here)
+        untold = valid & ~missed & ~taught
+        self._renew(rows[untold], before[untold], began[untold], here)
         self._weigh(rows[valid & ~missed], here)
         self._settle(rows[valid], here, missed[valid] & ~lost[valid], lost[valid])
         self._counts["recorded"] += n
@@ -157,7 +159,7 @@ class Engine(Core):
             return
         news = about > scheduler._memory.state.rec["last"][rows]
         self.newcomers.leave(scheduler, rows[news])
-        stirred = heed_all(self.beliefs.belief, rows[news], source)
+        stirred = heed_all(self.beliefs.belief, rows[news], source, now)
         if stirred.any():
             self._believe(np.unique(rows[news][stirred]), now)
         if scheduler.policy == "signals":
@@ -190,6 +192,8 @@ class Engine(Core):
         """Pages that are no longer wanted; a URL that is added again starts anew."""
         rows = self.scheduler._columns.check(ids, distinct=True)
         self.newcomers.leave(self.scheduler, rows)
+        last = self.scheduler._memory.state.rec["last"][rows]
+        self._close(rows, last, np.maximum(last, self.now))
         self.scheduler.remove(rows)
         self.addresses.forget(rows)
         self._paused.difference_update(rows.tolist())
@@ -289,6 +293,13 @@ class Engine(Core):
         out = np.empty(len(rows))
         fill_fresh(self.scheduler._memory.header, self.beliefs.belief, rows, time_of(now), out)
         return self.parts.stated_fresh(out)
+
+    def account(self, now: float, ids: ArrayLike | None = None) -> Account:
+        """How stale the copies have been so far: what crawls found, and what is believed since (of some pages' copies).
+
+        The time of a page counts from its first crawl, or from when it was added if its copy was fetched then.
+        """
+        return account(self, self.ids() if ids is None else self.scheduler._columns.check(ids), time_of(now))
 
     def request(self, ids: ArrayLike, now: float) -> None:
         """Readers asked for pages: their importance is what was given plus requests per day, old ones fading.

@@ -43,6 +43,7 @@ def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
         "scores": belief.scores.copy(),
         "crawls": engine.beliefs.crawls,
         "refit_at": engine.beliefs.refit_at,
+        "account": belief.account.tolist(),
         "stated": {name: getattr(engine.parts.arrays, name).tolist() for name in STATED},
         "threshold": engine.threshold,
         "hosts": _hosts(engine, engine._ruled if all_hosts else {host_of(url) for url in engine.url(rows)}),
@@ -74,6 +75,7 @@ def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
     belief.prior[:], belief.scores[:] = saved["prior"], saved["scores"]
     engine.beliefs.crawls, engine.beliefs.refit_at = int(saved["crawls"]), int(saved["refit_at"])
     engine.beliefs.priors = [list(prior) for prior in saved["priors"]]
+    belief.account[:] = saved.get("account", 0.0)
     for name, value in saved.get("stated", {}).items():
         getattr(engine.parts.arrays, name)[:] = value
     engine.scheduler._columns._host_indices(list(saved["hosts"]))
@@ -90,6 +92,8 @@ def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
 def _fill_pages(engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float) -> None:
     for name in _BELIEF:
         getattr(engine.beliefs.belief, name)[ids] = saved[name]
+    engine.beliefs.hear(ids, np.asarray(saved["heard"], np.float64).reshape(len(ids), -1), now)
+    engine.beliefs.belief.counted[ids] = np.asarray(saved["n_crawls"]) > 0
     if engine.parts.any and "parts" in saved:
         _fill_parts(engine, ids, saved)
     moved = ids[_move_along(engine, ids, saved)]

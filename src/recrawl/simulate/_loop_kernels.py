@@ -137,7 +137,7 @@ def _hear_and_heed(header: Header, b: Belief, parts: Parts, line: Line, heard: H
         if GROW_NEAR <= status <= GROW_LEASES:
             return int(status)
         cursor[SIGNAL] = k + 1
-        if status == DONE and about[0] > s.rec[i].last and heed(b, i, 0):
+        if status == DONE and about[0] > s.rec[i].last and heed(b, i, 0, when):
             believe(s, b, parts, i, when - s.rec[i].last)
             cursor[PLACE] = i
             status, _ = put_back(header, cursor[PLACE : PLACE + 1], s.flts[NOW])

@@ -1,0 +1,159 @@
+"""The account: how stale copies have been, by what crawls found; against plain integrals and against the truth."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from recrawl.engine import Engine
+from recrawl.engine._kernels import stale_time
+from recrawl.schedule._kin_kernels import mass_since
+
+from .test_parts import ALL, NONE, run, trace_of
+
+URL = "https://a.example/"
+
+
+def one_page(rate: float, shape: float, **more: Any) -> Engine:
+    engine = Engine(1.0, day=1.0, **{**NONE, **more})
+    engine.add([URL], 0.0, change_rate=rate, evidence=shape, importance=3.0)
+    return engine
+
+
+def area(height: Any, begin: float, end: float) -> float:
+    """∫ by small trapezia, smaller ones where it begins."""
+    at = begin + (end - begin) * np.linspace(0.0, 1.0, 20_001) ** 3
+    return float(np.trapezoid([height(t) for t in at.tolist()], at))
+
+
+def gamma_chance(rate: float, shape: float, t: float) -> float:
+    return -math.expm1(-shape * math.log1p(rate * t / shape))
+
+
+@given(st.floats(-4, 3), st.floats(-1, 4))
+@settings(max_examples=25, deadline=None)
+@example(-4.0, 4.0)
+@example(3.0, -1.0)
+def test_a_copy_that_no_crawl_has_told_of_is_as_stale_as_is_believed(log_rate: float, log_shape: float) -> None:
+    rate, shape = 10.0**log_rate, 10.0**log_shape
+    account = one_page(rate, shape).account(10.0)
+    assert account.time == account.open_time == 30.0
+    assert account.stale == account.open_stale
+    assert account.stale == pytest.approx(3.0 * area(lambda t: gamma_chance(rate, shape, t), 0.0, 10.0), rel=2e-3)
+
+
+@pytest.mark.parametrize("rate", [1e-7, 0.01, 0.3, 5.0])
+def test_crawls_tell_how_long_copies_were_right(rate: float) -> None:
+    engine = one_page(rate, 1e9)
+    ids = engine.id([URL])
+    engine.record(ids, 4.0, changed=False)
+    assert engine.account(4.0).time == 12.0
+    assert engine.account(4.0).stale == 0.0
+    engine.record(ids, 9.0, changed=True)
+    expected = area(lambda t: -math.expm1(-rate * t), 0.0, 5.0) / -math.expm1(-rate * 5.0)
+    account = engine.account(9.0)
+    assert (account.time, account.open_time) == (27.0, 0.0)
+    assert account.stale == pytest.approx(3.0 * expected, rel=1e-3)
+    assert account.staleness == account.stale / 27.0
+
+
+def test_a_record_that_does_not_tell_and_a_page_that_goes_count_as_believed() -> None:
+    untold, gone, kept = (one_page(0.2, 2.0) for _ in range(3))
+    believed = kept.account(5.0).stale
+    untold.record(untold.pick(5.0, 1), 5.0)
+    assert untold.account(5.0).stale == pytest.approx(believed, rel=1e-12)
+    assert untold.account(5.0).open_time == 0.0
+    gone.pick(5.0, 0)
+    gone.remove(gone.id([URL]))
+    assert gone.account(5.0).stale == pytest.approx(believed, rel=1e-12)
+    assert gone.account(9.0).time == 15.0
+
+
+def test_copies_older_than_the_page_count_from_their_first_crawl() -> None:
+    engine = Engine(1.0, day=1.0, **NONE)
+    ids = engine.add([URL], 100.0, fetched_at=0.0)
+    assert engine.account(200.0).time == 0.0
+    assert engine.account(200.0).staleness == 0.0
+    engine.record(ids, 200.0, changed=True)
+    assert engine.account(200.0).time == 0.0
+    assert engine.account(207.0).time == 7.0
+
+
+def test_doubt_that_came_with_a_signal_is_dated_by_it() -> None:
+    engine = one_page(1e-6, 1e9, sources=1)
+    ids = engine.id([URL])
+    engine.beliefs.belief.gamma[0, 1] = [50.0, 10.0]  # a signal proves next to everything
+    engine.signal(ids, 8.0)
+    assert engine.account(10.0).stale == pytest.approx(3.0 * 2.0 * -math.expm1(-5.0), rel=1e-4)
+    engine.record(ids, 10.0, changed=True)
+    assert engine.account(10.0).stale == pytest.approx(3.0 * 2.0, rel=1e-4)
+    assert engine.beliefs.belief.heard_at[0, 0] == math.inf
+
+
+def test_the_integral_with_siblings_equals_a_plain_one() -> None:
+    _, engine = run(trace_of(np.random.default_rng(5), 60.0, together=0.02, alone=0.01), 20.0, **ALL)
+    state, belief, parts = engine.scheduler._memory.state, engine.beliefs.belief, engine.parts.arrays
+    assert engine.parts.level is not None
+    flat = all(state.flts[place] == 0.0 for place in (59, 62))
+    checked, off = 0, []
+    for page in range(0, 400, 7):
+        kin, begin, end = state.kin[page], float(state.rec[page]["last"]), engine.now
+        if not flat or kin["group"] < 0 or end - begin < 1.0:
+            continue
+        group, (shape, rate) = int(kin["group"]), belief.gamma[page, 0]
+
+        def chance(t: float) -> float:
+            mass = mass_since(state, group, begin, end) - mass_since(state, group, t, end)  # noqa: B023
+            return -math.expm1(-shape * math.log1p((t - begin) / rate) - kin["weight"] * mass)  # noqa: B023
+
+        plain = area(chance, begin, end)
+        off.append(stale_time(state, belief, parts, page, begin, end, False) / plain - 1.0)
+        checked += 1
+    assert checked >= 20
+    assert np.max(np.abs(off)) < 0.15
+    assert abs(np.mean(off)) < 0.02
+
+
+def test_what_is_kept_goes_on() -> None:
+    _, engine = run(trace_of(np.random.default_rng(5), 60.0, together=0.02, alone=0.01), 20.0)
+    before = engine.account(70.0)
+    assert Engine.restore(engine.state()).account(70.0) == before
+    again = Engine.restore(engine.rows(), engine.now).account(70.0)
+    assert (again.time, again.open_time) == pytest.approx((before.time, before.open_time), rel=1e-12)
+    assert again.stale - again.open_stale == pytest.approx(before.stale - before.open_stale, rel=1e-12)
+    older = engine.rows()
+    del older["account"]
+    assert Engine.restore(older, engine.now).account(engine.now).stale >= 0.0
+
+
+def test_on_poisson_worlds_the_account_is_near_the_truth() -> None:
+    """It is 4% too low here, as the mean of the prior by which pages are chosen is too low (`expected.py`)."""
+    off = []
+    for seed in range(8):
+        trace = _poisson(seed)
+        found, engine = run(trace, 60.0)
+        account = engine.account(trace.end)
+        assert account.time == pytest.approx(float(trace.importance.sum()) * 60.0, rel=1e-9)
+        off.append(account.staleness / found.staleness - 1.0)
+    assert abs(np.mean(off)) < 0.06
+    assert np.max(np.abs(off)) < 0.15
+
+
+def _poisson(seed: int) -> Any:
+    from recrawl.simulate.trace import Trace
+
+    rng = np.random.default_rng(seed)
+    count = rng.poisson(rng.gamma(1.0, 0.2, 600) * 60.0)
+    offset = np.concatenate([[0], np.cumsum(count)])
+    page = np.repeat(np.arange(600), count)
+    at = rng.uniform(0.0, 60.0, len(page))
+    order = np.lexsort((at, page))
+    url = np.array([f"https://h{k}.example/{k}" for k in range(600)])
+    return Trace(
+        0.0, 60.0, offset=offset, changed_at=at[order], importance=rng.pareto(2.0, 600) + 0.2, url=url, day=1.0
+    )
