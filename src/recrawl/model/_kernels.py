@@ -208,9 +208,11 @@ def posterior_value(x: float, shape: float) -> float:
     With l = log(1 + x/a) it is a² ∫₀^l (e^v − 1) e^{−av} dv = (1 − (1 + x) e^{−al}) · a/(a − 1); each of the forms is
     used where it loses hardly a digit.
     """
-    if math.isinf(shape):
-        return fresh_value(x)
-    length = math.log1p(x / shape)
+    return fresh_value(x) if math.isinf(shape) else _posterior_value(x, shape, math.log1p(x / shape))
+
+
+@inline
+def _posterior_value(x: float, shape: float, length: float) -> float:
     if length == math.inf:
         return shape / (shape - 1.0) if shape > 1.0 else math.inf
     if length <= 0.5 and shape * length <= 0.5:
@@ -320,11 +322,12 @@ def posterior_inverse_below(y: float, shape: float) -> float:
         return math.inf
     low, x = 0.0, math.sqrt(2.0 * y) * (1.0 - 1e-12)
     for _ in range(60):
-        value = posterior_value(x, shape)
+        length = math.log1p(x / shape)
+        value = _posterior_value(x, shape, length)
         if value >= y:
             break
         low = x
-        slope = posterior_slope(x, shape) * x
+        slope = x * math.exp(-(shape + 1.0) * length) * x
         if not (slope > 0.0 and x < 1e300):
             break
         step = math.log(y / value) * value / slope
