@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from recrawl import ParameterError
 from recrawl.model import Pages, crawl_value, crawl_value_slope, elapsed_at_value, fresh_probability, value_limit
+from recrawl.model._kernels import posterior_inverse_below, posterior_slope, posterior_value
 
 TWINS = {"harmonic": naive.value_harmonic, "age": naive.value_age}
 SHAPES = st.one_of(log_uniform(1e-3, 1e9), st.sampled_from([0.5, 1.0, 1 + 1e-9, 2.0, 3.0, 1e15, math.inf]))
@@ -106,3 +107,24 @@ def test_posterior_value_never_falls(change_rate, elapsed, shape):
     pages = Pages([change_rate], evidence=shape)
     now, later = crawl_value(pages, [elapsed, elapsed * 1.01])
     assert later >= now * (1 - ROUNDING)
+
+
+@pytest.mark.parametrize("shape", [0.1, 1.0, 2.0, math.inf])
+def test_no_time_is_long_enough_for_an_infinite_value(shape):
+    assert posterior_inverse_below(math.inf, shape) == math.inf
+    assert elapsed_at_value(Pages([1.0], evidence=shape), math.inf).tolist() == [math.inf]
+
+
+@given(log_uniform(1e-12, 1e3), SHAPES)
+@settings(max_examples=300)
+@example(1e-9, 1e6)
+@example(0.5, 1.0)
+@example(1.0, 0.01)
+@example(2.0 * (1 - 1e-9), 2.0)
+def test_the_inverse_from_below_is_close_and_never_too_late(y, shape):
+    assume(math.isinf(shape) or shape <= 1.0 or y < shape / (shape - 1.0))
+    assume(not math.isinf(shape) or y < 1.0)
+    x = posterior_inverse_below(y, shape)
+    assert posterior_value(x, shape) <= y * (1 + 1e-13)
+    if math.isfinite(shape) and x < 1e300 and posterior_value(x, shape) < 1e5 * x * posterior_slope(x, shape):
+        assert posterior_value(x * (1 + 1e-5), shape) >= y * (1 - 1e-13)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from recrawl.model import elapsed_at_value
 from recrawl.model.pages import Pages
 from recrawl.schedule.scheduler import Scheduler
 from recrawl.solver import solve
@@ -40,6 +41,20 @@ def test_few_values_are_evaluated(n_pages, n):
     scheduler, budget, _ = settled(n_pages)
     now, _ = go_on(scheduler, 0.0, budget, n, 3_000 if n == 1 else 30_000)
     _, cost = go_on(scheduler, now, budget, n, 5_000 if n == 1 else 50_000)
+    assert cost < 50
+
+
+@pytest.mark.parametrize("n_pages", [1_000, 1_000_000])
+def test_few_values_are_evaluated_where_rates_are_not_known_well(n_pages):
+    """Every page is to be crawled when its value reaches 0.3: those about to must sleep until shortly before."""
+    rng = np.random.default_rng(1)
+    pages = Pages(1.0, rng.uniform(0.9, 1.1, n_pages), evidence=1.0)
+    interval = elapsed_at_value(pages, 0.3)
+    budget = float((1.0 / interval).sum())
+    scheduler = Scheduler(budget=budget, policy="no-signals")
+    scheduler.add(pages, 0.0, fetched_at=-rng.random(n_pages) * interval)
+    now, _ = go_on(scheduler, 0.0, budget, 1, 3_000)
+    _, cost = go_on(scheduler, now, budget, 1, 5_000)
     assert cost < 50
 
 

@@ -283,7 +283,7 @@ def posterior_inverse(y: float, shape: float) -> float:
         return fresh_inverse(y)
     if y <= 0.0:
         return 0.0
-    if shape > 1.0 and y >= shape / (shape - 1.0):
+    if y == math.inf or (shape > 1.0 and y >= shape / (shape - 1.0)):
         return math.inf
     low, high = 0.0, math.inf
     x = math.sqrt(2.0 * y)
@@ -309,16 +309,16 @@ def posterior_inverse(y: float, shape: float) -> float:
 
 @jit
 def posterior_inverse_below(y: float, shape: float) -> float:
-    """A little less than the x with posterior_value(x, a) = y, by about a thousandth: never more, and sooner found.
+    """A little less than the x with posterior_value(x, a) = y, by about a millionth: never more, and sooner found.
 
-    Log value against log x is concave, so that Newton's steps from √(2y), which is too small, stay on that side; what
-    is returned has been seen to be.
+    Log value against log x is concave, so that Newton's steps from √(2y), which is too small, stay on that side. The
+    last of them is taken unseen, a little shorter, unless the value hardly grows there and rounding could spoil it.
     """
     if math.isinf(shape):
         return fresh_inverse(y)
     if y <= 0.0:
         return 0.0
-    if shape > 1.0 and y >= shape / (shape - 1.0):
+    if y == math.inf or (shape > 1.0 and y >= shape / (shape - 1.0)):
         return math.inf
     low, x = 0.0, math.sqrt(2.0 * y) * (1.0 - 1e-12)
     for _ in range(60):
@@ -332,7 +332,7 @@ def posterior_inverse_below(y: float, shape: float) -> float:
             break
         step = math.log(y / value) * value / slope
         if step < 1e-3:
-            break
+            return max(low, x * (1.0 + step) * (1.0 - 1e-7)) if value < 1e5 * slope else low
         x *= math.exp(min(step, 50.0))
     return low
 
