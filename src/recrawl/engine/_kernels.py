@@ -7,6 +7,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.polynomial.legendre import leggauss
 from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit, jit_lean
@@ -32,32 +33,7 @@ from recrawl.schedule.layout import EVIDENCE, State
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
-_NODES, _WEIGHTS = (  # of an integral from 0 to 1, by Gauss and Legendre
-    np.array(
-        [
-            0.019855071751231884,
-            0.10166676129318664,
-            0.2372337950418355,
-            0.4082826787521751,
-            0.5917173212478249,
-            0.7627662049581645,
-            0.8983332387068134,
-            0.9801449282487681,
-        ]
-    ),
-    np.array(
-        [
-            0.05061426814518813,
-            0.11119051722668724,
-            0.15685332293894363,
-            0.18134189168918100,
-            0.18134189168918100,
-            0.15685332293894363,
-            0.11119051722668724,
-            0.05061426814518813,
-        ]
-    ),
-)
+_NODES, _WEIGHTS = (0.5 * part + shift for part, shift in zip(leggauss(8), (0.5, 0.0), strict=True))  # from 0 to 1
 _FEW = 4.0  # with so few signals of a source so far, each one changes what is believed of its rate at once
 
 
@@ -309,8 +285,8 @@ def heed_all(b: Belief, ids: Ids, k: int, now: float) -> NDArray[np.bool_]:
 
 
 @inline
-def _stale_chance(s: State, b: Belief, i: int, begin: float, at: float, end: float) -> float:
-    """P(stale) of a copy fetched at `begin`, at a time up to the end, by all that is known at the end."""
+def _doubt(s: State, b: Belief, i: int, begin: float, at: float, end: float) -> float:
+    """−ln P(fresh) of a copy fetched at `begin`, at a time up to the end, by all that is known at the end."""
     exponent = b.gamma[i, 0, 0] * math.log1p(paced(s, i, begin, at - begin) / b.gamma[i, 0, 1])
     for k in range(b.heard.shape[1]):
         if b.heard_at[i, 0] <= at:
@@ -318,7 +294,7 @@ def _stale_chance(s: State, b: Belief, i: int, begin: float, at: float, end: flo
     if s.kin.size > 0 and s.kin[i].group >= 0 and s.kin[i].weight > 0.0:
         group = s.kin[i].group
         exponent += s.kin[i].weight * max(mass_since(s, group, begin, end) - mass_since(s, group, at, end), 0.0)
-    return -math.expm1(-exponent)
+    return float(exponent)
 
 
 @jit_lean
@@ -335,7 +311,7 @@ def stale_time(s: State, b: Belief, parts: Parts, i: int, begin: float, end: flo
         first, last = (begin, heard) if part == 0 else (heard, end)
         for k in range(_NODES.size if last > first else 0):
             at = first + (last - first) * _NODES[k] ** 2
-            chance = _stale_chance(s, b, i, begin, at, end)
+            chance = -math.expm1(-_doubt(s, b, i, begin, at, end))
             total += 2.0 * _NODES[k] * _WEIGHTS[k] * (last - first) * (said(parts, chance) if stated else chance)
     return total
 
@@ -343,7 +319,7 @@ def stale_time(s: State, b: Belief, parts: Parts, i: int, begin: float, end: flo
 @inline
 def _stale_when_found(s: State, b: Belief, parts: Parts, i: int, begin: float, end: float) -> float:
     """How long it was where the crawl at the end has found a change; half of the time where that was improbable."""
-    chance = _stale_chance(s, b, i, begin, end, end)
+    chance = -math.expm1(-_doubt(s, b, i, begin, end, end))
     return stale_time(s, b, parts, i, begin, end, False) / chance if chance > 1e-9 else 0.5 * (end - begin)
 
 
@@ -367,4 +343,4 @@ def fill_fresh(header: Header, b: Belief, ids: Ids, now: float, out: Array) -> N
     for j in range(ids.size):
         begin = s.rec[ids[j]].last
         end = max(now, begin)
-        out[j] = 1.0 - _stale_chance(s, b, ids[j], begin, end, end)
+        out[j] = math.exp(-_doubt(s, b, ids[j], begin, end, end))
