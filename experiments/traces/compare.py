@@ -144,8 +144,9 @@ def overview(results: Results) -> list[str]:
     lines = [
         "## Best rival",
         "",
-        "`learned:none` is the engine with independent pages. Its runs and those of `learned` are from before the scheduler",
-        "let pages with little-known rates sleep longer: its choices are the same since, but for the order among equals.",
+        "`learned:none` is the engine with independent pages. Its runs and those of `learned` are from before the",
+        "scheduler let pages with little-known rates sleep longer: its choices are the same since, but for the order",
+        "among equals.",
         "",
         "| trace | budget | " + " | ".join(OURS) + " | best rival | learned / best rival | learned:none / best rival |",
         "|---|---|" + "---|" * (len(OURS) + 3),
