@@ -106,7 +106,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         axes.barh(places, [row["decisions_per_second"] for row in mine], 0.36, label=f"{n:,} pages")
     axes.set_yticks(range(len(POLICIES)), list(POLICIES.values()))
     axes.invert_yaxis()
-    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_xlabel("decisions per second")
     axes.legend(frameon=False)
     figure.savefig(path, metadata={"Software": None})

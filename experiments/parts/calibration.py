@@ -138,9 +138,9 @@ def write(results: dict[str, dict[str, Any]], out: Path) -> None:
         "The account is not told when within an interval a change came, only that one did: where it is off, changes",
         "came earlier or later than the page's own past and its siblings made probable. Of three ways to reckon it (by",
         "chances as reckoned, as stated, or as reckoned where a crawl has told and as stated since) the last was taken",
-        "as the only one within on all 15 cases of 2022-08-01; the other windows had no part in that choice. These runs",
-        "are from before the scheduler let pages with little-known rates sleep longer, which changes the order among",
-        "equals.",
+        "as the only one within on all 15 cases of 2022-08-01; the other windows had no part in that choice. These",
+        "runs are from before the scheduler let pages with little-known rates sleep longer, which changes the order",
+        "among equals.",
     ]
     (out / "CALIBRATION.md").write_text("\n".join(lines) + "\n")
     draw(whole, out / "calibration.png")
