@@ -191,7 +191,11 @@ class Core:
         self.parts.refit(self.scheduler, rows, self.now)
         self.beliefs.belief.half_life[0] = self.parts.half_life
         self._counts["refits"] += 1
-        self._believe(rows, self.now)
+        if self.settings.sources <= 1:
+            believe_all(self.scheduler._memory.header, self.beliefs.belief, self.parts.arrays, rows, self.now)
+            self.scheduler._place_all()
+        else:
+            self._believe(rows, self.now)
         return True
 
     def _believe(self, rows: Ids, now: float) -> None:

@@ -16,13 +16,17 @@ import math
 import numpy as np
 
 from recrawl._jit import inline, jit, jit_lean
-from recrawl.schedule._kin_kernels import link, take_due, unlink
+from recrawl.schedule._kin_kernels import forget_buckets, link, take_due, unlink
+from recrawl.schedule._near_kernels import disturb, look_at_all
 from recrawl.schedule._set_kernels import (
     band_add,
     band_remove,
     band_tick,
+    empty_wheel,
     fall_asleep,
     fetch_chunk,
+    fetch_place,
+    free_blocks,
     near_add,
     slot_at,
     slot_size,
@@ -33,7 +37,7 @@ from recrawl.schedule._set_kernels import (
     wheel_add,
     wheel_remove,
 )
-from recrawl.schedule._value_kernels import value_of, wake_time, worth_of
+from recrawl.schedule._value_kernels import slept_until, value_of, wake_time, worth_of
 from recrawl.schedule.layout import (
     ASLEEP,
     BANDS,
@@ -72,7 +76,8 @@ from recrawl.schedule.layout import (
 
 LEAST = 1e-300  # below every positive value that matters
 _RATIO = 16  # of the sizes of new bands
-_RELATED_RATIO = 3  # the same where a group can lift many pages at once
+_RELATED_RATIO = 8  # the same where a group can lift many pages at once
+_SOON = 0.5  # nearer to a level than this share of the way to the next, a related page sleeps below the next
 _AHEAD = 8  # slots of the wheel whose pages are fetched in advance
 _BELOW = 1e-6  # a page wakes this much too early: wake times are kept in short floats
 
@@ -92,9 +97,15 @@ def place(s: State, i: int, now: float) -> None:
     """Put a page that is in no container where its value belongs."""
     value, interval = worth_of(s, i, now)
     if value >= s.flts[NEAR_LEVEL]:
-        near_add(s, i, value)
+        near_add(s, i, value, now)
     else:
         settle(s, i, now, value, interval)
+
+
+@inline
+def level_below(s: State, k: int) -> float:
+    """The level below which the pages of band k sleep, counted from the top; the far ones come after the last."""
+    return float(s.flts[LEVEL + s.ints[ORDER + k]] if k < s.ints[N_BANDS] else s.flts[FAR_LEVEL])
 
 
 @jit_lean
@@ -106,10 +117,13 @@ def settle(s: State, i: int, now: float, value: float, interval: float) -> None:
     most = value * (1.0 + _BELOW)
     s.rec[i].band = FAR
     s.rec[i].pos = -1
-    while k < bands and most < (s.flts[LEVEL + s.ints[ORDER + k + 1]] if k + 1 < bands else s.flts[FAR_LEVEL]):
+    while k < bands and most < level_below(s, k + 1):
         k += 1
+    if s.kin.size > 0:
+        while k > 0 and level_below(s, k) - value < _SOON * (level_below(s, k - 1) - value):
+            k -= 1
     while True:
-        level = s.flts[LEVEL + s.ints[ORDER + k]] if k < bands else s.flts[FAR_LEVEL]
+        level = level_below(s, k)
         wake = wake_time(s, i, now, level, value, interval)
         if math.isinf(wake):
             break
@@ -118,7 +132,7 @@ def settle(s: State, i: int, now: float, value: float, interval: float) -> None:
             wheel_add(s, i, tick)
             break
         if k == 0:
-            near_add(s, i, value)
+            near_add(s, i, value, now)
             return
         k -= 1
     fall_asleep(s, i)
@@ -148,6 +162,7 @@ def rest(s: State, i: int, now: float) -> None:
 @jit_lean
 def stir(s: State, g: int, now: float) -> int:
     """Place those members anew that a group's risen mass can have brought up; what must grow first, or DONE."""
+    disturb(s, g, s.groups[g, G_RISEN] - s.groups[g, G_STIRRED])
     while True:
         i = s.buckets[g, BUCKETS]
         if i < 0:
@@ -160,6 +175,7 @@ def stir(s: State, g: int, now: float) -> int:
         status = room_for(s, 1)
         if status != DONE:
             return status
+        fetch_place(s, s.kin[i].next)
         unlink(s, i)
         if state_of(s, i) == ASLEEP:
             wake_up(s, i)
@@ -200,9 +216,7 @@ def _cascade(s: State, now: float) -> None:
         while i >= 0:
             wheel_remove(s, i)
             if s.rec[i].band == FAR:
-                wake = wake_time(s, i, now, s.flts[FAR_LEVEL], -1.0, -1.0)
-                if s.kin.size > 0:
-                    link(s, i, s.flts[SLACK], now)
+                wake = slept_until(s, i, now)
                 if not math.isinf(wake):
                     # one that is due wakes at this tick: after a long stall, that of `now` may be beyond the wheel
                     wheel_add(s, i, max(tick_of(s, wake), clock) if wake > now else clock)
@@ -252,24 +266,6 @@ def _wake_slot(s: State, slot: int, now: float) -> None:
         i = _last_of(s, slot)
 
 
-@jit_lean
-def refresh_near(s: State, now: float) -> None:
-    """Evaluate every near page."""
-    for j in range(s.ints[N_NEAR]):
-        s.near_val[j] = value_of(s, s.near_id[j], now)
-
-
-@jit_lean
-def count_ripe(s: State) -> int:
-    """How many near pages have a value at or above the near level."""
-    n = 0
-    level = s.flts[NEAR_LEVEL]
-    for j in range(s.ints[N_NEAR]):
-        if s.near_val[j] >= level:
-            n += 1
-    return n
-
-
 @jit
 def lower(s: State, now: float, n: int) -> int:
     """Bring more pages near: the uppermost band, or, when there is none, cut new bands from all sleeping pages."""
@@ -285,7 +281,7 @@ def lower(s: State, now: float, n: int) -> int:
     while s.ints[SIZE + slot] > 0:
         i = s.blocks[s.ints[HEAD + slot], s.ints[TOP + slot] - 1]
         wake_up(s, i)
-        near_add(s, i, value_of(s, i, now))
+        near_add(s, i, value_of(s, i, now), now)
     for k in range(bands - 1):
         s.ints[ORDER + k] = s.ints[ORDER + k + 1]
     s.ints[N_BANDS] = bands - 1
@@ -298,9 +294,7 @@ def scan(s: State, now: float, n: int) -> int:
     if s.ints[SCAN_AT] < 0:
         cover = _cover(s, n)
         level = max(_sampled_level(s, now, cover), LEAST)
-        s.ints[SCANS] += 1
-        s.ints[LAST_SCAN] = s.ints[DECISIONS]
-        s.ints[COVER] = cover
+        _count_scan(s, cover)
         s.flts[NEAR_LEVEL] = s.flts[FAR_LEVEL] = min(level, s.flts[FAR_LEVEL])
         for i in range(s.ints[N_PAGES]):
             s.rec[i].least = 0.0
@@ -318,13 +312,53 @@ def scan(s: State, now: float, n: int) -> int:
     return DONE
 
 
+@jit
+def begin_anew(s: State, now: float) -> None:
+    """Empty wheel, bands and buckets at once, and choose a level that suits what is believed now.
+
+    The pages that were asleep are in no container then; the caller places them, and the near ones, anew.
+    """
+    cover = _usual_cover(s)
+    level = max(_sampled_level(s, now, cover), LEAST)
+    for k in range(s.ints[N_BANDS]):
+        free_blocks(s, s.ints[ORDER + k])
+    s.ints[N_BANDS] = 0
+    empty_wheel(s, now)
+    forget_buckets(s)
+    for i in range(s.ints[N_PAGES]):
+        s.rec[i].least = 0.0
+        if state_of(s, i) == ASLEEP:
+            s.rec[i].pos = -1
+            s.rec[i].band = FAR
+    _count_scan(s, cover)
+    s.flts[NEAR_LEVEL] = s.flts[FAR_LEVEL] = level
+    s.ints[SCAN_AT] = -1
+
+
+@inline
+def _count_scan(s: State, cover: int) -> None:
+    s.ints[SCANS] += 1
+    s.ints[LAST_SCAN] = s.ints[DECISIONS]
+    s.ints[COVER] = cover
+
+
 @jit_lean
 def _cover(s: State, n: int) -> int:
     """How many pages the bands should hold: a multiple of the level's random swings, more after a recent scan."""
-    usual = int(16.0 * math.sqrt(s.ints[N_PAGES])) + 12 * n + 64
-    if s.ints[SCANS] > 0 and s.ints[DECISIONS] - s.ints[LAST_SCAN] < 8 * s.ints[COVER]:
+    if s.ints[SCANS] > 0 and _scanned_lately(s):
         return int(min(4 * s.ints[COVER], s.ints[N_PAGES] + 1))
-    return usual
+    return _usual_cover(s) + 12 * n
+
+
+@inline
+def _usual_cover(s: State) -> int:
+    return int(16.0 * math.sqrt(s.ints[N_PAGES])) + 64
+
+
+@inline
+def _scanned_lately(s: State) -> bool:
+    """Whether the last scan came so short a time ago that scans would cost too much: a value per decision at least."""
+    return bool(s.ints[DECISIONS] - s.ints[LAST_SCAN] < min(8 * s.ints[COVER], s.ints[N_PAGES]))
 
 
 @jit
@@ -353,6 +387,7 @@ def shrink(s: State, now: float, keep: int) -> int:
     near = s.ints[N_NEAR]
     if spare_blocks(s) < near // BLOCK + 2 * BANDS:
         return GROW_BLOCKS
+    look_at_all(s, now)
     ids = s.near_id[:near].copy()
     values = s.near_val[:near].copy()
     ranked = np.sort(values)[::-1]
@@ -371,7 +406,7 @@ def shrink(s: State, now: float, keep: int) -> int:
     s.ints[N_NEAR] = 0
     for j in range(near):
         if values[j] >= ranked[keep]:
-            near_add(s, ids[j], values[j])
+            near_add(s, ids[j], values[j], now)
         else:
             settle(s, ids[j], now, values[j], -1.0)
     _make_geometric(s)
@@ -383,7 +418,7 @@ def _make_geometric(s: State) -> None:
     """Join bands until each is several times the one above: a page then climbs through few of them."""
     k = 0
     while k + 1 < s.ints[N_BANDS]:
-        if s.ints[SIZE + s.ints[ORDER + k + 1]] < (4 if s.kin.size == 0 else 2) * s.ints[SIZE + s.ints[ORDER + k]]:
+        if s.ints[SIZE + s.ints[ORDER + k + 1]] < 4 * s.ints[SIZE + s.ints[ORDER + k]]:
             _join(s, k)
             k = max(k - 1, 0)
         else:
@@ -421,8 +456,8 @@ def _make_band_room(s: State, more: int) -> None:
     total = 0
     for k in range(s.ints[N_BANDS]):
         total += s.ints[SIZE + s.ints[ORDER + k]]
-    usual = int(16.0 * math.sqrt(s.ints[N_PAGES])) + 64
-    while s.ints[N_BANDS] > 1 and total > 2 * max(s.ints[COVER], usual):
+    cover = max(s.ints[COVER], _usual_cover(s)) if _scanned_lately(s) else _usual_cover(s)
+    while s.ints[N_BANDS] > 1 and total > 2 * cover:
         total -= s.ints[SIZE + s.ints[ORDER + s.ints[N_BANDS] - 1]]
         _sink_lowest(s)
     while s.ints[N_BANDS] + more > BANDS:

@@ -3,12 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import jit_lean
+from recrawl._jit import jit, jit_lean
 from recrawl.schedule import _core_kernels as core
 from recrawl.schedule._core_kernels import rest, room_for
 from recrawl.schedule._kin_kernels import note, reckon_all, unlink
 from recrawl.schedule._lease_kernels import end_lease
 from recrawl.schedule._log_kernels import keep_signals_after, log_fits, remember, seen_weight
+from recrawl.schedule._near_kernels import surprise
 from recrawl.schedule._set_kernels import host_of, near_remove, set_state, state_of, unpark, wake_up
 from recrawl.schedule._value_kernels import sibling_part, value_of
 from recrawl.schedule._view_kernels import Header, opened, prefetch
@@ -94,6 +95,8 @@ def record(header: Header, ids: Ids, now: float, as_of: Array, fetched: NDArray[
         if state == PAUSED:
             continue
         take_out(s, i)
+        if s.kin.size > 0:
+            s.rec[i].least = 0.0
         rest(s, i, now)
     return DONE, ids.size
 
@@ -125,6 +128,8 @@ def signal(header: Header, ids: Ids, now: float, changed_at: Array, weights: Arr
         if state_of(s, i) == ASLEEP:
             wake_up(s, i)
             rest(s, i, now)
+        elif state_of(s, i) == NEAR:
+            surprise(s, i)
     return DONE, ids.size
 
 
@@ -143,8 +148,16 @@ def put_back(header: Header, ids: Ids, now: float) -> tuple[int, int]:
             continue
         if state != PAUSED:
             take_out(s, i)
+        s.rec[i].least = 0.0
         rest(s, i, now)
     return DONE, ids.size
+
+
+@jit
+def begin_anew(header: Header, now: float) -> None:
+    """Get ready for all pages that are asleep or near to be put back, which must follow at once."""
+    s = opened(header)
+    core.begin_anew(s, max(now, s.flts[NOW]))
 
 
 @jit_lean
@@ -183,6 +196,7 @@ def join(header: Header, ids: Ids, groups: NDArray[np.int32]) -> None:
     for k in range(ids.size):
         unlink(s, ids[k])
         s.kin[ids[k]].group = groups[k]
+        s.rec[ids[k]].least = 0.0
 
 
 @jit_lean

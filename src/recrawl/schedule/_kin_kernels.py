@@ -17,6 +17,7 @@ import math
 import numpy as np
 
 from recrawl._jit import inline, jit_lean
+from recrawl.schedule._view_kernels import prefetch
 from recrawl.schedule.layout import (
     AFTER,
     BINS,
@@ -28,6 +29,7 @@ from recrawl.schedule.layout import (
     G_DRAINED,
     G_NEWEST,
     G_RISEN,
+    G_STIRRED,
     G_TAIL,
     LEAST_SLACK,
     PACE,
@@ -159,6 +161,16 @@ def unlink(s: State, i: int) -> None:
     p.bucket = p.next = p.prev = -1
 
 
+@jit_lean
+def forget_buckets(s: State) -> None:
+    """Take all pages out of their buckets."""
+    for i in range(s.kin.size):
+        s.kin[i].bucket = s.kin[i].next = s.kin[i].prev = -1
+    for g in range(s.groups.shape[0]):
+        s.buckets[g, :] = -1
+        s.groups[g, G_STIRRED] = s.groups[g, G_RISEN]
+
+
 @inline
 def _push(s: State, i: int, bucket: int) -> None:
     p = s.kin[i]
@@ -206,6 +218,9 @@ def take_due(s: State, g: int, before: float, after: float, now: float) -> None:
         s.buckets[g, k] = -1
         while i >= 0:
             following = s.kin[i].next
+            if following >= 0:
+                prefetch(s.kin, following)
+                prefetch(s.rec, following)
             left = s.kin[i].key - after
             if left < 0.5 * width:
                 left = max(left, (s.kin[i].limit - _beyond_calm(s, i, now)) * (1.0 - 1e-6))

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit, jit_lean
-from recrawl.schedule._core_kernels import LEAST, advance, count_ripe, lower, refresh_near, scan, shrink
+from recrawl.schedule._core_kernels import LEAST, advance, lower, scan, shrink
 from recrawl.schedule._lease_kernels import expire_leases, free_hosts, host_free, start_lease
+from recrawl.schedule._near_kernels import best_near, count_ripe, look_at_all, refresh_near
 from recrawl.schedule._set_kernels import host_of, near_remove, park, spare_blocks
 from recrawl.schedule._value_kernels import wake_time
 from recrawl.schedule._view_kernels import Header, opened
@@ -26,7 +27,6 @@ from recrawl.schedule.layout import (
     H_SIZE,
     H_SPACING,
     H_UNTIL,
-    KEPT,
     LEAST_NEAR,
     N_ASLEEP,
     N_LEASED,
@@ -43,7 +43,7 @@ from recrawl.schedule.layout import (
 
 Ids = NDArray[np.int64]
 
-_MORE_KEPT, _MOST_KEPT, _LESS_KEPT = 8.0, 64.0, 0.05  # when the near set ran out; at most; less at each pick
+_KEPT, _RELATED_KEPT = 8, 64
 
 
 @jit
@@ -71,11 +71,12 @@ def pick(header: Header, now: float, n: int, out: Ids) -> tuple[int, int]:
         taken += got
         if taken == n or all_near(s):
             break
-        if count_ripe(s) == 0:
+        if count_ripe(s, now, 1) == 0:
             status = lower(s, now, n)
-    if status == DONE and s.ints[N_NEAR] > kept(s, n) + kept(s, n) // 2 + 16:
-        s.ints[WANTED] = shrink(s, now, kept(s, n))
-    ample = max(NEAR_ROOM * kept(s, n), NEAR_ROOM * s.ints[N_NEAR], LEAST_NEAR)
+    keep = kept(s, n)
+    if status == DONE and s.ints[N_NEAR] > keep + keep // 2 + 16 and count_ripe(s, now, keep + 1) > keep:
+        s.ints[WANTED] = shrink(s, now, keep)
+    ample = max(NEAR_ROOM * keep, NEAR_ROOM * s.ints[N_NEAR], LEAST_NEAR)
     if s.ints[WANTED] == DONE and 2 * s.near_id.size > 3 * ample:
         s.ints[WANTED] = FIT_NEAR
     return status, taken
@@ -105,27 +106,15 @@ def come_near(s: State, now: float, n: int) -> int:
         status = DONE  # room was made instead
     if status == DONE and s.ints[SCAN_AT] >= 0:
         status = scan(s, now, n)
-    while status == DONE and count_ripe(s) < n and not all_near(s):
+    while status == DONE and count_ripe(s, now, n) < n and not all_near(s):
         status = lower(s, now, n)
-        if s.kin.size > 0:
-            s.flts[KEPT] = min(s.flts[KEPT] + _MORE_KEPT, _MOST_KEPT)
-    s.flts[KEPT] = max(s.flts[KEPT] - _LESS_KEPT, 0.0)
     return status
 
 
 @inline
 def kept(s: State, n: int) -> int:
-    """How many pages the near set is cut down to when n are picked at a time; more where it ran out lately."""
-    return 8 + int(s.flts[KEPT]) + n + n // 8
-
-
-@inline
-def _best(s: State) -> int:
-    best, value = -1, 0.0
-    for j in range(s.ints[N_NEAR]):
-        if s.near_val[j] > value:
-            best, value = j, s.near_val[j]
-    return best
+    """How many pages the near set is cut down to when n are picked at a time; more where not all are evaluated."""
+    return (_KEPT if s.kin.size == 0 else _RELATED_KEPT) + n + n // 8
 
 
 @jit
@@ -133,6 +122,7 @@ def _take(s: State, now: float, n: int, out: Ids) -> int:
     """Lease up to n of the best near pages that nothing asleep can beat."""
     if n <= 4 or s.hosts.shape[0] > 0:
         return _take_one_by_one(s, now, n, out)
+    look_at_all(s, now)
     near = s.ints[N_NEAR]
     order = np.argsort(-s.near_val[:near])
     least = LEAST if all_near(s) else s.flts[NEAR_LEVEL]
@@ -151,7 +141,7 @@ def _take(s: State, now: float, n: int, out: Ids) -> int:
 def _take_one_by_one(s: State, now: float, n: int, out: Ids) -> int:
     taken = 0
     while taken < n:
-        j = _best(s)
+        j = best_near(s, now)
         if j < 0 or (s.near_val[j] < s.flts[NEAR_LEVEL] and not all_near(s)):
             break
         i = s.near_id[j]
@@ -195,12 +185,13 @@ def next_time(header: Header, now: float) -> tuple[int, float]:
         if spare_blocks(s) < s.ints[N_NEAR] // BLOCK + s.hosts.shape[0] + 2:
             return GROW_BLOCKS, now
         _park_blocked(s, now)
-        if count_ripe(s) > 0 or all_near(s):
+        if count_ripe(s, now, 1) > 0 or all_near(s):
             break
         status = lower(s, now, 1)
     if status != DONE:
         return status, now
     soonest = math.inf
+    look_at_all(s, now)
     for j in range(s.ints[N_NEAR]):
         h = host_of(s, s.near_id[j])
         if h < 0 or host_free(s, h, now):

@@ -4,6 +4,8 @@ A page knows its place, so that leaving takes constant time; one in a band has i
 of them is a chain of pages: among many pages each link would be a wait for memory, and lists of ids can be read ahead.
 """
 
+import math
+
 from recrawl._jit import inline, jit_lean
 from recrawl.schedule._view_kernels import prefetch
 from recrawl.schedule.layout import (
@@ -11,6 +13,7 @@ from recrawl.schedule.layout import (
     BLOCK,
     CHUNK,
     CLOCK,
+    EVIDENCE,
     FAR,
     FIRST,
     FREE_BLOCK,
@@ -39,6 +42,7 @@ from recrawl.schedule.layout import (
 )
 
 _LINK = BLOCK  # column of the block before
+NEVER = -math.inf
 
 
 @inline
@@ -144,6 +148,19 @@ def band_remove(s: State, i: int) -> None:
 
 
 @jit_lean
+def free_blocks(s: State, slot: int) -> None:
+    """Give all blocks of a band back; its members are not told."""
+    block = s.ints[HEAD + slot]
+    while block >= 0:
+        before = s.blocks[block, _LINK]
+        s.blocks[block, _LINK] = s.ints[FREE_BLOCK]
+        s.ints[FREE_BLOCK] = block
+        s.ints[N_FREE_BLOCKS] += 1
+        block = before
+    s.ints[HEAD + slot], s.ints[TOP + slot], s.ints[SIZE + slot] = -1, 0, 0
+
+
+@jit_lean
 def park(s: State, i: int, h: int) -> None:
     """Set a page aside until its host may be crawled again."""
     head, top = _push(s, i, int(s.hosts[h, H_HEAD]), int(s.hosts[h, H_TOP]), 0)
@@ -244,6 +261,16 @@ def wheel_remove(s: State, i: int) -> None:
         s.ints[FREE_CHUNK] = chunk
 
 
+@jit_lean
+def empty_wheel(s: State, now: float) -> None:
+    """Give all chunks back, and turn the wheel to now; its members are not told."""
+    s.heads[:] = -1
+    for chunk in range(0, s.wheel.size, CHUNK):
+        s.wheel[chunk] = chunk + CHUNK if chunk + CHUNK < s.wheel.size else -1
+    s.ints[FREE_CHUNK] = 0 if s.wheel.size > 0 else -1
+    s.ints[CLOCK] = max(s.ints[CLOCK], tick_of(s, now))
+
+
 @inline
 def slot_size(s: State, slot: int) -> int:
     """How many pages are in a slot."""
@@ -255,22 +282,47 @@ def slot_size(s: State, slot: int) -> int:
 
 
 @inline
+def fetch_page(s: State, i: int) -> None:
+    """Let what is known of a page come into the cache."""
+    prefetch(s.rec, i)
+    if s.kin.size > 0:
+        prefetch(s.kin, i)
+        prefetch(s.extra[max(s.ints[EVIDENCE], 0)], i)
+
+
+@inline
+def fetch_place(s: State, i: int) -> None:
+    """The same for a page that was looked at, and where it sleeps; −1: none."""
+    if i < 0:
+        return
+    fetch_page(s, i)
+    if s.rec[i].band == FAR:
+        prefetch(s.wheel, s.rec[i].pos)
+    else:
+        block, k = s.blocks[s.rec[i].pos // BLOCK], s.rec[i].pos % BLOCK
+        prefetch(block, k)
+        prefetch(block, WHEEL_PLACES + k)
+
+
+@inline
 def fetch_chunk(s: State, end: int) -> None:
     """Let the pages of a chunk that ends there come into the cache."""
     if end >= 0:
         for place in range(end - end % CHUNK + FIRST, end + 1):
-            prefetch(s.rec, s.wheel[place])
+            fetch_page(s, s.wheel[place])
 
 
 # --- the near set --------------------------------------------------------------------------------------------------
 
 
 @inline
-def near_add(s: State, i: int, value: float) -> None:
+def near_add(s: State, i: int, value: float, now: float) -> None:
     """Put a page whose value was just computed among the near ones."""
     n = s.ints[N_NEAR]
     s.near_id[n] = i
     s.near_val[n] = value
+    if s.kin.size > 0:
+        s.near_bound[n].at, s.near_bound[n].until = now, NEVER
     s.rec[i].pos = n
     s.ints[N_NEAR] = n + 1
     set_state(s, i, NEAR)
@@ -284,6 +336,8 @@ def near_remove(s: State, i: int) -> None:
     last = s.near_id[n]
     s.near_id[place] = last
     s.near_val[place] = s.near_val[n]
+    if s.kin.size > 0:
+        s.near_bound[place] = s.near_bound[n]
     s.rec[last].pos = place
     s.ints[N_NEAR] = n
 

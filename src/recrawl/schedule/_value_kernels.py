@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit_lean
-from recrawl.model._kernels import fresh_inverse, fresh_value, posterior_inverse_below, posterior_value
+from recrawl.model._kernels import fresh_inverse, fresh_value, posterior_inverse_below, posterior_parts
 from recrawl.model._page_kernels import page_elapsed, page_value
 from recrawl.model._pair_kernels import value_and_interval
 from recrawl.model._signal_kernels import ALL_TERMS, signal_interval, signal_weight
@@ -37,6 +37,7 @@ from recrawl.schedule.layout import (
     POLICY,
     SEASON,
     SLACK,
+    STEEPEST,
     TERMS,
     WIDTH,
     State,
@@ -44,7 +45,7 @@ from recrawl.schedule.layout import (
 
 NO_SIGNALS, TRUSTING, SIGNALS, TRUSTING_PLUS = 0, 1, 2, 3
 OVERDUE = 1e250  # a page waiting longer than its floor allows comes before all others, the longest first
-_FOR_SIBLINGS = 0.15  # how much of the way to a level a page leaves to its group
+_FOR_SIBLINGS, _AWHILE = 0.02, 0.48  # how much of the way to a level a page leaves to its group; more of a long one
 _PROBES, _TRIES = 4, 16  # values computed to find out how long a page may sleep; at most, while none was short enough
 _CLOSE, _NEARLY = 0.85, 0.1  # how near to that is near enough: of the time, of the value
 _SHORT = 8.0  # ticks: to sleep for less is dearer than to be looked at all the time
@@ -183,19 +184,29 @@ def paced(s: State, i: int, begin: float, elapsed: float) -> float:
 
 
 @jit_lean
-def own_part(s: State, i: int, missed: float, elapsed: float) -> tuple[float, float]:
-    """(exponent that a page's own missed rate explains, the constant rate of the same value at that exponent)."""
+def own_part(s: State, i: int, missed: float, elapsed: float) -> tuple[float, float, float, float]:
+    """(exponent that a page's own missed rate explains, the constant rate of the same value at that exponent).
+
+    And how fast at most the one rises and the other falls, for a while. Own time runs ahead less and less after a
+    burst, so that its slope is at most that from the fetch, and its pace falls by at most (1 − 1/pace)/σ.
+    """
     if elapsed <= 0.0 or missed <= 0.0:
-        return 0.0, missed
+        return 0.0, missed, 0.0, 0.0
     season = by_season(s, s.rec[i].last, elapsed)
     time = season + burst_time(s, i, s.rec[i].last, season)
     pace = time / season
+    steepest = s.flts[STEEPEST] if s.flts[HOUR] > 0.0 else 1.0
+    rate, rise = missed * pace, missed * pace * steepest
+    fall = rate * steepest * (1.0 - 1.0 / pace) / season if pace > 1.0 else 0.0
     shape = _optional(s, EVIDENCE, i, math.inf)
     x = missed * time
     if math.isinf(shape) or x < 1e-6 * min(shape, 1.0):
-        return x, missed * pace
-    exponent = shape * math.log1p(x / shape)
-    return exponent, missed * pace * fresh_value(exponent) / posterior_value(x, shape)
+        return x, rate, rise, fall
+    exponent, even, value = posterior_parts(x, shape)
+    rate *= even / value
+    rise *= shape / (shape + x)
+    fall = fall * even / value + rate * rise * (1.0 - even) / (1.0 + exponent) * max(x / value - exponent / even, 0.0)
+    return exponent, rate, rise, fall
 
 
 @inline
@@ -208,24 +219,28 @@ def sibling_part(s: State, i: int, now: float) -> tuple[float, float]:
 
 
 @jit_lean
-def _related_value(s: State, i: int, now: float, more: float) -> tuple[float, float]:
+def _related_value(s: State, i: int, now: float, more: float) -> tuple[float, float, float, float, float]:
     """(value per unit of importance, exponent) of a page whose siblings or bursts count, at `more` exponent.
 
     V = ∫₀^s e^{−u} ψ(u) du with ψ(u) = u/(own rate + calm rate): siblings are a source of frequent, weak signals.
+    And how fast at most both grow while there are no news, for a while (infinity: not known); and that rate.
     """
     p = s.rec[i]
     missed, gamma, kappa = believed(s, i)
-    own, rate = own_part(s, i, missed, max(now - p.last, 0.0))
+    own, rate, rise, fall = own_part(s, i, missed, max(now - p.last, 0.0))
     kin, calm = sibling_part(s, i, now)
-    total, rate = own + kin + more, rate + calm
+    total, rate, rise = own + kin + more, rate + calm, rise + calm
     if rate <= 0.0 and not (gamma > 0.0 and kappa > 0.0):
-        return 0.0, total
+        return 0.0, total, math.inf, rise, rate
     if gamma > 0.0 and kappa > 0.0:
         amount, n = heard_signals(s, i, kappa)
         offset = total + amount
         found = rate + p.change_rate - missed
-        return value_and_interval(rate, gamma, kappa, found, offset, n, s.ints[TERMS])[0], total
-    return fresh_value(total) / rate, total
+        value = value_and_interval(rate, gamma, kappa, found, offset, n, s.ints[TERMS])[0]
+        return value, total, math.inf, rise, rate
+    even = fresh_value(total)
+    value = even / rate
+    return value, total, (total * (1.0 - even) / (1.0 + total) * rise + value * fall) / rate, rise, rate
 
 
 @inline
@@ -246,7 +261,7 @@ def worth_of(s: State, i: int, now: float) -> tuple[float, float]:
     if p.importance <= 0.0 or p.change_rate <= 0.0:
         return 0.0, -1.0
     if related(s, i):
-        v, total = _related_value(s, i, now, 0.0)
+        v, total, _, _, _ = _related_value(s, i, now, 0.0)
         return float(p.importance * v / _optional(s, COST, i, 1.0)), total
     alpha, gamma, kappa = believed(s, i)
     objective = s.ints[OBJECTIVE]
@@ -267,6 +282,26 @@ def worth_of(s: State, i: int, now: float) -> tuple[float, float]:
 
 
 @jit_lean
+def value_and_growth(s: State, i: int, now: float) -> tuple[float, float, float, float, float]:
+    """Crawl value of page i per unit of cost, and how fast at most it grows, for a while.
+
+    A time to measure that while by: its age, or less if its exponent is younger; 0 where growth is not known. How fast
+    the value grows with time, and with the group's mass; and what share of the exponent one of that mass is.
+    """
+    p = s.rec[i]
+    if not related(s, i) or _optional(s, FLOOR, i, 0.0) > 0.0 or p.importance <= 0.0 or p.change_rate <= 0.0:
+        return worth_of(s, i, now)[0], 0.0, math.inf, math.inf, math.inf
+    s.ints[EVALUATED] += 1
+    value, total, growth, rise, rate = _related_value(s, i, now, 0.0)
+    scale = p.importance / _optional(s, COST, i, 1.0)
+    if not (growth < math.inf and rise > 0.0 and total > 0.0):
+        return float(value * scale), 0.0, math.inf, math.inf, math.inf
+    weight = s.kin[i].weight if s.kin[i].group >= 0 else 0.0
+    span = max(min(now - p.last, total / rise), 0.0)
+    return float(value * scale), span, float(growth * scale), scale * weight / (math.e * rate), weight / total
+
+
+@jit_lean
 def wake_time(s: State, i: int, now: float, level: float, value: float, interval: float) -> float:
     """A time ≥ now before which the value of page i stays below the level; infinity where it always does.
 
@@ -275,7 +310,8 @@ def wake_time(s: State, i: int, now: float, level: float, value: float, interval
     """
     p = s.rec[i]
     s.flts[SLACK] = math.inf
-    if related(s, i):
+    kin = related(s, i)
+    if kin:
         if value < 0.0 or interval < 0.0:
             value, interval = worth_of(s, i, now)
         wake = _related_wake(s, i, now, level, value, interval)
@@ -284,7 +320,19 @@ def wake_time(s: State, i: int, now: float, level: float, value: float, interval
     floor = _optional(s, FLOOR, i, 0.0)
     if floor > 0.0:
         wake = min(wake, p.last + 1.0 / floor)
-    return max(wake - _EARLY * (wake - p.last), now) if wake < math.inf else wake
+    wake = max(wake - _EARLY * (wake - p.last), now) if wake < math.inf else wake
+    if kin:
+        p.least = _short(max(wake - p.last, 0.0))
+    return wake
+
+
+@inline
+def slept_until(s: State, i: int, now: float) -> float:
+    """When a page asleep below the far level wakes: where relatives count, as was found when it fell asleep."""
+    p = s.rec[i]
+    if related(s, i) and 0.0 < p.least < math.inf:
+        return float(p.last + p.least)
+    return wake_time(s, i, now, s.flts[FAR_LEVEL], -1.0, -1.0)
 
 
 @inline
@@ -326,7 +374,10 @@ def _related_wake(s: State, i: int, now: float, level: float, value: float, tota
     rate = fresh_value(total) / (value * scale) if value > 0.0 else p.change_rate
     room = max(fresh_inverse(min(goal * rate, 1.0 - 1e-9)) - total, 0.0)
     weight = s.kin[i].weight if s.kin[i].group >= 0 else 0.0
-    more = _FOR_SIBLINGS * room if weight > 0.0 else 0.0
+    more = 0.0
+    if weight > 0.0:
+        ahead = room / rate
+        more = (_FOR_SIBLINGS + _AWHILE * ahead / (ahead + max(now - p.last, 0.0))) * room
     if weight > 0.0:
         s.flts[SLACK] = more / weight
         if s.flts[SLACK] < LEAST_SLACK:

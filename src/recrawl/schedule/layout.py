@@ -38,6 +38,17 @@ KIN = np.dtype(  # only while pages have siblings or bursts count
         ("limit", "f8"),  # how far the mass itself may, beyond that of calm times, before it must be placed anew
     ]
 )
+BOUND = np.dtype(  # of a near page where siblings or bursts count
+    [
+        ("at", "f8"),  # when it was last looked at; −∞: its group has had news since
+        ("most", "f8"),  # what it was worth then, and what news can have added
+        ("since", "f8"),  # from then on
+        ("until", "f8"),  # as long as that
+        ("growth", "f8"),  # its value grows at most so much per time
+        ("lift", "f8"),  # and at most so much with its group's mass
+        ("hurry", "f8"),  # by which share of its exponent that grows with the mass
+    ]
+)
 LEASE = np.dtype([("until", "f8"), ("id", "i4"), ("next", "i4"), ("prev", "i4"), ("pad", "i4")])
 
 GONE, ASLEEP, NEAR, LEASED, PAUSED, PARKED = 0, 1, 2, 3, 4, 5
@@ -64,7 +75,7 @@ FREE_CHUNK, WHEEL_BITS, N_WHEELS, N_FREE_BLOCKS = 36, 37, 38, 39  # the first fr
 EVALUATED, DECISIONS, SCANS, WAKES, LATE, BACKWARDS, EXPIRED, LAST_SCAN = 24, 25, 26, 27, 28, 29, 30, 31
 ORDER, HEAD, TOP, SIZE = 40, 56, 72, 88  # arrays: bands from the top; head blocks; members in the head; members
 PLACES = 104  # of the arrays of `State`: address, rows, columns
-N_INTS = 161
+N_INTS = 164
 
 # flts
 ORIGIN, WIDTH, NOW, NEAR_LEVEL, FAR_LEVEL, LEASE_TIME, WINDOW, THRESHOLD = 0, 1, 2, 3, 4, 5, 6, 7
@@ -74,9 +85,9 @@ CALM, SPAN, SHRINK = 56, 57, 58  # of groups: pace while nothing is known; width
 BOOST, FADE = 59, 60  # bursts: times the rate just after a change; time in which that fades
 SLACK = 61  # by how much the group's mass may rise before the page whose wake time was asked last must be asked again
 HOUR = 62  # seasons: length of an hour; 0: none
-KEPT = 63  # near pages that are kept besides those picked at a time, where groups make the level swing
 SEASON, HOURS = 64, 168  # time by the pages' own clock at each full hour of a week
-N_FLTS = SEASON + HOURS + 1
+STEEPEST = SEASON + HOURS + 1  # how fast that clock runs at most
+N_FLTS = STEEPEST + 1
 
 # groups: columns; then bins (`paces`: four columns of BINS); then buckets
 G_AT, G_RISEN, G_STIRRED, G_NEWEST, G_TAIL, G_DRAINED = 0, 1, 2, 3, 4, 5
@@ -101,6 +112,7 @@ class State(NamedTuple):
     rec: NDArray[Any]  # PAGE, one per id ever given
     near_id: NDArray[np.int32]
     near_val: NDArray[np.float64]
+    near_bound: NDArray[Any]  # BOUND, or empty
     blocks: NDArray[np.int32]  # (n, BLOCK_WIDTH)
     heads: NDArray[np.int32]  # of each slot of each wheel: where the last member lies
     wheel: NDArray[np.int32]  # chunks of members
@@ -124,6 +136,7 @@ DTYPES = (  # of the arrays of `State`, and how many dimensions they have
     (PAGE, 1),
     (_I4, 1),
     (_F8, 1),
+    (BOUND, 1),
     (_I4, 2),
     (_I4, 1),
     (_I4, 1),

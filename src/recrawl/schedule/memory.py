@@ -39,6 +39,7 @@ class Memory:
             rec=np.zeros(0, dtype=at.PAGE),
             near_id=np.zeros(at.LEAST_NEAR, dtype=np.int32),
             near_val=np.zeros(at.LEAST_NEAR),
+            near_bound=np.zeros(0, dtype=at.BOUND),
             blocks=np.zeros((64, at.BLOCK_WIDTH), dtype=np.int32),
             heads=np.zeros(0, dtype=np.int32),
             wheel=np.zeros(0, dtype=np.int32),
@@ -158,10 +159,10 @@ class Memory:
         state.ints[at.WANTED] = at.DONE
         if what == at.GROW_NEAR:
             room = 2 * len(state.near_id)
-            self.state = state._replace(near_id=_larger(state.near_id, room), near_val=_larger(state.near_val, room))
+            self._resize_near(room)
         elif what == at.FIT_NEAR:
             room = max(len(state.near_id) * 2 // 3, int(state.ints[at.N_NEAR]) + 1)  # more may be near since
-            self.state = state._replace(near_id=state.near_id[:room].copy(), near_val=state.near_val[:room].copy())
+            self._resize_near(room)
         elif what == at.GROW_BLOCKS:
             need = int(state.ints[at.N_NEAR]) // at.BLOCK + len(state.hosts) + 2 * at.BANDS
             used = int(state.ints[at.N_BLOCKS] - state.ints[at.N_FREE_BLOCKS])
@@ -171,6 +172,15 @@ class Memory:
             self._fit_log()
         else:
             self.state = state._replace(leases=_larger(state.leases, 2 * len(state.leases)))
+
+    def _resize_near(self, room: int) -> None:
+        state, n = self.state, int(self.state.ints[at.N_NEAR])
+        bounded = room if len(state.kin) or state.flts[at.SPAN] else 0
+        self.state = state._replace(
+            near_id=_larger(state.near_id[:n], room),
+            near_val=_larger(state.near_val[:n], room),
+            near_bound=_larger(state.near_bound[:n], bounded),
+        )
 
     def _fit_log(self) -> None:
         """A log with room for the signals that are to come, and an eighth more."""
@@ -211,6 +221,9 @@ class Memory:
         if self.state.flts[at.SPAN] != span:
             self.state.groups[:, at.G_NEWEST] = -math.inf
         self.state.flts[at.SPAN] = span
+        if len(self.state.near_bound) == 0:
+            self._resize_near(len(self.state.near_id))
+            self.state.near_bound["at"] = self.state.near_bound["until"] = -math.inf
 
     def set_season(self, clock: NDArray[np.float64] | None, hour: float) -> None:
         """The clock of a week by which pages change; None: an even one."""
@@ -218,6 +231,7 @@ class Memory:
         flts[at.HOUR] = 0.0 if clock is None else hour
         if clock is not None:
             flts[at.SEASON : at.SEASON + at.HOURS + 1] = clock
+            flts[at.STEEPEST] = np.diff(clock).max()
 
     def add_groups(self, n: int) -> None:
         """Room for at least so many groups, new ones without a past."""

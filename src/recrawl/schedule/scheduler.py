@@ -298,10 +298,8 @@ class Scheduler:
         self._memory.set_season(clock, hour)
         flts = self._memory.state.flts
         flts[at.CALM], flts[at.SHRINK], flts[at.BOOST], flts[at.FADE] = calm, shrink, boost, fade
-        now = float(flts[at.NOW])
-        events.reckon(self._memory.header, now)
-        status = self._memory.state.rec["state"][: self._memory.state.ints[at.N_PAGES]]
-        self._place(np.flatnonzero((status == at.ASLEEP) | (status == at.NEAR)), now)
+        events.reckon(self._memory.header, float(flts[at.NOW]))
+        self._place_all()
 
     def join(self, ids: ArrayLike, group: ArrayLike, weight: ArrayLike) -> None:
         """Put pages into groups (numbers; −1: none), with the weight that an excess change of a member has for each."""
@@ -345,6 +343,14 @@ class Scheduler:
 
     def _place(self, rows: Ids, now: float) -> None:
         self._in_parts(events.put_back, rows, float(now))
+
+    def _place_all(self) -> None:
+        """Place all pages anew that wait to be picked, after what is believed of all of them has changed."""
+        now = float(self._memory.state.flts[at.NOW])
+        status = self._memory.state.rec["state"][: self._memory.state.ints[at.N_PAGES]]
+        waiting = np.flatnonzero((status == at.ASLEEP) | (status == at.NEAR))
+        events.begin_anew(self._memory.header, now)
+        self._place(waiting, now)
 
     def _in_parts(self, kernel: Any, rows: Ids, now: float, *columns: NDArray[Any]) -> None:
         """Run a kernel over ids, growing small arrays when it asks for that."""
