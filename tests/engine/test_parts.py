@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,9 @@ def test_folders_of_a_url() -> None:
 
 def test_the_live_path_and_the_compiled_loop_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = trace_of(np.random.default_rng(1), 60.0, together=0.02, alone=0.01)
+    trace = replace(
+        trace, importance=np.random.default_rng(2).uniform(0.9, 1.1, len(trace))
+    )  # among equals, any is right
     compiled, engine = run(trace, 20.0, **ALL)
     monkeypatch.setattr("recrawl.simulate.run.runner_of", PlainRunner)
     plain, live = run(trace, 20.0, **ALL)

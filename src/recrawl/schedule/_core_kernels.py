@@ -1,6 +1,6 @@
 """The choice itself. Pages lie in three layers, by what their value can be:
 
-near    value ≥ near level, or about to be: evaluated at every pick
+near    value ≥ near level, or about to be: evaluated at every pick, or as far as need be
 bands   each below its own level until it wakes; the levels fall from band to band
 far     below the far level until it wakes
 

@@ -25,7 +25,7 @@ def look_at(s: State, j: int, now: float) -> None:
     value, span, growth, bound.lift, bound.hurry = value_and_growth(s, s.near_id[j], now)
     s.near_val[j] = bound.most = value
     bound.at = bound.since = now
-    bound.growth, bound.until = _STEEPER * growth, now + _AHEAD * span
+    bound.growth, bound.until = _STEEPER * growth, now + _AHEAD * span if span > 0.0 else NEVER
 
 
 @inline

@@ -44,6 +44,8 @@ def check_memory(state: State, now: float) -> None:
     _check_running(state, status)
     if state.ints[at.SCAN_AT] < 0:
         _check_levels(state, np.flatnonzero(status == at.ASLEEP), now)
+    if len(state.kin):
+        _check_bounds(state, now)
 
 
 def _near(state: State) -> list[int]:
@@ -226,12 +228,28 @@ def _check_running(state: State, status: Any) -> None:
         assert row[at.H_RUNNING] == n, f"host {h} has {n} leased pages and counts {row[at.H_RUNNING]}"
 
 
-def _check_levels(state: State, asleep: Any, now: float) -> None:
-    """A sleeping page is worth less than the level of its layer."""
+def _values(state: State, ids: Any, now: float) -> Any:
     from recrawl.schedule._event_kernels import fill_values
 
-    value = np.empty(len(asleep))
-    fill_values(state.ints, asleep.astype(np.int64), max(now, float(state.flts[at.NOW])), value)
+    value = np.empty(len(ids))
+    fill_values(state.ints, ids.astype(np.int64), max(now, float(state.flts[at.NOW])), value)
+    return value
+
+
+def _check_bounds(state: State, now: float) -> None:
+    """A near page is worth no more than its bound says."""
+    n, now = int(state.ints[at.N_NEAR]), max(now, float(state.flts[at.NOW]))
+    ids, bound = state.near_id[:n], state.near_bound[:n]
+    held = bound["until"] >= now
+    most = bound["most"][held] + bound["growth"][held] * (now - bound["since"][held])
+    value = _values(state, ids[held], now)
+    for k in np.flatnonzero(~(value <= most * (1 + _TOLERANCE))):
+        raise AssertionError(f"page {ids[held][k]} is said to be worth {most[k]} at most and is worth {value[k]}")
+
+
+def _check_levels(state: State, asleep: Any, now: float) -> None:
+    """A sleeping page is worth less than the level of its layer."""
+    value = _values(state, asleep, now)
     band = state.rec["band"][asleep].astype(np.int64)
     levels = np.append(state.flts[at.LEVEL : at.LEVEL + at.BANDS], state.flts[at.FAR_LEVEL])
     level = levels[np.where(band == at.FAR, at.BANDS, band)]
