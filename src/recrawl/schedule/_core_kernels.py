@@ -37,7 +37,7 @@ from recrawl.schedule._set_kernels import (
     wheel_add,
     wheel_remove,
 )
-from recrawl.schedule._value_kernels import slept_until, value_of, wake_time, worth_of
+from recrawl.schedule._value_kernels import knows_wake, value_of, wake_time, worth_of
 from recrawl.schedule.layout import (
     ASLEEP,
     BANDS,
@@ -216,7 +216,12 @@ def _cascade(s: State, now: float) -> None:
         while i >= 0:
             wheel_remove(s, i)
             if s.rec[i].band == FAR:
-                wake = slept_until(s, i, now)
+                if knows_wake(s, i):
+                    wake = s.rec[i].last + s.rec[i].least
+                else:
+                    wake = wake_time(s, i, now, s.flts[FAR_LEVEL], -1.0, -1.0)
+                    if s.kin.size > 0:
+                        link(s, i, s.flts[SLACK], now)
                 if not math.isinf(wake):
                     # one that is due wakes at this tick: after a long stall, that of `now` may be beyond the wheel
                     wheel_add(s, i, max(tick_of(s, wake), clock) if wake > now else clock)

@@ -327,12 +327,9 @@ def wake_time(s: State, i: int, now: float, level: float, value: float, interval
 
 
 @inline
-def slept_until(s: State, i: int, now: float) -> float:
-    """When a page asleep below the far level wakes: where relatives count, as was found when it fell asleep."""
-    p = s.rec[i]
-    if related(s, i) and 0.0 < p.least < math.inf:
-        return float(p.last + p.least)
-    return wake_time(s, i, now, s.flts[FAR_LEVEL], -1.0, -1.0)
+def knows_wake(s: State, i: int) -> bool:
+    """Whether a sleeping page keeps when it wakes, `least` after its fetch: where relatives count, but for corners."""
+    return bool(related(s, i) and 0.0 < s.rec[i].least < math.inf)
 
 
 @inline

@@ -20,6 +20,7 @@ PAGE = np.dtype(
         ("last", "f8"),  # when the copy was fetched
         ("pos", "i4"),  # place in the near set, a band, the wheel (−1: none), the leases, a host's parked pages
         ("least", "f4"),  # an exponent below which the value is below the far level; 0 while none is known
+        # where relatives count: how long after its fetch it wakes
         ("signals", "u2"),  # signals since the copy was fetched
         ("state", "u1"),
         ("band", "u1"),
