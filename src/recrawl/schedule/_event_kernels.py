@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from recrawl._jit import jit, jit_lean
 from recrawl.schedule import _core_kernels as core
+from recrawl.schedule import _level_kernels as level
 from recrawl.schedule._core_kernels import rest, room_for
 from recrawl.schedule._kin_kernels import note, reckon_all, unlink
 from recrawl.schedule._lease_kernels import end_lease
@@ -157,7 +158,7 @@ def put_back(header: Header, ids: Ids, now: float) -> tuple[int, int]:
 def begin_anew(header: Header, now: float) -> None:
     """Get ready for all pages that are asleep or near to be put back, which must follow at once."""
     s = opened(header)
-    core.begin_anew(s, max(now, s.flts[NOW]))
+    level.begin_anew(s, max(now, s.flts[NOW]))
 
 
 @jit_lean

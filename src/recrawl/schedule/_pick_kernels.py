@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit, jit_lean
-from recrawl.schedule._core_kernels import LEAST, advance, lower, scan, shrink
+from recrawl.schedule._core_kernels import LEAST, advance
 from recrawl.schedule._lease_kernels import expire_leases, free_hosts, host_free, start_lease
+from recrawl.schedule._level_kernels import lower, scan, shrink
 from recrawl.schedule._near_kernels import best_near, count_ripe, look_at_all, refresh_near
 from recrawl.schedule._set_kernels import host_of, near_remove, park, spare_blocks
 from recrawl.schedule._value_kernels import wake_time
