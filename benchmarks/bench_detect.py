@@ -21,8 +21,8 @@ from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser
 
-from recrawl.crawl.detect import Detection, chosen
-from recrawl.crawl.fetched import Fetched
+from recrawl.crawl.detect.detector import Detection, chosen
+from recrawl.crawl.http.fetched import Fetched
 
 HERE = Path(__file__).resolve().parent
 CORPUS = HERE.parent / "tests" / "crawl" / "corpus"

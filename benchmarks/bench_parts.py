@@ -21,9 +21,9 @@ import numpy as np
 
 from recrawl.engine import PARTS, Engine
 from recrawl.model.pages import Pages
-from recrawl.schedule.scheduler import Scheduler
-from recrawl.simulate.policies import admit_unknown, greedy, learning, parts_of
-from recrawl.simulate.run import Contender, admit_known, simulate
+from recrawl.schedule.exact.scheduler import Scheduler
+from recrawl.simulate.run.policies import admit_unknown, greedy, learning, parts_of
+from recrawl.simulate.run.run import Contender, admit_known, simulate
 from recrawl.simulate.trace import Trace
 
 RESULTS = Path(__file__).parent / "results"

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from recrawl.estimate import Columns, Predictor, train_predictor
-from recrawl.estimate.predict_network import NetworkSettings
-from recrawl.estimate.predict_trees import TreeSettings
-from recrawl.simulate.shop import Shop
-from recrawl.simulate.shop_history import HISTORY, METADATA, examples
+from recrawl.estimate.predict.network import NetworkSettings
+from recrawl.estimate.predict.trees import TreeSettings
+from recrawl.simulate.shop.history import HISTORY, METADATA, examples
+from recrawl.simulate.shop.shop import Shop
 
 CROSS = (("merchant", "weekday"),)
 WAYS = {

@@ -25,7 +25,7 @@ from signal_start import long_run, threshold
 
 from recrawl import Pages, Scheduler, solve
 from recrawl._jit import jit
-from recrawl.model._kernels import fresh_value
+from recrawl.model.kernels.fresh import fresh_value
 
 RESULTS = Path(__file__).parent / "results"
 PAPER = "the fleet of Busa-Fekete et al. 2025: 1e9 pages, 1e4 crawls/s, 1e4 hosts"

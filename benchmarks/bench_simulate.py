@@ -26,9 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.model.value import crawl_value
-from recrawl.simulate import Contender, Trace, contender, run, simulate, world
+from recrawl.simulate import Contender, Trace, contender, simulate, world
 from recrawl.simulate.rivals.registry import rival
-from recrawl.simulate.runners import PlainRunner, runner_of
+from recrawl.simulate.run import run
+from recrawl.simulate.run.runners import PlainRunner, runner_of
 
 RESULTS = Path(__file__).parent / "results"
 CRAWLS, PER_PAGE = 200_000, 0.2

@@ -29,10 +29,10 @@ from aiohttp.abc import AbstractResolver
 
 from recrawl import Engine
 from recrawl.crawl.clock import SystemClock
-from recrawl.crawl.crawler import Crawler
-from recrawl.crawl.fetch import HttpFetcher
-from recrawl.crawl.pages import add_pages, open_engine, save_pages
-from recrawl.crawl.rules import Rules
+from recrawl.crawl.config.rules import Rules
+from recrawl.crawl.http.fetcher import HttpFetcher
+from recrawl.crawl.run.crawler import Crawler
+from recrawl.crawl.run.pages import add_pages, open_engine, save_pages
 from recrawl.store import SqliteStore
 
 BUDGET, DELAY, HOSTS, PAGES = 40.0, 0.2, 20, 300

@@ -25,13 +25,13 @@ from pathlib import Path
 
 from aiohttp import web
 
-from recrawl.crawl import delivery
 from recrawl.crawl.clock import SystemClock
-from recrawl.crawl.crawler import Crawler
-from recrawl.crawl.fetch import HttpFetcher
-from recrawl.crawl.pages import add_pages, open_engine, save_pages
-from recrawl.crawl.rules import Rules
-from recrawl.crawl.webhook import SIGNATURE, TIMESTAMP, Webhook, verify
+from recrawl.crawl.config.rules import Rules
+from recrawl.crawl.deliver import subscribers as delivery
+from recrawl.crawl.deliver.webhook import SIGNATURE, TIMESTAMP, Webhook, verify
+from recrawl.crawl.http.fetcher import HttpFetcher
+from recrawl.crawl.run.crawler import Crawler
+from recrawl.crawl.run.pages import add_pages, open_engine, save_pages
 from recrawl.store import SqliteStore
 
 _SPEC = spec_from_file_location("kill", Path(__file__).with_name("kill.py"))

@@ -17,9 +17,9 @@ from typing import Any
 from crawl_server import addresses
 
 from recrawl.crawl.clock import SystemClock
-from recrawl.crawl.crawler import Crawler
-from recrawl.crawl.fetch import HttpFetcher, Limits
-from recrawl.crawl.robots import Robots
+from recrawl.crawl.http.fetcher import HttpFetcher, Limits
+from recrawl.crawl.polite.robots import Robots
+from recrawl.crawl.run.crawler import Crawler
 from recrawl.engine import Engine
 from recrawl.store import SqliteStore
 

@@ -15,8 +15,8 @@ import scrapy
 from crawl_server import addresses
 from scrapy.crawler import CrawlerProcess
 
-from recrawl.crawl.detect import VisibleText
-from recrawl.crawl.fetched import Fetched
+from recrawl.crawl.detect.detector import VisibleText
+from recrawl.crawl.http.fetched import Fetched
 
 COMMIT_EVERY = 256  # rows
 _SCHEMA = "create table copies (url text primary key, fetched_at real, status integer, digest text, size integer)"

@@ -4,8 +4,8 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from recrawl.crawl.detect import Detection, chosen
-from recrawl.crawl.fetched import Fetched
+from recrawl.crawl.detect.detector import Detection, chosen
+from recrawl.crawl.http.fetched import Fetched
 
 CORPUS = Path(__file__).parent / "crawl" / "corpus"
 DETECTIONS = [

@@ -9,10 +9,10 @@ from typing import Any
 
 import fuzz_inputs as inputs
 
-from recrawl.crawl.charset import decode
 from recrawl.crawl.clock import SystemClock
-from recrawl.crawl.feeds_kept import FeedsKept
-from recrawl.crawl.robots import Robots, _kept
+from recrawl.crawl.feeds.cache import FeedsKept
+from recrawl.crawl.http.charset import decode
+from recrawl.crawl.polite.robots import Robots, _kept
 from recrawl.errors import RecrawlError
 
 Call = Callable[[], object]

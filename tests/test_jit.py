@@ -16,7 +16,7 @@ USE = """
 import math
 import recrawl
 from recrawl._jit import cache_folder
-from recrawl.model._kernels import harmonic_inverse
+from recrawl.model.kernels.fresh import harmonic_inverse
 x = harmonic_inverse(0.5)
 assert abs(x - 1 + math.exp(-x) - 0.5) < 1e-12
 print(recrawl.__file__)
@@ -77,24 +77,67 @@ def test_a_warm_cache_is_used(package, tmp_path):
     assert {path: path.stat().st_mtime_ns for path in Path(folder).rglob("*.nbc")} == before
 
 
-@pytest.mark.parametrize("file", ["model/_kernels.py", "model/_signal_kernels.py", "solver/_kernels.py", "_jit.py"])
-def test_the_stamp_changes_with_every_kernel_file(package, tmp_path, monkeypatch, file):
-    monkeypatch.setattr(_jit, "__file__", str(package / "recrawl" / "_jit.py"))
-    before = _jit._source_stamp()
-    assert _jit._source_stamp() == before
+@pytest.fixture
+def stamp(package, monkeypatch):
+    """The stamp of a module of the copied package, read again each time."""
+    monkeypatch.setattr(_jit, "_PACKAGE", package / "recrawl")
+
+    def of(file: str) -> str:
+        _jit.source_stamp.cache_clear()
+        _jit._imported.cache_clear()
+        return _jit.source_stamp(package / "recrawl" / file)
+
+    yield of
+    _jit.source_stamp.cache_clear()
+    _jit._imported.cache_clear()
+
+
+def edit(package: Path, file: str) -> None:
     path = package / "recrawl" / file
     path.chmod(0o644)
     path.write_text(path.read_text() + "\n# one more line\n")
-    assert _jit._source_stamp() != before
 
 
-def test_the_stamp_ignores_other_files(package, monkeypatch):
-    monkeypatch.setattr(_jit, "__file__", str(package / "recrawl" / "_jit.py"))
-    before = _jit._source_stamp()
-    path = package / "recrawl" / "errors.py"
-    path.chmod(0o644)
-    path.write_text(path.read_text() + "\n# one more line\n")
-    assert _jit._source_stamp() == before
+@pytest.mark.parametrize(
+    ("kernel", "edited"),
+    [
+        ("model/kernels/fresh.py", "model/kernels/fresh.py"),
+        ("model/kernels/signals.py", "model/kernels/fresh.py"),  # imported directly
+        ("schedule/exact/kernels/picking.py", "model/kernels/fresh.py"),  # over several modules
+        ("schedule/exact/kernels/picking.py", "schedule/exact/layout.py"),
+        ("simulate/run/loop_kernels.py", "schedule/exact/kernels/picking.py"),
+    ],
+)
+def test_the_stamp_changes_with_every_file_that_a_kernel_uses(package, stamp, kernel, edited):
+    before = stamp(kernel)
+    assert stamp(kernel) == before
+    edit(package, edited)
+    assert stamp(kernel) != before
+
+
+@pytest.mark.parametrize("edited", ["errors.py", "solver/kernels.py", "schedule/exact/kernels/picking.py"])
+def test_the_stamp_ignores_files_that_a_kernel_does_not_use(package, stamp, edited):
+    before = stamp("model/kernels/signals.py")
+    edit(package, edited)
+    assert stamp("model/kernels/signals.py") == before
+
+
+def test_the_stamp_does_not_depend_on_the_place(stamp, monkeypatch):
+    copied = stamp("model/kernels/signals.py")
+    monkeypatch.undo()
+    _jit.source_stamp.cache_clear()
+    assert _jit.source_stamp(Path(recrawl.__file__).parent / "model/kernels/signals.py") == copied
+
+
+def test_kernels_import_modules_and_not_packages():
+    root = Path(recrawl.__file__).parent
+    files = [file for file in root.rglob("*.py") if "from recrawl._jit import" in file.read_text()]
+    assert len(files) > 20
+    for file in files:
+        for package, names, _ in _jit._IMPORT.findall(file.read_text()):
+            home = root.joinpath(*package.split(".")[1:])
+            modules = [home / f"{name.split()[0]}.py" for name in names.strip("()").split(",") if name.strip()]
+            assert home.with_suffix(".py").is_file() or all(module.is_file() for module in modules), (file, names)
 
 
 def test_flags():

@@ -21,10 +21,10 @@ from scipy.stats import binom
 
 from recrawl.estimate.audit import share_interval, verdict
 from recrawl.model.pages import Pages
-from recrawl.simulate.audits import audited
-from recrawl.simulate.processes import Constant, Process, Renewal, SelfExciting
-from recrawl.simulate.rhythms import Seasonal
-from recrawl.simulate.worlds import World
+from recrawl.simulate.compare.audits import audited
+from recrawl.simulate.worlds.processes import Constant, Process, Renewal, SelfExciting
+from recrawl.simulate.worlds.rhythms import Seasonal
+from recrawl.simulate.worlds.worlds import World
 
 HERE = Path(__file__).parent
 PAGES, HISTORY, DAYS, MOMENTS, DRAWS = 3000, 30.0, 20.0, 50, 100

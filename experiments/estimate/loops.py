@@ -8,8 +8,8 @@ import numpy as np
 from worlds import Array, outcomes
 
 from recrawl.estimate import DriftStream, GammaPrior, RateStream
-from recrawl.reproduce.grimes import simulated_pages
-from recrawl.simulate.learning import visits_by_estimate
+from recrawl.reproduce.grimes.figures import simulated_pages
+from recrawl.simulate.learning.learning import visits_by_estimate
 
 
 def hours_loop(horizon: float, runs: int, ratio: float = 1 / 3, seed: int = 4) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.estimate import Observations, RateStream
-from recrawl.reproduce.busafekete2025_quality import signalled_pages
+from recrawl.reproduce.busafekete2025.quality import signalled_pages
 
 Array = NDArray[np.float64]
 

@@ -19,9 +19,9 @@ from typing import Any
 
 from recrawl.engine import PARTS
 from recrawl.errors import ParameterError
-from recrawl.simulate.compare import compare
+from recrawl.simulate.compare.compare import compare
+from recrawl.simulate.compare.sources import Recorded
 from recrawl.simulate.rivals.registry import rival_names
-from recrawl.simulate.sources import Recorded
 
 HERE = Path(__file__).parent
 TRACES = ["kubernetes-website", "dotnet-docs", "homebrew-cask", "ota-contrib", "scraped-mix"]

@@ -20,10 +20,10 @@ from ablation import ALL, DAYS, TRACES, WINDOWS
 from numpy.typing import NDArray
 
 from recrawl.engine import Engine
-from recrawl.engine.folders import folders
-from recrawl.simulate.policies import admit_unknown, learning, parts_of
-from recrawl.simulate.run import Contender, simulate
-from recrawl.simulate.sources import Recorded, live_pages
+from recrawl.engine.effects.groups import folders
+from recrawl.simulate.compare.sources import Recorded, live_pages
+from recrawl.simulate.run.policies import admit_unknown, learning, parts_of
+from recrawl.simulate.run.run import Contender, simulate
 from recrawl.simulate.trace import Trace
 
 HERE = Path(__file__).parent

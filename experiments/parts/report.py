@@ -8,7 +8,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from recrawl.engine import PARTS
-from recrawl.simulate.compare import is_rival
+from recrawl.simulate.compare.compare import is_rival
 
 ALL = "learned:" + "+".join(PARTS)
 NONE = "learned:none"

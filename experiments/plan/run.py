@@ -20,15 +20,15 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.cli.crawl_log import CrawlLog, read_crawl_log
-from recrawl.cli.plan_report import Asked, history_of, prospects_of
+from recrawl.cli.shared.crawl_log import CrawlLog, read_crawl_log
+from recrawl.cli.views.plan_report import Asked, history_of, prospects_of
 from recrawl.estimate import estimate_change_rate, fit_group_priors
 from recrawl.model.pages import Pages
-from recrawl.simulate.policies import PlannedPolicy, contender, learning
-from recrawl.simulate.run import Contender, simulate
+from recrawl.simulate.run.policies import PlannedPolicy, contender, learning
+from recrawl.simulate.run.run import Contender, simulate
 from recrawl.simulate.trace import Trace
-from recrawl.simulate.traces import DAY, read_trace
-from recrawl.solver.solve import solve
+from recrawl.simulate.traces.recorded import DAY, read_trace
+from recrawl.solver.solving import solve
 
 HERE = Path(__file__).parent
 TRACES = ("ota-contrib", "scraped-mix", "kubernetes-website", "dotnet-docs", "homebrew-cask")

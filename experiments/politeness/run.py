@@ -75,9 +75,9 @@ async def serve(log_path: Path) -> None:
 
 async def crawl(port: int, database: Path) -> None:
     """Crawl until told to end."""
-    from recrawl.crawl.crawler import Crawler
-    from recrawl.crawl.fetch import HttpFetcher
-    from recrawl.crawl.robots import Robots
+    from recrawl.crawl.http.fetcher import HttpFetcher
+    from recrawl.crawl.polite.robots import Robots
+    from recrawl.crawl.run.crawler import Crawler
     from recrawl.demo.resolver import LoopbackResolver
     from recrawl.engine import Engine
     from recrawl.store import SqliteStore

@@ -21,12 +21,12 @@ import numpy as np
 
 from recrawl.errors import ParameterError
 from recrawl.estimate import Columns, GammaPrior, Observations, fit_group_priors, fit_prior, train_predictor
-from recrawl.estimate.predict_trees import TreeSettings
+from recrawl.estimate.predict.trees import TreeSettings
 from recrawl.simulate import Trace, read_trace, simulate
-from recrawl.simulate.policies import learning
-from recrawl.simulate.run import Contender
-from recrawl.simulate.shop import Shop
-from recrawl.simulate.shop_settings import COLUMNS, shop_settings
+from recrawl.simulate.run.policies import learning
+from recrawl.simulate.run.run import Contender
+from recrawl.simulate.shop.settings import COLUMNS, shop_settings
+from recrawl.simulate.shop.shop import Shop
 
 Figures = dict[str, dict[str, float]]
 

@@ -14,8 +14,8 @@ from cold import Known, crawled, group_priors, predicted
 
 from recrawl.estimate import Columns, GammaPrior, Observations, posterior_moments
 from recrawl.simulate import Trace
-from recrawl.simulate.shop import Shop
-from recrawl.simulate.shop_settings import COLUMNS, shop_settings
+from recrawl.simulate.shop.settings import COLUMNS, shop_settings
+from recrawl.simulate.shop.shop import Shop
 
 CRAWLS = (0, 1, 2, 4, 8, 16, 32, 64, 128)
 EVERY = 3.0  # days between crawls of a cold page

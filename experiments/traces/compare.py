@@ -17,11 +17,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from recrawl.cli.simulate_plot import draw_panel
+from recrawl.cli.views.simulate_plot import draw_panel
 from recrawl.errors import ParameterError
-from recrawl.simulate.compare import compare, is_rival
+from recrawl.simulate.compare.compare import compare, is_rival
+from recrawl.simulate.compare.sources import Recorded
 from recrawl.simulate.rivals.registry import rival_names
-from recrawl.simulate.sources import Recorded
 
 HERE = Path(__file__).parent
 BUDGETS = ["0.02/page/day", "0.05/page/day", "0.2/page/day"]

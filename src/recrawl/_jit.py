@@ -4,13 +4,16 @@ Never fast-math: infinity is a value here (a proof signal weighs infinity, a pag
 Sums alone may be reordered (`jit_sum`), which lets them run in vector registers. Division follows IEEE, so that
 0-guards are written out where they matter and cost nothing where they do not.
 
-Numba notices a change of a kernel's own file only, but kernels call kernels of other files. So the cache is one
-folder per state of all kernel files and the layout they share, in the user's cache folder: it cannot be stale, and a
-read-only install works. Where no folder can be written, kernels are compiled anew in each process.
+Numba checks only the file of the kernel itself, but kernels call kernels of other files. Compiled code is therefore
+kept in one folder per source state of a module and of every recrawl module that it imports, directly or not: a kernel
+is never stale, and an edited formula recompiles only the kernels that use it. The folder does not depend on where the
+package is installed, so environments with the same source share it. Where no folder can be written, kernels are
+compiled again in each process.
 """
 
 import hashlib
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable
@@ -22,6 +25,8 @@ import numba
 
 _config: Any = numba.config
 _njit: Any = numba.njit
+_PACKAGE = Path(__file__).parent
+_IMPORT = re.compile(r"^from recrawl((?:\.\w+)*) import (\([^)]*\)|[^\n]*)|^import recrawl((?:\.\w+)+)", re.MULTILINE)
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -52,27 +57,57 @@ def inline_sum(function: F) -> F:
 
 
 def _compile(function: F, *, inline: bool, reorder: bool = False, counted: bool = True) -> F:
-    folder = cache_folder()
-    before = _config.CACHE_DIR
-    _config.CACHE_DIR = str(folder or "")
+    options: dict[str, object] = {"nogil": True, "error_model": "numpy", "forceinline": inline}
+    options["fastmath"] = {"reassoc"} if reorder else False
+    if not counted:
+        options["_nrt"] = False
+    file = Path(function.__code__.co_filename)
+    base = None if inline else cache_folder()
+    if base is None or not file.is_file():
+        plain: F = _njit(**options)(function)
+        return plain
+    folder = base / source_stamp(file)
+    before = _config.CACHE_DIR, getattr(_config, "CACHE_LOCATOR_CLASSES", "")
+    _config.CACHE_DIR, _config.CACHE_LOCATOR_CLASSES = str(folder), f"{__name__}.KernelLocator"
     try:
-        options: dict[str, object] = {"nogil": True, "error_model": "numpy", "forceinline": inline}
-        options["cache"] = folder is not None and not inline
-        options["fastmath"] = {"reassoc"} if reorder else False
-        if not counted:
-            options["_nrt"] = False
-        compiled: F = _njit(**options)(function)
+        compiled: F = _njit(cache=True, **options)(function)
     finally:
-        _config.CACHE_DIR = before
+        _config.CACHE_DIR, _config.CACHE_LOCATOR_CLASSES = before
     return compiled
+
+
+class KernelLocator:
+    """Where Numba keeps a kernel: in the folder of its module's source stamp, wherever the package is installed."""
+
+    def __init__(self, folder: str, line: int) -> None:
+        self._folder, self._line = folder, line
+
+    @classmethod
+    def from_function(cls, function: Any, _file: str) -> "KernelLocator":
+        """The locator of a kernel that is being compiled."""
+        return cls(_config.CACHE_DIR, function.__code__.co_firstlineno)
+
+    def ensure_cache_path(self) -> None:
+        """Make the folder."""
+        os.makedirs(self._folder, exist_ok=True, mode=0o700)
+
+    def get_cache_path(self) -> str:
+        """The folder."""
+        return self._folder
+
+    def get_source_stamp(self) -> str:
+        """The name of the folder: it stands for all sources."""
+        return os.path.basename(self._folder)
+
+    def get_disambiguator(self) -> str:
+        """What tells kernels of one name apart."""
+        return str(self._line)
 
 
 @cache
 def cache_folder() -> Path | None:
-    """The folder that holds the compiled kernels of exactly this source, or None where none can be written."""
-    stamp = _source_stamp()
-    for base in _candidates():
-        folder = base / stamp
+    """The folder that holds all compiled kernels, or None where none can be written."""
+    for folder in _candidates():
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             with tempfile.TemporaryFile(dir=folder):
@@ -93,10 +128,27 @@ def _candidates() -> list[Path]:
     return [Path(home) / "recrawl" / "kernels", Path(tempfile.gettempdir()) / f"recrawl-kernels-{user}"]
 
 
-def _source_stamp() -> str:
-    package = Path(__file__).parent
+@cache
+def source_stamp(file: Path) -> str:
+    """A digest of a source file, of every recrawl module that it imports, directly or not, and of the compiler."""
     digest = hashlib.sha256(f"{sys.version_info[:2]}{numba.__version__}".encode())
-    for path in sorted([Path(__file__), *package.rglob("_*kernels*.py"), *package.rglob("layout.py")]):
-        digest.update(path.relative_to(package).as_posix().encode())
-        digest.update(path.read_bytes())
+    closure, todo = {file}, [file]
+    while todo:
+        new = _imported(todo.pop()) - closure
+        closure |= new
+        todo += new
+    inside = sorted(path.relative_to(_PACKAGE).as_posix() for path in closure if path.is_relative_to(_PACKAGE))
+    for path in [file, Path(__file__), *(_PACKAGE / name for name in inside)]:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+@cache
+def _imported(file: Path) -> frozenset[Path]:
+    """The files of the recrawl modules that a file imports at its top level; packages are skipped, they are lazy."""
+    names = set()
+    for package, imported, module in _IMPORT.findall(file.read_text(encoding="utf-8")):
+        names.add(module or package)
+        names |= {f"{package}.{name.split()[0]}" for name in imported.strip("()").split(",") if name.strip()}
+    files = (_PACKAGE.joinpath(*name.split(".")[1:]).with_suffix(".py") for name in names if name)
+    return frozenset(file for file in files if file.is_file())

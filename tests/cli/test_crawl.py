@@ -10,10 +10,10 @@ import time
 
 import pytest
 
-from recrawl.crawl.feed_items import Item
-from recrawl.crawl.feeds import PREFIX, polled
-from recrawl.crawl.pages import add_pages, open_engine
-from recrawl.crawl.rules import Rules
+from recrawl.crawl.config.rules import Rules
+from recrawl.crawl.feeds.polling import PREFIX, polled
+from recrawl.crawl.formats.feed_items import Item
+from recrawl.crawl.run.pages import add_pages, open_engine
 from recrawl.store import Outcome, SqliteStore
 
 from .web import SmallWeb

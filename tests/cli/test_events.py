@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from recrawl.crawl.pages import open_engine
+from recrawl.crawl.run.pages import open_engine
 from recrawl.store import EventLimits, Follower, Outcome, SqliteStore
-from recrawl.store.checks import example_rows
+from recrawl.store.testing.contract import example_rows
 
 from .test_crawl import RUN, added, here, refused, site  # noqa: F401
 from .web import SmallWeb
@@ -125,7 +125,7 @@ def test_a_crawl_posts_its_events_and_status_says_how_far(run, hook, here, monke
     (here / "recrawl.toml").write_text(f'webhook = "{hook.url}/hook"\nevent_text = true\n')
     result = run(*RUN, "--for", "1s")
     assert (result.code, result.err) == (0, ""), result
-    from recrawl.crawl.webhook import verify
+    from recrawl.crawl.deliver.webhook import verify
 
     got = []
     for headers, body in hook.posts:
@@ -183,7 +183,7 @@ def test_settings_that_cannot_work_are_refused(run, site, here, toml, line):  # 
 
 
 def test_mistakes_of_the_crawler_are_told_in_a_line_each_and_not_without_end(capsys):
-    from recrawl.cli.run_log import Log
+    from recrawl.cli.views.run_log import Log
 
     log = Log()
     for k in range(50):
@@ -200,7 +200,7 @@ def test_mistakes_of_the_crawler_are_told_in_a_line_each_and_not_without_end(cap
 
 def test_run_says_what_went_wrong_in_a_detector(run, site, here, monkeypatch):  # noqa: F811
     added(run, site, 3)
-    from recrawl.crawl.detectors import MainText
+    from recrawl.crawl.detect.detectors import MainText
 
     monkeypatch.setattr(MainText, "digest", lambda self, fetched: {}["no"])
     result = run(*RUN, "--for", "1s")

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from recrawl.cli import tables
-from recrawl.cli.columns import read_pages
-from recrawl.cli.tables import check_writable, read_table, write_table
+from recrawl.cli.shared import tables
+from recrawl.cli.shared.columns import read_pages
+from recrawl.cli.shared.tables import check_writable, read_table, write_table
 from recrawl.errors import ParameterError
 
 

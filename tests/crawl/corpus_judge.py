@@ -5,9 +5,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from recrawl.crawl.detect import Detection, chosen, same, tag
-from recrawl.crawl.fetched import Fetched
-from recrawl.store.base import Copy, Outcome
+from recrawl.crawl.detect.detector import Detection, chosen, same, tag
+from recrawl.crawl.http.fetched import Fetched
+from recrawl.store.protocol import Copy, Outcome
 
 CORPUS = Path(__file__).parent / "corpus"
 TYPES = {"html": "text/html; charset=utf-8", "json": "application/json", "xml": "application/xml", "txt": "text/plain"}

@@ -4,11 +4,11 @@ import asyncio
 
 import numpy as np
 
-from recrawl.crawl.crawler import Crawler
-from recrawl.crawl.memory import ManualClock, MemoryWeb
-from recrawl.crawl.pages import add_pages, open_engine, save_pages
-from recrawl.crawl.robots import Robots
-from recrawl.crawl.rules import Rules
+from recrawl.crawl.config.rules import Rules
+from recrawl.crawl.http.memory import ManualClock, MemoryWeb
+from recrawl.crawl.polite.robots import Robots
+from recrawl.crawl.run.crawler import Crawler
+from recrawl.crawl.run.pages import add_pages, open_engine, save_pages
 from recrawl.store import MemoryStore
 
 START = 1.7e9

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 from aiohttp.abc import AbstractResolver
 
-from recrawl.crawl.fetch import HttpFetcher, Limits
+from recrawl.crawl.http.fetcher import HttpFetcher, Limits
 
 AGENT = "recrawl-test/1 (+mailto:crawl@example.org)"
 

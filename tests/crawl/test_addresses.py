@@ -7,8 +7,8 @@ import pytest
 from aiohttp import web
 
 from crawl.servers import Names, fetching, serving
-from recrawl.crawl.addresses import is_public
-from recrawl.crawl.connect import ForbiddenAddress, SystemResolver, public_socket
+from recrawl.crawl.http.connect import ForbiddenAddress, SystemResolver, public_socket
+from recrawl.crawl.http.ip_filter import is_public
 
 PUBLIC = [
     "93.184.216.34",
@@ -94,7 +94,7 @@ def loopback_is_public(monkeypatch):
     def public(address):
         return address == "127.0.0.1" or is_public(address)
 
-    monkeypatch.setattr("recrawl.crawl.connect.is_public", public)
+    monkeypatch.setattr("recrawl.crawl.http.connect.is_public", public)
 
 
 @pytest.mark.usefixtures("loopback_is_public")
@@ -163,7 +163,7 @@ def test_the_last_check_is_on_the_socket():
 
 def test_a_resolver_that_slips_something_past_is_stopped_at_the_socket(monkeypatch):
     answers = iter([True, False])
-    monkeypatch.setattr("recrawl.crawl.connect.is_public", lambda address: next(answers))
+    monkeypatch.setattr("recrawl.crawl.http.connect.is_public", lambda address: next(answers))
     assert fetched("http://a.example:9/", resolver=Names(a_example=[["127.0.0.1"]])).failure == "forbidden-address"
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from recrawl import ParameterError
-from recrawl.crawl.audits import Audits, kept_audits
-from recrawl.crawl.believed import believed_freshness
-from recrawl.crawl.memory import Answer
-from recrawl.crawl.posts import asked_audit
-from recrawl.crawl.rules import Rule, Rules
-from recrawl.crawl.shares import share_of
+from recrawl.crawl.config.rules import Rule, Rules
+from recrawl.crawl.config.shares import share_of
+from recrawl.crawl.http.memory import Answer
+from recrawl.crawl.run.audits import Audits, kept_audits
+from recrawl.crawl.run.believed import believed_freshness
+from recrawl.crawl.run.commands import asked_audit
 from recrawl.estimate.audit import verdict
 
 from .driving import World, gaps_by_host

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.crawl.charset import decode
-from recrawl.crawl.fetched import Fetched
+from recrawl.crawl.http.charset import decode
+from recrawl.crawl.http.fetched import Fetched
 
 HTML = "text/html"
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.crawl.coding import BadCoding, Body, TooLarge
+from recrawl.crawl.http.encoding import BadCoding, Body, TooLarge
 
 try:
     from compression import zstd

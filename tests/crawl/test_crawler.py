@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from recrawl import ParameterError
-from recrawl.crawl.memory import Answer
-from recrawl.crawl.rules import Rule, Rules
+from recrawl.crawl.config.rules import Rule, Rules
+from recrawl.crawl.http.memory import Answer
 
 from .driving import START, World, gaps_by_host, largest_share
 
@@ -376,7 +376,7 @@ def test_headers_go_to_their_own_urls_only():
 def test_nothing_is_asked_outside_the_hours():
     from datetime import UTC
 
-    from recrawl.crawl.hours import Hours
+    from recrawl.crawl.polite.hours import Hours
 
     world = World(changing, URLS, budget=0.02, hours=Hours("22-6", UTC))
     world.run(2 * DAY)
@@ -416,7 +416,7 @@ def test_stop_ends_cleanly():
 
 
 def test_pages_come_and_go_while_it_runs():
-    from recrawl.crawl.posts import added, removed
+    from recrawl.crawl.run.commands import added, removed
 
     world = World(changing, URLS[:20], budget=1.0)
     crawler = world.crawler(posts_every=2.0)
@@ -437,7 +437,7 @@ def test_pages_come_and_go_while_it_runs():
 
 
 def test_pages_may_come_with_predicted_rates():
-    from recrawl.crawl.posts import added
+    from recrawl.crawl.run.commands import added
 
     world = World(changing, URLS[:5], budget=1.0)
     crawler = world.crawler(posts_every=2.0)

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recrawl.crawl.clock import SystemClock
-from recrawl.crawl.crawler import Crawler
-from recrawl.crawl.memory import Answer, MemoryWeb
-from recrawl.crawl.pace import Pace, pacer_from
-from recrawl.crawl.pages import add_pages, open_engine
-from recrawl.crawl.robots import Robots
-from recrawl.crawl.robots_kept import RobotsKept
-from recrawl.crawl.rules import Rules
+from recrawl.crawl.config.rules import Rules
+from recrawl.crawl.http.memory import Answer, MemoryWeb
+from recrawl.crawl.polite.budget import Pace, pacer_from
+from recrawl.crawl.polite.robots import Robots
+from recrawl.crawl.polite.robots_cache import RobotsKept
+from recrawl.crawl.run.crawler import Crawler
+from recrawl.crawl.run.pages import add_pages, open_engine
 from recrawl.errors import StoreError
 from recrawl.store import MemoryStore, SqliteStore
 

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from recrawl.crawl import cutting
-from recrawl.crawl.detect import Detection, chosen, detector, same, tag
-from recrawl.crawl.fetched import Fetched
-from recrawl.crawl.ignoring import Ignoring
-from recrawl.crawl.main_text import main_text
-from recrawl.crawl.selecting import pointed, selected_text
-from recrawl.crawl.simhash import differing, simhash
-from recrawl.crawl.volatile import without_volatile
+from recrawl.crawl.detect import cut as cutting
+from recrawl.crawl.detect.detector import Detection, chosen, detector, same, tag
+from recrawl.crawl.detect.ignore import Ignoring
+from recrawl.crawl.detect.main_text import main_text
+from recrawl.crawl.detect.select import pointed, selected_text
+from recrawl.crawl.detect.simhash import differing, simhash
+from recrawl.crawl.detect.volatile import without_volatile
+from recrawl.crawl.http.fetched import Fetched
 from recrawl.errors import ParameterError
 
 from .test_visible import HOSTILE

@@ -7,12 +7,12 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from recrawl.crawl.delivery import FIRST_WAIT, LONGEST_WAIT, Delivery, NotTaken, backoff
-from recrawl.crawl.memory import Answer, ManualClock
-from recrawl.crawl.pages import add_pages
-from recrawl.crawl.posts import removed
+from recrawl.crawl.deliver.subscribers import FIRST_WAIT, LONGEST_WAIT, Delivery, NotTaken, backoff
+from recrawl.crawl.http.memory import Answer, ManualClock
+from recrawl.crawl.run.commands import removed
+from recrawl.crawl.run.pages import add_pages
 from recrawl.store import EventLimits, MemoryStore, Outcome, SqliteStore
-from recrawl.store.checks import example_rows
+from recrawl.store.testing.contract import example_rows
 
 from .driving import START, World
 from .test_crawler import URLS
@@ -293,7 +293,7 @@ def test_a_page_that_moves_for_good_to_another_page_is_gone():
 
 
 def test_a_database_from_before_events_tells_only_what_is_new(tmp_path):
-    from recrawl.store import migrate as migrating
+    from recrawl.store.sqlite import migrate as migrating
 
     with SqliteStore(tmp_path / "a.db") as store:
         store.save([Outcome(URLS[0], START, status=200, digest="d1")], example_rows(URLS[:2]))

@@ -14,8 +14,8 @@ import pytest
 from aiohttp import web
 
 from crawl.servers import Names, fetching, sending, serving, speaking
-from recrawl.crawl.fetch import Limits
-from recrawl.crawl.fetched import FAILURES
+from recrawl.crawl.http.fetched import FAILURES
+from recrawl.crawl.http.fetcher import Limits
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 DOCS = Path(__file__).parents[2] / "docs/crawl.md"

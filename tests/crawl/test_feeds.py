@@ -9,12 +9,12 @@ import pytest
 from aiohttp import web
 
 from recrawl.crawl.clock import SystemClock
-from recrawl.crawl.crawler import Crawler
-from recrawl.crawl.feed_items import read_feed
-from recrawl.crawl.feeds import HOPELESS, PREFIX, Feed, dated_rate, longest_interval, polled
-from recrawl.crawl.memory import Answer
-from recrawl.crawl.pages import add_pages, open_engine, save_pages
-from recrawl.crawl.rules import Rule, Rules
+from recrawl.crawl.config.rules import Rule, Rules
+from recrawl.crawl.feeds.polling import HOPELESS, PREFIX, Feed, dated_rate, longest_interval, polled
+from recrawl.crawl.formats.feed_items import read_feed
+from recrawl.crawl.http.memory import Answer
+from recrawl.crawl.run.crawler import Crawler
+from recrawl.crawl.run.pages import add_pages, open_engine, save_pages
 from recrawl.store import MemoryStore, SqliteStore
 
 from .driving import START, World

@@ -7,8 +7,8 @@ import pytest
 from aiohttp import web
 
 from crawl.servers import AGENT, Names, fetching, serving, speaking
-from recrawl.crawl.fetch import HttpFetcher, Limits
-from recrawl.crawl.memory import ManualClock
+from recrawl.crawl.http.fetcher import HttpFetcher, Limits
+from recrawl.crawl.http.memory import ManualClock
 from recrawl.errors import ParameterError
 
 

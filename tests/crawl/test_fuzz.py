@@ -6,9 +6,9 @@ from fuzz_inputs import TYPES, all_detectors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recrawl.crawl.charset import decode
-from recrawl.crawl.feed_items import read_feed
-from recrawl.crawl.fetched import Fetched
+from recrawl.crawl.formats.feed_items import read_feed
+from recrawl.crawl.http.charset import decode
+from recrawl.crawl.http.fetched import Fetched
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from crawl.servers import fetching, serving
 from recrawl.crawl.clock import SystemClock
-from recrawl.crawl.memory import Answer, ManualClock, MemoryWeb
+from recrawl.crawl.http.memory import Answer, ManualClock, MemoryWeb
 
 PAGES = {
     "/": Answer("<p>home", headers={"Content-Type": "text/html; charset=utf-8"}),

@@ -3,8 +3,8 @@
 import pytest
 
 from recrawl import ParameterError
-from recrawl.crawl.memory import Answer
-from recrawl.crawl.rules import Rule, Rules
+from recrawl.crawl.config.rules import Rule, Rules
+from recrawl.crawl.http.memory import Answer
 from recrawl.store import SqliteStore
 
 from .driving import World

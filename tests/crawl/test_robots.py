@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recrawl.crawl.clock import SystemClock
-from recrawl.crawl.memory import Answer, ManualClock, MemoryWeb
-from recrawl.crawl.robots import READ, Kept, Robots, product_token
-from recrawl.crawl.robots_kept import RobotsKept
+from recrawl.crawl.http.memory import Answer, ManualClock, MemoryWeb
+from recrawl.crawl.polite.robots import READ, Kept, Robots, product_token
+from recrawl.crawl.polite.robots_cache import RobotsKept
 from recrawl.store import MemoryStore
 
 DAY = 86400.0
@@ -278,8 +278,8 @@ def test_nothing_is_known_beforehand_also_by_a_clock_that_goes_on():
 
 
 def test_what_is_parsed_is_bounded(monkeypatch):
-    monkeypatch.setattr("recrawl.crawl.robots._PARSED_BYTES", 50_000)
-    monkeypatch.setattr("recrawl.crawl.robots._SAID", 30)
+    monkeypatch.setattr("recrawl.crawl.polite.robots._PARSED_BYTES", 50_000)
+    monkeypatch.setattr("recrawl.crawl.polite.robots._SAID", 30)
     site = Site("User-agent: *\nDisallow: /private\n" + "# " + "x" * 9000)
     for _ in range(2):
         for k in range(40):
@@ -315,7 +315,7 @@ def test_redirects_in_a_circle_end():
 
 
 def test_what_is_kept_in_memory_is_bounded_and_read_again_from_the_store(monkeypatch):
-    monkeypatch.setattr("recrawl.crawl.robots_kept._BYTES", 20_000)
+    monkeypatch.setattr("recrawl.crawl.polite.robots_cache._BYTES", 20_000)
     store = MemoryStore()
     kept = RobotsKept(store)
     for k in range(100):

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recrawl import ParameterError
-from recrawl.crawl.hours import Hours, rates
-from recrawl.crawl.pace import catch_up_for
-from recrawl.crawl.rules import Rule, Rules, span
-from recrawl.crawl.settings import Settings
+from recrawl.crawl.config.rules import Rule, Rules, span
+from recrawl.crawl.config.settings import Settings
+from recrawl.crawl.polite.budget import catch_up_for
+from recrawl.crawl.polite.hours import Hours, rates
 from recrawl.schedule import Pacer
 
 HOUR, DAY = 3600.0, 86400.0

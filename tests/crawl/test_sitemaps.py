@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.crawl.sitemaps import ENTRIES, Entry, instant, read_sitemap
+from recrawl.crawl.formats.sitemaps import ENTRIES, Entry, instant, read_sitemap
 
 NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 

@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
-from recrawl.crawl.fetched import Fetched
-from recrawl.crawl.hints import LONGEST, fresh_for, modified_at
-from recrawl.crawl.trust import DOUBTED_FOR, Trust, Validators
+from recrawl.crawl.http.cache_headers import LONGEST, fresh_for, modified_at
+from recrawl.crawl.http.fetched import Fetched
+from recrawl.crawl.polite.not_modified import DOUBTED_FOR, Trust, Validators
 from recrawl.errors import ParameterError
 
 HOST = "http://a.example"

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from recrawl.crawl.detect import RawBytes, VisibleText, detector
-from recrawl.crawl.fetched import Fetched
-from recrawl.crawl.visible import visible_text
+from recrawl.crawl.detect.detector import RawBytes, VisibleText, detector
+from recrawl.crawl.detect.visible import visible_text
+from recrawl.crawl.http.fetched import Fetched
 from recrawl.errors import ParameterError
 
 

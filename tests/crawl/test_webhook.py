@@ -13,13 +13,13 @@ import pytest
 from aiohttp import web
 
 from crawl.servers import sending, serving, speaking
-from recrawl.crawl import delivery
 from recrawl.crawl.clock import SystemClock
-from recrawl.crawl.delivery import Delivery, NotTaken
-from recrawl.crawl.webhook import LARGEST, SIGNATURE, TIMESTAMP, Webhook, sign, verify
+from recrawl.crawl.deliver import subscribers as delivery
+from recrawl.crawl.deliver.subscribers import Delivery, NotTaken
+from recrawl.crawl.deliver.webhook import LARGEST, SIGNATURE, TIMESTAMP, Webhook, sign, verify
 from recrawl.errors import ParameterError
 from recrawl.store import Event, MemoryStore, Outcome, SqliteStore
-from recrawl.store.checks import example_rows
+from recrawl.store.testing.contract import example_rows
 
 SECRET = "a secret of some length"
 URLS = [f"https://a.example/{k}" for k in range(20)]

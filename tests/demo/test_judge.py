@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from recrawl.demo.judge import rivals, true_freshness, window
 from recrawl.demo.world import draw_world
-from recrawl.simulate.events import offsets
 from recrawl.simulate.trace import Trace
+from recrawl.simulate.worlds.events import offsets
 
 instants = st.lists(st.floats(0.0, 10.0), max_size=6)
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from recrawl.crawl.clock import SystemClock
-from recrawl.crawl.detect import VisibleText
-from recrawl.crawl.fetch import HttpFetcher
-from recrawl.crawl.robots import Robots
+from recrawl.crawl.detect.detector import VisibleText
+from recrawl.crawl.http.fetcher import HttpFetcher
+from recrawl.crawl.polite.robots import Robots
 from recrawl.demo.resolver import LoopbackResolver
 from recrawl.demo.server import DemoServer
 from recrawl.demo.web import DemoWeb

@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from recrawl.engine import Engine
-from recrawl.engine._kernels import stale_time
-from recrawl.schedule import layout as at
-from recrawl.schedule._kin_kernels import mass_since
+from recrawl.engine.beliefs.kernels import stale_time
+from recrawl.schedule.exact import layout as at
+from recrawl.schedule.exact.kernels.groups import mass_since
 
 from .test_parts import ALL, NONE, run, trace_of
 

@@ -7,7 +7,7 @@ import pytest
 
 from recrawl import Engine, Pages, ParameterError
 from recrawl.schedule import CHECKS, check_policy
-from recrawl.schedule._checks_trial import same
+from recrawl.schedule.testing.trial import same
 
 KINDS = {
     "no sources": {"sources": 0},

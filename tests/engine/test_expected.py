@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from recrawl import Engine
-from recrawl.engine._kernels import fill_fresh
-from recrawl.engine.expected import expected_fresh, fitting_mean, moved_gamma
-from recrawl.simulate.audits import _Audited
-from recrawl.simulate.worlds import world
+from recrawl.engine.beliefs.kernels import fill_fresh
+from recrawl.engine.views.expected import expected_fresh, fitting_mean, moved_gamma
+from recrawl.simulate.compare.audits import _Audited
+from recrawl.simulate.worlds.worlds import world
 
 
 def crawled(seed, n=1000, days=30.0):

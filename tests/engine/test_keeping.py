@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from recrawl import Engine
-from recrawl.schedule._checks_trial import same
+from recrawl.schedule.testing.trial import same
 
 
 def lived(sources=1, seed=0, n=120, **settings):

@@ -5,9 +5,10 @@ import pytest
 from simulate.small import small_trace
 
 from recrawl import Pages
-from recrawl.simulate import Contender, World, contender, run, simulate
-from recrawl.simulate.policies import admit_unknown, learning
-from recrawl.simulate.runners import PlainRunner
+from recrawl.simulate import Contender, World, contender, simulate
+from recrawl.simulate.run import run
+from recrawl.simulate.run.policies import admit_unknown, learning
+from recrawl.simulate.run.runners import PlainRunner
 
 
 def test_staleness_approaches_that_of_known_rates():

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from recrawl.engine import PARTS, Engine
-from recrawl.engine._part_kernels import AS_HEEDED, KIN
-from recrawl.engine.folders import folders
-from recrawl.schedule import layout as at
-from recrawl.simulate.policies import admit_unknown, learning
-from recrawl.simulate.run import Contender, simulate
-from recrawl.simulate.runners import PlainRunner
+from recrawl.engine.effects.groups import folders
+from recrawl.engine.effects.kernels import AS_HEEDED, KIN
+from recrawl.schedule.exact import layout as at
+from recrawl.simulate.run.policies import admit_unknown, learning
+from recrawl.simulate.run.run import Contender, simulate
+from recrawl.simulate.run.runners import PlainRunner
 from recrawl.simulate.trace import Trace
 
 ALL = dict.fromkeys(PARTS, True)
@@ -66,7 +66,7 @@ def test_the_live_path_and_the_compiled_loop_agree(monkeypatch: pytest.MonkeyPat
         trace, importance=np.random.default_rng(2).uniform(0.9, 1.1, len(trace))
     )  # among equals, any is right
     compiled, engine = run(trace, 20.0, **ALL)
-    monkeypatch.setattr("recrawl.simulate.run.runner_of", PlainRunner)
+    monkeypatch.setattr("recrawl.simulate.run.run.runner_of", PlainRunner)
     plain, live = run(trace, 20.0, **ALL)
     assert plain.staleness == pytest.approx(compiled.staleness, rel=1e-9)
     assert live.parts.arrays.weight == pytest.approx(engine.parts.arrays.weight, rel=1e-9)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from recrawl.engine import Engine
-from recrawl.schedule import layout as at
-from recrawl.simulate.policies import admit_unknown, learning
-from recrawl.simulate.run import Contender, simulate
+from recrawl.schedule.exact import layout as at
+from recrawl.simulate.run.policies import admit_unknown, learning
+from recrawl.simulate.run.run import Contender, simulate
 
 from .test_parts import NONE, run, trace_of
 

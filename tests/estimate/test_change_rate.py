@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from recrawl.errors import ParameterError
 from recrawl.estimate import GammaPrior, Observations, estimate_change_rate
-from recrawl.estimate.checks import corner_cases
+from recrawl.estimate.contract import corner_cases
 
 METHODS = ["naive", "regular", "mle", "smoothed", "prior-hours", "posterior", "complete"]
 crawl = st.tuples(st.floats(-6, 9).map(lambda x: 10.0**x), st.booleans())

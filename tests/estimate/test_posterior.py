@@ -14,7 +14,7 @@ from recrawl.estimate import (
     posterior_draws,
     posterior_moments,
 )
-from recrawl.estimate.checks import corner_cases
+from recrawl.estimate.contract import corner_cases
 
 CASES = {
     "nothing": ([], []),

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from recrawl.errors import ParameterError
 from recrawl.estimate import Columns, Observations, Predictor, posterior_moments, train_predictor
 from recrawl.estimate.gamma import GammaPrior
-from recrawl.estimate.predict_encode import Outcomes, cross_fitted, value_rates
-from recrawl.estimate.predict_loss import censored_loss
-from recrawl.estimate.predict_prior import Strength, fit_strength
-from recrawl.estimate.predict_scores import auc, calibration, reliability, score
-from recrawl.estimate.predict_trees import TreeSettings
-from recrawl.estimate.predict_urls import url_columns
+from recrawl.estimate.predict.encode import Outcomes, cross_fitted, value_rates
+from recrawl.estimate.predict.loss import censored_loss
+from recrawl.estimate.predict.prior import Strength, fit_strength
+from recrawl.estimate.predict.scores import auc, calibration, reliability, score
+from recrawl.estimate.predict.trees import TreeSettings
+from recrawl.estimate.predict.urls import url_columns
 
 TREES = TreeSettings(threads=1, n_trees=80, least_rows=40)
 

@@ -10,7 +10,7 @@ import pytest
 
 from recrawl.errors import ParameterError
 from recrawl.estimate import Columns, Predictor, train_predictor
-from recrawl.estimate.predict_trees import TreeSettings
+from recrawl.estimate.predict.trees import TreeSettings
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_it_is_read_where_neither_lightgbm_nor_jax_is(model, table, tmp_path):
 import sys
 for name in ("lightgbm", "sklearn", "jax", "optax"):
     sys.modules[name] = None
-from recrawl.estimate.predict import Predictor
+from recrawl.estimate.predict.predictor import Predictor
 print(repr(float(Predictor.load({str(tmp_path / "m.json")!r}).log_rate(
     {{"url": ["https://a.example/news/7"], "kind": ["news"], "size": [0.5]}})[0])))
 """

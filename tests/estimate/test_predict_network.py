@@ -7,7 +7,7 @@ import pytest
 
 from recrawl.errors import ParameterError
 from recrawl.estimate import Columns, Predictor, train_predictor
-from recrawl.estimate.predict_network import NetworkSettings
+from recrawl.estimate.predict.network import NetworkSettings
 
 pytest.importorskip("jax")
 
@@ -53,8 +53,8 @@ def test_numpy_and_jax_agree(fitted):
     """The forward pass written twice: the trained weights give the same rates in both."""
     import jax.numpy as jnp
 
-    from recrawl.estimate.predict import network_inputs
-    from recrawl.estimate.predict_network import scaled
+    from recrawl.estimate.predict.network import scaled
+    from recrawl.estimate.predict.predictor import network_inputs
 
     model, table, _ = fitted
     net, inputs = model.model, network_inputs(model.features, table)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from recrawl.estimate import Columns, train_predictor
-from recrawl.estimate.predict_trees import TreeSettings
-from recrawl.simulate.shop import Shop
-from recrawl.simulate.shop_history import HISTORY, METADATA, examples
+from recrawl.estimate.predict.trees import TreeSettings
+from recrawl.simulate.shop.history import HISTORY, METADATA, examples
+from recrawl.simulate.shop.shop import Shop
 
 CROSS = (("merchant", "weekday"),)
 WAYS = {

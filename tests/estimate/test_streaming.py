@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from recrawl.errors import ParameterError
 from recrawl.estimate import DriftStream, GammaPrior, Observations, RateStream, posterior_moments
-from recrawl.estimate.checks import corner_cases
+from recrawl.estimate.contract import corner_cases
 
 
 @pytest.mark.parametrize(

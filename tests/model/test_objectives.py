@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from recrawl import ParameterError
 from recrawl.model import Pages, crawl_value, crawl_value_slope, elapsed_at_value, fresh_probability, value_limit
-from recrawl.model._kernels import posterior_inverse_below, posterior_slope, posterior_value
+from recrawl.model.kernels.fresh import posterior_inverse_below, posterior_slope, posterior_value
 
 TWINS = {"harmonic": naive.value_harmonic, "age": naive.value_age}
 SHAPES = st.one_of(log_uniform(1e-3, 1e9), st.sampled_from([0.5, 1.0, 1 + 1e-9, 2.0, 3.0, 1e15, math.inf]))

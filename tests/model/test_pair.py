@@ -8,8 +8,8 @@ from draws import EXACT, Page, State, band_states, close, states
 from hypothesis import assume, example, given, settings
 
 from recrawl.model import Pages, matched_source
-from recrawl.model._pair_kernels import value_and_interval
-from recrawl.model._signal_kernels import ALL_TERMS, signal_interval, signal_value
+from recrawl.model.kernels.pair import value_and_interval
+from recrawl.model.kernels.signals import ALL_TERMS, signal_interval, signal_value
 
 
 def asked(state: State) -> tuple[float, float, float, float]:

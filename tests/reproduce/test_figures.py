@@ -8,12 +8,12 @@ import pytest
 
 from recrawl import ParameterError
 from recrawl.reproduce import Workers, choose, figures, reproduce
-from recrawl.reproduce.busafekete2025 import CHECK_TRUSTED, CHECK_VALUES, POLICIES, baseline
+from recrawl.reproduce.busafekete2025.figures import CHECK_TRUSTED, CHECK_VALUES, POLICIES, baseline
 from recrawl.reproduce.figure import Claim, Result, mean_error
 from recrawl.reproduce.floors import floors_of, misses
 from recrawl.simulate import contender, simulate
-from recrawl.simulate.population import uniform_pages
-from recrawl.simulate.worlds import World
+from recrawl.simulate.worlds.population import uniform_pages
+from recrawl.simulate.worlds.worlds import World
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 IDS = [

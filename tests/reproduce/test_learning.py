@@ -7,11 +7,11 @@ import pytest
 from scipy.optimize import brentq
 
 from recrawl import Pages, ParameterError
-from recrawl.reproduce.grimes import simulated_pages, total_cost
-from recrawl.reproduce.grimes_unknown import cost_over_time
+from recrawl.reproduce.grimes.figures import simulated_pages, total_cost
+from recrawl.reproduce.grimes.unknown import cost_over_time
 from recrawl.simulate import Trace, bing_like
-from recrawl.simulate.learning import Visits, learn, visits_by_estimate, visits_every
-from recrawl.simulate.planners import PLANNERS, is_complete
+from recrawl.simulate.learning.learning import Visits, learn, visits_by_estimate, visits_every
+from recrawl.simulate.learning.planners import PLANNERS, is_complete
 
 
 def plain_loop(changed_at, end, ratio):

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from naive_schedule import BruteForce, Copy
 
 from recrawl.model.pages import Pages
-from recrawl.schedule.scheduler import Scheduler
+from recrawl.schedule.exact.scheduler import Scheduler
 
 SEEDS = st.integers(0, 2**32 - 1)
 COUNTS = st.sampled_from([0, 1, 2, 3, 8, 30, 1000])

@@ -7,11 +7,11 @@ import pytest
 
 from recrawl import Pages, Scheduler
 from recrawl._jit import jit
-from recrawl.model._kernels import fresh_value, posterior_parts, posterior_value
-from recrawl.schedule import layout as at
-from recrawl.schedule._near_kernels import _AHEAD, _STEEPER
-from recrawl.schedule._value_kernels import value_and_growth
-from recrawl.schedule._view_kernels import opened
+from recrawl.model.kernels.fresh import fresh_value, posterior_parts, posterior_value
+from recrawl.schedule.exact import layout as at
+from recrawl.schedule.exact.kernels.near import _AHEAD, _STEEPER
+from recrawl.schedule.exact.kernels.values import value_and_growth
+from recrawl.schedule.exact.kernels.view import opened
 
 
 @jit

@@ -9,7 +9,7 @@ from naive_solve import solve_bisect
 
 from recrawl.errors import ParameterError
 from recrawl.schedule import proportional_rates
-from recrawl.schedule.rates import rule_rates
+from recrawl.schedule.rates.rules import rule_rates
 
 WEIGHT = st.one_of(st.just(0.0), st.floats(1e-6, 1e6), st.sampled_from([1.0, 2.0]))
 CEILING = st.one_of(st.just(np.inf), st.just(1.0), st.floats(1e-3, 1e3), st.just(0.0))

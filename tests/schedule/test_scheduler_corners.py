@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from recrawl.model.pages import Pages
-from recrawl.schedule.scheduler import Scheduler
+from recrawl.schedule.exact.scheduler import Scheduler
 
 
 def run(scheduler, times, n, signals=None):

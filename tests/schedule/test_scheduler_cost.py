@@ -5,7 +5,7 @@ import pytest
 
 from recrawl.model import elapsed_at_value
 from recrawl.model.pages import Pages
-from recrawl.schedule.scheduler import Scheduler
+from recrawl.schedule.exact.scheduler import Scheduler
 from recrawl.solver import solve
 
 

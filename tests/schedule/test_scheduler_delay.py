@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from recrawl.model.pages import Pages
-from recrawl.schedule.scheduler import Scheduler
+from recrawl.schedule.exact.scheduler import Scheduler
 
 END = 400.0
 DELAY = ([0.2, 2.0, 8.0], [0.3, 0.4, 0.3])

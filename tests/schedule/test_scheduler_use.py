@@ -9,8 +9,8 @@ import pytest
 
 from recrawl.errors import ParameterError
 from recrawl.model.pages import Pages
-from recrawl.schedule import layout as at
-from recrawl.schedule.scheduler import Scheduler
+from recrawl.schedule.exact import layout as at
+from recrawl.schedule.exact.scheduler import Scheduler
 
 NAN, INF = math.nan, math.inf
 WRONG = {

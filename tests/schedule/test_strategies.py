@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from recrawl.errors import ParameterError
 from recrawl.schedule import PRESETS, STRATEGIES, step_change, strategy_rates
-from recrawl.schedule.strategies import arms_of
+from recrawl.schedule.bandits.strategies import arms_of
 
 RATE = st.sampled_from([0.0, 0.0, 0.001, 0.3, 0.5, 0.999, 1.0]) | st.floats(1e-9, 1.0)
 PAGES = st.lists(st.tuples(RATE, st.sampled_from([0.0, 1.0, 1.0]) | st.floats(0.001, 100.0)), min_size=1, max_size=12)

@@ -4,7 +4,7 @@ import numpy as np
 
 from recrawl.model import Pages
 from recrawl.simulate import Signals, Trace
-from recrawl.simulate.events import Events
+from recrawl.simulate.worlds.events import Events
 
 
 def small_trace(seed, *, n=12, end=40.0, sources=1, signals=True, requests=True):

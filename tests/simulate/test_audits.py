@@ -8,9 +8,9 @@ import pytest
 
 from recrawl import ParameterError
 from recrawl.estimate.audit import share_interval, verdict
-from recrawl.simulate.audits import _Audited, audited
+from recrawl.simulate.compare.audits import _Audited, audited
 from recrawl.simulate.trace import Trace
-from recrawl.simulate.worlds import world
+from recrawl.simulate.worlds.worlds import world
 
 
 def test_the_truth_is_what_crawls_and_changes_make_it():

@@ -5,8 +5,8 @@ import pytest
 
 from recrawl import Pages
 from recrawl.simulate import Signals, Trace, contender, simulate
-from recrawl.simulate import run as run_module
-from recrawl.simulate.runners import PlainRunner
+from recrawl.simulate.run import run as run_module
+from recrawl.simulate.run.runners import PlainRunner
 
 
 def world(seed, n=40, end=60.0):

@@ -5,9 +5,9 @@ import pytest
 
 from recrawl.errors import ParameterError
 from recrawl.simulate import contender, simulate
-from recrawl.simulate.compare import compare
+from recrawl.simulate.compare.compare import compare
+from recrawl.simulate.compare.sources import Drawn, rng_of, trace_of
 from recrawl.simulate.rivals.registry import rival
-from recrawl.simulate.sources import Drawn, rng_of, trace_of
 
 SMALL = Drawn("drifting", n_pages=40, days=30.0)
 

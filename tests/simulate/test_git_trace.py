@@ -11,7 +11,7 @@ import pytest
 from recrawl.cli import main
 from recrawl.errors import ParameterError
 from recrawl.simulate import read_trace
-from recrawl.simulate.git_trace import git_trace
+from recrawl.simulate.traces.git import git_trace
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 

@@ -5,10 +5,11 @@ import pytest
 from naive_simulate import naive_judge, threshold_crawls
 
 from recrawl.model import Pages, crawl_interval, page_freshness, signal_weight
-from recrawl.schedule.columns import POLICIES
-from recrawl.simulate import World, contender, run, simulate
-from recrawl.simulate.policies import planned
-from recrawl.simulate.runners import PlainRunner
+from recrawl.schedule.exact.columns import POLICIES
+from recrawl.simulate import World, contender, simulate
+from recrawl.simulate.run import run
+from recrawl.simulate.run.policies import planned
+from recrawl.simulate.run.runners import PlainRunner
 from recrawl.simulate.tally import Judge
 
 from .small import as_lists, small_trace

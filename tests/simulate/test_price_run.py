@@ -5,10 +5,10 @@ import pytest
 
 from recrawl import Scheduler
 from recrawl.schedule import Exp3, kab
-from recrawl.simulate import _price_kernels as kernels
-from recrawl.simulate.price_days import STEPS, Plans, from_history, from_truth, record_days
-from recrawl.simulate.price_run import ByBandit, ByPolicy, ByStrategy, run_prices
-from recrawl.simulate.shop import Shop
+from recrawl.simulate.shop import price_kernels as kernels
+from recrawl.simulate.shop.price_days import STEPS, Plans, from_history, from_truth, record_days
+from recrawl.simulate.shop.price_run import ByBandit, ByPolicy, ByStrategy, run_prices
+from recrawl.simulate.shop.shop import Shop
 
 
 @pytest.fixture(scope="module")

@@ -8,15 +8,15 @@ from naive_rivals import SYSTEMS
 
 from recrawl import Pages
 from recrawl.errors import ParameterError
-from recrawl.schedule.checks import CHECKS, check_policy
+from recrawl.schedule.testing.contract import CHECKS, check_policy
 from recrawl.simulate import Signals, Trace, contender, simulate
-from recrawl.simulate import run as run_module
-from recrawl.simulate.policies import names
 from recrawl.simulate.rivals import adaptive, feeds, intervals
 from recrawl.simulate.rivals.policy import DuePolicy
 from recrawl.simulate.rivals.registry import _RULES, rival, rival_names
-from recrawl.simulate.run import Contender
-from recrawl.simulate.runners import PlainRunner, RivalRunner, runner_of
+from recrawl.simulate.run import run as run_module
+from recrawl.simulate.run.policies import names
+from recrawl.simulate.run.run import Contender
+from recrawl.simulate.run.runners import PlainRunner, RivalRunner, runner_of
 from recrawl.simulate.tally import Judge
 
 HOUR, MINUTE = 1 / 24, 1 / 1440

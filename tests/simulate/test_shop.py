@@ -8,9 +8,9 @@ import pytest
 
 from recrawl.errors import ParameterError
 from recrawl.simulate import world
-from recrawl.simulate.shop import Shop
-from recrawl.simulate.shop_history import HISTORY, METADATA, History, examples, midnights
-from recrawl.simulate.shop_settings import ShopSettings, Spread, shop_names, shop_settings
+from recrawl.simulate.shop.history import HISTORY, METADATA, History, examples, midnights
+from recrawl.simulate.shop.settings import ShopSettings, Spread, shop_names, shop_settings
+from recrawl.simulate.shop.shop import Shop
 
 
 def ratios(shop, n_days):

@@ -11,7 +11,7 @@ from pyarrow import parquet
 from recrawl.errors import ParameterError
 from recrawl.estimate import estimate_change_rate
 from recrawl.simulate import bing_chunks, contender, read_bing, read_trace, simulate, world, write_trace
-from recrawl.simulate.traces import epoch
+from recrawl.simulate.traces.recorded import epoch
 
 from .small import small_trace
 

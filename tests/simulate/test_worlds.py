@@ -6,9 +6,9 @@ import pytest
 from recrawl.errors import ParameterError
 from recrawl.model import Pages
 from recrawl.simulate import World, bing_like, bing_signals, uniform_pages, world, world_names
-from recrawl.simulate.events import Events
-from recrawl.simulate.processes import Jumping, Renewal, SelfExciting, Wandering
-from recrawl.simulate.rhythms import Seasonal, Together
+from recrawl.simulate.worlds.events import Events
+from recrawl.simulate.worlds.processes import Jumping, Renewal, SelfExciting, Wandering
+from recrawl.simulate.worlds.rhythms import Seasonal, Together
 
 RATES = np.linspace(0.05, 3.0, 300)
 

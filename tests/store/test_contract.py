@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from recrawl.store import EventLimits, MemoryStore, SqliteStore, check_store
-from recrawl.store.checks import check_event_limits
+from recrawl.store.testing.contract import check_event_limits
 
 
 @pytest.mark.parametrize("keep", [1, 3])

@@ -14,8 +14,8 @@ import pytest
 from recrawl import Engine
 from recrawl.errors import StoreError
 from recrawl.store import Outcome, SqliteStore
-from recrawl.store import migrate as migrating
-from recrawl.store.checks import example_rows, same_rows
+from recrawl.store.sqlite import migrate as migrating
+from recrawl.store.testing.contract import example_rows, same_rows
 
 URLS = [f"https://a.example/{k}" for k in range(20)]
 HERE = Path(__file__).parent
@@ -56,7 +56,7 @@ def test_a_visitor_leaves_word_for_the_run(tmp_path):
 
 
 def test_a_database_that_stays_locked_is_refused_and_nothing_is_written(tmp_path, monkeypatch):
-    monkeypatch.setattr("recrawl.store.sqlite._WAIT", 0.2)
+    monkeypatch.setattr("recrawl.store.sqlite.store._WAIT", 0.2)
     store = SqliteStore(tmp_path / "a.db")
     store.save(rows=example_rows(URLS))
     other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
@@ -159,7 +159,7 @@ def test_migrations_are_applied_once_each_and_wholly(tmp_path, monkeypatch):
 def test_a_visitor_does_not_change_the_schema(tmp_path, monkeypatch):
     SqliteStore(tmp_path / "a.db").close()
     first = migrating.migrations()
-    monkeypatch.setattr("recrawl.store.sqlite.migrations", lambda: [*first, (99, "")])
+    monkeypatch.setattr("recrawl.store.sqlite.store.migrations", lambda: [*first, (99, "")])
     with pytest.raises(StoreError, match="recrawl run brings it up to date"):
         SqliteStore(tmp_path / "a.db", visit=True)
 

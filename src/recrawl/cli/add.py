@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli.crawl_options import AsJson, Config, Database, engine_of, own, settings_of, visit
+from recrawl.cli.shared.crawl_options import AsJson, Config, Database, engine_of, own, settings_of, visit
 from recrawl.errors import ParameterError
 
 EPILOG = (
@@ -32,7 +32,7 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Add pages to a database, which is made if there is none; pages that are known already stay as they are."""
-    from recrawl.cli.add_sources import gather
+    from recrawl.cli.shared.page_sources import gather
 
     settings = settings_of(config, database=database, contact=contact)
     if not pages and not sitemap:
@@ -41,7 +41,7 @@ def add(
     known = {} if model is None else _predicted(model, urls)
     store = own(settings)
     if store is None:
-        from recrawl.crawl.posts import added
+        from recrawl.crawl.run.commands import added
 
         with visit(settings) as store:
             parts = [slice(k, k + _POSTED) for k in range(0, len(urls), _POSTED)]
@@ -57,7 +57,7 @@ def add(
 
 def _predicted(path: Path, urls: list[str]) -> dict[str, list[float]]:
     """Change rates per second and the evidence behind them."""
-    from recrawl.estimate.predict import Predictor
+    from recrawl.estimate.predict.predictor import Predictor
 
     model = Predictor.load(path)
     if model.inputs != ("url",):
@@ -69,8 +69,8 @@ def _predicted(path: Path, urls: list[str]) -> dict[str, list[float]]:
 def _add(
     store: object, settings: object, urls: list[str], importance: float, known: dict[str, list[float]]
 ) -> dict[str, object]:
-    from recrawl.crawl.pages import add_pages, save_pages
-    from recrawl.crawl.settings import Settings
+    from recrawl.crawl.config.settings import Settings
+    from recrawl.crawl.run.pages import add_pages, save_pages
     from recrawl.store import SqliteStore
 
     assert isinstance(store, SqliteStore)

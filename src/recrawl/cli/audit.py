@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.crawl_options import AsJson, Config, Database, settings_of, visit
+from recrawl.cli.shared.crawl_options import AsJson, Config, Database, settings_of, visit
 from recrawl.errors import ParameterError, StoreError
 
 if TYPE_CHECKING:
-    from recrawl.crawl.settings import Settings
+    from recrawl.crawl.config.settings import Settings
     from recrawl.estimate.audit import Audit
 
 EPILOG = (
@@ -44,12 +44,12 @@ def audit(
     flags = {"budget": budget, "delay": delay, "contact": contact}
     settings = settings_of(config, database=database, allow_private=allow_private, **flags)
     posted = False if kept else _made(settings, requests, level)
-    from recrawl.crawl.audits import kept_audits
+    from recrawl.crawl.run.audits import kept_audits
 
     with visit(settings) as store:
         audits = kept_audits(store)
     if plot is not None and not posted:
-        from recrawl.cli.audit_plot import draw_audits
+        from recrawl.cli.views.audit_plot import draw_audits
 
         draw_audits(audits, plot)
     _tell(settings, audits, requests, posted=posted, kept=kept, as_json=as_json)
@@ -65,7 +65,7 @@ def _made(settings: Settings, requests: int, level: float) -> bool:
     except StoreError as problem:
         if "in use by" not in str(problem):
             raise
-        from recrawl.crawl.posts import asked_audit
+        from recrawl.crawl.run.commands import asked_audit
 
         with visit(settings) as store:
             store.post([asked_audit(requests, level)])
@@ -75,7 +75,7 @@ def _made(settings: Settings, requests: int, level: float) -> bool:
 
 async def _make(settings: Settings, requests: int, level: float) -> None:
     from recrawl.cli.run import on_signals
-    from recrawl.cli.run_parts import Parts
+    from recrawl.cli.shared.run_parts import Parts
 
     parts = Parts(settings)
     before = len(parts.crawler.audits.kept)

@@ -26,14 +26,14 @@ def demo(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Crawl a changing web on this machine, live, and compare with what is true and with other policies."""
-    from recrawl.cli.crawl_options import need_crawl
     from recrawl.cli.estimate import check_outputs
+    from recrawl.cli.shared.crawl_options import need_crawl
     from recrawl.model.budget import parse_budget
 
     check_outputs(None, plot)
     need_crawl()
-    from recrawl.cli import demo_report as report
-    from recrawl.crawl.rules import span
+    from recrawl.cli.views import demo_report as report
+    from recrawl.crawl.config.rules import span
     from recrawl.demo.live import LiveDemo, check
 
     seconds, rate = span(duration, "--for"), parse_budget(budget, 500)
@@ -45,7 +45,7 @@ def demo(
     finally:
         store.close()
     if plot is not None:
-        from recrawl.cli.demo_plot import draw_verdict
+        from recrawl.cli.views.demo_plot import draw_verdict
 
         draw_verdict(verdict, plot)
     if as_json:

@@ -69,7 +69,7 @@ def estimate(
     if not 0 < level < 1:
         raise ParameterError(f"--level is {level}: must lie between 0 and 1")
     check_outputs(output, plot)
-    from recrawl.cli.estimate_report import analyse, print_report, write_rates
+    from recrawl.cli.views.estimate_report import analyse, print_report, write_rates
 
     with _progress() as bar:
         task = bar.add_task(f"reading {log}", total=1.0)
@@ -85,7 +85,7 @@ def estimate(
         if output is not None:
             write_rates(found, output, scale)
         if plot is not None:
-            from recrawl.cli.estimate_plot import draw_estimates
+            from recrawl.cli.views.estimate_plot import draw_estimates
 
             draw_estimates(found, plot, scale, unit.value)
     if as_json:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from recrawl.cli.crawl_options import Config, Database, settings_of, visit
+from recrawl.cli.shared.crawl_options import Config, Database, settings_of, visit
 from recrawl.errors import ParameterError
 
 if TYPE_CHECKING:

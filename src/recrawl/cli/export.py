@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli.crawl_options import AsJson, Config, Database, settings_of, visit
+from recrawl.cli.shared.crawl_options import AsJson, Config, Database, settings_of, visit
 from recrawl.errors import ParameterError
 
 EPILOG = (
@@ -26,7 +26,7 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write pages and crawls as tables, bodies as a WARC archive. Crawls can be read by recrawl estimate and import."""
-    from recrawl.cli import export_files as files
+    from recrawl.cli.shared import export_files as files
 
     settings = settings_of(config, database=database)
     if pages is None and observations is None and bodies is None:

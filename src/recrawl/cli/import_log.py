@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from recrawl.cli.crawl_options import AsJson, Config, Database, engine_of, own, settings_of
+from recrawl.cli.shared.crawl_options import AsJson, Config, Database, engine_of, own, settings_of
 from recrawl.errors import ParameterError, StoreError
 
 if TYPE_CHECKING:
-    from recrawl.cli.crawl_log import CrawlLog
-    from recrawl.crawl.settings import Settings
+    from recrawl.cli.shared.crawl_log import CrawlLog
+    from recrawl.crawl.config.settings import Settings
     from recrawl.engine import Engine
     from recrawl.store import SqliteStore
 
@@ -31,7 +31,7 @@ def import_log(
     as_json: AsJson = False,
 ) -> None:
     """Take over pages and what a log tells of their changes: rates, intervals, how old each copy is."""
-    from recrawl.cli.crawl_log import read_crawl_log
+    from recrawl.cli.shared.crawl_log import read_crawl_log
 
     settings = settings_of(config, database=database)
     read = read_crawl_log(log, lenient=lenient)
@@ -55,7 +55,7 @@ def import_log(
 
 def take_over(log: CrawlLog, urls: list[str], store: SqliteStore, settings: Settings) -> dict[str, Any]:
     """Give a log's pages to a database: into an empty one with all that is learned, else with each page's own rate."""
-    from recrawl.crawl.pages import add_pages, save_pages
+    from recrawl.crawl.run.pages import add_pages, save_pages
 
     now = time.time()
     taught, fetched_at = _taught(log, urls, settings)
@@ -104,7 +104,7 @@ def _importance(log: CrawlLog) -> Any:
 
 def _taught(log: CrawlLog, urls: list[str], settings: Settings) -> tuple[Engine, Any]:
     """An engine that has lived through the log, and when each page was crawled last."""
-    from recrawl.crawl.pages import NEVER
+    from recrawl.crawl.run.pages import NEVER
     from recrawl.engine import Engine
 
     seen = log.observations

@@ -32,8 +32,8 @@ def plan(
 ) -> None:
     """Say how fresh a crawler's copies are by its own log, and what the best schedule at its budget, at others or for a
     target would reach."""
-    from recrawl.cli.plan_report import Asked, print_plan, share, worked_out
     from recrawl.cli.simulate import words
+    from recrawl.cli.views.plan_report import Asked, print_plan, share, worked_out
 
     if not 0 < level < 1:
         raise ParameterError(f"--level is {level}: must lie between 0 and 1")
@@ -43,7 +43,7 @@ def plan(
     )
     found = worked_out(log, asked, lenient)
     if plot is not None:
-        from recrawl.cli.plan_plot import draw_plan
+        from recrawl.cli.views.plan_plot import draw_plan
 
         draw_plan(found, plot)
     if as_json:

@@ -32,9 +32,9 @@ def train(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Learn change rates from crawls of other pages, and say how good they are."""
-    from recrawl.cli import predict_tables as tables
+    from recrawl.cli.shared import predict_tables as tables
+    from recrawl.cli.shared.tables import check_folder, read_table
     from recrawl.cli.simulate import words
-    from recrawl.cli.tables import check_folder, read_table
 
     if family not in ("trees", "network"):
         raise ParameterError(f"--family {family!r} is not one of trees, network")
@@ -59,9 +59,9 @@ def score(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Write the predicted change rate (per day) of every page, and the evidence behind it."""
-    from recrawl.cli import predict_tables as tables
-    from recrawl.cli.tables import check_writable, read_table, write_table
-    from recrawl.estimate.predict import Predictor
+    from recrawl.cli.shared import predict_tables as tables
+    from recrawl.cli.shared.tables import check_writable, read_table, write_table
+    from recrawl.estimate.predict.predictor import Predictor
 
     check_writable(out)
     loaded = Predictor.load(model)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli.crawl_options import AsJson, Config, Database, own, settings_of, visit
+from recrawl.cli.shared.crawl_options import AsJson, Config, Database, own, settings_of, visit
 from recrawl.errors import ParameterError
 
 EPILOG = "Example:  recrawl remove https://docs.example.org/old\n\nExample:  recrawl remove 'https://shop.example.org/cart/*'"
@@ -25,7 +25,7 @@ def remove(
         urls = _matching(reader, pages)
     store = own(settings)
     if store is None:
-        from recrawl.crawl.posts import removed
+        from recrawl.crawl.run.commands import removed
 
         with visit(settings) as store:
             store.post([removed(urls)])
@@ -39,7 +39,7 @@ def remove(
 
 
 def _matching(store: object, words: list[str]) -> list[str]:
-    from recrawl.crawl.rules import pattern
+    from recrawl.crawl.config.rules import pattern
     from recrawl.crawl.urls import canonical
     from recrawl.store import SqliteStore
 

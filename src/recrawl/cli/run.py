@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.crawl_options import AsJson, Config, Database, engine_of, settings_of, visit
-from recrawl.cli.part_options import NoBursts, NoDrift, NoPriors, NoSeasons, NoSiblings, chosen
+from recrawl.cli.shared.crawl_options import AsJson, Config, Database, engine_of, settings_of, visit
+from recrawl.cli.shared.effect_options import NoBursts, NoDrift, NoPriors, NoSeasons, NoSiblings, chosen
 from recrawl.errors import ParameterError
 
 if TYPE_CHECKING:
-    from recrawl.crawl.crawler import Crawler
-    from recrawl.crawl.settings import Settings
+    from recrawl.crawl.config.settings import Settings
+    from recrawl.crawl.run.crawler import Crawler
 
 EPILOG = (
     "Example:  recrawl run --budget 2/s --contact you@example.org\n\n"
@@ -55,7 +55,7 @@ def run(
         _print_next(settings, dry_run, as_json)
         return
     from recrawl import __version__
-    from recrawl.crawl.rules import span
+    from recrawl.crawl.config.rules import span
 
     settings.agent(__version__)
     seconds = None if duration is None else span(duration, "--for")
@@ -68,10 +68,10 @@ def run(
 
 
 async def _run(settings: Settings, seconds: float | None, once: bool, quiet: bool) -> dict[str, Any]:
-    from recrawl.cli.run_log import Log
-    from recrawl.cli.run_parts import Parts
-    from recrawl.cli.run_view import View
-    from recrawl.crawl.pages import warm_up
+    from recrawl.cli.shared.run_parts import Parts
+    from recrawl.cli.views.run_log import Log
+    from recrawl.cli.views.run_view import View
+    from recrawl.crawl.run.pages import warm_up
 
     parts = Parts(settings, Log())
     try:
@@ -103,7 +103,7 @@ def on_signals(crawler: Crawler) -> None:
 
 def _print_next(settings: Settings, n: int, as_json: bool) -> None:
     """What would be crawled next, and when, if every crawl succeeded at once and taught nothing."""
-    from recrawl.crawl.pace import pacer_from
+    from recrawl.crawl.polite.budget import pacer_from
 
     with visit(settings) as store:
         now = start = time.time()

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.part_options import NoBursts, NoDrift, NoPriors, NoSeasons, NoSiblings, chosen, without
+from recrawl.cli.shared.effect_options import NoBursts, NoDrift, NoPriors, NoSeasons, NoSiblings, chosen, without
 from recrawl.errors import ParameterError
 
 if TYPE_CHECKING:
-    from recrawl.simulate.sources import Source
+    from recrawl.simulate.compare.sources import Source
 
 EPILOG = (
     "Example:  recrawl simulate --world bing --budget 0.02/page/day,0.2/page/day --policy learned,uniform,nutch\n\n"
@@ -57,7 +57,7 @@ def simulate(
         refuse({"--days": days, "--from": start}, "--trace")
     else:
         refuse({"--pages": pages, "--horizon": horizon, "--readers": readers}, "--world")
-    from recrawl.cli import simulate_report as report
+    from recrawl.cli.views import simulate_report as report
 
     left_out = chosen(siblings=no_siblings, priors=no_priors, bursts=no_bursts, drift=no_drift, seasons=no_seasons)
     drawn = {"n_pages": pages, "days": horizon, "readers": readers}
@@ -71,7 +71,7 @@ def simulate(
         jobs=jobs,
     )
     if plot is not None:
-        from recrawl.cli.simulate_plot import draw_comparison
+        from recrawl.cli.views.simulate_plot import draw_comparison
 
         draw_comparison(found, plot)
     if as_json:
@@ -84,7 +84,7 @@ def sources_of(
     worlds: list[str] | None, trace: Path | None, warm: float, recorded: dict[str, Any], drawn: dict[str, Any]
 ) -> list[Source]:
     """The worlds or the trace that were asked for."""
-    from recrawl.simulate.sources import Drawn, Recorded
+    from recrawl.simulate.compare.sources import Drawn, Recorded
 
     if (trace is None) == (not worlds):
         raise ParameterError("give --world or --trace, not both" if worlds else "give --world NAME or --trace DIR")

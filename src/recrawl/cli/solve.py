@@ -57,7 +57,7 @@ def solve(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Find the crawl rates that keep the pages of a table as fresh as a budget allows."""
-    from recrawl.cli.request import Request
+    from recrawl.cli.shared.solve_request import Request
 
     request = Request(
         budget=budget,
@@ -78,9 +78,9 @@ def run(path: Path, request: Any, output: Path | None, plot: Path | None, as_jso
     """Read, solve, write and report."""
     from rich.console import Console
 
-    from recrawl.cli.columns import read_pages
-    from recrawl.cli.report import Figures, print_figures
-    from recrawl.cli.tables import read_table
+    from recrawl.cli.shared.columns import read_pages
+    from recrawl.cli.shared.tables import read_table
+    from recrawl.cli.views.solve_report import Figures, print_figures
 
     errors = Console(stderr=True)
     with errors.status(f"reading {path}") as status:
@@ -103,7 +103,7 @@ def run(path: Path, request: Any, output: Path | None, plot: Path | None, as_jso
 
 
 def _check_outputs(output: Path | None, plot: Path | None) -> None:
-    from recrawl.cli.tables import check_folder, check_writable
+    from recrawl.cli.shared.tables import check_folder, check_writable
 
     if output is not None:
         check_writable(output)
@@ -121,7 +121,7 @@ def _check_outputs(output: Path | None, plot: Path | None) -> None:
 def _write_rates(table: Any, output: Path, pages: Pages, plan: Plan, request: Any) -> None:
     import numpy as np
 
-    from recrawl.cli.tables import write_table
+    from recrawl.cli.shared.tables import write_table
     from recrawl.model.freshness import page_freshness
 
     rate = np.asarray(plan.crawl_rate, dtype=np.float64)
@@ -131,6 +131,6 @@ def _write_rates(table: Any, output: Path, pages: Pages, plan: Plan, request: An
 
 
 def _draw(pages: Pages, plan: Plan, request: Any, path: Path) -> None:
-    from recrawl.cli.plots import draw_solution
+    from recrawl.cli.views.solve_plot import draw_solution
 
     draw_solution(pages, plan, request, path)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.crawl_options import AsJson, Config, Database, engine_of, settings_of, visit
-from recrawl.cli.status_more import events, hosts, sections
+from recrawl.cli.shared.crawl_options import AsJson, Config, Database, engine_of, settings_of, visit
+from recrawl.cli.views.status_more import events, hosts, sections
 
 if TYPE_CHECKING:
-    from recrawl.crawl.settings import Settings
+    from recrawl.crawl.config.settings import Settings
     from recrawl.engine import Engine
     from recrawl.store import SqliteStore
 
@@ -78,7 +78,7 @@ def figures(store: SqliteStore, settings: Settings, now: float) -> dict[str, Any
 
 def feed_figures(store: SqliteStore) -> dict[str, int]:
     """How many feeds there are, how many are polled in time for their items, and how many had items roll off."""
-    from recrawl.crawl.feeds import PREFIX
+    from recrawl.crawl.feeds.polling import PREFIX
 
     notes = store.noted(PREFIX).values()
     hurried, rolled = sum(note["interval"] is not None for note in notes), sum(note["rolled"] > 0 for note in notes)
@@ -96,7 +96,7 @@ def feed_words(feeds: dict[str, int], last_day: int) -> str:
 def _audits(store: SqliteStore) -> dict[str, Any]:
     """The last audit, and what the last ones say of forecasts."""
     from recrawl.cli.audit import verdict_words
-    from recrawl.crawl.audits import kept_audits
+    from recrawl.crawl.run.audits import kept_audits
     from recrawl.estimate.audit import verdict
 
     audits = kept_audits(store)
@@ -112,14 +112,14 @@ def _audits(store: SqliteStore) -> dict[str, Any]:
 
 def freshness(engine: Engine, now: float) -> float:
     """The share of copies that are believed to be right now, by importance."""
-    from recrawl.crawl.believed import believed_freshness
+    from recrawl.crawl.run.believed import believed_freshness
 
     return believed_freshness(engine, now)
 
 
 def freshness_so_far(engine: Engine, now: float) -> float | None:
     """The share of the time in which copies were right, by importance, as far as crawls have told; None before that."""
-    from recrawl.crawl.believed import audited_pages
+    from recrawl.crawl.run.believed import audited_pages
 
     account = engine.account(now, audited_pages(engine))
     return 1.0 - account.staleness if account.time > 0.0 else None

@@ -29,8 +29,8 @@ def git(
     """Turn a git history into a recorded trace: each file a page, each commit of the main line a change."""
     from rich.console import Console
 
-    from recrawl.simulate.git_trace import git_trace
-    from recrawl.simulate.trace_files import pyarrow, write_trace
+    from recrawl.simulate.traces.files import pyarrow, write_trace
+    from recrawl.simulate.traces.git import git_trace
 
     pyarrow()  # before the work, not after it
     with Console(stderr=True).status(f"reading {repository}") as status:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.crawl_options import AsJson, Config, Database, engine_of, settings_of, visit
+from recrawl.cli.shared.crawl_options import AsJson, Config, Database, engine_of, settings_of, visit
 
 if TYPE_CHECKING:
-    from recrawl.crawl.feeds import Feed
+    from recrawl.crawl.feeds.polling import Feed
     from recrawl.store import Store
-    from recrawl.store.base import Copy
+    from recrawl.store.protocol import Copy
 
 EPILOG = "Example:  recrawl why https://docs.example.org/install"
 
@@ -57,7 +57,7 @@ def why(
 
 def feed_of(store: Store, url: str) -> Feed | None:
     """What is known of a page as a feed; None where it is none."""
-    from recrawl.crawl.feeds import PREFIX, Feed
+    from recrawl.crawl.feeds.polling import PREFIX, Feed
 
     note = store.noted(PREFIX + url).get(PREFIX + url)
     return None if note is None else Feed.of_note(note)

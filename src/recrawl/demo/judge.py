@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.simulate.events import Events
-from recrawl.simulate.policies import contender
 from recrawl.simulate.rivals.registry import rival
 from recrawl.simulate.rivals.rule import Cap
-from recrawl.simulate.run import simulate
+from recrawl.simulate.run.policies import contender
+from recrawl.simulate.run.run import simulate
 from recrawl.simulate.tally import Judge, Run
 from recrawl.simulate.trace import Trace
+from recrawl.simulate.worlds.events import Events
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]

@@ -12,13 +12,13 @@ import numpy as np
 
 from recrawl import __version__
 from recrawl.crawl.clock import Clock, SystemClock
-from recrawl.crawl.crawler import Crawler
-from recrawl.crawl.fetch import HttpFetcher
-from recrawl.crawl.fetched import Fetcher
-from recrawl.crawl.memory import ManualClock, MemoryWeb
-from recrawl.crawl.pages import add_pages
-from recrawl.crawl.robots import Robots
-from recrawl.crawl.rules import Rules
+from recrawl.crawl.config.rules import Rules
+from recrawl.crawl.http.fetched import Fetcher
+from recrawl.crawl.http.fetcher import HttpFetcher
+from recrawl.crawl.http.memory import ManualClock, MemoryWeb
+from recrawl.crawl.polite.robots import Robots
+from recrawl.crawl.run.crawler import Crawler
+from recrawl.crawl.run.pages import add_pages
 from recrawl.demo.judge import rivals, true_freshness, window
 from recrawl.demo.resolver import LoopbackResolver
 from recrawl.demo.server import DemoServer
@@ -26,11 +26,11 @@ from recrawl.demo.verdict import Renewal, Sample, Verdict, detection, forbidden,
 from recrawl.demo.web import DemoWeb
 from recrawl.demo.world import DAY, DemoWorld, draw_world
 from recrawl.engine import Engine
-from recrawl.engine.forecast import Forecast
+from recrawl.engine.views.forecast import Forecast
 from recrawl.errors import ParameterError
 from recrawl.schedule.pacer import Pacer
 from recrawl.store import MemoryStore
-from recrawl.store.base import Store
+from recrawl.store.protocol import Store
 
 BUDGET = 15.0  # requests a second
 _FIRST_BUDGET, _FIRST_SECONDS = 200.0, 30.0  # for the first copies: requests a second, and how long at most

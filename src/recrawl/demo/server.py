@@ -8,7 +8,7 @@ from typing import Self
 
 from aiohttp import web
 
-from recrawl.crawl.memory import Answer
+from recrawl.crawl.http.memory import Answer
 from recrawl.demo.web import DemoWeb
 
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from recrawl.demo.judge import Rival, as_dict
 from recrawl.demo.web import PRIVATE, Visit
-from recrawl.engine.forecast import Forecast
+from recrawl.engine.views.forecast import Forecast
 from recrawl.simulate.tally import Run
 from recrawl.simulate.trace import Trace
-from recrawl.store.base import Outcome
+from recrawl.store.protocol import Outcome
 
 Array = NDArray[np.float64]
 

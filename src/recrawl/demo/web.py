@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from recrawl.crawl.clock import Clock
-from recrawl.crawl.memory import Answer
+from recrawl.crawl.http.memory import Answer
 from recrawl.demo.pages import html
 from recrawl.demo.world import DemoWorld, Page, Site
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import ParameterError
-from recrawl.simulate.events import Events, offsets
-from recrawl.simulate.processes import Constant, Process, Renewal, SelfExciting
-from recrawl.simulate.rhythms import Together
 from recrawl.simulate.trace import Trace
+from recrawl.simulate.worlds.events import Events, offsets
+from recrawl.simulate.worlds.processes import Constant, Process, Renewal, SelfExciting
+from recrawl.simulate.worlds.rhythms import Together
 
 Array = NDArray[np.float64]
 

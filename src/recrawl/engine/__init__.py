@@ -1,9 +1,23 @@
 """The engine: a policy that learns, keyed by URL, that can say why it decides as it does."""
 
-from recrawl.engine.account import Account
-from recrawl.engine.core import PARTS
-from recrawl.engine.engine import Engine
-from recrawl.engine.explain import Explanation
-from recrawl.engine.forecast import Forecast
+from typing import TYPE_CHECKING
 
-__all__ = ["PARTS", "Account", "Engine", "Explanation", "Forecast"]
+from recrawl._lazy import attach
+
+if TYPE_CHECKING:
+    from recrawl.engine.core import PARTS as PARTS
+    from recrawl.engine.engine import Engine as Engine
+    from recrawl.engine.views.explain import Explanation as Explanation
+    from recrawl.engine.views.forecast import Forecast as Forecast
+    from recrawl.engine.views.ledger import Account as Account
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "core": ["PARTS"],
+        "engine": ["Engine"],
+        "views.explain": ["Explanation"],
+        "views.forecast": ["Forecast"],
+        "views.ledger": ["Account"],
+    },
+)

@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.engine._kernels import believe_all, kept_time, learn_all
 from recrawl.engine.addresses import Addresses, host_of
-from recrawl.engine.beliefs import Beliefs
-from recrawl.engine.newcomers import Newcomers
-from recrawl.engine.parts import TRIED, Influences
+from recrawl.engine.beliefs.beliefs import Beliefs
+from recrawl.engine.beliefs.kernels import believe_all, kept_time, learn_all
+from recrawl.engine.effects.cohorts import Newcomers
+from recrawl.engine.effects.effects import TRIED, Influences
 from recrawl.engine.waiting import Waiting
 from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.estimate.importance import RequestRates
 from recrawl.model.kinds import Objective
 from recrawl.model.pages import Pages
-from recrawl.schedule import layout as at
-from recrawl.schedule._table import column_of
-from recrawl.schedule.scheduler import Scheduler
+from recrawl.schedule.exact import layout as at
+from recrawl.schedule.exact.scheduler import Scheduler
+from recrawl.schedule.table import column_of
 
 Ids = NDArray[np.int64]
 Array = NDArray[np.float64]

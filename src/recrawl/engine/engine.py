@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.engine._kernels import fill_fresh, heed_all
-from recrawl.engine.account import Account, account
 from recrawl.engine.addresses import Addresses, url_list
-from recrawl.engine.beliefs import pages_of, with_siblings
+from recrawl.engine.beliefs.beliefs import pages_of, with_siblings
+from recrawl.engine.beliefs.kernels import fill_fresh, heed_all
 from recrawl.engine.core import Core, Settings, own_belief
-from recrawl.engine.explain import Explanation, explain
-from recrawl.engine.forecast import Forecast, forecast
-from recrawl.engine.keeping import fill, rows_of
+from recrawl.engine.rows import fill, rows_of
+from recrawl.engine.views.explain import Explanation, explain
+from recrawl.engine.views.forecast import Forecast, forecast
+from recrawl.engine.views.ledger import Account, account
 from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.estimate.importance import RequestRates
 from recrawl.model.pages import Pages
-from recrawl.schedule import layout as at
-from recrawl.schedule._table import column_of, count_of, flags_of, positive, time_of
-from recrawl.schedule.scheduler import Scheduler
+from recrawl.schedule.exact import layout as at
+from recrawl.schedule.exact.scheduler import Scheduler
+from recrawl.schedule.table import column_of, count_of, flags_of, positive, time_of
 
 Ids = NDArray[np.int64]
 Array = NDArray[np.float64]

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import ParameterError
-from recrawl.estimate.change_rate import RateEstimate
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.estimate.observations import Observations
+from recrawl.estimate.rates.change_rate import RateEstimate
 from recrawl.model.freshness import page_freshness
 from recrawl.model.pages import Pages
-from recrawl.solver.solve import solve
+from recrawl.solver.solving import solve
 
 Array = NDArray[np.float64]
 

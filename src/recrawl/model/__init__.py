@@ -1,38 +1,46 @@
 """What follows from a page's parameters: its freshness at a crawl rate, the value of crawling it now."""
 
-from recrawl.model.budget import format_rate, parse_budget
-from recrawl.model.freshness import marginal_value, page_cost, page_freshness
-from recrawl.model.pages import Pages
-from recrawl.model.refresh_cost import bounded_ratio, refresh_cost, refresh_ratio, very_stale_share
-from recrawl.model.signals import matched_source, signal_weight
-from recrawl.model.value import (
-    crawl_interval,
-    crawl_value,
-    crawl_value_slope,
-    elapsed_at_value,
-    fresh_probability,
-    staleness_exponent,
-    value_limit,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Pages",
-    "bounded_ratio",
-    "crawl_interval",
-    "crawl_value",
-    "crawl_value_slope",
-    "elapsed_at_value",
-    "format_rate",
-    "fresh_probability",
-    "marginal_value",
-    "matched_source",
-    "page_cost",
-    "page_freshness",
-    "parse_budget",
-    "refresh_cost",
-    "refresh_ratio",
-    "signal_weight",
-    "staleness_exponent",
-    "value_limit",
-    "very_stale_share",
-]
+from recrawl._lazy import attach
+
+if TYPE_CHECKING:
+    from recrawl.model.budget import format_rate as format_rate
+    from recrawl.model.budget import parse_budget as parse_budget
+    from recrawl.model.cost import bounded_ratio as bounded_ratio
+    from recrawl.model.cost import refresh_cost as refresh_cost
+    from recrawl.model.cost import refresh_ratio as refresh_ratio
+    from recrawl.model.cost import very_stale_share as very_stale_share
+    from recrawl.model.freshness import marginal_value as marginal_value
+    from recrawl.model.freshness import page_cost as page_cost
+    from recrawl.model.freshness import page_freshness as page_freshness
+    from recrawl.model.pages import Pages as Pages
+    from recrawl.model.signals import matched_source as matched_source
+    from recrawl.model.signals import signal_weight as signal_weight
+    from recrawl.model.value import crawl_interval as crawl_interval
+    from recrawl.model.value import crawl_value as crawl_value
+    from recrawl.model.value import crawl_value_slope as crawl_value_slope
+    from recrawl.model.value import elapsed_at_value as elapsed_at_value
+    from recrawl.model.value import fresh_probability as fresh_probability
+    from recrawl.model.value import staleness_exponent as staleness_exponent
+    from recrawl.model.value import value_limit as value_limit
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "budget": ["format_rate", "parse_budget"],
+        "freshness": ["marginal_value", "page_cost", "page_freshness"],
+        "pages": ["Pages"],
+        "cost": ["bounded_ratio", "refresh_cost", "refresh_ratio", "very_stale_share"],
+        "signals": ["matched_source", "signal_weight"],
+        "value": [
+            "crawl_interval",
+            "crawl_value",
+            "crawl_value_slope",
+            "elapsed_at_value",
+            "fresh_probability",
+            "staleness_exponent",
+            "value_limit",
+        ],
+    },
+)

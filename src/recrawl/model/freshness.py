@@ -56,7 +56,7 @@ def marginal_value(
 
 
 def _outcomes(what: int, pages: Pages, crawl_rate: ArrayLike, objective: str, spacing: str) -> Array:
-    from recrawl.model._outcome_kernels import fill_outcomes
+    from recrawl.model.kernels.outcomes import fill_outcomes
 
     rate = np.atleast_1d(np.asarray(crawl_rate, dtype=np.float64))
     first_row("crawl_rate", ~(rate >= 0), "must be at least 0")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import ParameterError
-from recrawl.model import _rate_kernels as kinds
+from recrawl.model.kernels import rates as kinds
 from recrawl.model.pages import Pages
 from recrawl.model.signals import Source, matched_source
 

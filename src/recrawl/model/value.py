@@ -114,7 +114,7 @@ def crawl_interval(pages: Pages, exponent: ArrayLike) -> Array:
     >>> crawl_interval(Pages([2.0]), exponent=1.0).tolist()
     [0.5]
     """
-    from recrawl.model._page_kernels import fill_intervals
+    from recrawl.model.kernels.pages import fill_intervals
 
     level, _ = _state(pages, exponent, 0.0, name="exponent")
     source = _source(pages)
@@ -146,8 +146,8 @@ def value_limit(pages: Pages, objective: Objective = "freshness") -> Array:
 
 
 def _fill(what: int, pages: Pages, given: Array, counts: Array, objective: Objective, terms: int | None) -> Array:
-    from recrawl.model._page_kernels import fill_states
-    from recrawl.model._signal_kernels import ALL_TERMS
+    from recrawl.model.kernels.pages import fill_states
+    from recrawl.model.kernels.signals import ALL_TERMS
 
     if objective not in OBJECTIVES:
         raise ParameterError(f"objective {objective!r} is not one of {', '.join(OBJECTIVES)}")
@@ -190,7 +190,7 @@ def _reject_uncertain_signals(pages: Pages) -> None:
 
 
 def _exact_sources(pages: Pages, elapsed: Array, counts: Array, terms: int | None) -> Array:
-    from recrawl.model._page_kernels import sources_value
+    from recrawl.model.kernels.pages import sources_value
 
     if terms is not None:
         raise ParameterError("terms is not defined for several sources summed exactly")

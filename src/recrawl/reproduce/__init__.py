@@ -11,9 +11,9 @@ from recrawl.reproduce.figure import Claim, Figure, Result
 from recrawl.reproduce.run import Workers, reproduce
 
 _MODULES = (
-    "busafekete2025", "busafekete2025_bing", "busafekete2025_more", "busafekete2025_rates", "busafekete2025_quality",
-    "grimes", "grimes_unknown", "grimes_shares", "kolobov2019", "azar2018",
-    "han2020", "han2020_bandits", "han2020_more",
+    "busafekete2025.figures", "busafekete2025.bing", "busafekete2025.more", "busafekete2025.rates",
+    "busafekete2025.quality", "grimes.figures", "grimes.unknown", "grimes.shares", "kolobov2019", "azar2018",
+    "han2020.figures", "han2020.bandits", "han2020.more",
 )  # fmt: skip
 SETTINGS = ("tiny", "quick", "full")
 

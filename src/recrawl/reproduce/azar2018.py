@@ -10,11 +10,11 @@ from recrawl.model.freshness import page_freshness
 from recrawl.model.pages import Pages
 from recrawl.reproduce.figure import Claim, Figure, Params, Row, Task, bounded, column, mean_error
 from recrawl.reproduce.pictures import draw_heat
-from recrawl.schedule.rates import proportional_rates
-from recrawl.simulate.policies import planned
-from recrawl.simulate.run import Contender, simulate
-from recrawl.simulate.worlds import World
-from recrawl.solver.solve import solve
+from recrawl.schedule.rates.rules import proportional_rates
+from recrawl.simulate.run.policies import planned
+from recrawl.simulate.run.run import Contender, simulate
+from recrawl.simulate.worlds.worlds import World
+from recrawl.solver.solving import solve
 
 _LINES = {
     "EDF on the exact solution": "#228833", "even-spacing optimum": "#cc3311", "utility-proportional": "#4477aa",

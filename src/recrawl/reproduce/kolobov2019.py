@@ -8,9 +8,9 @@ import numpy as np
 
 from recrawl.model.kinds import Objective
 from recrawl.reproduce.figure import Claim, Figure, Params, Row, Task, bounded, column, mean_error
-from recrawl.simulate.learning import learn
-from recrawl.simulate.planners import PLANNERS, is_complete
-from recrawl.simulate.population import bing_like
+from recrawl.simulate.learning.learning import learn
+from recrawl.simulate.learning.planners import PLANNERS, is_complete
+from recrawl.simulate.worlds.population import bing_like
 
 _SHARE = 0.2  # crawls per page and day
 _COSTS: dict[str, Objective] = {"harmonic": "harmonic", "binary": "freshness"}

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from recrawl.errors import ParameterError
 from recrawl.model.pages import Pages
-from recrawl.solver.solve import solve
+from recrawl.solver.solving import solve
 
 Array = NDArray[np.float64]
 Curve = Callable[[float], float]  # a shard's budget in, its threshold out

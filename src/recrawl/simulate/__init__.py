@@ -1,30 +1,38 @@
 """Worlds and recorded traces, the policies that compete on them, and runs that judge how fresh they keep copies."""
 
-from recrawl.simulate.bing_files import bing_chunks, read_bing
-from recrawl.simulate.policies import contender
-from recrawl.simulate.population import bing_like, bing_signals, uniform_pages
-from recrawl.simulate.run import Contender, simulate
-from recrawl.simulate.tally import Run
-from recrawl.simulate.trace import Signals, Trace
-from recrawl.simulate.trace_files import write_trace
-from recrawl.simulate.traces import read_trace
-from recrawl.simulate.worlds import World, world, world_names
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Contender",
-    "Run",
-    "Signals",
-    "Trace",
-    "World",
-    "bing_chunks",
-    "bing_like",
-    "bing_signals",
-    "contender",
-    "read_bing",
-    "read_trace",
-    "simulate",
-    "uniform_pages",
-    "world",
-    "world_names",
-    "write_trace",
-]
+from recrawl._lazy import attach
+
+if TYPE_CHECKING:
+    from recrawl.simulate.run.policies import contender as contender
+    from recrawl.simulate.run.run import Contender as Contender
+    from recrawl.simulate.run.run import simulate as simulate
+    from recrawl.simulate.tally import Run as Run
+    from recrawl.simulate.trace import Signals as Signals
+    from recrawl.simulate.trace import Trace as Trace
+    from recrawl.simulate.traces.bing import bing_chunks as bing_chunks
+    from recrawl.simulate.traces.bing import read_bing as read_bing
+    from recrawl.simulate.traces.files import write_trace as write_trace
+    from recrawl.simulate.traces.recorded import read_trace as read_trace
+    from recrawl.simulate.worlds.population import bing_like as bing_like
+    from recrawl.simulate.worlds.population import bing_signals as bing_signals
+    from recrawl.simulate.worlds.population import uniform_pages as uniform_pages
+    from recrawl.simulate.worlds.worlds import World as World
+    from recrawl.simulate.worlds.worlds import world as world
+    from recrawl.simulate.worlds.worlds import world_names as world_names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "run.policies": ["contender"],
+        "run.run": ["Contender", "simulate"],
+        "tally": ["Run"],
+        "trace": ["Signals", "Trace"],
+        "traces.bing": ["bing_chunks", "read_bing"],
+        "traces.files": ["write_trace"],
+        "traces.recorded": ["read_trace"],
+        "worlds.population": ["bing_like", "bing_signals", "uniform_pages"],
+        "worlds.worlds": ["World", "world", "world_names"],
+    },
+)

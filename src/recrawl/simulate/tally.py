@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import ParameterError
-from recrawl.simulate._tally_kernels import Tally, close, visit_all
+from recrawl.simulate.tally_kernels import Tally, close, visit_all
 from recrawl.simulate.trace import Trace
 
 Array = NDArray[np.float64]

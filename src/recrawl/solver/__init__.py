@@ -1,6 +1,17 @@
 """Budget in, plan out: every optimum the papers define, through one multiplier."""
 
-from recrawl.solver.plan import Plan
-from recrawl.solver.solve import solve
+from typing import TYPE_CHECKING
 
-__all__ = ["Plan", "solve"]
+from recrawl._lazy import attach
+
+if TYPE_CHECKING:
+    from recrawl.solver.plan import Plan as Plan
+    from recrawl.solver.solving import solve as solve
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "plan": ["Plan"],
+        "solving": ["solve"],
+    },
+)

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recrawl.errors import ParameterError
-from recrawl.model import _rate_kernels as kinds
-from recrawl.model._outcome_kernels import fill_outcomes
+from recrawl.model.kernels import rates as kinds
+from recrawl.model.kernels.outcomes import fill_outcomes
 from recrawl.model.kinds import choose_kinds, first_row, one_if_constant
 from recrawl.model.pages import Pages
-from recrawl.solver import _kernels
+from recrawl.solver import kernels as _kernels
 from recrawl.solver.parallel import HEAVY, LIGHT, chunks
 
 Array = NDArray[np.float64]

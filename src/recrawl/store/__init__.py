@@ -1,20 +1,28 @@
 """What is kept between runs: pages, observations, copies, bodies, events."""
 
-from recrawl.store.base import Copy, Outcome, Store, Version
-from recrawl.store.checks import check_store
-from recrawl.store.events import Event, EventLimits, Follower
-from recrawl.store.memory import MemoryStore
-from recrawl.store.sqlite import SqliteStore
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Copy",
-    "Event",
-    "EventLimits",
-    "Follower",
-    "MemoryStore",
-    "Outcome",
-    "SqliteStore",
-    "Store",
-    "Version",
-    "check_store",
-]
+from recrawl._lazy import attach
+
+if TYPE_CHECKING:
+    from recrawl.store.events import Event as Event
+    from recrawl.store.events import EventLimits as EventLimits
+    from recrawl.store.events import Follower as Follower
+    from recrawl.store.memory.store import MemoryStore as MemoryStore
+    from recrawl.store.protocol import Copy as Copy
+    from recrawl.store.protocol import Outcome as Outcome
+    from recrawl.store.protocol import Store as Store
+    from recrawl.store.protocol import Version as Version
+    from recrawl.store.sqlite.store import SqliteStore as SqliteStore
+    from recrawl.store.testing.contract import check_store as check_store
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "events": ["Event", "EventLimits", "Follower"],
+        "memory.store": ["MemoryStore"],
+        "protocol": ["Copy", "Outcome", "Store", "Version"],
+        "sqlite.store": ["SqliteStore"],
+        "testing.contract": ["check_store"],
+    },
+)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from recrawl.errors import ParameterError
-from recrawl.store.base import Outcome
+from recrawl.store.protocol import Outcome
 
 KINDS = ("new", "changed", "redirected", "gone")
 _ROW = 200  # bytes that an event counts as beside its words

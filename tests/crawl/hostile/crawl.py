@@ -16,11 +16,11 @@ from pathlib import Path
 
 from aiohttp.abc import AbstractResolver
 
-from recrawl.cli.run_log import Log
-from recrawl.cli.run_parts import Parts
-from recrawl.crawl import connect
-from recrawl.crawl.pages import warm_up
-from recrawl.crawl.settings import Settings
+from recrawl.cli.shared.run_parts import Parts
+from recrawl.cli.views.run_log import Log
+from recrawl.crawl.config.settings import Settings
+from recrawl.crawl.http import connect
+from recrawl.crawl.run.pages import warm_up
 
 MB = 1 << 20
 PUBLIC = "127.0.0.1"

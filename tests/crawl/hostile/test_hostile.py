@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from recrawl.crawl.pages import add_pages, open_engine, save_pages
-from recrawl.crawl.rules import Rules
+from recrawl.crawl.config.rules import Rules
+from recrawl.crawl.run.pages import add_pages, open_engine, save_pages
 from recrawl.store import SqliteStore
 
 from .cases import CASES

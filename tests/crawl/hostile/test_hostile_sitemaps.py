@@ -6,8 +6,8 @@ import pytest
 from aiohttp import web
 
 from crawl.servers import serving
-from recrawl.cli import add_sources
-from recrawl.crawl.settings import Settings
+from recrawl.cli.shared import page_sources as add_sources
+from recrawl.crawl.config.settings import Settings
 from recrawl.errors import ParameterError
 
 SETTINGS = Settings(contact="tests@example.org", allow_private=True, delay="0 s", timeout="1 s")

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from recrawl.crawl.fetched import FAILURES
-from recrawl.crawl.memory import Answer
-from recrawl.crawl.places import Places
+from recrawl.crawl.http.fetched import FAILURES
+from recrawl.crawl.http.memory import Answer
+from recrawl.crawl.polite.slots import Places
 
 from ..driving import World
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recrawl.simulate.rivals import _kernels as kernels
+from recrawl.simulate.rivals import kernels
 from recrawl.simulate.rivals.rule import DAY, Rule
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from recrawl.simulate.rivals import _kernels as kernels
+from recrawl.simulate.rivals import kernels
 from recrawl.simulate.rivals.rule import DAY, Rule
 
 

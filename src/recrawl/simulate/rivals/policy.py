@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from recrawl.errors import ParameterError
 from recrawl.model.pages import Pages
-from recrawl.schedule._rate_policy_kernels import DUE, LEASED, WAKE, Book, accept, put_leased
-from recrawl.schedule._table import Ids, Table, column_of, count_of, flags_of, ids_of, positive, time_of
-from recrawl.simulate.rivals import _kernels as kernels
-from recrawl.simulate.rivals._rule_kernels import CHANGED, FAILED, UNCHANGED, Rows
+from recrawl.schedule.rates.kernels import DUE, LEASED, WAKE, Book, accept, put_leased
+from recrawl.schedule.table import Ids, Table, column_of, count_of, flags_of, ids_of, positive, time_of
+from recrawl.simulate.rivals import kernels
 from recrawl.simulate.rivals.rule import ORDERS, Cap, Rule
+from recrawl.simulate.rivals.rule_kernels import CHANGED, FAILED, UNCHANGED, Rows
 
 _COUNTERS = ("picked", "recorded", "outdated", "failed", "released", "leases_ended", "signals", "time_back")
 _ALIVE, _GONE, _REMOVED = 0, 1, 2

@@ -11,7 +11,7 @@ from recrawl.errors import ParameterError
 from recrawl.simulate.rivals import adaptive, feeds, intervals
 from recrawl.simulate.rivals.policy import DuePolicy
 from recrawl.simulate.rivals.rule import DAY, ORDERS, Cap, Rule
-from recrawl.simulate.run import Contender
+from recrawl.simulate.run.run import Contender
 from recrawl.simulate.trace import Trace
 
 _RULES: dict[str, Callable[..., Rule]] = {

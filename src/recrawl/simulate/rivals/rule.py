@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from recrawl.simulate.rivals import _kernels as kernels
+from recrawl.simulate.rivals import kernels
 
 Cap = Literal["due", "score", "oldest"]
 ORDERS: dict[str, int] = {"due": kernels.BY_DUE, "score": kernels.BY_SCORE, "oldest": kernels.BY_AGE}

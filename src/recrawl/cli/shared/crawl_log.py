@@ -1,0 +1,151 @@
+"""Crawl logs: CSV or Parquet rows of (url, time, changed), read into observations, complained about or repaired.
+
+Messages count rows from 1: the first line after a CSV file's header is row 1. Strict reading stops at the first thing
+that is wrong; lenient reading repairs it and counts what it repaired, by kind.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.cli.shared.log_cells import Columns, LogReader
+from recrawl.errors import ParameterError
+from recrawl.estimate import Observations
+
+Array = NDArray[np.float64]
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class CrawlLog:
+    """A crawl log as observations; ``ended_at`` is the time (UTC, seconds) at which each interval ended."""
+
+    urls: list[str]
+    observations: Observations
+    ended_at: Array
+    importance: Array | None
+    sources: list[str]
+    n_rows: int
+    n_failed: int
+    crawled_at: Array  # when each page was last crawled without failure; NaN: never
+    gone: NDArray[np.bool_]  # pages that were gone (404, 410) when they were last asked for
+    left_at: Array  # when such a page was first found to be gone; else the end of the log
+    days: float
+    repairs: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def hosts(self) -> list[str]:
+        """The host of every page."""
+        return [host_of(url) for url in self.urls]
+
+    @property
+    def folders(self) -> list[str]:
+        """Host and folder of every page: its URL without what follows the last slash of the path."""
+        return [folder_of(url) for url in self.urls]
+
+
+def host_of(url: str) -> str:
+    """The host of a URL; a name without a scheme counts as one host up to its first slash.
+
+    >>> host_of("https://docs.example.org/a/b.html"), host_of("docs.example.org/a")
+    ('docs.example.org', 'docs.example.org')
+    """
+    return url.split("://", 1)[-1].split("/", 1)[0].split("?", 1)[0].rsplit("@", 1)[-1].lower()
+
+
+def folder_of(url: str) -> str:
+    """Host and path of a URL up to its last slash.
+
+    >>> folder_of("https://docs.example.org/a/b.html?x=1/2")
+    'docs.example.org/a/'
+    """
+    bare = url.split("://", 1)[-1].split("?", 1)[0].split("#", 1)[0]
+    host, slash, path = bare.partition("/")
+    return host.lower() + slash + path[: path.rfind("/") + 1]
+
+
+def read_crawl_log(path: Path, *, lenient: bool = False, progress: Progress | None = None) -> CrawlLog:
+    """Read a log; every row after a page's first becomes one observation: the time since, changed or not, signals
+    in between.
+
+    Rows with a status of 400 or more are failed crawls: they observe nothing, and their signals count for the next row.
+    """
+    repairs: Counter[str] = Counter()
+    reader = LogReader(path, lenient, repairs)
+    columns = reader.read(progress)
+    if not len(columns.time):
+        raise ParameterError(f"{path}: no usable row")
+    order = _order(path, columns, lenient, repairs)
+    return _observe(path, columns.take(order), reader, lenient, repairs)
+
+
+def _order(path: Path, columns: Columns, lenient: bool, repairs: Counter[str]) -> NDArray[np.int64]:
+    """Rows by page and time; time may not run backwards within a page unless lenient."""
+    order = np.argsort(columns.page, kind="stable")
+    page, time = columns.page[order], columns.time[order]
+    back = np.flatnonzero((np.diff(time) < 0) & (page[1:] == page[:-1]))
+    if not len(back):
+        return order
+    if not lenient:
+        first = back[np.argmin(columns.row[order[back + 1]])]
+        row, before = columns.row[order[first + 1]], columns.row[order[first]]
+        gap = time[first] - time[first + 1]
+        raise ParameterError(
+            f"{path}: column time, row {row}: {gap:g} s before the page's crawl in row {before}; "
+            "a page's rows must be in order of time (--lenient sorts them)"
+        )
+    repairs["rows out of order, sorted"] += len(back)
+    return np.lexsort((columns.row, columns.time, columns.page))
+
+
+def _observe(path: Path, rows: Columns, reader: LogReader, lenient: bool, repairs: Counter[str]) -> CrawlLog:
+    """Intervals between successive good rows of a page."""
+    urls, n_pages = reader.urls, len(reader.urls)
+    good = np.flatnonzero(~rows.failed)
+    page = rows.page[good]
+    pair = np.flatnonzero(page[1:] == page[:-1])
+    end, start = good[pair + 1], good[pair]
+    unknown = rows.changed[end] < 0
+    if unknown.any():
+        if not lenient:
+            worst = int(rows.row[end][unknown].min())
+            raise ParameterError(f"{path}: column changed, row {worst}: is empty")
+        repairs["rows with empty changed, dropped"] += int(unknown.sum())
+        end, start = end[~unknown], start[~unknown]
+    total = np.concatenate([np.zeros((1, rows.signals.shape[1])), np.cumsum(rows.signals, axis=0)])
+    signals = total[end + 1] - total[start + 1] if reader.sources else None
+    offset = np.concatenate([[0], np.cumsum(np.bincount(rows.page[end], minlength=n_pages))])
+    seen = Observations(offset, rows.time[end] - rows.time[start], rows.changed[end] > 0, signals)
+    importance = None if rows.importance is None else _last(rows.page, rows.importance, n_pages)
+    n_failed = int(rows.failed.sum())
+    crawled_at, gone, left_at = _ends(rows, good, n_pages)
+    days = float(rows.time.max() - rows.time.min()) / 86400.0
+    rest = (len(rows.time), n_failed, crawled_at, gone, left_at, days, dict(repairs))
+    return CrawlLog(urls, seen, rows.time[end], importance, reader.sources, *rest)
+
+
+def _ends(rows: Columns, good: NDArray[np.int64], n_pages: int) -> tuple[Array, NDArray[np.bool_], Array]:
+    """When each page was last crawled, whether it is gone, and since when; rows are in order of page and time."""
+    first = np.searchsorted(rows.page, np.arange(n_pages))
+    last = np.append(first[1:], len(rows.page)) - 1
+    crawled_at, left_at = np.full(n_pages, np.nan), np.full(n_pages, rows.time.max())
+    crawled_at[rows.page[good]] = rows.time[good]
+    next_row = first.copy()
+    next_row[rows.page[good]] = good + 1
+    gone = rows.gone[last]
+    left_at[gone] = rows.time[next_row[gone]]
+    return crawled_at, gone, left_at
+
+
+def _last(page: NDArray[np.int64], value: Array, n_pages: int) -> Array:
+    """Each page's last known value; 1 where none is known."""
+    known = ~np.isnan(value)
+    out = np.ones(n_pages)
+    out[page[known]] = value[known]
+    return out

@@ -1,0 +1,75 @@
+"""What the commands of a live crawl share: options, settings, and the engine of a database."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recrawl.errors import ParameterError, StoreError
+
+if TYPE_CHECKING:
+    from recrawl.crawl.config.settings import Settings
+    from recrawl.engine import Engine
+    from recrawl.store import SqliteStore, Store
+
+Config = Annotated[Path | None, typer.Option(help="File of settings.  [default: recrawl.toml, if there is one]")]
+Database = Annotated[str | None, typer.Option(help="The database.  [default: recrawl.db]")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+def settings_of(config: Path | None, **flags: Any) -> Settings:
+    """The settings of file, environment and flags."""
+    need_crawl()
+    from recrawl.crawl.config.settings import Settings
+
+    return Settings.read(config, os.environ, **flags)
+
+
+def need_crawl() -> None:
+    """Complain where the packages of the crawler are missing."""
+    try:
+        import aiohttp  # noqa: F401
+        import protego  # noqa: F401
+    except ImportError:
+        raise ParameterError("this command needs pip install 'recrawl[crawl]'") from None
+
+
+def engine_of(store: Store, settings: Settings, now: float | None = None) -> Engine:
+    """The engine of a store, under these settings."""
+    from recrawl.crawl.run.pages import open_engine
+    from recrawl.engine import PARTS
+
+    engine = open_engine(
+        store,
+        time.time() if now is None else now,
+        rules=settings.rules(),
+        host_spacing=settings.seconds("delay"),
+        host_concurrency=settings.host_concurrency,
+        **{name: getattr(settings, name) for name in PARTS},
+    )
+    if len(engine):
+        engine.budget = settings.rates(len(engine))[1]
+    return engine
+
+
+def visit(settings: Settings) -> SqliteStore:
+    """The database to read from, whoever writes to it."""
+    from recrawl.store import SqliteStore
+
+    return SqliteStore(settings.database, visit=True)
+
+
+def own(settings: Settings) -> SqliteStore | None:
+    """The database to write to; None while a crawl has it."""
+    from recrawl.store import SqliteStore
+
+    try:
+        return SqliteStore(settings.database, keep=settings.keep, events=settings.event_limits())
+    except StoreError as problem:
+        if "in use by" in str(problem):
+            return None
+        raise

@@ -1,0 +1,1 @@
+"""What commands show: reports, live views, plots."""

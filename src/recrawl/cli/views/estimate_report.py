@@ -1,0 +1,212 @@
+"""What ``recrawl estimate`` found: the analysis, its figures as a dictionary, as text and as a table of pages."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.cli.shared.crawl_log import CrawlLog, read_crawl_log
+from recrawl.estimate import (
+    GammaPrior,
+    PoissonLook,
+    RateEstimate,
+    SignalQuality,
+    estimate_change_rate,
+    estimate_signal_quality,
+    fit_group_priors,
+    poisson_look,
+)
+
+Array = NDArray[np.float64]
+Tell = Callable[[float, str], None]
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+@dataclass(frozen=True)
+class Findings:
+    """A log, its rates, its signals' quality if it has signals, and how Poisson it looks."""
+
+    log: CrawlLog
+    rates: RateEstimate
+    quality: SignalQuality | None
+    look: PoissonLook
+    population: GammaPrior | None
+
+    def as_dict(self, scale: float, unit: str, limit: int) -> dict[str, Any]:
+        """All figures as plain numbers, rates per unit; pages most crawled first."""
+        seen, rates = self.log.observations, self.rates
+        known = rates.n_crawls > 0
+        quantiles = np.quantile(rates.change_rate[known] * scale, [0.1, 0.5, 0.9]) if known.any() else np.zeros(3)
+        return {
+            "pages": len(seen),
+            "pages_with_history": int(known.sum()),
+            "crawls": len(seen.interval),
+            "changes": int(rates.n_changes.sum()),
+            "failed_crawls": self.log.n_failed,
+            "duplicate_times": int((seen.interval == 0).sum()),
+            "repairs": self.log.repairs,
+            "method": rates.method,
+            "level": rates.level,
+            "unit": unit,
+            "change_rate": dict(zip(("p10", "median", "p90"), map(float, quantiles), strict=True)),
+            "prior": self._prior(scale),
+            "poisson": self._poisson(),
+            "signals": self._signals(),
+            "rates": [self._page(i, scale) for i in np.argsort(-rates.n_crawls, kind="stable")[:limit]],
+        }
+
+    def _prior(self, scale: float) -> dict[str, float] | None:
+        if self.population is None:
+            return None
+        return {"shape": float(self.population.shape), "mean": float(self.population.mean) * scale}
+
+    def _poisson(self) -> dict[str, Any]:
+        look = self.look
+        tested = look.dispersion[look.dispersion > 0]
+        return {
+            "pages_tested": look.n_tested,
+            "dispersion": float(np.median(tested)) if len(tested) else None,
+            "rejected": look.rejected if look.n_tested else None,
+            "burst": look.burst,
+            "intervals_by_hour": look.n_hour,
+            "intervals_by_weekday": look.n_weekday,
+            "by_hour": look.by_hour.tolist() if look.n_hour else None,
+            "by_weekday": look.by_weekday.tolist() if look.n_weekday else None,
+        }
+
+    def _signals(self) -> dict[str, dict[str, float]] | None:
+        if self.quality is None:
+            return None
+        names = ("precision", "recall", "signal_rate", "false_rate")
+        return {
+            source: {name: float(np.median(getattr(self.quality, name)[:, k])) for name in names[:2]}
+            for k, source in enumerate(self.log.sources)
+        }
+
+    def _page(self, i: int, scale: float) -> dict[str, Any]:
+        rates = self.rates
+        figures = {"change_rate": rates.change_rate, "low": rates.low, "high": rates.high}
+        row: dict[str, Any] = {"url": self.log.urls[i]}
+        row |= {name: float(min(column[i] * scale, 1e300)) for name, column in figures.items()}
+        return row | {"n_crawls": int(rates.n_crawls[i]), "n_changes": int(rates.n_changes[i])}
+
+
+def analyse(path: Path, method: str, group: str, level: float, lenient: bool, tell: Tell) -> Findings:
+    """Read the log and estimate everything it allows."""
+    log = read_crawl_log(path, lenient=lenient, progress=lambda share: tell(0.5 * share, f"reading {path}"))
+    seen = log.observations
+    prior = population = None
+    if method == "posterior":
+        tell(0.5, f"fitting priors to {len(seen)} pages")
+        labels = {"host": log.hosts, "folder": log.folders, "all": ["all"] * len(seen)}[group]
+        groups = fit_group_priors(seen, labels)
+        prior, population = groups.of(labels), groups.population
+    tell(0.7, f"estimating {len(seen)} rates")
+    rates = estimate_change_rate(seen, method, prior=prior, level=level)  # type: ignore[arg-type]
+    quality = None
+    if log.sources:
+        tell(0.85, f"weighing {len(log.sources)} signal sources")
+        quality = estimate_signal_quality(seen, host=log.hosts, level=level)
+    tell(0.95, "comparing with Poisson")
+    flat = estimate_change_rate(seen, "mle", level=None).change_rate
+    look = poisson_look(seen, flat, log.ended_at)
+    tell(1.0, "done")
+    return Findings(log, rates, quality, look, population)
+
+
+def page_columns(found: Findings, scale: float) -> dict[str, Any]:
+    """One row per page, as ``recrawl solve`` reads it; ``believed_<source>`` is the precision, for people.
+
+    Plans for pages with signals take rates as known: there the gamma shape is named ``shape``, which solve does not
+    read.
+    """
+    rates, log = found.rates, found.log
+    top = np.minimum(rates.high, 1e300) * scale
+    columns: dict[str, Any] = {
+        "url": log.urls,
+        "change_rate": rates.change_rate * scale,
+        "low": rates.low * scale,
+        "high": top,
+    }
+    columns["evidence" if found.quality is None else "shape"] = np.maximum(rates.evidence, 1e-9)
+    columns |= {"n_crawls": rates.n_crawls, "n_changes": rates.n_changes}
+    if log.importance is not None:
+        columns["importance"] = log.importance
+    if found.quality is not None:
+        for k, source in enumerate(log.sources):
+            tail = "" if len(log.sources) == 1 else f"_{k + 1}"
+            columns[f"recall{tail}"] = found.quality.recall[:, k]
+            columns[f"false_rate{tail}"] = found.quality.false_rate[:, k] * scale
+            columns[f"believed_{source}"] = found.quality.precision[:, k]
+    return columns
+
+
+def write_rates(found: Findings, path: Path, scale: float) -> None:
+    """Write the table of pages, CSV or Parquet by the suffix."""
+    columns = page_columns(found, scale)
+    if path.suffix.lower() in (".parquet", ".pq"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.table(columns), path)
+        return
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        cells = [c if isinstance(c, list) else [format(x, ".10g") for x in c] for c in columns.values()]
+        writer.writerows(zip(*cells, strict=True))
+
+
+def print_report(found: Findings, scale: float, unit: str, limit: int, files: list[Path]) -> None:
+    """The figures as a page of text."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    figures = found.as_dict(scale, unit, limit)
+    for name, count in figures["repairs"].items():
+        console.print(f"repaired: {name}: {count}", highlight=False, markup=False)
+    for line in summary_lines(found, figures, unit):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    if figures["rates"]:
+        table = Table("url", f"changes per {unit}", f"{found.rates.level:.0%} interval", "crawls", "changed", box=None)
+        for row in figures["rates"]:
+            ends = f"{row['low']:.3g} … " + (f"{row['high']:.3g}" if row["high"] < 1e290 else "no bound")
+            table.add_row(row["url"], f"{row['change_rate']:.3g}", ends, str(row["n_crawls"]), str(row["n_changes"]))
+        console.print(table, markup=False)
+    for file in files:
+        console.print(f"wrote {file}", highlight=False, markup=False)
+
+
+def summary_lines(found: Findings, figures: dict[str, Any], unit: str) -> list[str]:
+    """What the log says, one sentence a line."""
+    rate, look, poisson = figures["change_rate"], found.look, figures["poisson"]
+    lines = [
+        f"{figures['pages']} pages, {figures['crawls']} intervals, {figures['changes']} changed, "
+        f"{figures['failed_crawls']} failed crawls, {figures['duplicate_times']} duplicate times",
+        f"changes per {unit}: median {rate['median']:.3g}, 10% below {rate['p10']:.3g}, 10% above {rate['p90']:.3g}",
+    ]
+    if look.n_tested:
+        lines.append(
+            f"constant rate: rejected for {look.rejected:.0%} of {look.n_tested} pages with enough history "
+            f"(5% expected), median dispersion {poisson['dispersion']:.2f} (1 expected)"
+        )
+    else:
+        lines.append("constant rate: no page has the 8 changed and 8 unchanged intervals a test needs")
+    lines.append(f"right after a change: {look.burst:.2f} times as many changes as expected")
+    if look.n_hour:
+        high, low = int(np.argmax(look.by_hour)), int(np.argmin(look.by_hour))
+        most, least = f"{high:02d}h ({look.by_hour[high]:.2f}x)", f"{low:02d}h ({look.by_hour[low]:.2f}x)"
+        lines.append(f"by hour (UTC), seen over expected: most at {most}, least at {least}")
+    if look.n_weekday:
+        days = "  ".join(f"{day} {x:.2f}" for day, x in zip(WEEKDAYS, look.by_weekday, strict=True))
+        lines.append(f"by weekday (UTC), seen over expected: {days}")
+    for source, quality in (figures["signals"] or {}).items():
+        lines.append(f"signals {source}: median precision {quality['precision']:.2f}, recall {quality['recall']:.2f}")
+    return lines

@@ -1,0 +1,183 @@
+"""Rules by URL pattern: what a user knows of pages beforehand, and how to ask for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from recrawl.crawl.detect.detector import UNSAID, Detection, chosen
+from recrawl.errors import ParameterError, unknown
+from recrawl.model.budget import unit_seconds
+
+_SPAN = re.compile(r"(\d+\.?\d*|\.\d+)\s*([a-z]*)", re.ASCII | re.IGNORECASE)
+_BROKEN = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def span(text: str | float, what: str = "span") -> float:
+    """Seconds from words such as ``90 s``, ``15 min``, ``2 h`` or ``7 days``; a plain number is seconds.
+
+    >>> span("1.5 h"), span("7d"), span(30)
+    (5400.0, 604800.0, 30.0)
+    """
+    match = _SPAN.fullmatch(str(text).strip())
+    if isinstance(text, bool) or match is None:
+        raise ParameterError(f"{what} {text!r} is not a span of time; write for example 90 s, 15 min, 2 h or 7 days")
+    try:
+        seconds = float(match[1]) * (unit_seconds(match[2]) if match[2] else 1.0)
+    except ParameterError as problem:
+        raise ParameterError(f"{what} {text!r}: {problem}") from None
+    if seconds <= 0:
+        raise ParameterError(f"{what} {text!r}: must be above 0")
+    return seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What holds for the URLs that ``match`` (``*`` stands for anything). Intervals in seconds; None: nothing is said.
+
+    ``min_interval`` is the least time between two crawls, ``max_interval`` the most: a page older than that comes
+    before all others. ``every`` pins a page to one interval. ``never`` keeps it from being crawled. ``detector`` and
+    those behind it say what counts as a change (see docs/detect.md).
+    """
+
+    match: str
+    importance: float | None = None
+    min_interval: float | None = None
+    max_interval: float | None = None
+    every: float | None = None
+    never: bool | None = None
+    detector: str | None = None
+    select: str | None = None  # what the detectors css and json look for
+    ignore: tuple[str, ...] = ()
+    similarity: int | None = None
+    flapping: bool | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
+    cookies: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def parse(cls, table: Mapping[str, Any], number: int) -> Rule:
+        """A rule from a table of settings; ``number`` counts from 1, for messages. Values of secrets are not told."""
+        where = f"rule {number}"
+        known = [f.name for f in fields(cls)]
+        for name in table:
+            if name not in known:
+                raise unknown(f"{where}: setting", name, known)
+        if not isinstance(table.get("match"), str) or not table["match"]:
+            raise ParameterError(f'{where}: match is missing; write for example match = "https://shop.example/*"')
+        given = dict(table)
+        for name in ("min_interval", "max_interval", "every"):
+            if name in given:
+                given[name] = span(given[name], f"{where}: {name}")
+        for name in ("headers", "cookies"):
+            given[name] = _texts(given.get(name, {}), f"{where}: {name}")
+        given["ignore"] = _lines(given.get("ignore", ()), f"{where}: ignore")
+        _check(given, where)
+        _check_detection(given, where)
+        return cls(**given)
+
+
+def _check(given: Mapping[str, Any], where: str) -> None:
+    importance = given.get("importance")
+    if importance is not None and (
+        isinstance(importance, bool) or not isinstance(importance, int | float) or not 0 <= importance < float("inf")
+    ):
+        raise ParameterError(f"{where}: importance is {importance!r}: must be a number of at least 0")
+    if not isinstance(given.get("never", False), bool):
+        raise ParameterError(f"{where}: never is {given['never']!r}: must be true or false")
+    least, most = given.get("min_interval"), given.get("max_interval")
+    if least is not None and most is not None and least > most:
+        raise ParameterError(f"{where}: min_interval is longer than max_interval")
+
+
+def _check_detection(given: Mapping[str, Any], where: str) -> None:
+    kinds = {"detector": (str, "a name"), "select": (str, "a text"), "flapping": (bool, "true or false")}
+    for name, (kind, word) in kinds.items():
+        if name in given and not isinstance(given[name], kind):
+            raise ParameterError(f"{where}: {name} is {given[name]!r}: must be {word}")
+    bits = given.get("similarity", 0)
+    if isinstance(bits, bool) or not isinstance(bits, int) or not 0 <= bits <= 32:
+        raise ParameterError(f"{where}: similarity is {bits!r}: must be a whole number from 0 to 32, of 64 bits")
+    if "select" in given and "detector" not in given:
+        raise ParameterError(f'{where}: select goes with detector = "css" or "json"')
+    try:
+        chosen(Detection(given.get("detector"), given.get("select"), given["ignore"]))
+    except ParameterError as problem:
+        raise ParameterError(f"{where}: {problem}") from None
+
+
+def _lines(given: Any, where: str) -> tuple[str, ...]:
+    patterns = (given,) if isinstance(given, str) else given
+    if not isinstance(patterns, list | tuple) or not all(isinstance(one, str) and one for one in patterns):
+        raise ParameterError(f"{where}: must be a pattern or a list of patterns")
+    return tuple(patterns)
+
+
+def _texts(table: Any, where: str) -> dict[str, str]:
+    if not isinstance(table, Mapping):
+        raise ParameterError(f"{where}: must be a table of names and texts")
+    for name, value in table.items():
+        if not isinstance(value, str) or _BROKEN.search(value) or _BROKEN.search(name) or not name.isascii():
+            raise ParameterError(f"{where}: {name!r} must be a line of text")
+    return dict(table)
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What all rules together say of a URL; ``headers`` are ready to be sent."""
+
+    importance: float | None = None
+    min_interval: float | None = None
+    max_interval: float | None = None
+    never: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    detection: Detection = UNSAID
+
+
+_NOTHING = Ruling()
+
+
+class Rules:
+    """Rules in order: where several say something of a URL, the last one holds; headers, cookies and ignore add up.
+
+    >>> rules = Rules([Rule("*", importance=1.0), Rule("https://a.example/*", importance=5.0, max_interval=3600.0)])
+    >>> rules.of("https://a.example/x").importance, rules.of("https://b.example/").importance
+    (5.0, 1.0)
+    """
+
+    def __init__(self, rules: Sequence[Rule] = ()) -> None:
+        self.rules = tuple(rules)
+        self._patterns = [(pattern(rule.match), rule) for rule in self.rules]
+
+    def of(self, url: str) -> Ruling:
+        """What holds for a URL."""
+        if not self._patterns:
+            return _NOTHING
+        mine = [rule for pattern, rule in self._patterns if pattern.fullmatch(url)]
+        if not mine:
+            return _NOTHING
+        said: dict[str, Any] = {}
+        headers: dict[str, str] = {}
+        cookies: dict[str, str] = {}
+        seen: dict[str, Any] = {"ignore": ()}
+        for rule in mine:
+            for name in ("importance", "min_interval", "max_interval", "never"):
+                if getattr(rule, name) is not None:
+                    said[name] = getattr(rule, name)
+            if rule.every is not None:
+                said["min_interval"] = said["max_interval"] = rule.every
+            if rule.detector is not None:
+                seen |= {"detector": rule.detector, "select": rule.select}
+            seen |= {name: found for name in ("similarity", "flapping") if (found := getattr(rule, name)) is not None}
+            seen["ignore"] += tuple(one for one in rule.ignore if one not in seen["ignore"])
+            headers |= rule.headers
+            cookies |= rule.cookies
+        if cookies:
+            headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
+        return Ruling(**said, headers=headers, detection=Detection(**seen))
+
+
+def pattern(match: str) -> re.Pattern[str]:
+    """What matches a URL pattern: * stands for anything."""
+    return re.compile(".*".join(re.escape(part) for part in match.split("*")), re.DOTALL)

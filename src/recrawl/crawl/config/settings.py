@@ -1,0 +1,188 @@
+"""Settings of a crawl: from recrawl.toml, the environment and flags; later ones win, unknown ones are refused."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from recrawl.crawl.config.rules import Rule, Rules, span
+from recrawl.crawl.config.shares import share_of
+from recrawl.crawl.polite.hours import Hours, rates
+from recrawl.errors import ParameterError, unknown
+from recrawl.store.events import EventLimits
+
+FILE = "recrawl.toml"
+PREFIX = "RECRAWL_"
+_LEAST = {"host_concurrency": 1, "concurrency": 1, "keep": 0, "largest_body": 1, "event_rows": 0, "event_bytes": 0}
+_LEAST |= {"audit_draws": 1}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything a crawl can be told; spans of time as words (``90 s``, ``2 h``) or seconds."""
+
+    database: str = "recrawl.db"
+    budget: str = "1/s"
+    hours: str = ""  # when crawling is allowed, such as 22-6; empty: always
+    contact: str = ""  # an address or URL by which site owners can reach you
+    user_agent: str = ""  # instead of recrawl's own with the contact
+    delay: str = "1 s"  # between two requests to a host
+    longest_delay: str = "60 s"  # a crawl-delay of robots.txt beyond this counts as this
+    longest_hint: str = "10 min"  # a page is left alone while its server says it stays good, up to this; 0 s: never
+    host_concurrency: int = 1
+    concurrency: int = 64
+    robots: bool = True
+    siblings: bool = True  # whether a change found on one page counts for others of its folder or host
+    priors: bool = False  # whether a new page is expected to change as often as others of its folder and host
+    bursts: bool = False  # whether a page that just changed is expected to change again soon
+    drift: bool = False  # whether it is learned how fast the past is forgotten
+    seasons: bool = False  # whether hours of the day and days of the week may differ
+    audit_share: str = ""  # share of the crawls that are audits, such as 1%; empty: none
+    audit_draws: int = 100  # pages drawn for one audit
+    detector: str = "main"
+    feed_interval: str = "5 min"  # a feed is polled no more often than this to keep its items; 0 s: never for that
+    keep: int = 1  # bodies of each page
+    timeout: str = "60 s"  # for one fetch
+    largest_body: int = 10 << 20  # bytes
+    allow_private: bool = False  # private and local addresses
+    event_text: bool = False  # whether events carry the text of pages
+    event_rows: int = 1_000_000  # events kept at most; beyond it the oldest are dropped
+    event_bytes: int = 1 << 30  # the same in bytes
+    event_age: str = "30 days"  # how long events are kept that all followers have taken
+    webhook: str = ""  # where events are posted to; empty: nowhere
+    webhook_secret: str = field(default="", repr=False)  # only from the environment
+    webhook_secret_file: str = ""  # a file that holds it
+    webhook_timeout: str = "10 s"  # for one post
+    rule: tuple[Mapping[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        spans = ("delay", "longest_delay", "longest_hint", "timeout", "feed_interval", "event_age", "webhook_timeout")
+        for name in spans:
+            _span(name, getattr(self, name))
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                raise ParameterError(f"{name} is {getattr(self, name)}: must be at least {least}")
+        self.rates(1)
+        self.rules()
+        share_of(self.audit_share)
+
+    @classmethod
+    def read(cls, file: Path | None = None, environment: Mapping[str, str] | None = None, **flags: Any) -> Settings:
+        """The settings of a file (default: recrawl.toml, if there is one), environment and flags (None: not given)."""
+        said = _from_file(Path(FILE), cls) if file is None and Path(FILE).is_file() else {}
+        if file is not None:
+            said = _from_file(file, cls)
+        said |= _from_environment(environment or {}, cls)
+        said |= {name: value for name, value in flags.items() if value is not None}
+        return cls(**said)
+
+    def rules(self) -> Rules:
+        """The rules by URL pattern."""
+        return Rules([Rule.parse(table, k + 1) for k, table in enumerate(self.rule)])
+
+    def opening(self) -> Hours | None:
+        """When crawling is allowed; None: always."""
+        return Hours(self.hours) if self.hours.strip() else None
+
+    def rates(self, n_pages: int) -> tuple[float, float]:
+        """Requests per second while crawling is allowed, and on average."""
+        return rates(self.budget, n_pages, self.opening())
+
+    def seconds(self, name: str) -> float:
+        """A setting that is a span of time."""
+        return _span(name, getattr(self, name))
+
+    def event_limits(self) -> EventLimits:
+        """How many events are kept."""
+        return EventLimits(self.event_rows, self.event_bytes, self.seconds("event_age"))
+
+    def secret(self) -> str:
+        """The secret that posts to the webhook are signed with."""
+        if self.webhook_secret or not self.webhook_secret_file:
+            return self.webhook_secret
+        path = Path(self.webhook_secret_file)
+        try:
+            return path.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as problem:
+            why = problem.strerror if isinstance(problem, OSError) else "not text in UTF-8"
+            raise ParameterError(f"webhook_secret_file {path}: {why}") from None
+
+    def agent(self, version: str) -> str:
+        """How the crawler names itself to servers."""
+        if self.user_agent.strip():
+            return self.user_agent
+        if not self.contact.strip():
+            raise ParameterError(
+                "no contact is given: site owners must be able to reach you; "
+                f'write --contact you@example.org, or contact = "…" in {FILE}'
+            )
+        return f"recrawl/{version} (+{self.contact.strip()})"
+
+
+def _span(name: str, value: str | float) -> float:
+    return 0.0 if str(value).strip() in ("0", "0 s", "0s", "0.0") else span(value, name)
+
+
+def _from_file(path: Path, kind: type[Settings]) -> dict[str, Any]:
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ParameterError(f"{path}: there is no such file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise ParameterError(f"{path}: {problem}") from None
+    known = {field.name: str(field.type) for field in fields(kind)}
+    for name, value in table.items():
+        if name not in known:
+            raise unknown(f"{path}: setting", name, list(known))
+        if name == "webhook_secret":
+            raise ParameterError(
+                f"{path}: {name} does not belong here; give it as {PREFIX}WEBHOOK_SECRET in the environment, "
+                "or in a file that webhook_secret_file names"
+            )
+        table[name] = _checked(f"{path}: {name}", known[name], value)
+    return table
+
+
+def _checked(where: str, kind: str, value: Any) -> Any:
+    if kind.startswith("tuple"):
+        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+            raise ParameterError(f"{where}: rules are written as [[rule]] tables")
+        return tuple(value)
+    right = {
+        "str": isinstance(value, str | int | float) and not isinstance(value, bool),
+        "int": isinstance(value, int) and not isinstance(value, bool),
+        "bool": isinstance(value, bool),
+    }
+    if not right[kind]:
+        names = {"str": "text", "int": "a whole number", "bool": "true or false"}
+        raise ParameterError(f"{where}: {value!r} is not {names[kind]}")
+    return str(value) if kind == "str" else value
+
+
+def _from_environment(environment: Mapping[str, str], kind: type[Settings]) -> dict[str, Any]:
+    known = {field.name: str(field.type) for field in fields(kind) if field.name != "rule"}
+    said: dict[str, Any] = {}
+    for variable, text in environment.items():
+        if not variable.startswith(PREFIX):
+            continue
+        name = variable.removeprefix(PREFIX).lower()
+        if name not in known:
+            raise unknown("environment: setting", variable, [PREFIX + one.upper() for one in known])
+        said[name] = _parsed(variable, known[name], text)
+    return said
+
+
+def _parsed(variable: str, kind: str, text: str) -> Any:
+    if kind == "str":
+        return text
+    if kind == "bool":
+        if text.lower() not in ("true", "false", "1", "0", "yes", "no"):
+            raise ParameterError(f"{variable}: {text!r} is not true or false")
+        return text.lower() in ("true", "1", "yes")
+    try:
+        return int(text)
+    except ValueError:
+        raise ParameterError(f"{variable}: {text!r} is not a whole number") from None

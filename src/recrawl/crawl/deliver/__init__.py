@@ -1,0 +1,1 @@
+"""Events delivered to subscribers: in-process callbacks and webhooks."""

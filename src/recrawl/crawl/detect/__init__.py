@@ -1,0 +1,1 @@
+"""What counts as a change: detectors that turn a page into a digest."""

@@ -1,0 +1,1 @@
+"""One HTTP fetch: connections, limits, encodings, status codes and failures; the same in memory for tests."""

@@ -1,0 +1,58 @@
+"""Which word of FAILURES an error is."""
+
+from __future__ import annotations
+
+import ssl
+
+import aiohttp
+from aiohttp.http_exceptions import HttpProcessingError
+
+from recrawl.crawl.http.connect import ForbiddenAddress
+from recrawl.crawl.http.encoding import BadCoding, TooLarge
+
+
+class BadUrl(Exception):
+    """The URL to fetch is no http or https URL."""
+
+
+class BadRedirect(Exception):
+    """Too many redirects, or one that cannot be followed."""
+
+
+# The first kind that an error is of decides.
+_WORDS: tuple[tuple[type[BaseException], str], ...] = (
+    (ForbiddenAddress, "forbidden-address"),
+    (BadUrl, "bad-url"),
+    (BadRedirect, "redirects"),
+    (TooLarge, "too-large"),
+    (BadCoding, "bad-response"),
+    (TimeoutError, "timeout"),
+    (aiohttp.ClientConnectorDNSError, "dns"),
+    (aiohttp.ClientSSLError, "tls"),
+    (ssl.SSLError, "tls"),
+    (aiohttp.ClientConnectorError, "connect"),
+    (aiohttp.InvalidURL, "bad-url"),
+    (aiohttp.ClientPayloadError, "reset"),
+    (aiohttp.ServerDisconnectedError, "reset"),
+    (aiohttp.ClientResponseError, "bad-response"),
+    (HttpProcessingError, "bad-response"),
+    (aiohttp.ClientError, "reset"),
+    (OSError, "reset"),
+)
+
+
+# aiohttp tells these apart only in words.
+_TOO_LARGE = ("Got more than", "Too many headers", "Too many trailers")
+_CUT = "Not enough data"
+
+
+def failure_word(error: BaseException) -> str | None:
+    """The word of FAILURES for an error, None for one that no server can cause."""
+    cause = error.__cause__
+    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, ForbiddenAddress):
+        return "forbidden-address"
+    if isinstance(cause, HttpProcessingError):
+        if cause.message.startswith(_TOO_LARGE):
+            return "too-large"
+        return "reset" if cause.message.startswith(_CUT) else "bad-response"
+    return next((word for kind, word in _WORDS if isinstance(error, kind)), None)

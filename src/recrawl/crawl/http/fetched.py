@@ -1,0 +1,77 @@
+"""Fetched: what one fetch brought, in the same form from every fetcher.
+
+A fetch never raises for what a server does: whatever went wrong is one word of ``FAILURES``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Protocol
+
+from recrawl.crawl.http.charset import as_utf8, decode
+
+FAILURES: Mapping[str, str] = MappingProxyType(
+    {
+        "bad-url": "the URL is no http or https URL",
+        "dns": "the host has no address",
+        "connect": "no connection to any address of the host",
+        "tls": "no trusted encrypted connection",
+        "timeout": "the time allowed ran out",
+        "reset": "the connection ended before the answer did",
+        "too-large": "body or headers beyond the limit",
+        "bad-response": "what came is not an answer that HTTP allows here",
+        "redirects": "redirects too many, in a circle, or to what is no http or https URL",
+        "forbidden-address": "the address is private, local or reserved, and such are not allowed",
+        "robots": "robots.txt does not allow it, or could not be read",
+        "busy": "the server asks to come later (429, 503)",
+        "http-4xx": "the server refuses (400 to 499 but 429); 404 and 410 also set `gone`",
+        "http-5xx": "the server failed (500 to 599 but 503)",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What one fetch of a URL brought; times in seconds by the fetcher's clock."""
+
+    url: str
+    final_url: str  # after redirects
+    status: int  # 0: no answer
+    began_at: float
+    took: float
+    headers: Mapping[str, str] = field(default_factory=dict)  # lower-case names
+    body: bytes = b""  # decoded; empty when not modified or failed
+    not_modified: bool = False
+    redirects: tuple[str, ...] = ()  # URLs passed through, the first of them ``url``
+    failure: str | None = None  # a word of FAILURES
+    gone: bool = False  # 404 and 410
+    retry_after: float | None = None  # seconds from began_at + took
+
+    def text(self) -> str:
+        """The body as text: charset from a byte order mark, the header, a meta element or a guess; never raises."""
+        return decode(self.body, self.headers.get("content-type", ""))
+
+    def utf8(self) -> bytes:
+        """The same text in UTF-8."""
+        return as_utf8(self.body, self.headers.get("content-type", ""))
+
+
+class Fetcher(Protocol):
+    """Whatever can fetch a URL: plain HTTP, a rendering browser, a proxy pool."""
+
+    async def fetch(
+        self,
+        url: str,
+        *,
+        etag: str | None = None,
+        last_modified: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Fetched:
+        """Fetch a URL, conditionally when validators are given; what goes wrong is told, not raised."""
+        ...
+
+    async def close(self) -> None:
+        """Give back connections."""
+        ...

@@ -1,0 +1,287 @@
+"""Audits of a live crawl: pages drawn by lot, fetched in full, compared with their copies.
+
+An audit is a number of draws. Each is made when it is its turn, so that also an audit that takes days is a sample of
+the pages and moments there were. A page that was drawn before in the same audit counts again and is not fetched again;
+one that has no copy is stale without a request. What a fetch finds is recorded like any other crawl: when an audit
+comes does not depend on whether the page has changed, so that nothing learned from it is distorted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.crawl.run.believed import audited_pages, believed_freshness, never_crawled
+from recrawl.engine import Engine
+from recrawl.engine.addresses import host_of
+from recrawl.engine.views.expected import expected_fresh, fitting_mean
+from recrawl.errors import ParameterError
+from recrawl.estimate.audit import Audit, Judged, audit_of, draw_pages
+from recrawl.schedule.exact import layout as at
+from recrawl.store.protocol import Outcome, Store
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+KEPT, UNENDED = "audits", "audit_unended"  # notes: audits that ended, and the one that was not
+_MOST = 200  # audits that are kept
+_OWED = 10.0  # crawls that audits may be behind their share
+_POLL = 0.05  # seconds between looks at a page that is being crawled
+_PATIENCE = 120.0  # seconds: a drawn page whose host is left alone for longer cannot be judged
+
+
+@dataclass
+class _Open:
+    """An audit that is being made."""
+
+    size: int
+    level: float
+    began_at: float
+    forecast: float
+    whole: bool  # all draws at once, or a share of the crawl
+    drawn: int = 0
+    requests: int = 0
+    times: dict[str, int] = field(default_factory=dict)  # draws of each page so far
+    judged: dict[str, tuple[bool, float]] = field(default_factory=dict)
+    waiting: dict[str, None] = field(default_factory=dict)  # drawn, to be fetched, in order
+    running: set[str] = field(default_factory=set)
+
+    @property
+    def ended(self) -> bool:
+        return self.drawn >= self.size and not self.waiting and not self.running
+
+
+class Audits:
+    """Makes audits one after the other: those that are asked for, and with ``share`` of the crawls always one."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        store: Store,
+        *,
+        share: float = 0.0,
+        size: int = 100,
+        wait: Callable[[str], float] = lambda host: 0.0,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        if not 0 <= share < 1:
+            raise ParameterError(f"audit_share is {share:g}: must be at least 0 and below 1")
+        self._engine, self._share, self._size, self._wait = engine, share, size, wait
+        self._rng = np.random.default_rng() if rng is None else rng
+        self._open: _Open | None = None
+        self._behind: _Open | None = None  # an audit that waits for one that was asked for
+        self._asked: list[tuple[int, float]] = []
+        self._credit = 0.0
+        self._ids: Ids = np.zeros(0, np.int64)
+        self._drawn_from = (-1, -1)
+        noted = store.noted("audit")
+        self.kept: list[dict[str, Any]] = list(noted.get(KEPT, []))
+        self._new = False
+        if share > 0 and (saved := noted.get(UNENDED)) is not None:
+            self._open = _Open(**saved, whole=False)
+
+    # --- what is to be done -------------------------------------------------------------------------------------------
+
+    def ask(self, size: int, level: float = 0.9) -> None:
+        """Make an audit of so many draws as soon as can be."""
+        self._asked.append((size, level))
+
+    @property
+    def busy(self) -> bool:
+        """Whether an audit that was asked for is not made yet."""
+        return bool(self._asked) or (self._open is not None and self._open.whole)
+
+    def due(self, n: int, now: float) -> int:
+        """How many of the n crawls that may begin now are for audits, at most."""
+        if self._open is None or (self._asked and not self._open.whole):
+            self._begin(now)
+        if self._open is None:
+            return 0
+        if self._open.whole:
+            return n
+        return min(int(self._credit), n)
+
+    def started(self, n: int) -> None:
+        """So many crawls began, audits among them: a share of them is owed to audits."""
+        self._credit = min(self._credit + self._share * n, _OWED)
+
+    def next(self, n: int, now: float) -> list[tuple[int, str]]:
+        """At most n drawn pages that can be fetched now, with their URLs."""
+        open_ = self._open
+        if open_ is None or n <= 0:
+            return []
+        ready: list[tuple[int, str]] = []
+        hosts: set[str] = set()
+        for url in list(open_.waiting):
+            if len(ready) == n:
+                break
+            self._try(url, hosts, ready)
+        while len(ready) < n and open_.drawn < open_.size and (open_.whole or len(open_.waiting) < n):
+            if (drawn := self._draw(now)) is not None:
+                self._try(drawn, hosts, ready)
+        for _, url in ready:
+            del open_.waiting[url]
+            open_.running.add(url)
+        self._credit -= 0 if open_.whole else len(ready)
+        self._end_if_done(now)
+        return ready
+
+    def next_at(self, now: float) -> float:
+        """When the next page of an audit that was asked for can be fetched."""
+        if self._asked:
+            return now
+        if self._open is None or not self._open.whole:
+            return math.inf
+        if self._open.drawn < self._open.size:
+            return now
+        return min((now + max(self._wait(host_of(url)), _POLL) for url in self._open.waiting), default=math.inf)
+
+    def _begin(self, now: float) -> None:
+        if not self._asked and self._share == 0:
+            return
+        if not self._population():
+            self._asked.clear()
+        elif self._asked:
+            if self._open is not None:  # one that goes on all the time waits
+                self._open.waiting |= dict.fromkeys(self._open.running)
+                self._open.running.clear()
+            size, level = self._asked.pop(0)
+            self._behind, self._open = self._open, _Open(size, level, now, self._forecast(now), True)
+        else:
+            self._open = _Open(self._size, 0.9, now, self._forecast(now), False)
+
+    def _draw(self, now: float) -> str | None:
+        """Draw one page; its URL where it is to be fetched."""
+        open_ = self._open
+        assert open_ is not None
+        if not self._population():
+            open_.size = open_.drawn
+            return None
+        page = int(self._ids[draw_pages(self._importance, 1, self._rng)[0]])
+        url = self._engine.url([page])[0]
+        open_.drawn += 1
+        open_.times[url] = open_.times.get(url, 0) + 1
+        if open_.times[url] > 1:
+            return None
+        if never_crawled(self._engine, np.array([page]), now)[0]:
+            open_.judged[url] = (False, 0.0)
+            return None
+        open_.waiting[url] = None
+        return url
+
+    def _try(self, url: str, hosts: set[str], ready: list[tuple[int, str]]) -> None:
+        """Let a drawn page be fetched now, if it is there, free, and its host too."""
+        open_, host = self._open, host_of(url)
+        assert open_ is not None
+        page = int(self._engine.addresses.known([url])[0])
+        wait = self._wait(host)
+        if page < 0 or wait > _PATIENCE:
+            del open_.waiting[url]
+        elif host not in hosts and wait <= 0 and not self._leased(page):
+            hosts.add(host)
+            ready.append((page, url))
+
+    def _leased(self, page: int) -> bool:
+        return int(self._engine.scheduler._memory.state.rec["state"][page]) == at.LEASED
+
+    # --- what came of it ----------------------------------------------------------------------------------------------
+
+    def ended(self, page: int, outcome: Outcome, now: float) -> None:
+        """A page was fetched; the engine must not have heard of it yet."""
+        open_, url = self._open, outcome.url
+        if open_ is None or url not in open_.running:
+            return
+        open_.running.discard(url)
+        open_.requests += outcome.requests
+        known = self._engine.addresses.known([url])[0] == page
+        fresh = self._fresh(page, outcome) if known else None
+        if fresh is not None:
+            open_.judged[url] = (fresh, float(expected_fresh(self._engine, [page], outcome.began_at, self._mean)[0]))
+        self._end_if_done(now)
+
+    def back(self, url: str) -> None:
+        """A page was not fetched, and is due again."""
+        if self._open is not None and url in self._open.running:
+            self._open.running.discard(url)
+            self._open.requests += 1
+            self._open.waiting[url] = None
+
+    def forbidden(self, url: str, now: float) -> None:
+        """A page may not be fetched."""
+        if self._open is not None:
+            self._open.running.discard(url)
+            self._end_if_done(now)
+
+    def _fresh(self, page: int, outcome: Outcome) -> bool | None:
+        if outcome.failure is not None:
+            return None
+        if outcome.gone:
+            return self._engine.waiting.times_gone(page) > 0  # known to be gone, and it is
+        return None if outcome.changed is None else not outcome.changed
+
+    def _end_if_done(self, now: float) -> None:
+        if self._open is not None and self._open.ended:
+            self.end(now)
+
+    def end(self, now: float) -> None:
+        """End the audit that is being made, with what was seen so far."""
+        open_ = self._open
+        if open_ is None:
+            return
+        self._open, self._behind = self._behind, None
+        judged = [Judged(open_.times[url], *found) for url, found in open_.judged.items()]
+        n = sum(one.draws for one in judged)
+        if n == 0:
+            return
+        done = audit_of(
+            judged,
+            began_at=open_.began_at,
+            ended_at=now,
+            forecast=(open_.forecast + self._forecast(now)) / 2,
+            unknown=open_.drawn - n,
+            requests=open_.requests,
+            level=open_.level,
+        )
+        self.kept = [*self.kept, {**done.as_dict(), "continuous": not open_.whole}][-_MOST:]
+        self._new = True
+
+    def news(self, *, last: bool = False) -> dict[str, Any]:
+        """Notes to be kept, since the last time; with ``last`` also the audit that has not ended."""
+        notes: dict[str, Any] = {KEPT: self.kept} if self._new else {}
+        self._new = False
+        if last and self._share > 0:
+            unended = self._open if self._behind is None else self._behind
+            notes[UNENDED] = None if unended is None or unended.whole else _saved(unended)
+        return notes
+
+    # --- all pages ----------------------------------------------------------------------------------------------------
+
+    def _population(self) -> bool:
+        """See to it that pages can be drawn; whether there are any."""
+        state = (len(self._engine.addresses), len(self._engine))
+        drawn = 0 if self._open is None else self._open.drawn
+        if state != self._drawn_from or drawn % 100 == 0:
+            self._ids = audited_pages(self._engine)
+            self._importance = self._engine.scheduler._memory.state.rec["importance"][self._ids].astype(np.float64)
+            self._mean = fitting_mean(self._engine)
+            self._drawn_from = state
+        return bool(len(self._ids)) and bool(self._importance.sum() > 0)
+
+    def _forecast(self, now: float) -> float:
+        return believed_freshness(self._engine, now)
+
+
+def _saved(open_: _Open) -> dict[str, Any]:
+    """An audit as it can be kept; pages on their way are drawn and still to be fetched."""
+    saved = {name: getattr(open_, name) for name in open_.__dataclass_fields__ if name not in ("whole", "running")}
+    return {**saved, "waiting": dict.fromkeys([*open_.waiting, *sorted(open_.running)])}
+
+
+def kept_audits(store: Store) -> list[Audit]:
+    """The audits that a store knows of, oldest first."""
+    return [Audit.from_dict(saved) for saved in store.noted(KEPT).get(KEPT, [])]

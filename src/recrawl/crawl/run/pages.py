@@ -1,0 +1,116 @@
+"""Pages: between the engine, the store and the rules, before and beside a run."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from recrawl.crawl.config.rules import Rules
+from recrawl.crawl.feeds.cache import apply_notes
+from recrawl.crawl.feeds.polling import PREFIX
+from recrawl.crawl.polite.budget import MARK
+from recrawl.engine import Engine
+from recrawl.store.protocol import Store
+from recrawl.store.sqlite.columns import TIMES
+
+Ids = NDArray[np.int64]
+
+NEVER = 365.0 * 86400.0  # a page without a copy counts as one whose copy is this old: certainly not fresh
+_MANY = 20_000  # pages written at a time
+_TOLERANCE = 5.0  # seconds that clocks of two runs may differ
+
+
+def open_engine(store: Store, now: float, *, rules: Rules | None = None, **settings: Any) -> Engine:
+    """The engine of a store as it was left, or a new one; ``settings`` are those of `Engine`, and hold from now on.
+
+    Where the clock was set back since, everything that is kept moves back with it.
+    """
+    saved = store.load()
+    if saved is None:
+        return Engine(start=now, **settings)
+    saved["settings"] = {**saved["settings"], **settings}
+    _move_times(saved, store.noted(MARK).get(MARK), now)
+    spacing, most = (saved["settings"].get(name) for name in ("host_spacing", "host_concurrency"))
+    rule = (spacing or 0.0, np.inf if most is None else most)
+    saved["hosts"] = {host: (*rule, until) for host, (*_, until) in saved["hosts"].items()}
+    engine = Engine.restore(saved, now)
+    apply_rules(engine, rules or Rules(), engine.ids())
+    apply_notes(engine, rules or Rules(), store.noted(PREFIX))
+    return engine
+
+
+def warm_up(**settings: Any) -> None:
+    """Use every part of an engine once, so that what is compiled on first use does not hold up a crawl."""
+    engine = Engine(1.0, host_spacing=1.0, **settings)
+    ids = engine.add([f"https://a.example/{k}" for k in range(20)], 0.0)
+    engine.host("a.example", spacing=0.5, concurrency=2)
+    engine.set_floor(ids[:1], 1e-9)
+    for k in range(12):
+        found = engine.pick(3600.0 * k, 2)
+        engine.record(found, 3600.0 * k, changed=np.arange(len(found)) % 2 == k % 2)
+        engine.next_at(3600.0 * k)
+    engine.signal(ids[:2], 43300.0)
+    engine.defer(ids[:1], 43400.0)
+    engine.fresh(ids, 43300.0)
+    engine.forecast(1.0)
+    Engine.restore(engine.rows(), 43500.0).pick(43600.0, 3)
+
+
+def _move_times(saved: dict[str, Any], mark: float | None, now: float) -> None:
+    newest = float(np.max(saved["fetched_at"], initial=now)) - now
+    if mark is not None and newest <= _TOLERANCE:
+        newest = min(mark - 86400.0 - now, newest)
+    if newest <= _TOLERANCE:
+        return
+    for name in TIMES:
+        saved[name] = np.asarray(saved[name]) - newest
+    saved["hosts"] = {host: (spacing, most, until - newest) for host, (spacing, most, until) in saved["hosts"].items()}
+
+
+def apply_rules(engine: Engine, rules: Rules, ids: Ids) -> None:
+    """Let the rules hold for pages: importance, intervals, and which are never crawled."""
+    paused = ids[np.isin(ids, sorted(engine._paused))]
+    never, importance, floors = [], list[tuple[int, float]](), defaultdict[float, list[int]](list)
+    if rules.rules:
+        for page, url in zip(ids.tolist(), engine.url(ids), strict=True):
+            ruling = rules.of(url)
+            if ruling.never:
+                never.append(page)
+            if ruling.importance is not None and engine.given[page] != ruling.importance:
+                importance.append((page, ruling.importance))
+            if ruling.max_interval is not None:
+                floors[1.0 / ruling.max_interval].append(page)
+    engine.resume(paused[~np.isin(paused, never)])
+    engine.pause(np.setdiff1d(never, paused).astype(np.int64))
+    if importance:
+        engine.update([page for page, _ in importance], importance=[value for _, value in importance])
+    for floor, pages in floors.items():
+        engine.set_floor(pages, floor)
+
+
+def add_pages(
+    engine: Engine, rules: Rules, urls: Sequence[str], now: float, *, importance: ArrayLike = 1.0, **known: Any
+) -> Ids:
+    """Give pages to the engine, those it knows already left as they are; the ids of the new ones."""
+    before = len(engine.addresses)
+    fetched_at = known.pop("fetched_at", now - NEVER)
+    if rules.rules:  # at once, so that pages that are alike stay alike
+        ruled = [rules.of(url).importance for url in urls]
+        given = np.broadcast_to(np.asarray(importance, np.float64), (len(urls),)).tolist()
+        importance = [one if rule is None else rule for one, rule in zip(given, ruled, strict=True)]
+    ids = engine.add(urls, now, fetched_at=fetched_at, importance=importance, **known)
+    new = np.unique(ids[ids >= before])
+    apply_rules(engine, rules, new)
+    return new
+
+
+def save_pages(engine: Engine, store: Store, ids: Ids, **more: Any) -> None:
+    """Write the rows of pages, many at a time; what else is to be written goes with the last of them."""
+    parts = [ids[k : k + _MANY] for k in range(0, len(ids), _MANY)] or [ids]
+    for part in parts[:-1]:
+        store.save(rows=engine.rows(part))
+    store.save(rows=engine.rows(parts[-1]), **more)

@@ -1,0 +1,198 @@
+"""Recorder: what crawls found goes to the engine at once, and to the store in batches; committed is acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from recrawl.crawl.clock import Clock
+from recrawl.crawl.config.rules import Rules
+from recrawl.crawl.feeds.cache import FeedsKept
+from recrawl.engine import Engine
+from recrawl.store.protocol import Copy, Outcome, Store
+
+_SMOOTH = 0.02  # weight of the newest pick in what a crawl is worth at the margin
+
+
+class Ended(NamedTuple):
+    """A crawl that ended."""
+
+    page: int
+    outcome: Outcome
+    aside_until: float | None
+    good_for: float
+
+
+class Recorder:
+    """Group commit: outcomes wait at most ``delay`` seconds or until there are ``most`` of them, never for the loop."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        store: Store,
+        clock: Clock,
+        rules: Rules,
+        *,
+        delay: float,
+        most: int,
+        longest_hint: float,
+        feeds: FeedsKept,
+        acknowledged: Callable[[list[Outcome]], None],
+    ) -> None:
+        self._engine, self._store, self._clock, self._rules = engine, store, clock, rules
+        self._delay, self._most, self._acknowledged = delay, most, acknowledged
+        self._longest_hint, self._feeds = longest_hint, feeds
+        self._ended: list[Ended] = []
+        self._pending: list[tuple[int, Outcome]] = []
+        self._pending_since = math.inf
+        self._newest: dict[str, Copy] = {}  # copies that the store does not have yet
+        self._thread = None if getattr(store, "inline", False) else ThreadPoolExecutor(1, "recrawl-store")
+        self._saving: asyncio.Task[None] | None = None
+        self.threshold = 0.0  # smoothed over picks
+
+    # --- what is known ----------------------------------------------------------------------------------------------
+
+    def copies(self, urls: list[str]) -> dict[str, Copy]:
+        """The newest copies, also those that are on their way to the store."""
+        found = self._store.copies([url for url in urls if url not in self._newest])
+        return found | {url: self._newest[url] for url in urls if url in self._newest}
+
+    def ended(
+        self,
+        page: int,
+        outcome: Outcome,
+        copy: Copy | None,
+        aside_until: float | None = None,
+        good_for: float | None = None,
+    ) -> None:
+        """A crawl ended; ``good_for`` is how long its server says that the answer stays good."""
+        self._ended.append(Ended(page, outcome, aside_until, good_for or 0.0))
+        if outcome.fetched:
+            self._newest[outcome.url] = Copy.first(outcome) if copy is None else copy.after(outcome)
+
+    def picked(self, threshold: float) -> None:
+        """What the last pick was worth at the margin."""
+        if not 0 < threshold < 1e200:
+            return
+        before = self.threshold
+        self.threshold = (
+            threshold if before == 0 else math.exp((1 - _SMOOTH) * math.log(before) + _SMOOTH * math.log(threshold))
+        )
+
+    # --- to the engine ----------------------------------------------------------------------------------------------
+
+    def settle(self, now: float) -> None:
+        """Let the engine know of all crawls that ended; they wait for the next batch then."""
+        if not self._ended:
+            return
+        ended, self._ended = self._ended, []
+        known = self._engine.addresses.known([one.outcome.url for one in ended])
+        ended = [
+            one for one, page in zip(ended, known.tolist(), strict=True) if one.page == page
+        ]  # else it was removed
+        asked = [(one.page, one.outcome) for one in ended if one.aside_until is None]
+        for compared in (True, False):
+            some = [one for one in asked if (one[1].changed is not None) is compared]
+            if some:
+                self._record(some, now, compared)
+        self._keep_apart(ended, now)
+        self._feeds.apply(self._engine, self._rules, [(one.page, one.outcome.url) for one in ended])
+        if not self._pending:
+            self._pending_since = now
+        self._pending += [(one.page, one.outcome) for one in ended]
+
+    def _record(self, some: list[tuple[int, Outcome]], now: float, compared: bool) -> None:
+        ids = np.array([page for page, _ in some])
+        outcomes = [outcome for _, outcome in some]
+        self._engine.record(
+            ids,
+            now,
+            changed=np.array([bool(o.changed) for o in outcomes]) if compared else None,
+            as_of=np.array([min(o.began_at, now) for o in outcomes]),
+            failed=np.array([o.failure is not None for o in outcomes]),
+            gone=np.array([o.gone for o in outcomes]),
+        )
+
+    def _keep_apart(self, ended: list[Ended], now: float) -> None:
+        """Set pages aside that may not be fetched, or not so soon again."""
+        for page, outcome, until, good_for in ended:
+            if until is not None:
+                self._engine.release([page], now)
+                self._engine.defer([page], max(until, now + 1.0))
+            elif outcome.fetched and (wait := self._least_wait(outcome.url, good_for)) > 0:
+                self._engine.defer([page], outcome.began_at + wait)
+
+    def _least_wait(self, url: str, good_for: float) -> float:
+        """How long a page that was just fetched is left alone: by its rules, and within them by its server's hint."""
+        rule = self._rules.of(url)
+        most = min(math.inf if rule.max_interval is None else rule.max_interval, self._feeds.interval(url))
+        hint = min(good_for, self._longest_hint, most)
+        return max(rule.min_interval or 0.0, hint)
+
+    # --- to the store -----------------------------------------------------------------------------------------------
+
+    def due_at(self, now: float) -> float:
+        """When the next batch is to be written; infinity while there is none, or one is being written."""
+        if not self._pending or self._saving is not None:
+            return math.inf
+        return now if len(self._pending) >= self._most else self._pending_since + self._delay
+
+    def begin_save(self, notes: Mapping[str, Any] | None = None) -> asyncio.Task[None]:
+        """Write what is pending, with notes; one batch at a time."""
+        batch, self._pending, self._pending_since = self._pending, [], math.inf
+        self._saving = asyncio.create_task(self._save(batch, dict(notes or {})))
+        return self._saving
+
+    async def _save(self, batch: list[tuple[int, Outcome]], notes: dict[str, Any]) -> None:
+        try:
+            outcomes = [outcome for _, outcome in batch]
+            rows = self.rows(batch) if batch else None
+            await self.call(lambda: self._store.save(outcomes, rows, notes=notes))
+            for outcome in outcomes:
+                copy = self._newest.get(outcome.url)
+                if copy is not None and copy.fetched_at == outcome.began_at:
+                    del self._newest[outcome.url]
+            self._acknowledged(outcomes)
+        finally:
+            self._saving = None
+
+    def rows(self, batch: list[tuple[int, Outcome]]) -> dict[str, Any]:
+        """The engine's rows of the pages that are still there."""
+        known = self._engine.addresses.known([outcome.url for _, outcome in batch])
+        rows = self._engine.rows(np.unique(known[known == [page for page, _ in batch]]))
+        return {**rows, "threshold": self.threshold or rows["threshold"]}
+
+    async def call(self, work: Callable[[], Any]) -> Any:
+        """Run something of the store's in its thread, the clock standing still where it is moved by hand."""
+        if self._thread is None:
+            return work()
+        with getattr(self._clock, "hold", nullcontext)():
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def finish(self, notes: Mapping[str, Any], now: float) -> None:
+        """Write all that is left."""
+        if self._saving is not None:
+            await self._saving
+        self.settle(now)
+        await self.begin_save(notes)
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether the engine has not heard of all crawls that ended."""
+        return bool(self._ended)
+
+    @property
+    def saving(self) -> asyncio.Task[None] | None:
+        """The batch that is being written."""
+        return self._saving
+
+    def close(self) -> None:
+        """End the thread."""
+        if self._thread is not None:
+            self._thread.shutdown(wait=True)

@@ -1,0 +1,84 @@
+"""Folders: the groups that a URL belongs to, and what they say of a page that nothing is known of."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.engine.beliefs.beliefs import Fit
+
+Ids = NDArray[np.int64]
+Array = NDArray[np.float64]
+
+LEVELS = ("host", "two folders up", "folder above", "folder")
+_HELD_BY = 2.0  # a group's rate is held to that of the wider one as by so many crawls
+
+
+def folders(url: str) -> tuple[str, str, str, str]:
+    """The groups a URL belongs to, from the widest to the narrowest.
+
+    >>> folders("https://docs.example.org/en/setup/linux/apt.html?v=2")
+    ('docs.example.org', 'docs.example.org/en', 'docs.example.org/en/setup', 'docs.example.org/en/setup/linux')
+    >>> folders("https://docs.example.org/en/index.html")
+    ('docs.example.org', 'docs.example.org', 'docs.example.org', 'docs.example.org/en')
+    """
+    path = url.split("://", 1)[-1].split("?", 1)[0].split("#", 1)[0]
+    host, *inside = path.split("/")
+    depth = len(inside) - 1
+    up2, up1, folder = ("/".join([host, *inside[: max(depth - k, 0)]]) for k in (2, 1, 0))
+    return host, up2, up1, folder
+
+
+class Folders:
+    """The groups by number, and the rate of each against that of all pages, as of the last fit."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[tuple[int, str], int] = {}
+        self.likely = np.zeros(0)  # 0: nothing was found in the group yet
+
+    def enrol(self, urls: list[str]) -> NDArray[np.int32]:
+        """The numbers of the groups of URLs, one column per level."""
+        numbers = self.numbers
+        for url in urls:
+            for k, key in enumerate(folders(url)):
+                numbers.setdefault((k, key), len(numbers))
+        return self.find(urls)
+
+    def find(self, urls: list[str]) -> NDArray[np.int32]:
+        """The same, −1 for groups that are not there yet."""
+        found = [[self.numbers.get((k, key), -1) for k, key in enumerate(folders(url))] for url in urls]
+        return np.array(found, np.int32).reshape(-1, len(LEVELS))
+
+    def likely_of(self, group: NDArray[np.int32]) -> Array:
+        """The rate of the narrowest group that is known of, against that of all pages."""
+        likely = np.ones(len(group))
+        for column in group.T:
+            known = np.zeros(len(column))
+            inside = (column >= 0) & (column < len(self.likely))
+            known[inside] = self.likely[column[inside]]
+            likely = np.where(known > 0, known, likely)
+        return likely
+
+    def fit(self, group: NDArray[np.int32], fit: Fit) -> None:
+        """The rate of each group from all its crawls together, held to that of the group around it."""
+        mine, n = group[fit.rows], len(self.numbers)
+        self.likely = np.zeros(n)
+        overall = _rate(fit.crawls.sum(), fit.quiet.sum() + 0.5, fit.time.sum())
+        around = np.full(len(mine), overall)
+        rates = np.zeros(n)
+        for column in mine.T:
+            found = np.unique(column)
+            crawls, quiet, time = (np.bincount(column, each, n)[found] for each in (fit.crawls, fit.quiet, fit.time))
+            outer = np.zeros(n)
+            outer[column] = around
+            pause = time / crawls
+            rates[found] = _rate(
+                crawls + _HELD_BY, quiet + _HELD_BY * np.exp(-outer[found] * pause), time + _HELD_BY * pause
+            )
+            around = rates[column]
+        self.likely = rates / overall
+
+
+def _rate(crawls: Array, quiet: Array, time: Array) -> Array:
+    """Changes per time, from how many of so many crawls found nothing new."""
+    return np.asarray(np.log(np.maximum(crawls / quiet, 1.0 + 1e-9)) * crawls / time)

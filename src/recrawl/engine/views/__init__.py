@@ -1,0 +1,1 @@
+"""Questions to an engine that change nothing: explain, forecast, staleness ledger."""

@@ -1,0 +1,88 @@
+"""What is expected of copies, for forecasts: beliefs moved to the prior whose mean fits all pages.
+
+The prior by which pages are chosen has its mean from changes and crawls alone, which is too low where crawls come at
+uneven times: harmless for the choice, where all pages share it, but a forecast would be too good. Here the mean is the
+one that the pages' own beliefs have on average once they start from it (the fixed point of expectation maximisation).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from recrawl.engine.beliefs.beliefs import moved_along, priors_of
+from recrawl.engine.beliefs.kernels import fill_fresh
+
+if TYPE_CHECKING:
+    from recrawl.engine.engine import Engine
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+_LOOKED_AT = 100_000  # pages that the mean is taken from
+_ROUNDS = 100
+
+
+def expected_fresh(engine: Engine, ids: ArrayLike, now: float, mean: float | None = None) -> Array:
+    """The probability that each page's copy is still the page, as a forecast of all of them should have it.
+
+    ``mean`` is what `fitting_mean` gave shortly before, for those who ask for a few pages again and again.
+    """
+    rows = engine.scheduler._columns.check(ids)
+    belief, out = engine.beliefs.belief, np.empty(len(rows))
+    before = belief.gamma[rows, 0].copy()
+    belief.gamma[rows, 0] = moved_gamma(engine, rows, mean)
+    try:
+        fill_fresh(engine.scheduler._memory.header, belief, rows, now, out)
+    finally:
+        belief.gamma[rows, 0] = before
+    return out
+
+
+def moved_gamma(engine: Engine, rows: Ids, mean: float | None = None) -> Array:
+    """Shapes and rates of beliefs, moved to the mean that fits; of pages with a rate of their own, as they are."""
+    belief = engine.beliefs.belief
+    gamma: Array = belief.gamma[rows, 0].copy()
+    before = belief.prior[0]
+    mean = fitting_mean(engine) if mean is None else mean
+    moved = ~belief.told[rows]
+    gamma[moved] = _moved(gamma[moved], before, mean, belief.factor[rows[moved]])
+    return gamma
+
+
+def _moved(gamma: Array, before: Array, mean: float, factor: Array) -> Array:
+    """Beliefs as they would be had their prior had this mean, times what folders say of each page."""
+    return moved_along(gamma, priors_of(before, factor), priors_of([before[0], before[0] / mean], factor))
+
+
+def fitting_mean(engine: Engine) -> float:
+    """The mean of the prior that is also the mean of all beliefs that start from it.
+
+    Before the prior was ever fitted, its own: too little was seen. So where siblings are heeded: what own rates do not
+    explain is theirs, and the pages' beliefs alone would not come to rest.
+    """
+    belief, rows = engine.beliefs.belief, engine.ids()
+    seen = rows[(belief.watched[rows] > 0) & ~belief.told[rows]]
+    before = belief.prior[0]
+    mean = float(before[0] / before[1])
+    if len(engine.beliefs.priors) < 2 or len(seen) < 10 or engine.parts.level is not None:
+        return mean
+    some = seen[:: -(-len(seen) // _LOOKED_AT)]
+    gamma, factor = belief.gamma[some, 0], belief.factor[some]
+    for _ in range(_ROUNDS):
+        moved = _moved(gamma, before, mean, factor)
+        last, mean = mean, float((moved[:, 0] / moved[:, 1]).mean() / factor.mean())
+        if abs(mean - last) < 1e-6 * mean:
+            break
+    return mean
+
+
+def drawn_means(engine: Engine, n: int, rng: np.random.Generator) -> Array:
+    """Means that the prior might have as well, having been fitted to the pages that there are."""
+    mean, belief, rows = fitting_mean(engine), engine.beliefs.belief, engine.ids()
+    known = float(belief.prior[0, 0]) * int(((belief.watched[rows] > 0) & ~belief.told[rows]).sum())
+    if len(engine.beliefs.priors) < 2 or known == 0.0:
+        return np.full(n, mean)
+    return np.asarray(mean * rng.gamma(known, size=n) / known)

@@ -1,0 +1,193 @@
+"""Explanation: everything behind the decision about one page, and the same in words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recrawl.schedule.exact import layout as at
+from recrawl.schedule.exact.kernels.values import OVERDUE, by_season, paced, wake_time
+
+if TYPE_CHECKING:
+    from recrawl.engine.engine import Engine
+
+_STATES = {at.LEASED: "being crawled", at.PAUSED: "paused", at.PARKED: "waiting for its host"}
+_UNITS = (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0))
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What the engine knows of a page and makes of it. Times in the engine's unit, ``day`` of which make a day."""
+
+    url: str
+    change_rate: float
+    change_rate_interval: tuple[float, float]  # 90%
+    n_changes: int
+    n_crawls: int
+    importance: float
+    importance_rank: float  # share of pages that are at least as important
+    request_rate: float | None  # readers' requests per day
+    fetched_at: float
+    elapsed: float
+    fresh: float  # probability
+    signals: tuple[tuple[int, float], ...]  # per source: signals since the copy, and how far one is believed
+    siblings: tuple[str, float, float] | None  # by what they are told, what one counts, their excess changes since
+    folder_factor: float  # how much more often than others pages of its folder and host change, as far as it is heeded
+    doubt: dict[str, float]  # what makes the copy's freshness doubtful: parts of −ln(fresh)
+    value: float
+    threshold: float
+    next_at: float
+    state: str  # waiting its turn, being crawled, paused, failing, gone …
+    failures: int
+    day: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields, ready for JSON."""
+        return {name: value if value not in (math.inf, -math.inf) else None for name, value in asdict(self).items()}
+
+    def __str__(self) -> str:
+        return "\n".join([self._changes(), self._importance(), self._copy(), self._decision()])
+
+    def _changes(self) -> str:
+        low, high = (self._span(1 / rate) if rate > 0 else "ever" for rate in reversed(self.change_rate_interval))
+        seen = f"{_count(self.n_changes, 'change')} seen in {_count(self.n_crawls, 'crawl')}"
+        kin = "" if self.folder_factor == 1.0 else f"; its folder {self.folder_factor:.2g} times as often as others"
+        return f"changes about every {self._span(1 / self.change_rate)} (90%: {low} to {high}; {seen}{kin})"
+
+    def _importance(self) -> str:
+        percent = 100 * self.importance_rank
+        top = f"{percent:.0f}" if percent >= 10 else f"{percent:.2g}"
+        asked = "" if self.request_rate is None else f": {self.request_rate:.3g} reader requests a day"
+        return f"importance {self.importance:.4g}, top {top}%{asked}"
+
+    def _copy(self) -> str:
+        heard = [
+            f"{_count(n, 'signal')} of source {k} (believed {100 * share:.0f}%)"
+            for k, (n, share) in enumerate(self.signals)
+            if n
+        ]
+        if self.siblings is not None:
+            level, weight, mass = self.siblings
+            heard.append(f"{mass:.2g} changes more than expected per page of its {level} (weight {weight:.2g})")
+        since = f"; since then {', '.join(heard)}" if heard else ""
+        return f"last crawl {self._span(self.elapsed)} ago, fresh with probability {self.fresh:.2f}{since}{self._why()}"
+
+    def _why(self) -> str:
+        """Which part weighs most in the doubt, where there is more than one."""
+        total = sum(max(part, 0.0) for part in self.doubt.values())
+        shares = {name: part / total for name, part in self.doubt.items() if total > 0 and part > 0.005 * total}
+        if set(shares) <= {"own rate"}:
+            return ""
+        order = sorted(shares, key=lambda name: -shares[name])
+        return "; doubt: " + ", ".join(f"{100 * shares[name]:.0f}% {name}" for name in order)
+
+    def _decision(self) -> str:
+        worth = f"crawl value {self.value:.3g}, a crawl costs {self.threshold:.3g} now"
+        if self.value >= OVERDUE:
+            worth = "older than it may be"
+        if self.state != "waiting its turn":
+            return f"{worth}: {self.state}"
+        if self.next_at == math.inf:
+            return f"{worth}: not worth a visit at this budget"
+        wait = self.next_at - self.fetched_at - self.elapsed
+        return f"{worth}: next visit {'now' if wait <= 0 else f'in about {self._span(wait)}'}"
+
+    def _span(self, time: float) -> str:
+        seconds = time / self.day * 86400.0
+        for unit, size in _UNITS:
+            if seconds >= size or unit == "s":
+                return f"{seconds / size:.3g} {unit}"
+        raise AssertionError
+
+
+def explain(engine: Engine, page: int, now: float) -> Explanation:
+    """Everything behind the decision about a page."""
+    scheduler, belief, day = engine.scheduler, engine.beliefs.belief, engine.settings.day
+    rows = np.array([page])
+    record = scheduler._memory.state.rec[page]
+    importance = scheduler._memory.state.rec["importance"][engine.ids()]
+    rate = float(engine.beliefs.columns(rows, np.array([max(now - record["last"], 0.0)]))["change_rate"][0])
+    rate += float(engine.parts.sibling_rate(scheduler, rows)[0])
+    gamma = engine.beliefs.gamma(rows)
+    missed = float(gamma.mean[0])
+    bounds = [float(gamma.quantile(p)[0]) + rate - missed for p in (0.05, 0.95)]
+    shares = -np.expm1(-belief.gamma[page, 1:, 0] * np.log1p(1 / belief.gamma[page, 1:, 1]))
+    requests = engine.requests
+    value = float(scheduler.value(rows, now)[0])
+    return Explanation(
+        url=engine.url(rows)[0],
+        change_rate=rate,
+        change_rate_interval=(bounds[0], bounds[1]),
+        n_changes=int(belief.n_changes[page]),
+        n_crawls=int(belief.n_crawls[page]),
+        importance=float(record["importance"]),
+        importance_rank=float((importance >= record["importance"]).mean()),
+        request_rate=None if requests is None else float(requests.rate(now, page)[0]) * day,
+        fetched_at=float(record["last"]),
+        elapsed=max(now - float(record["last"]), 0.0),
+        fresh=float(engine.fresh(rows, now)[0]),
+        signals=tuple((int(n), float(p)) for n, p in zip(belief.heard[page], shares, strict=True)),
+        siblings=_siblings(engine, page, now),
+        folder_factor=float(belief.factor[page]),
+        doubt=_doubt(engine, page, now),
+        value=value,
+        threshold=scheduler.threshold,
+        next_at=_next_at(engine, page, now, value),
+        state=_state(engine, page, now),
+        failures=engine.waiting.failures(page),
+        day=day,
+    )
+
+
+def _next_at(engine: Engine, page: int, now: float, value: float) -> float:
+    """When the value reaches what a crawl is worth now, but not before the page and its host are free."""
+    state = engine.scheduler._memory.state
+    worth = float(wake_time(state, page, now, engine.threshold, value, -1.0))
+    host = int(state.host[page]) if len(state.host) else -1
+    free = float(state.hosts[host, at.H_UNTIL]) if host >= 0 else -math.inf
+    return max(worth, engine.waiting.until(page), free)
+
+
+def _siblings(engine: Engine, page: int, now: float) -> tuple[str, float, float] | None:
+    if engine.parts.level is None:
+        return None
+    weight, exponent = engine.parts.told_by(engine.scheduler, page, now)
+    return engine.parts.level, weight, exponent / weight if weight > 0 else 0.0
+
+
+def _doubt(engine: Engine, page: int, now: float) -> dict[str, float]:
+    """−ln(fresh) by what it comes from: the page's own rate, the season, a burst, signals, siblings."""
+    state, belief = engine.scheduler._memory.state, engine.beliefs.belief
+    shape, rate = belief.gamma[page, 0]
+    begin = float(state.rec[page]["last"])
+    elapsed = max(now - begin, 0.0)
+    season = by_season(state, begin, elapsed)
+    own, at_season, with_burst = (
+        float(shape * np.log1p(time / rate)) for time in (elapsed, season, paced(state, page, begin, elapsed))
+    )
+    weights = belief.gamma[page, 1:, 0] / belief.gamma[page, 1:, 1]
+    told = 0.0 if engine.parts.level is None else engine.parts.told_by(engine.scheduler, page, max(now, begin))[1]
+    parts = {"own rate": own, "season": at_season - own, "a change not long before": with_burst - at_season}
+    return {**parts, "signals": float(belief.heard[page] @ weights), "siblings": told}
+
+
+def _state(engine: Engine, page: int, now: float) -> str:
+    waiting = engine.waiting
+    if waiting.until(page) > now:
+        wait = f"tried again in {(waiting.until(page) - now) / engine.settings.day:.3g} d"
+        if waiting.times_gone(page):
+            return f"gone, {wait}"
+        if not waiting.failures(page):
+            return f"set aside, {wait}"
+        return f"failed {_count(waiting.failures(page), 'time')} in a row, {wait}"
+    if page in engine._paused:
+        return _STATES[at.PAUSED]
+    status = int(engine.scheduler._memory.state.rec["state"][page])
+    return _STATES.get(status, "waiting its turn") if status != at.PAUSED else "waiting its turn"
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'s' * (n != 1)}"

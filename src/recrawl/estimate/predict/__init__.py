@@ -1,0 +1,1 @@
+"""Change rates predicted from what pages look like."""

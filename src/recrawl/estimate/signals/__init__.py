@@ -1,0 +1,1 @@
+"""Precision and recall of change signals from crawl outcomes."""

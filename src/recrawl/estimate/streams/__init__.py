@@ -1,0 +1,1 @@
+"""Estimators that take one outcome at a time."""

@@ -1,0 +1,184 @@
+"""Streams: change rates kept up to date crawl by crawl, in a fixed number of bytes per page."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from recrawl.errors import ParameterError
+from recrawl.estimate.gamma import GammaPrior
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+
+class RateStream:
+    """A gamma (shape, rate) per page, 16 bytes, updated in O(1) per crawl: the streaming form of ``posterior``.
+
+    Unchanged intervals are taken in exactly; a changed one is replaced by the gamma of the same mean and variance.
+    Measured after 98 crawls, in posterior standard deviations: the median page is 0.003 (daily crawls) to 0.03
+    (intervals over two decades) from the exact batch posterior mean, 99% of pages within 0.06 to 0.24; the batch
+    MLE is 0.1 away, as far as the exact posterior mean is from it (docs/estimate.md). ``half_life`` (time) lets old
+    evidence fade to the prior: shape ← a₀ + (shape − a₀)·2^{−interval/half_life}, rate likewise.
+
+    >>> stream = RateStream(GammaPrior(1.0, 2.0), n_pages=1)
+    >>> stream.update([0], [3.0], [False])
+    >>> stream.change_rate.tolist(), stream.evidence.tolist()
+    ([0.2], [1.0])
+    """
+
+    def __init__(self, prior: GammaPrior, n_pages: int, *, half_life: float = np.inf) -> None:
+        if not half_life > 0:
+            raise ParameterError(f"half_life is {half_life}: must be above 0")
+        self.half_life = float(half_life)
+        self._prior = np.stack(np.broadcast_arrays(np.atleast_1d(prior.shape), prior.rate), axis=1).astype(np.float64)
+        if len(self._prior) not in (1, n_pages):
+            raise ParameterError(f"prior has {len(self._prior)} rows but there are {n_pages} pages")
+        self._state = np.broadcast_to(self._prior, (n_pages, 2)).copy()
+
+    def __len__(self) -> int:
+        return len(self._state)
+
+    def update(self, ids: ArrayLike, interval: ArrayLike, changed: ArrayLike) -> None:
+        """Take in crawls, in the order given; an id may come several times."""
+        from recrawl.estimate.streams.kernels import update_rates
+
+        page, time, seen = crawl_columns(ids, interval, changed, len(self))
+        update_rates(self._state, page, time, seen, self._prior, self.half_life)
+
+    def gamma(self) -> GammaPrior:
+        """Every page's belief: what a scheduler plans on, and what a new stream can start from."""
+        return GammaPrior(self._state[:, 0].copy(), self._state[:, 1].copy())
+
+    @property
+    def change_rate(self) -> Array:
+        """Expected rate per page."""
+        return np.asarray(self.gamma().mean)
+
+    @property
+    def evidence(self) -> Array:
+        """Gamma shape per page."""
+        return self.gamma().shape
+
+    def interval(self, level: float = 0.9) -> tuple[Array, Array]:
+        """Credible interval of every page's rate."""
+        gamma = self.gamma()
+        return gamma.quantile(0.5 - level / 2), gamma.quantile(0.5 + level / 2)
+
+    def add(self, prior: GammaPrior) -> Ids:
+        """New pages, one per row of the prior, which start there; their ids."""
+        rows = np.stack(np.broadcast_arrays(np.atleast_1d(prior.shape), prior.rate), axis=1)
+        first = len(self._state)
+        if len(self._prior) == 1 and not np.array_equal(rows, np.broadcast_to(self._prior, rows.shape)):
+            self._prior = np.broadcast_to(self._prior, (first, 2)).copy()
+        if len(self._prior) > 1 or first == 0:
+            self._prior = np.concatenate([self._prior[:first], rows])
+        self._state = np.concatenate([self._state, self._fresh(rows)])
+        return np.arange(first, len(self._state))
+
+    def merge(self, later: RateStream, *, elapsed: ArrayLike = 0.0) -> RateStream:
+        """What both saw of the same pages, from the same prior: shapes and rates add, the prior counts once.
+
+        With forgetting, ``elapsed`` is the time per page that the later stream covers, by which this one fades.
+        """
+        if type(self) is not RateStream or type(later) is not RateStream:
+            raise ParameterError("merge is defined for RateStream; a drifting rate's evidence depends on its order")
+        if len(self) != len(later) or not (self._prior == later._prior).all():
+            raise ParameterError("merge needs two streams of the same pages and the same prior")
+        kept = np.exp2(-np.broadcast_to(np.asarray(elapsed, np.float64), (len(self),)) / self.half_life)
+        both = RateStream.__new__(RateStream)
+        both.half_life, both._prior = self.half_life, self._prior.copy()
+        both._state = later._state + (self._state - self._prior) * kept[:, None]
+        return both
+
+    def state(self) -> dict[str, object]:
+        """Everything needed to restore the stream: plain numbers and arrays."""
+        return {"half_life": self.half_life, "prior": self._prior.copy(), "pages": self._state.copy()}
+
+    @classmethod
+    def restore(cls, state: dict[str, object]) -> RateStream:
+        """The stream that ``state`` was taken from."""
+        stream = cls.__new__(cls)
+        stream.half_life = float(state["half_life"])  # type: ignore[arg-type]
+        stream._prior = np.array(state["prior"], dtype=np.float64)
+        stream._state = np.array(state["pages"], dtype=np.float64)
+        return stream
+
+    def _fresh(self, rows: Array) -> Array:
+        return rows
+
+
+class DriftStream(RateStream):
+    """A rate that may jump: three hypotheses of when it last did, 72 bytes per page, O(1) per crawl.
+
+    Each hypothesis is a gamma and a weight; the weights follow how well each foretold the outcomes (a filter for
+    "before each crawl the rate has jumped with probability 1 − 2^{−1/half_life}"), and the two neighbours that differ
+    least are merged. ``half_life`` counts crawls; those after less than a third of the expected time between changes,
+    or more than three times that, count in proportion. A jump leads to an exponential belief with mean
+    estimate·``jump`` (one in eight) or estimate/``jump``. The estimate is one over the expected time between changes:
+    the mean rate would stay near the old rate while a fall is in doubt. Cannot be merged: what an outcome says
+    depends on what came before it.
+
+    >>> stream = DriftStream(GammaPrior(1.0, 2.0), n_pages=1)
+    >>> stream.update([0, 0], [3.0, 3.0], [False, True])
+    >>> bool(0 < stream.change_rate[0] < 1)
+    True
+    """
+
+    def __init__(self, prior: GammaPrior, n_pages: int, *, half_life: float = 80.0, jump: float = 4.0) -> None:
+        if not 1 <= jump < np.inf:
+            raise ParameterError(f"jump is {jump}: must be finite and at least 1")
+        super().__init__(prior, n_pages, half_life=half_life)
+        self.jump = float(jump)
+        self._state = self._fresh(self._state)
+
+    def update(self, ids: ArrayLike, interval: ArrayLike, changed: ArrayLike) -> None:
+        """Take in crawls, in the order given; an id may come several times."""
+        from recrawl.estimate.streams.kernels import update_drifting
+
+        page, time, seen = crawl_columns(ids, interval, changed, len(self))
+        hazard = -float(np.expm1(-np.log(2.0) / self.half_life))
+        update_drifting(self._state, page, time, seen, hazard, self.jump)
+
+    def gamma(self) -> GammaPrior:
+        """Every page's belief, matched by one gamma: harmonic centre and relative variance of the hypotheses."""
+        from recrawl.estimate.streams.kernels import drifting_gammas
+
+        rows = np.empty((len(self), 2))
+        drifting_gammas(self._state, rows)
+        return GammaPrior(rows[:, 0], rows[:, 1])
+
+    def state(self) -> dict[str, object]:
+        """Everything needed to restore the stream: plain numbers and arrays."""
+        return {**super().state(), "jump": self.jump}
+
+    @classmethod
+    def restore(cls, state: dict[str, object]) -> DriftStream:
+        """The stream that ``state`` was taken from."""
+        stream = super().restore(state)
+        assert isinstance(stream, DriftStream)
+        stream.jump = float(state["jump"])  # type: ignore[arg-type]
+        return stream
+
+    def _fresh(self, rows: Array) -> Array:
+        slots = np.zeros((len(rows), 3, 3))
+        slots[:, :, 1:] = rows[:, None, :]
+        slots[:, 0, 0] = 1.0
+        return slots
+
+
+def crawl_columns(
+    ids: ArrayLike, interval: ArrayLike, changed: ArrayLike, n_pages: int
+) -> tuple[Ids, Array, NDArray[np.bool_]]:
+    """Checked columns of crawls: page, interval, changed."""
+    page = np.ascontiguousarray(np.atleast_1d(ids), dtype=np.int64)
+    time = np.ascontiguousarray(np.broadcast_to(np.asarray(interval, np.float64), page.shape))
+    seen = np.ascontiguousarray(np.broadcast_to(np.asarray(changed, np.bool_), page.shape))
+    if len(page) and (page.min() < 0 or page.max() >= n_pages):
+        row = int(np.argmax((page < 0) | (page >= n_pages)))
+        raise ParameterError(f"ids, row {row} is {page[row]}: no such page")
+    bad = ~((time >= 0) & (time < np.inf))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ParameterError(f"interval, row {row} is {time[row]}: must be finite and at least 0")
+    return page, time, seen

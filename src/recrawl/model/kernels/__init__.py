@@ -1,0 +1,1 @@
+"""Compiled formulas of the model."""

@@ -1,0 +1,1 @@
+"""Figures of Busa-Fekete et al. 2025."""

@@ -1,0 +1,1 @@
+"""Figures of Grimes et al."""

@@ -1,0 +1,1 @@
+"""Figures of Han et al. 2020."""

@@ -1,0 +1,1 @@
+"""Bandits over crawl strategies."""

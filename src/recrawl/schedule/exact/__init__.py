@@ -1,0 +1,1 @@
+"""The exact scheduler: at every moment the pages most worth crawling."""

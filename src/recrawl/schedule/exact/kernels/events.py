@@ -1,0 +1,233 @@
+"""What happens to pages from outside: record, signal, update, remove, pause."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl._jit import jit, jit_lean
+from recrawl.schedule.exact.kernels import layers as core
+from recrawl.schedule.exact.kernels import levels as level
+from recrawl.schedule.exact.kernels.groups import note, reckon_all, unlink
+from recrawl.schedule.exact.kernels.layers import rest, room_for
+from recrawl.schedule.exact.kernels.leases import end_lease
+from recrawl.schedule.exact.kernels.near import surprise
+from recrawl.schedule.exact.kernels.sets import host_of, near_remove, set_state, state_of, unpark, wake_up
+from recrawl.schedule.exact.kernels.signal_log import keep_signals_after, log_fits, remember, seen_weight
+from recrawl.schedule.exact.kernels.values import sibling_part, value_of
+from recrawl.schedule.exact.kernels.view import Header, opened, prefetch
+from recrawl.schedule.exact.layout import (
+    ALIVE,
+    ASLEEP,
+    DONE,
+    EVALUATED,
+    EXPONENT,
+    FIT_LOG,
+    GONE,
+    LATE,
+    LEASED,
+    N_PAGES,
+    NEAR,
+    NOW,
+    PARKED,
+    PAUSED,
+    REMOVED_ID,
+    UNKNOWN_ID,
+    WINDOW,
+    State,
+)
+
+Ids = NDArray[np.int64]
+Array = NDArray[np.float64]
+
+
+@jit_lean
+def take_out(s: State, i: int) -> None:
+    """Remove a page from whatever container it is in."""
+    state = state_of(s, i)
+    if state == ASLEEP:
+        wake_up(s, i)
+    elif state == NEAR:
+        near_remove(s, i)
+    elif state == LEASED:
+        end_lease(s, i)
+    elif state == PARKED:
+        unpark(s, i, host_of(s, i))
+
+
+@jit_lean
+def valid(header: Header, ids: Ids) -> tuple[int, int]:
+    """(DONE, 0), or what is wrong with the first bad id, and the id."""
+    return _valid(opened(header), ids)
+
+
+@jit_lean
+def _valid(s: State, ids: Ids) -> tuple[int, int]:
+    for k in range(ids.size):
+        if ids[k] < 0 or ids[k] >= s.ints[N_PAGES]:
+            return UNKNOWN_ID, ids[k]
+        prefetch(s.rec, ids[k])
+        if state_of(s, ids[k]) == GONE:
+            return REMOVED_ID, ids[k]
+    return DONE, 0
+
+
+@jit_lean
+def record(header: Header, ids: Ids, now: float, as_of: Array, fetched: NDArray[np.bool_]) -> tuple[int, int]:
+    """(status, how many were done): the copies are as of then; where nothing was fetched the page only comes back."""
+    s = opened(header)
+    problem, bad = _valid(s, ids)
+    if problem != DONE:
+        return problem, bad
+    now = max(now, s.flts[NOW])
+    for k in range(ids.size):
+        i = ids[k]
+        status = room_for(s, 1)
+        if status != DONE:
+            return status, k
+        state = state_of(s, i)
+        if state == GONE:
+            continue
+        when = min(as_of[k] if as_of.size > 1 else as_of[0], now)
+        if fetched[k] if fetched.size > 1 else fetched[0]:
+            if when < s.rec[i].last:
+                s.ints[LATE] += 1
+                continue
+            s.rec[i].last = when
+            keep_signals_after(s, i, when)
+        if state == PAUSED:
+            continue
+        take_out(s, i)
+        if s.kin.size > 0:
+            s.rec[i].least = 0.0
+        rest(s, i, now)
+    return DONE, ids.size
+
+
+@jit_lean
+def signal(header: Header, ids: Ids, now: float, changed_at: Array, weights: Array) -> tuple[int, int]:
+    """(status, how many were done). A signal about a change before the copy, or within the window, is not counted."""
+    s = opened(header)
+    problem, bad = _valid(s, ids)
+    if problem != DONE:
+        return problem, bad
+    now = max(now, s.flts[NOW])
+    if not log_fits(s, now, ids.size):
+        return FIT_LOG, 0
+    for k in range(ids.size):
+        i = ids[k]
+        status = room_for(s, 1)
+        if status != DONE:
+            return status, k
+        p = s.rec[i]
+        about = changed_at[k] if changed_at.size > 1 else changed_at[0]
+        if state_of(s, i) == GONE or about <= p.last or now - p.last < s.flts[WINDOW]:
+            continue
+        weight = seen_weight(s, weights[k] if weights.size > 1 else weights[0], now - p.last)
+        p.signals = min(p.signals + 1, 65535)
+        if s.ints[EXPONENT] >= 0:
+            s.extra[s.ints[EXPONENT], i] += weight
+        remember(s, i, now, weight)
+        if state_of(s, i) == ASLEEP:
+            wake_up(s, i)
+            rest(s, i, now)
+        elif state_of(s, i) == NEAR:
+            surprise(s, i)
+    return DONE, ids.size
+
+
+@jit_lean
+def put_back(header: Header, ids: Ids, now: float) -> tuple[int, int]:
+    """(status, how many were done): place pages anew, after a change of their parameters or a pause."""
+    s = opened(header)
+    now = max(now, s.flts[NOW])
+    for k in range(ids.size):
+        status = room_for(s, 1)
+        if status != DONE:
+            return status, k
+        i = ids[k]
+        state = state_of(s, i)
+        if state in (GONE, LEASED):
+            continue
+        if state != PAUSED:
+            take_out(s, i)
+        s.rec[i].least = 0.0
+        rest(s, i, now)
+    return DONE, ids.size
+
+
+@jit
+def begin_anew(header: Header, now: float) -> None:
+    """Get ready for all pages that are asleep or near to be put back, which must follow at once."""
+    s = opened(header)
+    level.begin_anew(s, max(now, s.flts[NOW]))
+
+
+@jit_lean
+def withdraw(header: Header, ids: Ids, state: int) -> None:
+    """Take pages out for good (GONE) or for a time (PAUSED)."""
+    s = opened(header)
+    for k in range(ids.size):
+        i = ids[k]
+        before = state_of(s, i)
+        if before == GONE:
+            continue
+        take_out(s, i)
+        set_state(s, i, state)
+        if state == GONE:
+            if s.kin.size > 0:
+                unlink(s, i)
+                s.kin[i].group = -1
+            s.ints[ALIVE] -= 1
+            keep_signals_after(s, i, np.inf)
+
+
+@jit_lean
+def fill_values(header: Header, ids: Ids, now: float, out: Array) -> None:
+    """Crawl values of pages at a time; 0 for removed ones."""
+    s = opened(header)
+    before = s.ints[EVALUATED]
+    for k in range(ids.size):
+        out[k] = value_of(s, ids[k], now) if state_of(s, ids[k]) != GONE else 0.0
+    s.ints[EVALUATED] = before
+
+
+@jit_lean
+def join(header: Header, ids: Ids, groups: NDArray[np.int32]) -> None:
+    """Say which group pages are in; the caller places them anew."""
+    s = opened(header)
+    for k in range(ids.size):
+        unlink(s, ids[k])
+        s.kin[ids[k]].group = groups[k]
+        s.rec[ids[k]].least = 0.0
+
+
+@jit_lean
+def notice(header: Header, i: int, begin: float, end: float, own: float, changed: bool) -> None:
+    """Let a page's group know of an outcome; `stir` must follow."""
+    s = opened(header)
+    p = s.kin[i]
+    if p.group >= 0:
+        note(s, p.group, begin, end, own, p.weight, changed)
+    if changed:
+        p.changed_at = max(p.changed_at, end)
+
+
+@jit_lean
+def reckon(header: Header, now: float) -> None:
+    """Work the paces of all groups out anew; all pages must be placed anew."""
+    s = opened(header)
+    reckon_all(s, max(now, s.flts[NOW]))
+
+
+@jit_lean
+def stir(header: Header, g: int, now: float) -> int:
+    """Place those members of a group anew that its risen mass can have brought up; what must grow first, or DONE."""
+    s = opened(header)
+    return core.stir(s, g, max(now, s.flts[NOW]))
+
+
+@jit_lean
+def fill_sibling(header: Header, i: int, now: float, out: Array) -> None:
+    """The weight of a page's siblings, and the exponent that they explain."""
+    s = opened(header)
+    out[0] = s.kin[i].weight
+    out[1] = sibling_part(s, i, max(now, s.rec[i].last))[0]

@@ -1,0 +1,404 @@
+"""Scheduler: the exact greedy choice among many pages, at a cost that does not grow with their number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from recrawl.errors import ParameterError
+from recrawl.model.kinds import Objective, first_row
+from recrawl.model.pages import Pages
+from recrawl.schedule.exact import layout as at
+from recrawl.schedule.exact.columns import PageColumns
+from recrawl.schedule.exact.kernels import events
+from recrawl.schedule.exact.kernels.picking import next_time, pick
+from recrawl.schedule.exact.memory import Memory
+from recrawl.schedule.exact.selfcheck import check_memory
+
+Ids = NDArray[np.int64]
+Array = NDArray[np.float64]
+
+_STATS = {
+    "decisions": at.DECISIONS,
+    "evaluated": at.EVALUATED,
+    "rebuilds": at.SCANS,
+    "wakes": at.WAKES,
+    "late_records": at.LATE,
+    "time_went_back": at.BACKWARDS,
+    "leases_expired": at.EXPIRED,
+    "near": at.N_NEAR,
+    "asleep": at.N_ASLEEP,
+    "leased": at.N_LEASED,
+    "parked": at.N_PARKED,
+    "pages": at.ALIVE,
+}
+
+
+_YES = np.ones(1, dtype=np.bool_)
+_NOW = np.full(1, np.inf)  # as_of: no copy is newer than now
+
+
+class Scheduler:
+    """At every moment, the pages most worth crawling: Algorithm 1 of Busa-Fekete et al. 2025, exact and lazy.
+
+    ``policy`` says how signals are believed: not at all ("no-signals"), as proof ("trusting"), as what they are
+    ("signals"), by the first j terms of the value ("approx-j"), as proof where precision > 0.7 and recall > 0.6
+    ("trusting-plus"), or as they are but not within ``delay_window`` after a crawl ("signals-delayed"). With ``delay``
+    (sorted delays, their probabilities) late signals are weighed by the chance that they tell of a change the copy has
+    not seen. ``budget`` (crawls per time) is only a hint for the first layout: the levels follow the picks.
+
+    >>> s = Scheduler(Pages([1.0, 4.0, 2.0]))
+    >>> s.pick(1.0, 2).tolist()
+    [2, 0]
+    """
+
+    def __init__(
+        self,
+        pages: Pages | None = None,
+        *,
+        budget: float | None = None,
+        objective: Objective = "freshness",
+        policy: str = "signals",
+        start: float = 0.0,
+        lease: float = 300.0,
+        delay_window: float | None = None,
+        delay: tuple[ArrayLike, ArrayLike] | None = None,
+        floor: float = 0.0,
+    ) -> None:
+        _check_time("start", start)
+        self._memory = Memory(start, lease)
+        self._columns = PageColumns(self._memory, objective, policy, floor)
+        self._budget: float | None = None
+        self.policy = policy
+        self.objective = objective
+        if budget is not None:
+            self.budget = budget
+        self._set_delay(delay_window, delay)
+        if pages is not None:
+            self.add(pages, start)
+
+    # --- the Policy protocol -----------------------------------------------------------------------------------------
+
+    def add(self, pages: Pages, now: float, *, fetched_at: ArrayLike | None = None) -> Ids:
+        """New pages, fetched now or at ``fetched_at``; their ids, which are never used again."""
+        _check_time("now", now)
+        fetched = np.asarray(now if fetched_at is None else fetched_at, dtype=np.float64)
+        if fetched.shape not in ((), (1,), (len(pages),)):
+            raise ParameterError(f"fetched_at has the shape {fetched.shape} for {len(pages)} pages")
+        fetched = np.broadcast_to(fetched, (len(pages),))
+        first_row("fetched_at", ~np.isfinite(fetched), "must be finite")
+        ids = self._columns.append(pages, fetched)
+        self._memory.set_pace(self._budget, pages.change_rate)
+        self._place(ids, now)
+        return ids
+
+    def pick(self, now: float, n: int) -> Ids:
+        """The n pages of largest crawl value, best first, leased until recorded or released; fewer if fewer can be."""
+        _check_time("now", now)
+        if n < 0:
+            raise ParameterError(f"n is {n}: must be at least 0")
+        memory = self._memory
+        out = np.empty(n, dtype=np.int64)
+        status, taken = pick(memory.header, float(now), n, out)
+        while status != at.DONE:
+            memory.grow(status)
+            again = float(memory.state.flts[at.NOW])  # not `now`: a time that went back is counted once
+            status, more = pick(memory.header, again, n - taken, out[taken:])
+            taken += more
+        return out if taken == n else out[:taken]
+
+    def record(
+        self,
+        ids: ArrayLike,
+        now: float,
+        *,
+        changed: ArrayLike | None = None,
+        as_of: ArrayLike | None = None,
+        failed: ArrayLike | None = None,
+        gone: ArrayLike | None = None,
+    ) -> None:
+        """Copies were fetched, as of ``as_of`` (default now); a failed crawl leaves the page as it was.
+
+        A page that is gone is set aside until it is resumed or removed.
+        """
+        _check_time("now", now)
+        rows = self._columns.whole(ids)
+        if as_of is None and changed is None and failed is None and gone is None:
+            self._in_parts(events.record, rows, float(now), _NOW, _YES)
+            return
+        here = max(float(now), float(self._memory.state.flts[at.NOW]))
+        rows = self._columns.check(rows)
+        when = _per_id("as_of", here if as_of is None else as_of, rows)
+        first_row("as_of", ~(when <= here), "must not lie after now")
+        flags = {"changed": changed, "failed": failed, "gone": gone}
+        given = {name: _flags(name, flag, rows) for name, flag in flags.items() if flag is not None}
+        fetched = ~given["failed"] if failed is not None else _YES
+        outdated = fetched & (when < self._memory.state.rec["last"][rows])
+        self._in_parts(events.record, rows, here, when, fetched)
+        if gone is not None and given["gone"].any():
+            self.pause(rows[np.broadcast_to(given["gone"] & ~outdated, rows.shape)])
+
+    def release(self, ids: ArrayLike, now: float) -> None:
+        """The crawls did not happen: the pages come back as they were."""
+        self.record(ids, now, failed=True)
+
+    def signal(self, ids: ArrayLike, now: float, *, source: int = 0, changed_at: ArrayLike | None = None) -> None:
+        """Change signals; repeated ids count. One about a change at or before the copy's fetch says nothing new."""
+        _check_time("now", now)
+        rows = self._columns.check(ids)
+        about = _per_id("changed_at", np.inf if changed_at is None else changed_at, rows)
+        self._in_parts(events.signal, rows, float(now), about, self._columns.weights(rows, source))
+
+    def update(self, ids: ArrayLike, **columns: Any) -> None:
+        """New parameters for pages: change_rate, importance, recall, false_rate, host, cost, evidence."""
+        rows = self._columns.check(ids, distinct=True)
+        if len(rows) == 0:
+            return
+        pages = self._columns.revised(rows, columns)
+        status = self._memory.state.rec["state"][rows]
+        parked = rows[status == at.PARKED]  # their host may be another from now on
+        events.withdraw(self._memory.header, parked, at.PAUSED)
+        self._columns.write(rows, pages)
+        self._place(rows[status != at.PAUSED], float(self._memory.state.flts[at.NOW]))
+
+    def set_floor(self, ids: ArrayLike, floor: ArrayLike) -> None:
+        """Least crawl rates of pages: one that has waited longer than 1/floor comes before all others."""
+        rows = self._columns.check(ids, distinct=True)
+        self._columns.set_floor(rows, floor)
+        status = self._memory.state.rec["state"][rows]
+        self._place(rows[(status != at.PAUSED) & (status != at.PARKED)], float(self._memory.state.flts[at.NOW]))
+
+    def remove(self, ids: ArrayLike) -> None:
+        """Pages leave for good; later use of their ids raises ParameterError."""
+        self._withdraw(ids, at.GONE)
+
+    def next_at(self, now: float) -> float:
+        """When a pick can next return something; infinity while nothing can."""
+        _check_time("now", now)
+        while True:
+            status, when = next_time(self._memory.header, float(now))
+            if status == at.DONE:
+                return float(when)
+            self._memory.grow(status)
+
+    def state(self) -> dict[str, Any]:
+        """Everything, as plain arrays and values that can be saved."""
+        return {
+            "policy": self.policy,
+            "objective": self.objective,
+            "budget": self._budget,
+            "memory": self._memory.saved(),
+            "columns": self._columns.saved(),
+        }
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any]) -> Scheduler:
+        """A scheduler that goes on exactly where ``state()`` was taken."""
+        window = 0.0 if state["policy"] == "signals-delayed" else None  # the one in use comes with the memory
+        scheduler = cls(policy=state["policy"], objective=state["objective"], delay_window=window)
+        scheduler._memory.load(state["memory"])
+        scheduler._columns.load(state["columns"])
+        scheduler._budget = state["budget"]
+        return scheduler
+
+    # --- beyond it ---------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return int(self._memory.state.ints[at.ALIVE])
+
+    def value(self, ids: ArrayLike, now: float) -> Array:
+        """Crawl values of pages, per unit of cost."""
+        _check_time("now", now)
+        rows = self._columns.check(ids)
+        out = np.empty(len(rows))
+        events.fill_values(self._memory.header, rows, float(now), out)
+        return out
+
+    @property
+    def threshold(self) -> float:
+        """The smallest crawl value of the last pick: what a crawl was worth at the margin."""
+        return float(self._memory.state.flts[at.THRESHOLD])
+
+    @property
+    def budget(self) -> float | None:
+        """Crawls per time the caller means to make; a hint, changed at any time without recomputation."""
+        return self._budget
+
+    @budget.setter
+    def budget(self, budget: float) -> None:
+        if not (budget > 0 and np.isfinite(budget)):
+            raise ParameterError(f"budget is {budget}: must be finite and above 0")
+        self._budget = float(budget)
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """Counters: decisions made, values evaluated, scans of all pages, pages near, asleep, leased, parked …"""
+        return {name: int(self._memory.state.ints[place]) for name, place in _STATS.items()}
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all arrays."""
+        return self._memory.nbytes + self._columns.nbytes
+
+    def pause(self, ids: ArrayLike) -> None:
+        """Pages are not picked until they are resumed; signals go on being counted."""
+        self._withdraw(ids, at.PAUSED)
+
+    def resume(self, ids: ArrayLike) -> None:
+        """Paused pages may be picked again."""
+        rows = self._columns.check(ids, distinct=True)
+        paused = rows[self._memory.state.rec["state"][rows] == at.PAUSED]
+        self._place(paused, float(self._memory.state.flts[at.NOW]))
+
+    def hold(self, host: Any, until: float) -> None:
+        """No page of a host is picked before a time (infinity: until held to an earlier one)."""
+        if math.isnan(until):
+            raise ParameterError("until is nan")
+        self._memory.hold(self._columns.host_index(host), float(until))
+
+    def host(self, host: Any, *, spacing: float | None = None, concurrency: int | None = None) -> None:
+        """Least time between two picks of a host, and how many of its pages may be leased at once."""
+        if spacing is not None and not (0 <= spacing < math.inf):
+            raise ParameterError(f"spacing is {spacing}: must be finite and at least 0")
+        if concurrency is not None and not (concurrency >= 1):
+            raise ParameterError(f"concurrency is {concurrency}: must be at least 1")
+        self._memory.limit_host(self._columns.host_index(host), spacing, concurrency)
+
+    def relate(
+        self,
+        span: float,
+        *,
+        calm: float = 0.0,
+        shrink: float = 2.0,
+        boost: float = 0.0,
+        fade: float = 1.0,
+        week: ArrayLike | None = None,
+        hour: float = 3600.0,
+    ) -> None:
+        """Let groups, bursts and seasons count from now on.
+
+        ``span`` is the width of a bin in which a group's changes are counted, ``calm`` the excess changes of a page per
+        time while nothing is known, ``shrink`` the number of crawls that count as much as that. Just after a change was
+        seen, a page changes 1 + ``boost`` times as often as otherwise; that fades like e^{−age/fade}. ``week`` says how
+        often pages change in each of the 168 hours of a week (which begins at multiples of 168 ``hour``), one against
+        the other.
+        """
+        if self.objective != "freshness":
+            raise ParameterError(f"objective is {self.objective!r}: siblings and bursts count for freshness alone")
+        values = {"calm": calm, "shrink": shrink, "boost": boost, "fade": fade}
+        for name, value in values.items():
+            if not (0 <= value < math.inf and (value > 0 or name not in ("shrink", "fade"))):
+                raise ParameterError(f"{name} is {value}: must be finite and {'above' if value == 0 else 'at least'} 0")
+        clock = None if week is None else _clock(week, hour)
+        self._memory.relate(span)
+        self._memory.set_season(clock, hour)
+        flts = self._memory.state.flts
+        flts[at.CALM], flts[at.SHRINK], flts[at.BOOST], flts[at.FADE] = calm, shrink, boost, fade
+        events.reckon(self._memory.header, float(flts[at.NOW]))
+        self._place_all()
+
+    def join(self, ids: ArrayLike, group: ArrayLike, weight: ArrayLike) -> None:
+        """Put pages into groups (numbers; −1: none), with the weight that an excess change of a member has for each."""
+        rows = self._columns.check(ids, distinct=True)
+        if self._memory.state.flts[at.SPAN] == 0:
+            raise ParameterError("relate must come first")
+        groups, weights = _per_id("group", group, rows), _per_id("weight", weight, rows)
+        first_row("weight", ~((weights >= 0) & np.isfinite(weights)), "must be finite and at least 0")
+        numbers = np.broadcast_to(groups, rows.shape).astype(np.int32)
+        first_row("group", np.broadcast_to(groups, rows.shape) != numbers, "must be whole")
+        self._memory.add_groups(int(numbers.max(initial=-1)) + 1)
+        events.join(self._memory.header, rows, np.maximum(numbers, -1))
+        self._memory.state.kin["weight"][rows] = weights
+        status = self._memory.state.rec["state"][rows]
+        self._place(rows[(status != at.PAUSED) & (status != at.PARKED)], float(self._memory.state.flts[at.NOW]))
+
+    def notice(self, ids: ArrayLike, now: float, *, since: ArrayLike, changed: ArrayLike, own: ArrayLike) -> None:
+        """Let the groups of pages know what crawls found: over the time ``since``, at the pages' ``own`` rates."""
+        rows = self._columns.check(ids)
+        begin, found, rate = _per_id("since", since, rows), _flags("changed", changed, rows), _per_id("own", own, rows)
+        columns = [np.broadcast_to(column, rows.shape) for column in (begin, rate, found)]
+        for i, *outcome in zip(rows.tolist(), *(column.tolist() for column in columns), strict=True):
+            events.notice(self._memory.header, i, outcome[0], float(now), outcome[1], outcome[2])
+            self._stir(int(self._memory.state.kin["group"][i]), float(now))
+        if self._memory.state.flts[at.BOOST] > 0:
+            status = self._memory.state.rec["state"][rows]
+            self._place(rows[(status != at.PAUSED) & (status != at.PARKED)], float(now))
+
+    def _stir(self, group: int, now: float) -> None:
+        status = events.stir(self._memory.header, group, now) if group >= 0 else at.DONE
+        while status != at.DONE:
+            self._memory.grow(status)
+            status = events.stir(self._memory.header, group, now)
+
+    def _check(self) -> None:
+        """Raise AssertionError if the memory contradicts itself."""
+        check_memory(self._memory.state, float(self._memory.state.flts[at.NOW]))
+
+    def _withdraw(self, ids: ArrayLike, state: int) -> None:
+        events.withdraw(self._memory.header, self._columns.check(ids), state)
+
+    def _place(self, rows: Ids, now: float) -> None:
+        self._in_parts(events.put_back, rows, float(now))
+
+    def _place_all(self) -> None:
+        """Place all pages anew that wait to be picked, after what is believed of all of them has changed."""
+        now = float(self._memory.state.flts[at.NOW])
+        status = self._memory.state.rec["state"][: self._memory.state.ints[at.N_PAGES]]
+        waiting = np.flatnonzero((status == at.ASLEEP) | (status == at.NEAR))
+        events.begin_anew(self._memory.header, now)
+        self._place(waiting, now)
+
+    def _in_parts(self, kernel: Any, rows: Ids, now: float, *columns: NDArray[Any]) -> None:
+        """Run a kernel over ids, growing small arrays when it asks for that."""
+        status, done = kernel(self._memory.header, rows, now, *columns)
+        while status != at.DONE:
+            self._columns.raise_for(status, done)
+            self._memory.grow(status)
+            rest = [column if len(column) == 1 else column[done:] for column in columns]
+            status, more = kernel(self._memory.header, rows[done:], now, *rest)
+            done += more
+
+    def _set_delay(self, window: float | None, delay: tuple[ArrayLike, ArrayLike] | None) -> None:
+        if self.policy == "signals-delayed":
+            if window is None:
+                if self._budget is None:
+                    raise ParameterError("delay_window is missing: without a budget there is no default (5 / budget)")
+                window = 5.0 / self._budget
+            if not (0 <= window < math.inf):
+                raise ParameterError(f"delay_window is {window}: must be finite and at least 0")
+            self._memory.state.flts[at.WINDOW] = window
+        elif window is not None:
+            raise ParameterError("delay_window belongs to the policy 'signals-delayed'")
+        if delay is not None:
+            self._memory.set_delay(*delay)
+
+
+def _clock(week: ArrayLike, hour: float) -> NDArray[np.float64]:
+    """Time by the season at each full hour of a week."""
+    pace = np.asarray(week, np.float64)
+    if pace.shape != (at.HOURS,) or not (np.isfinite(pace) & (pace > 0)).all():
+        raise ParameterError(f"week must be {at.HOURS} numbers above 0")
+    if not 0 < hour < math.inf:
+        raise ParameterError(f"hour is {hour}: must be finite and above 0")
+    return np.concatenate([[0.0], np.cumsum(pace * (at.HOURS / pace.sum()))])
+
+
+def _flags(name: str, value: ArrayLike, rows: Ids) -> NDArray[np.bool_]:
+    return _per_id(name, value, rows).astype(np.bool_)
+
+
+def _check_time(name: str, time: float) -> None:
+    if not math.isfinite(time):
+        raise ParameterError(f"{name} is {time}: must be finite")
+
+
+def _per_id(name: str, value: ArrayLike, rows: Ids) -> Array:
+    column = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    if column.ndim != 1 or len(column) not in (1, len(rows)):
+        raise ParameterError(f"{name} has {len(column)} values for {len(rows)} ids")
+    first_row(name, np.isnan(column), "must be a number")
+    return column

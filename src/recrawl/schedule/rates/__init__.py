@@ -1,0 +1,1 @@
+"""Policies that execute fixed crawl rates, by deadline or at random."""

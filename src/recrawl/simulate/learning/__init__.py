@@ -1,0 +1,1 @@
+"""Simulations in which change rates are unknown at first."""

@@ -1,0 +1,1 @@
+"""One policy run against one trace."""

@@ -1,0 +1,193 @@
+"""The compiled inner loops: policies against a trace, slot by slot."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl._jit import jit
+from recrawl.engine.beliefs.kernels import Belief, believe, heed, learn
+from recrawl.engine.effects.cohort_kernels import Line, come_forward, depart
+from recrawl.engine.effects.kernels import Parts
+from recrawl.schedule.exact.kernels.events import put_back, record, signal, stir
+from recrawl.schedule.exact.kernels.picking import pick
+from recrawl.schedule.exact.kernels.view import Header, opened
+from recrawl.schedule.exact.layout import DONE, GROW_LEASES, GROW_NEAR, NOW, WANTED
+from recrawl.schedule.rates.draw_kernels import give_back, pick_drawn
+from recrawl.schedule.rates.kernels import Book, crawled, pick_due, wake
+from recrawl.simulate.tally_kernels import Tally, visit
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+# places in `cursor`: next slot, next signal, the page whose crawl is to be recorded (−1: none), the page to be placed
+# anew (−1: none), crawls learned from, the group to be stirred (−1: none)
+SLOT, SIGNAL, PENDING, PLACE, LEARNED, STIR = 0, 1, 2, 3, 4, 5
+ANCHOR, PERIOD = 0, 1  # places in `pace`: slot k is at anchor + k·period
+
+
+class Heard(NamedTuple):
+    """Signals in the order of their arrival, and what each weighs."""
+
+    at: Array
+    page: Ids
+    changed_at: Array
+    weight: Array
+
+
+@jit
+def hear(header: Header, heard: Heard, cursor: Ids, now: float) -> int:
+    """Pass on the signals up to now; what must grow first, or DONE."""
+    k = cursor[SIGNAL]
+    while k < heard.at.size and heard.at[k] <= now:
+        about, weight = heard.changed_at[k : k + 1], heard.weight[k : k + 1]
+        status, _ = signal(header, heard.page[k : k + 1], heard.at[k], about, weight)
+        if GROW_NEAR <= status <= GROW_LEASES:
+            return int(status)
+        k += 1  # a signal for a page that is gone is dropped
+        cursor[SIGNAL] = k
+    return DONE
+
+
+@jit
+def run_scheduler(header: Header, t: Tally, heard: Heard, pace: Array, last: int, cursor: Ids) -> int:
+    """Slots up to `last`: hear, pick one, crawl it, record. What must grow before it can go on, or DONE."""
+    s = opened(header)
+    out = np.empty(1, np.int64)
+    as_of = np.empty(1)
+    fetched = np.ones(1, np.bool_)
+    while cursor[SLOT] < last:
+        now = pace[ANCHOR] + cursor[SLOT] * pace[PERIOD]
+        if cursor[PENDING] < 0:
+            status = hear(header, heard, cursor, now)
+            if status != DONE:
+                return status
+            status, taken = pick(header, now, 1, out)
+            if status != DONE:
+                return int(status)
+            if taken == 0:
+                cursor[SLOT] += 1
+                continue
+            visit(t, out[0], now)
+            cursor[PENDING] = out[0]
+        out[0], as_of[0] = cursor[PENDING], now
+        status, _ = record(header, out, now, as_of, fetched)
+        if status != DONE:
+            return int(status)
+        cursor[PENDING] = -1
+        cursor[SLOT] += 1
+        if s.ints[WANTED] != DONE:
+            return int(s.ints[WANTED])
+    return DONE
+
+
+@jit
+def run_deadlines(book: Book, t: Tally, crawled_at: Array, pace: Array, slot: int, last: int, slack: float) -> int:
+    """Slots up to `last`: the released crawl that is due first. How many crawls there were."""
+    out = np.empty(1, np.int64)
+    n = 0
+    for k in range(slot, last):
+        now = pace[ANCHOR] + k * pace[PERIOD]
+        wake(book, now + slack)
+        if pick_due(book, np.inf, out) == 0:
+            continue
+        visit(t, out[0], now)
+        crawled_at[out[0]] = now
+        crawled(book, out, now + slack)
+        n += 1
+    return n
+
+
+@jit
+def run_draws(
+    book: Book, tree: Array, t: Tally, crawled_at: Array, chance: Array, used: float, pace: Array, slot: int
+) -> int:
+    """One slot per chance, a share of them used: a page drawn in proportion to the rates. How many there were."""
+    out = np.empty(1, np.int64)
+    n = 0
+    for k in range(chance.size):
+        if chance[k] >= used:
+            continue
+        chance[k] /= used
+        now = pace[ANCHOR] + (slot + k) * pace[PERIOD]
+        if pick_drawn(book, tree, chance[k : k + 1], np.inf, out) == 0:
+            continue
+        visit(t, out[0], now)
+        crawled_at[out[0]] = now
+        give_back(book, tree, out)
+        n += 1
+    return n
+
+
+@jit
+def _hear_and_heed(header: Header, b: Belief, parts: Parts, line: Line, heard: Heard, cursor: Ids, now: float) -> int:
+    """Pass on the signals up to now to a scheduler and to the beliefs behind it; what must grow first, or DONE."""
+    s = opened(header)
+    if cursor[PLACE] >= 0:
+        status, _ = put_back(header, cursor[PLACE : PLACE + 1], s.flts[NOW])
+        if status != DONE:
+            return int(status)
+        cursor[PLACE] = -1
+    while cursor[SIGNAL] < heard.at.size and heard.at[cursor[SIGNAL]] <= now:
+        k = cursor[SIGNAL]
+        i, when, about = heard.page[k], heard.at[k], heard.changed_at[k : k + 1]
+        status = depart(s, line, i) if about[0] > s.rec[i].last else DONE
+        if status == DONE:
+            status, _ = signal(header, heard.page[k : k + 1], when, about, heard.weight[k : k + 1])
+        if GROW_NEAR <= status <= GROW_LEASES:
+            return int(status)
+        cursor[SIGNAL] = k + 1
+        if status == DONE and about[0] > s.rec[i].last and heed(b, i, 0, when):
+            believe(s, b, parts, i, when - s.rec[i].last)
+            cursor[PLACE] = i
+            status, _ = put_back(header, cursor[PLACE : PLACE + 1], s.flts[NOW])
+            if status != DONE:
+                return int(status)
+            cursor[PLACE] = -1
+    return DONE
+
+
+@jit
+def run_engine(
+    header: Header, b: Belief, parts: Parts, line: Line, t: Tally, heard: Heard, pace: Array, last: int, cursor: Ids
+) -> int:
+    """Slots up to `last`: hear, pick one, crawl it, learn, record. What must grow before it can go on, or DONE."""
+    s = opened(header)
+    out = np.empty(1, np.int64)
+    as_of = np.empty(1)
+    fetched = np.ones(1, np.bool_)
+    while cursor[SLOT] < last:
+        now = pace[ANCHOR] + cursor[SLOT] * pace[PERIOD]
+        if cursor[PENDING] < 0:
+            status = _hear_and_heed(header, b, parts, line, heard, cursor, now)
+            if status != DONE:
+                return status
+            status, taken = pick(header, now, 1, out)
+            if status != DONE:
+                return int(status)
+            if taken == 0:
+                cursor[SLOT] += 1
+                continue
+            learn(s, b, parts, out[0], s.rec[out[0]].last, now, visit(t, out[0], now))
+            believe(s, b, parts, out[0], 0.0)
+            cursor[LEARNED] += 1
+            cursor[PENDING] = out[0]
+        out[0], as_of[0] = cursor[PENDING], now
+        status = come_forward(header, line, out)
+        if status != DONE:
+            return status
+        if cursor[STIR] < 0:
+            status, _ = record(header, out, now, as_of, fetched)
+            if status != DONE:
+                return int(status)
+            cursor[STIR] = parts.group[out[0], parts.active[0]] if parts.active[0] >= 0 else -1
+        if cursor[STIR] >= 0:
+            status = stir(header, cursor[STIR], now)
+            if status != DONE:
+                return int(status)
+            cursor[STIR] = -1
+        cursor[PENDING] = -1
+        cursor[SLOT] += 1
+        if s.ints[WANTED] != DONE:
+            return int(s.ints[WANTED])
+    return DONE

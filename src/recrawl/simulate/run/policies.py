@@ -1,0 +1,166 @@
+"""Policies by name, ready to be simulated: greedy ones, rate policies, rivals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from recrawl.engine import PARTS, Engine
+from recrawl.errors import unknown
+from recrawl.model.pages import Pages
+from recrawl.schedule.bandits.bandit import Bandit
+from recrawl.schedule.bandits.presets import kab
+from recrawl.schedule.exact.columns import POLICIES
+from recrawl.schedule.exact.scheduler import Scheduler
+from recrawl.schedule.policy import Ids
+from recrawl.schedule.rates.policy import RatePolicy
+from recrawl.schedule.rates.rules import RULES
+from recrawl.simulate.rivals.registry import rival, rival_names
+from recrawl.simulate.run.clairvoyant import Clairvoyant
+from recrawl.simulate.run.run import Contender
+from recrawl.simulate.trace import Trace
+from recrawl.solver.plan import Plan
+from recrawl.solver.solving import solve
+
+
+def contender(name: str) -> Contender:
+    """The policy of a name; ``names()`` lists them.
+
+    >>> contender("signals").name
+    'signals'
+    """
+    if name in POLICIES:
+        return Contender(name, greedy(name))
+    if name in _RATES:
+        return Contender(name, by_rule(name))
+    if name in _BANDITS:
+        return Contender(name, by_bandit(name))
+    if name.partition(":")[0] == "learned":
+        return Contender(name, learning(**parts_of(name)), admit_unknown)
+    if name == "known":
+        return Contender(name, knowing)
+    if name == "clairvoyant":
+        return Contender(name, seeing, lambda policy, trace, rows, now: rows)
+    if name in _PLANNED:
+        return Contender(name, planned(_PLANNED[name]))
+    if name.partition(":")[0] in rival_names():
+        return rival(name)
+    raise unknown("policy", name, names())
+
+
+_RATES = [rule for rule in RULES if rule not in ("fixed", "impression-weighted")]  # traces have no impressions
+_BANDITS = ("kab2", "kab3")  # the others need impressions
+_TOLD = ("learned", "known", "clairvoyant")  # by what they are told of the pages: nothing, their rates, their changes
+
+
+def names() -> list[str]:
+    """The names of all policies."""
+    return [*POLICIES, *_RATES, *_BANDITS, *_PLANNED, *_TOLD, *rival_names()]
+
+
+def greedy(policy: str, **settings: Any) -> Callable[[Trace, float, np.random.Generator], Scheduler]:
+    """The greedy choice among pages whose parameters are known."""
+
+    def make(trace: Trace, budget: float, rng: np.random.Generator) -> Scheduler:
+        lease = 1e-3 / budget  # crawls take no time here
+        return Scheduler(budget=budget, policy=policy, start=trace.start, lease=lease, **settings)
+
+    return make
+
+
+def parts_of(name: str) -> dict[str, bool]:
+    """The parts of the engine that ``learned:PART+PART`` names, and no others; without a colon it says nothing.
+
+    >>> [part for part, counts in parts_of("learned:siblings+drift").items() if counts]
+    ['siblings', 'drift']
+    """
+    _, chosen, named = name.partition(":")
+    if not chosen:
+        return {}
+    parts = [] if named == "none" else named.split("+")
+    for part in parts:
+        if part not in PARTS:
+            raise unknown("part of the engine", part, [*PARTS, "none"])
+    return {part: part in parts for part in PARTS}
+
+
+def learning(**settings: Any) -> Callable[[Trace, float, np.random.Generator], Engine]:
+    """The engine as it would run live, told nothing but URLs and importance."""
+
+    def make(trace: Trace, budget: float, rng: np.random.Generator) -> Engine:
+        sources = 0 if trace.signals is None else int(trace.signals.source.max(initial=0)) + 1
+        given = {"sources": sources, "day": trace.day, "lease": 1e-3 / budget, **settings}
+        return Engine(budget, start=trace.start, **given)
+
+    return make
+
+
+def admit_unknown(policy: Any, trace: Trace, rows: Ids, now: float) -> Ids:
+    """Add pages by URL and importance alone."""
+    urls = [f"page:{i}" for i in rows.tolist()] if trace.url is None else trace.url[rows].tolist()
+    ids: Ids = policy.add(urls, now, importance=trace.importance[rows])
+    return ids
+
+
+def knowing(trace: Trace, budget: float, rng: np.random.Generator) -> Scheduler:
+    """The greedy choice told the true mean rates, and the quality of the signals where the trace was drawn with it."""
+    informed = trace.pages is not None and trace.signals is not None
+    return greedy("signals" if informed else "no-signals")(trace, budget, rng)
+
+
+def seeing(trace: Trace, budget: float, rng: np.random.Generator) -> Clairvoyant:
+    """The greedy choice told the future."""
+    return Clairvoyant(trace)
+
+
+def by_rule(rule: str) -> Callable[[Trace, float, np.random.Generator], RatePolicy]:
+    """Crawl rates by a rule, as deadlines."""
+
+    def make(trace: Trace, budget: float, rng: np.random.Generator) -> RatePolicy:
+        ceiling = max(1.0, float(trace.told.change_rate.max(initial=0.0))) if rule == "lambda" else None
+        return RatePolicy(budget=budget, rates=rule, start=trace.start, ceiling=ceiling)
+
+    return make
+
+
+def by_bandit(name: str) -> Callable[[Trace, float, np.random.Generator], Bandit]:
+    """A bandit over strategies, in twelve steps a day."""
+
+    def make(trace: Trace, budget: float, rng: np.random.Generator) -> Bandit:
+        return kab(name, budget=budget, step=trace.day / 12, start=trace.start, lease=1e-3 / budget, rng=rng)
+
+    return make
+
+
+_PLANNED: dict[str, Literal["deadline", "poisson"]] = {"deadline": "deadline", "poisson": "poisson"}
+
+
+def planned(
+    execution: Literal["deadline", "poisson"], spacing: Literal["even", "random"] | None = None
+) -> Callable[[Trace, float, np.random.Generator], RatePolicy]:
+    """The optimal rates for given parameters, run by deadline (evenly spaced) or as draws (random)."""
+
+    def make(trace: Trace, budget: float, rng: np.random.Generator) -> RatePolicy:
+        told = trace.told.replace(recall=0.0, false_rate=0.0)
+        plan = solve(told, budget, spacing=spacing or ("even" if execution == "deadline" else "random"))
+        return PlannedPolicy(plan, budget, execution, trace.start, rng)
+
+    return make
+
+
+class PlannedPolicy(RatePolicy):
+    """A rate policy whose pages come one after the other with the rates of a plan made for all of them."""
+
+    def __init__(
+        self, plan: Plan, budget: float, execution: Literal["deadline", "poisson"], start: float, rng: Any
+    ) -> None:
+        super().__init__(budget=budget, rates=np.zeros(0), execution=execution, start=start, rng=rng)
+        self._plan = np.asarray(plan.crawl_rate)
+
+    def add(self, pages: Pages, now: float, *, fetched_at: ArrayLike | None = None, **columns: Any) -> Ids:
+        """Add the next pages of the plan."""
+        first = len(self._table)
+        return super().add(pages, now, fetched_at=fetched_at, crawl_rate=self._plan[first : first + len(pages)])

@@ -1,0 +1,222 @@
+"""How each kind of policy is stepped through slots: compiled where it can be, by the protocol otherwise."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.engine import Engine
+from recrawl.schedule.exact import layout as at
+from recrawl.schedule.exact.scheduler import Scheduler
+from recrawl.schedule.policy import Policy
+from recrawl.schedule.rates.execution import Draws
+from recrawl.schedule.rates.policy import RatePolicy
+from recrawl.schedule.table import horizon
+from recrawl.simulate.rivals import kernels as rivals
+from recrawl.simulate.rivals.policy import DuePolicy
+from recrawl.simulate.run import loop_kernels as loop
+from recrawl.simulate.run.clairvoyant import Clairvoyant
+from recrawl.simulate.run.clairvoyant_kernels import run_clairvoyant
+from recrawl.simulate.tally import Judge
+from recrawl.simulate.trace import Signals, Trace
+
+Ids = NDArray[np.int64]
+Array = NDArray[np.float64]
+
+_SILENCE = Signals.of(np.zeros(0), np.zeros(0))
+
+
+class Runner(Protocol):
+    """Steps a policy through time."""
+
+    def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
+        """Do the slots from ``slot`` to before ``last``, slot k at anchor + k·period; the next slot."""
+        ...
+
+
+def runner_of(policy: Policy | Clairvoyant, trace: Trace, judge: Judge) -> Runner:
+    """The fastest runner there is for a policy."""
+    if isinstance(policy, Scheduler):
+        return SchedulerRunner(policy, trace, judge)
+    if isinstance(policy, Engine) and policy.settings.sources <= 1:
+        return EngineRunner(policy, trace, judge)
+    if isinstance(policy, RatePolicy):
+        return RateRunner(policy, trace, judge)
+    if isinstance(policy, DuePolicy):
+        return RivalRunner(policy, trace, judge)
+    if isinstance(policy, Clairvoyant):
+        return ClairvoyantRunner(policy, trace, judge)
+    return PlainRunner(policy, trace, judge)
+
+
+class PlainRunner:
+    """Drives any policy by its protocol."""
+
+    def __init__(self, policy: Any, trace: Trace, judge: Judge) -> None:
+        self._policy, self._judge = policy, judge
+        self._end = np.where(trace.deleted_at < trace.end, trace.deleted_at, np.inf)
+        self._signals = trace.signals or _SILENCE
+        self._heard = 0
+
+    def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
+        """Do the slots from ``slot`` to before ``last``."""
+        for k in range(slot, last):
+            now = anchor + k * period
+            self._hear(now)
+            ids = self._policy.pick(now, batch)
+            if len(ids):
+                self._policy.record(ids, now, changed=self._judge.visit(ids, now))
+        return max(last, slot)
+
+    def run_demand(self, begin: float, until: float) -> None:
+        """Crawl all that is due whenever it is due, from ``begin`` to before ``until``."""
+        now, at = begin, self._signals.at
+        while True:
+            told = float(at[self._heard]) if self._heard < len(at) else np.inf
+            now = max(now, min(self._policy.next_at(now), told))
+            if not now < until:
+                return
+            self._hear(now)
+            ids = self._policy.pick(now, len(self._end))
+            if len(ids):
+                self._policy.record(ids, now, changed=self._judge.visit(ids, now))
+
+    def _hear(self, now: float) -> None:
+        at, page, source, changed_at = self._signals
+        while self._heard < len(at) and at[self._heard] <= now:
+            k = self._heard
+            if self._end[page[k]] > now:
+                about = None if np.isinf(changed_at[k]) else changed_at[k : k + 1]
+                self._policy.signal(page[k : k + 1], float(at[k]), source=int(source[k]), changed_at=about)
+            self._heard += 1
+
+
+class SchedulerRunner(PlainRunner):
+    """Drives a scheduler by the compiled loop, one crawl per slot."""
+
+    def __init__(self, policy: Scheduler, trace: Trace, judge: Judge) -> None:
+        super().__init__(policy, trace, judge)
+        self._scheduler = policy
+        self._cursor = np.array([0, 0, -1, -1, 0, -1], np.int64)
+        when, page, _, changed_at = self._signals
+        self._order = np.argsort(page, kind="stable")
+        self._weighed_pages = 0
+        self._heard_weighed = loop.Heard(when, page, changed_at, np.ones(len(when)))
+
+    def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
+        """Do the slots from ``slot`` to before ``last``."""
+        if batch > 1:
+            return super().run(anchor, period, slot, last, batch)
+        if last <= slot:
+            return slot
+        memory, cursor = self._scheduler._memory, self._cursor
+        heard = self._weighed()
+        cursor[loop.SLOT] = slot
+        pace = np.array([anchor, period])
+        while True:
+            status = loop.run_scheduler(memory.header, self._judge.tally, heard, pace, last, cursor)
+            if status == at.DONE:
+                return last
+            memory.grow(status)
+
+    def _weighed(self) -> loop.Heard:
+        """The signals, each with what the scheduler lets it weigh; those of pages that came since are weighed now."""
+        _, page, source, _ = self._signals
+        known = int(self._scheduler._memory.state.ints[at.N_PAGES])
+        first, last = np.searchsorted(page, [self._weighed_pages, known], sorter=self._order)
+        self._weighed_pages = known
+        new = self._order[first:last]
+        for k in np.unique(source[new]).tolist():
+            rows = new[source[new] == k]
+            self._heard_weighed.weight[rows] = self._scheduler._columns.weights(page[rows], k)
+        return self._heard_weighed
+
+
+class RateRunner(PlainRunner):
+    """Drives a rate policy by the compiled loop, one crawl per slot; it does not listen to signals."""
+
+    def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
+        """Do the slots from ``slot`` to before ``last``."""
+        if batch > 1:
+            return super().run(anchor, period, slot, last, batch)
+        if last <= slot:
+            return slot
+        policy: RatePolicy = self._policy
+        policy._advance(anchor + slot * period)  # as a pick would: new rates hold from the slot on
+        policy._settle()
+        pace, until = np.array([anchor, period]), anchor + (last - 1) * period
+        execution, tally, crawled_at = policy._run, self._judge.tally, policy._table["crawled_at"]
+        if isinstance(execution, Draws):
+            used = min(1.0, execution._total / (execution.budget or execution._total or 1.0))
+            chance = execution._rng.random(last - slot)
+            loop.run_draws(execution._book, execution._tree, tally, crawled_at, chance, used, pace, slot)
+        else:
+            slack = horizon(until) - until
+            loop.run_deadlines(execution._book, tally, crawled_at, pace, slot, last, slack)
+        policy._now = policy._picked_at = until
+        return last
+
+
+class EngineRunner(PlainRunner):
+    """Drives an engine by the compiled loop, one crawl per slot, with a stop where its prior is to be fitted anew."""
+
+    def __init__(self, policy: Engine, trace: Trace, judge: Judge) -> None:
+        super().__init__(policy, trace, judge)
+        self._engine: Engine = policy
+        self._cursor = np.array([0, 0, -1, -1, 0, -1], np.int64)
+        when, page, _, changed_at = self._signals if policy.settings.sources else _SILENCE
+        self._weighed = loop.Heard(when, page, changed_at, np.ones(len(when)))
+
+    def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
+        """Do the slots from ``slot`` to before ``last``."""
+        if batch > 1:
+            return super().run(anchor, period, slot, last, batch)
+        engine, cursor, pace = self._engine, self._cursor, np.array([anchor, period])
+        memory, tally = engine.scheduler._memory, self._judge.tally
+        cursor[loop.SLOT] = slot
+        while cursor[loop.SLOT] < last:
+            stop = min(last, int(cursor[loop.SLOT]) + max(engine.beliefs.refit_at - engine.beliefs.crawls, 1))
+            cursor[loop.LEARNED] = 0
+            status = at.GROW_NEAR
+            while status != at.DONE:
+                belief = engine.beliefs.belief
+                parts, line = engine.parts.arrays, engine.newcomers.line
+                status = loop.run_engine(memory.header, belief, parts, line, tally, self._weighed, pace, stop, cursor)
+                if status != at.DONE:
+                    memory.grow(status)
+            engine.beliefs.crawls += int(cursor[loop.LEARNED])
+            engine.refit_if_due()
+        return max(slot, last)
+
+
+class RivalRunner(PlainRunner):
+    """Drives a rival by the compiled loop, and shows it the true dates of changes where its rule reads them."""
+
+    def __init__(self, policy: DuePolicy, trace: Trace, judge: Judge) -> None:
+        super().__init__(policy, trace, judge)
+        self._cursor = np.zeros(1, np.int64)
+
+    def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
+        """Do the slots from ``slot`` to before ``last``."""
+        if last <= slot:
+            return slot
+        agenda, clock, pace = self._policy._agenda, self._policy._now, np.array([anchor, period])
+        rivals.run_capped(agenda, self._judge.tally, self._signals, self._cursor, clock, pace, slot, last, batch)
+        self._policy._now = anchor + (last - 1) * period
+        return last
+
+    def run_demand(self, begin: float, until: float) -> None:
+        """Crawl all that is due whenever it is due, from ``begin`` to before ``until``."""
+        agenda, tally = self._policy._agenda, self._judge.tally
+        self._policy._now = rivals.run_demand(agenda, tally, self._signals, self._cursor, begin, until)
+
+
+class ClairvoyantRunner(PlainRunner):
+    """Drives the policy that sees the future by its compiled loop."""
+
+    def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
+        """Do the slots from ``slot`` to before ``last``."""
+        run_clairvoyant(self._policy.future, self._judge.tally, np.array([anchor, period]), slot, last, batch)
+        return max(slot, last)

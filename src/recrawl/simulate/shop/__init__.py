@@ -1,0 +1,1 @@
+"""A synthetic shop: offers, prices, clicks."""

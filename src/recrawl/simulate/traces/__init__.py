@@ -1,0 +1,1 @@
+"""Recorded traces: files, git histories, the public Bing data."""

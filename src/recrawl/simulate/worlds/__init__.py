@@ -1,0 +1,1 @@
+"""Synthetic worlds: populations of pages and how they change."""

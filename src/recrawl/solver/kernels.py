@@ -1,0 +1,314 @@
+"""Loops over pages for a solver: every page's rate at a price, and what a whole plan earns.
+
+Columns may have one element for all rows. `skip_below` leaves a page out while its price lies below it (pages of a
+host that is at its limit then). Each loop works on rows start … stop, so that threads can share the pages.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl._jit import inline, inline_sum, jit, jit_sum
+from recrawl.model.kernels.outcomes import page_outcome
+from recrawl.model.kernels.pages import at
+from recrawl.model.kernels.rates import EVEN, HARMONIC_RANDOM, RANDOM, SIGNALS, rate_at
+from recrawl.model.kernels.signals import ALL_TERMS, signal_count, signal_interval, signal_inverse
+
+Array = NDArray[np.float64]
+Kinds = NDArray[np.uint8]
+_ROUNDING = 1e-12  # a slope this little above the price, relative, is counted as rounding
+
+
+@jit
+def _signal_rate_at(
+    change_rate: float, alpha: float, gamma: float, kappa: float, v: float, guess: float
+) -> tuple[float, float]:
+    """(crawl rate, threshold on the staleness exponent) of a page with noisy signals whose crawl value is v."""
+    if v * change_rate >= 1.0:
+        return 0.0, math.inf
+    if alpha == 0.0:
+        count = signal_count(gamma, kappa, change_rate, v, ALL_TERMS)
+        return gamma / max(count, 1.0), count * kappa
+    s = signal_inverse(alpha, gamma, kappa, change_rate, v, ALL_TERMS, guess)
+    return 1.0 / signal_interval(alpha, gamma, kappa, s, 0.0), s
+
+
+@inline
+def _rate(
+    kind: int,
+    change_rate: float,
+    importance: float,
+    shape: float,
+    alpha: Array,
+    gamma: Array,
+    kappa: Array,
+    exponent: Array,
+    i: int,
+    price: float,
+) -> float:
+    if importance <= 0.0 or change_rate <= 0.0:
+        return 0.0
+    v = price / importance
+    if kind == SIGNALS:
+        rate, exponent[i] = _signal_rate_at(change_rate, at(alpha, i), at(gamma, i), at(kappa, i), v, exponent[i])
+        return rate
+    return rate_at(kind, change_rate, shape, v)
+
+
+@inline
+def _clip(rate: float, low: float, high: float) -> float:
+    return max(low, min(rate, high))
+
+
+@inline
+def _common_rate(
+    kind: int, change_rate: float, importance: float, shape: float, low: float, high: float, price: float
+) -> float:
+    rate = rate_at(kind, change_rate, shape, price / importance)
+    return _clip(rate if importance > 0.0 and change_rate > 0.0 else 0.0, low, high)
+
+
+@inline_sum
+def _common_totals_of(
+    kind: int,
+    start: int,
+    stop: int,
+    change_rate: Array,
+    importance: Array,
+    shape: float,
+    low: float,
+    high: float,
+    price: float,
+) -> float:
+    crawls = 0.0
+    for i in range(start, stop):
+        crawls += _common_rate(kind, change_rate[i], importance[i], shape, low, high, price)
+    return crawls
+
+
+@jit_sum
+def _common_totals(
+    kind: int,
+    start: int,
+    stop: int,
+    change_rate: Array,
+    importance: Array,
+    shape: float,
+    low: float,
+    high: float,
+    price: float,
+) -> float:
+    """Σ rate where all pages have one kind, cost and limits; a loop of its own for each frequent kind is vectorised."""
+    args = (start, stop, change_rate, importance, shape, low, high, price)
+    if kind == RANDOM:
+        return _common_totals_of(RANDOM, *args)
+    if kind == HARMONIC_RANDOM:
+        return _common_totals_of(HARMONIC_RANDOM, *args)
+    if kind == EVEN:
+        return _common_totals_of(EVEN, *args)
+    return _common_totals_of(kind, *args)
+
+
+@inline
+def _common_fill_of(
+    kind: int,
+    start: int,
+    stop: int,
+    change_rate: Array,
+    importance: Array,
+    shape: float,
+    low: float,
+    high: float,
+    price: float,
+    out: Array,
+) -> None:
+    for i in range(start, stop):
+        out[i] = _common_rate(kind, change_rate[i], importance[i], shape, low, high, price)
+
+
+@jit
+def _common_fill(
+    kind: int,
+    start: int,
+    stop: int,
+    change_rate: Array,
+    importance: Array,
+    shape: float,
+    low: float,
+    high: float,
+    price: float,
+    out: Array,
+) -> None:
+    """Rates where all pages have one kind, cost and limits."""
+    args = (start, stop, change_rate, importance, shape, low, high, price, out)
+    if kind == RANDOM:
+        _common_fill_of(RANDOM, *args)
+    elif kind == HARMONIC_RANDOM:
+        _common_fill_of(HARMONIC_RANDOM, *args)
+    else:
+        _common_fill_of(kind, *args)
+
+
+@jit
+def totals(
+    start: int,
+    stop: int,
+    kind: Kinds,
+    change_rate: Array,
+    importance: Array,
+    shape: Array,
+    alpha: Array,
+    gamma: Array,
+    kappa: Array,
+    cost: Array,
+    low: Array,
+    high: Array,
+    skip_below: Array,
+    exponent: Array,
+    price: float,
+    surcharge: float,
+) -> tuple[float, float]:
+    """(Σ cost·rate, Σ rate) when a crawl has the price price·cost + surcharge."""
+    if kind.size == shape.size == cost.size == low.size == high.size == skip_below.size == 1 and kind[0] != SIGNALS:
+        crawl = price * cost[0] + surcharge
+        args = (start, stop, change_rate, importance, shape[0], low[0], high[0], crawl)
+        crawls = _common_totals(kind[0], *args)
+        return cost[0] * crawls, crawls
+    spent, crawls = 0.0, 0.0
+    for i in range(start, stop):
+        c = at(cost, i)
+        if price * c < at(skip_below, i):
+            continue
+        k = kind[i] if kind.size > 1 else kind[0]
+        d, m, a = change_rate[i], importance[i], at(shape, i)
+        rate = _rate(k, d, m, a, alpha, gamma, kappa, exponent, i, price * c + surcharge)
+        rate = _clip(rate, at(low, i), at(high, i))
+        spent += c * rate
+        crawls += rate
+    return spent, crawls
+
+
+@jit
+def fill_rates(
+    start: int,
+    stop: int,
+    kind: Kinds,
+    change_rate: Array,
+    importance: Array,
+    shape: Array,
+    alpha: Array,
+    gamma: Array,
+    kappa: Array,
+    cost: Array,
+    low: Array,
+    high: Array,
+    skip_below: Array,
+    exponent: Array,
+    price: float,
+    surcharge: float,
+    out: Array,
+) -> float:
+    """Write every page's rate at that price (pages left out keep what is there); returns 0."""
+    if kind.size == shape.size == cost.size == low.size == high.size == skip_below.size == 1 and kind[0] != SIGNALS:
+        crawl = price * cost[0] + surcharge
+        _common_fill(kind[0], start, stop, change_rate, importance, shape[0], low[0], high[0], crawl, out)
+        return 0.0
+    for i in range(start, stop):
+        c = at(cost, i)
+        if price * c < at(skip_below, i):
+            continue
+        k = kind[i] if kind.size > 1 else kind[0]
+        d, m, a = change_rate[i], importance[i], at(shape, i)
+        rate = _rate(k, d, m, a, alpha, gamma, kappa, exponent, i, price * c + surcharge)
+        out[i] = _clip(rate, at(low, i), at(high, i))
+    return 0.0
+
+
+@inline
+def _weigh_of(
+    only: int,
+    start: int,
+    stop: int,
+    kind: Kinds,
+    change_rate: Array,
+    importance: Array,
+    shape: Array,
+    alpha: Array,
+    gamma: Array,
+    kappa: Array,
+    low: Array,
+    high: Array,
+    exponent: Array,
+    price: Array,
+    rate: Array,
+) -> tuple[float, float, float, float, float]:
+    gains, fresh, loss, paid, overshoot = 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(start, stop):
+        d, m, a = change_rate[i], importance[i], at(shape, i)
+        k = only if only >= 0 else kind[i]
+        r, p, floor, cap = rate[i], at(price, i), at(low, i), at(high, i)
+        earned, share, marginal = page_outcome(k, d, m, a, alpha, gamma, kappa, at(exponent, i), i, p, r)
+        # at an optimum the slope lies a rounding above or below the price, by chance: no branch on that
+        excess, above = marginal - p, r - floor
+        gains += earned
+        fresh += share
+        paid += p * above if above > 0.0 else 0.0
+        loss += max(-excess, 0.0) * above if above > 0.0 else 0.0
+        if excess > p * _ROUNDING and r < cap:
+            more = _enough(k, d, m, a, alpha, gamma, kappa, i, p, r)
+            loss += excess * (min(more, cap) - r)
+        else:
+            overshoot = max(overshoot, excess / p if r < cap and p > 0.0 else 0.0)
+    return gains, fresh, loss, paid, overshoot
+
+
+@jit
+def weigh(
+    start: int,
+    stop: int,
+    kind: Kinds,
+    change_rate: Array,
+    importance: Array,
+    shape: Array,
+    alpha: Array,
+    gamma: Array,
+    kappa: Array,
+    low: Array,
+    high: Array,
+    exponent: Array,
+    price: Array,
+    rate: Array,
+) -> tuple[float, float, float, float, float]:
+    """The fields of `Outcome` over some rows."""
+    args = (start, stop, kind, change_rate, importance, shape, alpha, gamma, kappa, low, high, exponent, price, rate)
+    if kind.size > 1:
+        return _weigh_of(-1, *args)
+    if kind[0] == RANDOM:
+        return _weigh_of(RANDOM, *args)
+    if kind[0] == HARMONIC_RANDOM:
+        return _weigh_of(HARMONIC_RANDOM, *args)
+    return _weigh_of(kind[0], *args)
+
+
+@jit
+def _enough(
+    kind: int,
+    change_rate: float,
+    importance: float,
+    shape: float,
+    alpha: Array,
+    gamma: Array,
+    kappa: Array,
+    i: int,
+    price: float,
+    rate: float,
+) -> float:
+    """A rate above the given one at which the slope is no longer above the price: the best rate lies below it."""
+    more = max(2.0 * rate, change_rate * 1e-3)
+    for _ in range(200):
+        _, _, marginal = page_outcome(kind, change_rate, importance, shape, alpha, gamma, kappa, 0.0, i, price, more)
+        if marginal <= price:
+            return more
+        more *= 2.0
+    return math.inf

@@ -1,0 +1,203 @@
+"""MemoryStore: a store that ends with its process, for tests and trials."""
+
+from __future__ import annotations
+
+import copy
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from recrawl.store.events import Event, EventLimits, Follower, event_of, removed_event
+from recrawl.store.memory.events import EventList
+from recrawl.store.protocol import Copy, Outcome, Version
+from recrawl.store.sqlite.bodies import key_of
+from recrawl.store.sqlite.columns import TABLE, Gathered, cells, whole
+
+
+class MemoryStore:
+    """Keeps everything in dictionaries; ``keep`` bodies of each page, ``events`` within limits."""
+
+    inline = True  # quick enough to be called without a thread
+
+    def __init__(self, *, keep: int = 1, events: EventLimits | None = None) -> None:
+        self._keep = keep
+        self._events = EventList(events or EventLimits())
+        self._rows: dict[str, tuple[Any, ...]] = {}
+        self._whole: dict[str, Any] | None = None
+        self._hosts: dict[str, tuple[float, float, float]] = {}
+        self._copies: dict[str, Copy] = {}
+        self._observations: list[Outcome] = []
+        self._versions: dict[str, list[Version]] = {}
+        self._bodies: dict[bytes, bytes] = {}
+        self._notes: dict[str, str] = {}
+        self._posts: dict[int, str] = {}
+        self._n_posts = 0
+
+    def save(
+        self,
+        outcomes: Sequence[Outcome] = (),
+        rows: Mapping[str, Any] | None = None,
+        *,
+        notes: Mapping[str, Any] | None = None,
+        removed: Iterable[str] = (),
+        taken: Iterable[int] = (),
+        at: float | None = None,
+    ) -> None:
+        """See `Store.save`."""
+        texts = {name: json.dumps(value) for name, value in (notes or {}).items()}
+        new = list(cells(rows)) if rows is not None else []
+        if rows is not None:
+            self._whole = json.loads(json.dumps(whole(rows)))
+            self._hosts.update(rows["hosts"])
+            self._rows.update((cell[0], cell) for cell in new)
+        for outcome in outcomes:
+            if outcome.url in self._rows:
+                self._save_one(outcome)
+        self._notes.update(texts)
+        for name, value in (notes or {}).items():
+            if value is None:
+                del self._notes[name]
+        for url in removed:
+            self._forget(url, time.time() if at is None else at)
+        for number in taken:
+            self._posts.pop(number, None)
+
+    def _save_one(self, outcome: Outcome) -> None:
+        url = outcome.url
+        self._observations.append(replace(outcome, body=None, text=None))
+        if outcome.fetched:
+            before = self._copies.get(url)
+            self._copies[url] = Copy.first(outcome) if before is None else before.after(outcome)
+        if outcome.body is not None and self._keep > 0:
+            key = key_of(outcome.body)
+            self._bodies[key] = outcome.body
+            kept = self._versions.setdefault(url, [])
+            kept.insert(0, Version(url, outcome.began_at, key, len(outcome.body)))
+            del kept[self._keep :]
+            self._sweep()
+        if (event := event_of(self._events.told.get(url), outcome)) is not None:
+            self._events.add(event)
+
+    def _sweep(self) -> None:
+        used = {version.key for kept in self._versions.values() for version in kept}
+        self._bodies = {key: body for key, body in self._bodies.items() if key in used}
+
+    def _forget(self, url: str, at: float) -> None:
+        if (event := removed_event(self._events.told.get(url), url, at)) is not None:
+            self._events.add(event)
+        for table in (self._rows, self._copies, self._versions, self._events.told):
+            table.pop(url, None)
+        self._observations = [outcome for outcome in self._observations if outcome.url != url]
+        self._sweep()
+
+    def load(self) -> dict[str, Any] | None:
+        """See `Store.load`."""
+        if self._whole is None:
+            return None
+        gathered = Gathered(len(self._rows))
+        if self._rows:
+            gathered.take(list(self._rows.values()))
+        assert len(TABLE) == len(next(iter(self._rows.values()), TABLE))
+        return {**copy.deepcopy(self._whole), "hosts": dict(self._hosts), **gathered.rows()}
+
+    def urls(self) -> list[str]:
+        """See `Store.urls`."""
+        return list(self._rows)
+
+    def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
+        """See `Store.copies`."""
+        return {url: self._copies[url] for url in urls if url in self._copies}
+
+    def observations(self, url: str | None = None, *, since: float | None = None) -> Iterator[Outcome]:
+        """See `Store.observations`."""
+        for outcome in list(self._observations):
+            if (url is None or outcome.url == url) and (since is None or outcome.began_at >= since):
+                yield outcome
+
+    def last_observation(self) -> Outcome | None:
+        """See `Store.last_observation`."""
+        return self._observations[-1] if self._observations else None
+
+    def failing(self, since: float) -> list[Outcome]:
+        """See `Store.failing`."""
+        last = {outcome.url: outcome for outcome in self._observations}
+        at = TABLE.index("failures")
+        looked = {url for url, cell in self._rows.items() if cell[at] > 0}
+        looked |= {one.url for one in self._observations if one.failure == "robots" and one.began_at >= since}
+        order = {id(outcome): k for k, outcome in enumerate(self._observations)}
+        found = [last[url] for url in looked if url in last and last[url].failure is not None]
+        return sorted(found, key=lambda outcome: order[id(outcome)])
+
+    def recent(self, since: float) -> dict[str, int]:
+        """See `Store.recent`."""
+        found = list(self.observations(since=since))
+        changes, failures = sum(bool(o.changed) for o in found), sum(o.failure is not None for o in found)
+        flapping, rolled_off = sum(o.flapping for o in found), sum(o.rolled_off for o in found)
+        return {
+            "crawls": len(found),
+            "changes": changes,
+            "failures": failures,
+            "flapping": flapping,
+            "rolled_off": rolled_off,
+        }
+
+    def versions(self, url: str) -> list[Version]:
+        """See `Store.versions`."""
+        return list(self._versions.get(url, []))
+
+    def body(self, key: bytes) -> bytes | None:
+        """See `Store.body`."""
+        return self._bodies.get(key)
+
+    def noted(self, prefix: str = "") -> dict[str, Any]:
+        """See `Store.noted`."""
+        return {name: json.loads(text) for name, text in sorted(self._notes.items()) if name.startswith(prefix)}
+
+    def events(self, after: int = 0, many: int = 200) -> list[Event]:
+        """See `Store.events`."""
+        return self._events.read(after, many)
+
+    def standing(self) -> Iterator[Event]:
+        """See `Store.standing`."""
+        return iter(self._events.standing(self._copies))
+
+    def followers(self) -> list[Follower]:
+        """See `Store.followers`."""
+        return self._events.followers()
+
+    def follow(self, follower: Follower) -> None:
+        """See `Store.follow`."""
+        self._events.set_follower(follower)
+
+    def event_counts(self) -> dict[str, int]:
+        """See `Store.event_counts`."""
+        return self._events.totals()
+
+    def post(self, posts: Sequence[Mapping[str, Any]]) -> None:
+        """See `Store.post`."""
+        for value in [json.dumps(post) for post in posts]:
+            self._n_posts += 1
+            self._posts[self._n_posts] = value
+
+    def posts(self) -> list[tuple[int, dict[str, Any]]]:
+        """See `Store.posts`."""
+        return [(number, json.loads(text)) for number, text in sorted(self._posts.items())]
+
+    def counts(self) -> dict[str, int]:
+        """See `Store.counts`."""
+        return {
+            "pages": len(self._rows),
+            "copies": len(self._copies),
+            "observations": len(self._observations),
+            "bodies": len(self._bodies),
+        }
+
+    def check(self) -> list[str]:
+        """See `Store.check`."""
+        lost = [url for url in self._copies if url not in self._rows]
+        return [f"a copy of {url}, which is no page" for url in lost]
+
+    def close(self) -> None:
+        """See `Store.close`."""

@@ -1,0 +1,152 @@
+"""The tables of events of `SqliteStore`: written with the outcomes, trimmed from the front."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from recrawl.store.events import Event, EventLimits, Follower, Told, held_by, n_untaken, told_after
+from recrawl.store.sqlite.bodies import LARGEST, zstd
+
+_EVENT = tuple(field.name for field in fields(Event) if field.name not in ("number", "id", "old_text", "new_text"))
+_FOLLOWER = tuple(field.name for field in fields(Follower))
+_ADD = (
+    f"INSERT INTO event ({', '.join(_EVENT)}, old_text, new_text, size) VALUES ({', '.join('?' * (len(_EVENT) + 3))})"
+)
+_READ = f"SELECT number, {', '.join(_EVENT)}, old_text, new_text FROM event WHERE number > ? ORDER BY number LIMIT ?"
+_SET_TOLD = "INSERT OR REPLACE INTO told (page, gone, digest, final_url, text) VALUES (?, ?, ?, ?, ?)"
+_SET_FOLLOWER = (
+    f"INSERT INTO follower ({', '.join(_FOLLOWER)}) VALUES ({', '.join('?' * len(_FOLLOWER))}) "
+    "ON CONFLICT (name) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in _FOLLOWER if name not in ("name", "dropped"))
+)
+_NOW_THERE = (
+    "SELECT page.id, url, coalesce(copy.changed_at, 0), copy.status, copy.content_type, told.digest, told.final_url, "
+    "told.text FROM told JOIN page ON page.id = told.page LEFT JOIN copy ON copy.page = page.id "
+    "WHERE NOT told.gone AND page.id > ? ORDER BY page.id LIMIT ?"
+)
+_FRONT = 500  # events looked at when trimming
+_ASKED = 500  # pages in one question
+_MANY = 200  # pages read at a time
+
+
+class EventTables:
+    """The tables ``event``, ``told``, ``follower`` and ``event_total`` of a connection, within limits."""
+
+    def __init__(self, limits: EventLimits) -> None:
+        self.limits = limits
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    def told(self, connection: sqlite3.Connection, pages: Sequence[int]) -> dict[int, Told]:
+        """What was told of pages, without texts."""
+        found: dict[int, Told] = {}
+        for first in range(0, len(pages), _ASKED):
+            part = pages[first : first + _ASKED]
+            asked = f"SELECT page, gone, digest, final_url FROM told WHERE page IN ({', '.join('?' * len(part))})"
+            for page, gone, digest, final_url in connection.execute(asked, part):
+                found[page] = Told(bool(gone), digest, final_url)
+        return found
+
+    def add(self, connection: sqlite3.Connection, page: int, event: Event) -> Told:
+        """Write an event, with the text that was told before, and what has been told with it."""
+        before = connection.execute("SELECT text FROM told WHERE page = ?", (page,)).fetchone()
+        old, new = None if before is None else before[0], _packed(event.new_text)
+        if new is None and event.new_digest is not None and event.new_digest == event.old_digest:
+            new = old
+        size = event.size + len(old or b"") + len(new or b"")
+        connection.execute(_ADD, (*(getattr(event, name) for name in _EVENT), old, new, size))
+        connection.execute("UPDATE event_total SET rows = rows + 1, size = size + ?", (size,))
+        told = told_after(event)
+        text = old if told.gone else new
+        connection.execute(_SET_TOLD, (page, told.gone, told.digest, told.final_url, text))
+        return told
+
+    def trim(self, connection: sqlite3.Connection, now: float) -> None:
+        """Let the oldest go that are beyond the limits, or were taken by all and are old."""
+        rows, size = connection.execute("SELECT rows, size FROM event_total").fetchone()
+        followers = self.followers(connection)
+        held, before = held_by(followers), now - self.limits.age
+        while True:
+            front = connection.execute(
+                "SELECT number, at, size FROM event ORDER BY number LIMIT ?", (_FRONT,)
+            ).fetchall()
+            gone = 0
+            for number, at, bytes_ in front:
+                beyond = rows > self.limits.rows or size > self.limits.size
+                if not beyond and not (number <= held and at < before):
+                    break
+                gone, rows, size = gone + 1, rows - 1, size - bytes_
+            if gone:
+                self._drop(connection, front[0][0], front[gone - 1][0], followers)
+                connection.execute("UPDATE event_total SET rows = ?, size = ?", (rows, size))
+            if gone < _FRONT:
+                return
+
+    def _drop(self, connection: sqlite3.Connection, first: int, last: int, followers: list[Follower]) -> None:
+        connection.execute("DELETE FROM event WHERE number <= ?", (last,))
+        for follower in followers:
+            if n := n_untaken(follower, first, last):
+                connection.execute("UPDATE follower SET dropped = dropped + ? WHERE name = ?", (n, follower.name))
+
+    def set_follower(self, connection: sqlite3.Connection, follower: Follower) -> None:
+        """Write how far a follower is; what was dropped is counted here and stays."""
+        connection.execute(_SET_FOLLOWER, tuple(getattr(follower, name) for name in _FOLLOWER))
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def read(self, connection: sqlite3.Connection, after: int, many: int) -> list[Event]:
+        """Events after a number."""
+        stream = self._stream(connection)
+        return [_event(row, stream) for row in connection.execute(_READ, (after, many))]
+
+    def followers(self, connection: sqlite3.Connection) -> list[Follower]:
+        """All followers, by name."""
+        found = connection.execute(f"SELECT {', '.join(_FOLLOWER)} FROM follower ORDER BY name")
+        return [Follower(*row) for row in found]
+
+    def totals(self, connection: sqlite3.Connection) -> dict[str, int]:
+        """How much there is: the last number ever given, and of what is kept the first number, rows and bytes."""
+        last = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'event'").fetchone()
+        first = connection.execute("SELECT min(number) FROM event").fetchone()[0]
+        rows, size = connection.execute("SELECT rows, size FROM event_total").fetchone()
+        end = 0 if last is None else int(last[0])
+        return {"first": end + 1 if first is None else first, "last": end, "rows": rows, "size": size}
+
+    def standing(self, connection: sqlite3.Connection, last: int, after: int) -> tuple[list[Event], int]:
+        """Some of the pages that are there as events of kind new, after one page; and the last of these."""
+        stream = self._stream(connection)
+        found, page = list[Event](), 0
+        for page, url, at, status, kind, digest, final_url, text in connection.execute(_NOW_THERE, (after, _MANY)):
+            event = Event(last, f"{stream}.{last}.{page}", url, "new", at, status, None, kind)
+            found.append(replace(event, new_digest=digest, new_final_url=final_url, new_text=_unpacked(text)))
+        return found, page
+
+    def check(self, connection: sqlite3.Connection) -> Iterator[str]:
+        """What contradicts itself."""
+        rows, size = connection.execute("SELECT count(*), coalesce(sum(size), 0) FROM event").fetchone()
+        totals = self.totals(connection)
+        if (rows, size) != (totals["rows"], totals["size"]):
+            yield f"{rows} events of {size} bytes are counted as {totals['rows']} of {totals['size']}"
+        if rows != totals["last"] - totals["first"] + 1:
+            yield f"{rows} events are numbered from {totals['first']} to {totals['last']}"
+
+    @staticmethod
+    def _stream(connection: sqlite3.Connection) -> str:
+        return str(connection.execute("SELECT id FROM event_total").fetchone()[0])
+
+
+def _event(row: tuple[Any, ...], stream: str) -> Event:
+    number, *cells, old, new = row
+    values = dict(zip(_EVENT, cells, strict=True))
+    return Event(number, f"{stream}.{number}", **values, old_text=_unpacked(old), new_text=_unpacked(new))
+
+
+def _packed(text: str | None) -> bytes | None:
+    return None if text is None else bytes(zstd().compress(text.encode("utf-8", "replace"), level=3))
+
+
+def _unpacked(data: bytes | None) -> str | None:
+    return None if data is None else bytes(zstd().ZstdDecompressor().decompress(data, max_length=LARGEST)).decode()

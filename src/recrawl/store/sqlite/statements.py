@@ -1,0 +1,112 @@
+"""The SQL of `SqliteStore`, and how rows of its tables are made and read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recrawl.store.protocol import Copy, Outcome
+from recrawl.store.sqlite.columns import TABLE
+
+
+def _marks(names: tuple[str, ...]) -> str:
+    return ", ".join("?" * len(names))
+
+
+def _upsert(table: str, key: str, names: tuple[str, ...]) -> str:
+    rest = ", ".join(f"{name} = excluded.{name}" for name in names if name != key)
+    columns = ", ".join(names)
+    return f"INSERT INTO {table} ({columns}) VALUES ({_marks(names)}) ON CONFLICT ({key}) DO UPDATE SET {rest}"
+
+
+_COPY = (
+    "fetched_at",
+    "changed_at",
+    "status",
+    "digest",
+    "etag",
+    "last_modified",
+    "content_type",
+    "final_url",
+    "recent",
+    "n_flaps",
+)
+_OBSERVATION = (
+    "began_at",
+    "took",
+    "status",
+    "changed",
+    "digest",
+    "failure",
+    "gone",
+    "final_url",
+    "etag",
+    "last_modified",
+    "content_type",
+    "requests",
+    "flapping",
+    "rolled_off",
+)
+
+SET_NOTE = _upsert("note", "name", ("name", "value"))
+SET_PAGE = _upsert("page", "url", TABLE)
+SET_HOST = _upsert("host", "name", ("name", "spacing", "concurrency", "held_until"))
+SET_COPY = _upsert("copy", "page", ("page", *_COPY))
+ADD_OBSERVATION = (
+    f"INSERT INTO observation (page, {', '.join(_OBSERVATION)}) VALUES ({_marks(('page', *_OBSERVATION))})"
+)
+PAGES = f"SELECT {', '.join(TABLE)} FROM page ORDER BY id"
+HOSTS = "SELECT name, spacing, concurrency, held_until FROM host"
+COPIES = (
+    f"SELECT url, {', '.join(f'copy.{name}' for name in _COPY)} FROM page JOIN copy ON copy.page = page.id WHERE url"
+)
+VERSIONS = (
+    "SELECT version.fetched_at, version.key, size FROM version JOIN body ON body.key = version.key "
+    "JOIN page ON page.id = version.page WHERE url = ? ORDER BY version.id DESC"
+)
+RECENT = (
+    "SELECT count(*), coalesce(sum(changed), 0), count(failure), coalesce(sum(flapping), 0), "
+    "coalesce(sum(rolled_off), 0) FROM observation WHERE began_at >= ?"
+)
+NOTES = "SELECT name, value FROM note WHERE name >= ? AND name < ? ORDER BY name"
+CHECK_KEYS = "PRAGMA foreign_key_check"
+LOOSE_BODIES = "SELECT count(*) FROM body WHERE NOT EXISTS (SELECT 1 FROM version WHERE version.key = body.key)"
+
+
+_OBSERVED = (
+    f"SELECT observation.id, url, {', '.join(f'observation.{name}' for name in _OBSERVATION)} "
+    "FROM observation JOIN page ON page.id = observation.page"
+)
+LAST_OBSERVATION = f"{_OBSERVED} ORDER BY observation.id DESC LIMIT 1"
+FAILING = (
+    f"{_OBSERVED} WHERE observation.failure IS NOT NULL AND observation.id IN "
+    "(SELECT (SELECT max(id) FROM observation WHERE observation.page = some.id) FROM page AS some "
+    "WHERE some.failures > 0 OR some.id IN "
+    "(SELECT observation.page FROM observation WHERE began_at >= ? AND failure = 'robots')) ORDER BY observation.id"
+)
+
+
+def observations(url: str | None, since: float | None) -> str:
+    """The question for observations after one, of all pages or one, from a time on."""
+    where = "WHERE observation.id > :after"
+    where += " AND url = :url" if url is not None else ""
+    where += " AND began_at >= :since" if since is not None else ""
+    return f"{_OBSERVED} {where} ORDER BY observation.id LIMIT :many"
+
+
+def observed(row: tuple[Any, ...]) -> Outcome:
+    """An outcome from a row of observations."""
+    values = dict(zip(_OBSERVATION, row[2:], strict=True))
+    for name in ("gone", "flapping", "rolled_off"):
+        values[name] = bool(values[name])
+    values["changed"] = None if values["changed"] is None else bool(values["changed"])
+    return Outcome(url=row[1], **values)
+
+
+def observation_cells(page: int, outcome: Outcome) -> tuple[Any, ...]:
+    """A row of observations from an outcome."""
+    return (page, *(getattr(outcome, name) for name in _OBSERVATION))
+
+
+def copy_cells(page: int, copy: Copy) -> tuple[Any, ...]:
+    """A row of copies."""
+    return (page, *(getattr(copy, name) for name in _COPY))

@@ -1,0 +1,130 @@
+"""Of check_store: what a store must keep to about events."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from dataclasses import replace
+
+from recrawl.store.events import Event, Follower
+from recrawl.store.protocol import Outcome, Store
+
+_NOW = 1_700_000_000.0
+_URL = "https://a.example/0"
+_PAGE = Outcome(_URL, _NOW, status=200, digest="d1", content_type="text/html", text="one")
+_STORY = [  # an outcome, and the event that it is
+    (_PAGE, "new"),
+    (replace(_PAGE, began_at=_NOW + 1, changed=False, text=None), None),
+    (Outcome(_URL, _NOW + 2, status=304, changed=False), None),
+    (replace(_PAGE, began_at=_NOW + 3, changed=True, digest="d2", text="two"), "changed"),
+    (Outcome(_URL, _NOW + 4, failure="timeout"), None),
+    (replace(_PAGE, began_at=_NOW + 5, changed=None, digest="other-kind", text=None), None),
+    (replace(_PAGE, began_at=_NOW + 6, changed=False, digest="d2", final_url="https://a.example/1"), "redirected"),
+    (Outcome(_URL, _NOW + 7, status=404, gone=True), "gone"),
+    (Outcome(_URL, _NOW + 8, status=410, gone=True), None),
+    (Outcome(_URL, _NOW + 9, failure="reset"), None),
+    (replace(_PAGE, began_at=_NOW + 10, changed=True, digest="d3", text="three"), "new"),
+    (Outcome(_URL, _NOW + 11, status=301, gone=True, final_url="https://a.example/2"), "gone"),
+]
+
+
+def check_story(store: Store) -> None:
+    """Each outcome is the event it is, told against the one before."""
+    for outcome, _ in _STORY:
+        store.save([outcome])
+    events = store.events()
+    told = [(outcome.began_at, kind) for outcome, kind in _STORY if kind]
+    assert [(event.at, event.kind) for event in events] == told, [event.as_dict() for event in events]
+    assert [event.number for event in events] == list(range(1, len(told) + 1)), "numbers go up by one"
+    assert len({event.id for event in events}) == len(events), "each event has an id of its own"
+    digests = [(event.old_digest, event.new_digest) for event in events]
+    assert digests == [(None, "d1"), ("d1", "d2"), ("d2", "d2"), ("d2", None), ("d2", "d3"), ("d3", None)]
+    texts = [(event.old_text, event.new_text) for event in events]
+    assert texts[:3] == [(None, "one"), ("one", "two"), ("two", "one")], "texts go with their digests"
+    assert texts[3:] == [("one", None), ("one", "three"), ("three", None)]
+    assert [event.reason for event in events if event.kind == "gone"] == ["not-found", "moved"]
+    assert (events[2].old_final_url, events[2].new_final_url) == (None, "https://a.example/1")
+    assert store.events(3) == events[3:], "from any number on"
+    assert store.events(1, 2) == events[1:3], "and as many as asked for"
+    assert store.events(len(events)) == []
+    assert list(store.standing()) == []
+
+
+def check_batch(store: Store) -> None:
+    """Several outcomes of one page in one batch, and pages that are taken away."""
+    store.save([outcome for outcome, _ in _STORY[:4]])
+    assert [event.kind for event in store.events()] == ["new", "changed"]
+    (standing,) = store.standing()
+    assert (standing.kind, standing.number, standing.new_digest, standing.new_text) == ("new", 2, "d2", "two")
+    store.save(removed=[_URL, "https://never.example/"], at=_NOW + 9)
+    last = store.events(2)
+    assert [(one.kind, one.reason, one.at, one.old_digest) for one in last] == [("gone", "removed", _NOW + 9, "d2")]
+    assert list(store.standing()) == [], "a page that was removed does not stand"
+
+
+def check_atomic(store: Store) -> None:
+    """A save that fails leaves no event and takes no number."""
+    store.save([_PAGE])
+    changed = replace(_PAGE, began_at=_NOW + 1, changed=True, digest="d2")
+    with contextlib.suppress(TypeError):
+        store.save([changed], notes={"bad": object()})
+    assert [event.kind for event in store.events()] == ["new"], "no event without its outcome"
+    store.save([changed])
+    assert [event.number for event in store.events()] == [1, 2]
+    counts = store.event_counts()
+    assert (counts["first"], counts["last"], counts["rows"]) == (1, 2, 2)
+    assert counts["size"] > 0
+
+
+def check_followers(store: Store) -> None:
+    """How far followers are is kept; what was dropped is not theirs to say."""
+    assert store.followers() == []
+    one = Follower("one", cursor=3, taken=3, failures=2, failure="down", failed_at=_NOW, taken_at=_NOW - 1)
+    store.follow(one)
+    store.follow(Follower("another"))
+    assert store.followers() == [Follower("another"), one]
+    store.follow(replace(one, cursor=5, failures=0, dropped=7))
+    assert store.followers()[1] == replace(one, cursor=5, failures=0), "dropped is the store's to count"
+
+
+def check_limits(store: Store) -> None:
+    """A store made for at most 5 events lets the oldest go and counts them for those who had not taken them."""
+    store.follow(Follower("quick", cursor=8))
+    store.follow(Follower("slow", cursor=2))
+    for k in range(10):
+        store.save([replace(_PAGE, began_at=_NOW + k, changed=True, digest=f"d{k}")])
+    assert [event.number for event in store.events()] == [6, 7, 8, 9, 10], "the newest are kept"
+    counts = store.event_counts()
+    assert (counts["first"], counts["last"], counts["rows"]) == (6, 10, 5)
+    assert {one.name: one.dropped for one in store.followers()} == {"quick": 0, "slow": 3}
+
+
+def check_age(store: Store) -> None:
+    """A store made for 100 s of events keeps older ones until all have taken them."""
+    store.follow(Follower("slow", cursor=1))
+    for k in range(4):
+        store.save([replace(_PAGE, began_at=_NOW + 200 * k, changed=True, digest=f"d{k}")])
+    assert [event.number for event in store.events()] == [2, 3, 4], "old and not taken: kept"
+    store.follow(Follower("slow", cursor=3))
+    store.save([replace(_PAGE, began_at=_NOW + 700, changed=True, digest="x")])
+    assert [event.number for event in store.events()] == [4, 5], "old and taken: let go"
+    assert store.followers()[0].dropped == 0
+
+
+def check_event_threads(store: Store) -> None:
+    """Numbers are given once each, whoever saves."""
+
+    def work(first: int) -> None:
+        for k in range(first, 40, 4):
+            store.save([replace(_PAGE, began_at=_NOW + k, changed=True, digest=f"d{k}")])
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    events: list[Event] = store.events()
+    assert [event.number for event in events] == list(range(1, 41)), "numbers go up by one"
+    chain = itertools.pairwise(events)
+    assert all(one.new_digest == two.old_digest for one, two in chain), "each is told against the one before"
