@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-import naive_estimate as naive
+from naive import estimate as naive
 
 from recrawl.estimate import (
     DriftStream,

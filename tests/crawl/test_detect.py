@@ -2,11 +2,11 @@
 
 import time
 
-import naive_simhash
 import pytest
 import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import simhash as naive_simhash
 from selectolax.lexbor import LexborHTMLParser
 
 from recrawl.crawl.detect import cut as cutting

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from naive_engine import Known, NaiveEngine
+from naive.engine import Known, NaiveEngine
 
 from recrawl import Engine
 

@@ -2,11 +2,11 @@
 
 import math
 
-import naive_estimate as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import estimate as naive
 
 from recrawl.errors import ParameterError
 from recrawl.estimate import GammaPrior, Observations, estimate_change_rate

@@ -1,8 +1,8 @@
 """The exact posterior against adaptive quadrature, its intervals against their promise, and fitted priors."""
 
-import naive_estimate as naive
 import numpy as np
 import pytest
+from naive import estimate as naive
 from scipy import stats
 
 from recrawl.estimate import (

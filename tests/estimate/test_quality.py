@@ -1,10 +1,10 @@
 """Signal quality against its naive twin, its optimality conditions, its corners, and Appendix E in small."""
 
-import naive_estimate as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import estimate as naive
 
 from recrawl.errors import ParameterError
 from recrawl.estimate import (

@@ -1,10 +1,10 @@
 """Streams against one exact step at a time, against the batch posterior, merged, saved, and after a jump."""
 
-import naive_estimate as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import estimate as naive
 
 from recrawl.errors import ParameterError
 from recrawl.estimate import DriftStream, GammaPrior, Observations, RateStream, posterior_moments

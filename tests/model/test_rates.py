@@ -3,12 +3,12 @@
 import math
 
 import naive
-import naive_signals
 import numpy as np
 import pytest
 from draws import EXACT, Page, close, log_uniform, noisy_pages
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from naive import signals as naive_signals
 
 from recrawl import ParameterError
 from recrawl.model import Pages, crawl_interval, crawl_value, marginal_value, page_cost, page_freshness

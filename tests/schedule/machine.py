@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from naive_schedule import BruteForce, Copy
+from naive.schedule import BruteForce, Copy
 
 from recrawl.model.pages import Pages
 from recrawl.schedule.exact.scheduler import Scheduler

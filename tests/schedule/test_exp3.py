@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_bandit import NaiveExp3, NaiveLosses
+from naive.bandit import NaiveExp3, NaiveLosses
 
 from recrawl.errors import ParameterError
 from recrawl.schedule import BANDIT_RULES, Exp3, regret_bound

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_schedule import integral, worst_window
+from naive.schedule import integral, worst_window
 
 from recrawl.errors import ParameterError
 from recrawl.schedule import Pacer

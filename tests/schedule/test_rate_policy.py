@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from naive_schedule import deadline_schedule
+from naive.schedule import deadline_schedule
 
 from recrawl import Pages, solve
 from recrawl.errors import ParameterError

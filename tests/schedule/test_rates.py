@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_schedule import proportional
-from naive_solve import solve_bisect
+from naive.schedule import proportional
+from naive.solve import solve_bisect
 
 from recrawl.errors import ParameterError
 from recrawl.schedule import proportional_rates

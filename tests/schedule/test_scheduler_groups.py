@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from naive_groups import Group, fresh_value, hurried
+from naive.groups import Group, fresh_value, hurried
 from scipy import integrate
 
 from recrawl import Pages, Scheduler

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_schedule import equal_slope_split
+from naive.schedule import equal_slope_split
 
 from recrawl import Pages, solve
 from recrawl.errors import ParameterError

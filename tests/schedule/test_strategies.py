@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_bandit import freshness, proportional
-from naive_solve import solve_bisect
+from naive.bandit import freshness, proportional
+from naive.solve import solve_bisect
 from scipy.optimize import minimize
 
 from recrawl.errors import ParameterError

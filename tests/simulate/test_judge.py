@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from naive_simulate import naive_judge, threshold_crawls
+from naive.simulate import naive_judge, threshold_crawls
 
 from recrawl.model import Pages, crawl_interval, page_freshness, signal_weight
 from recrawl.schedule.exact.columns import POLICIES

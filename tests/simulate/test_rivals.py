@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from naive_rivals import SYSTEMS
+from naive.rivals import SYSTEMS
 
 from recrawl import Pages
 from recrawl.errors import ParameterError

@@ -5,7 +5,7 @@ from datetime import date
 import numpy as np
 import pyarrow as pa
 import pytest
-from naive_simulate import naive_window
+from naive.simulate import naive_window
 from pyarrow import parquet
 
 from recrawl.errors import ParameterError

@@ -1,6 +1,6 @@
-"""All naive twins in one place; they import nothing from the package."""
+"""Naive twins of the compiled kernels. Nothing here imports recrawl."""
 
-from naive_cost import (
+from naive.cost import (
     age_cost,
     age_cost_slope,
     expected_harmonic,
@@ -13,11 +13,11 @@ from naive_cost import (
     value_harmonic,
     value_posterior,
 )
-from naive_gamma import gamma_p
-from naive_signals import SignalPlan, solve_signals
-from naive_solve import KINDS, marginal, objective, page_cost, page_rate, solve_bisect, solve_convex
-from naive_sources import value_sources
-from naive_value import fresh_time, interval, inverse, inverse_of, value, value_mp
+from naive.crawl_value import fresh_time, interval, inverse, inverse_of, value, value_mp
+from naive.gamma import gamma_p
+from naive.signals import SignalPlan, solve_signals
+from naive.solve import KINDS, marginal, objective, page_cost, page_rate, solve_bisect, solve_convex
+from naive.sources import value_sources
 
 __all__ = [
     "KINDS",

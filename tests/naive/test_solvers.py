@@ -2,10 +2,11 @@
 
 import math
 
-import naive
 import numpy as np
 import pytest
 from scipy import optimize
+
+import naive
 
 
 def draw(kind, seed):

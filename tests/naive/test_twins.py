@@ -2,12 +2,13 @@
 
 import math
 
-import naive
 import numpy as np
 import pytest
 from mpmath import mp, mpf
-from naive_value import Source
 from scipy import integrate, optimize, special
+
+import naive
+from naive.crawl_value import Source
 
 N_RUNS = 40_000
 

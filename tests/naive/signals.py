@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from mpmath import inf, mp, mpf
-from naive_gamma import steady
-from naive_value import Source, fresh_time, interval, unit_value_at
 from scipy import optimize
+
+from naive.crawl_value import Source, fresh_time, interval, unit_value_at
+from naive.gamma import steady
 
 
 class Page(NamedTuple):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mpmath import inf, mp, mpf
-from naive_gamma import gamma_p, log_bound, steady
+
+from naive.gamma import gamma_p, log_bound, steady
 
 
 def _counts(sources: list[tuple[mpf, mpf]], room: mpf, most: int) -> Iterator[tuple[list[int], mpf]]:

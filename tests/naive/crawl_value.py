@@ -11,7 +11,8 @@ import math
 from collections.abc import Callable, Iterator
 
 from mpmath import inf, mp, mpc, mpf
-from naive_gamma import band, graded_sum, steady
+
+from naive.gamma import band, graded_sum, steady
 
 BAND = 60  # longest run of non-trivial terms that is summed one by one (a sixth of it where each is dear);
 # beyond it the poles are used

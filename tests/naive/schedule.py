@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from naive_float_value import OVERDUE, noisy, plain
+from naive.float_value import OVERDUE, noisy, plain
 
 
 def proportional(weight: Sequence[float], budget: float, ceiling: Sequence[float]) -> list[float]:
