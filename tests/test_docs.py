@@ -46,7 +46,7 @@ def anchor(heading: str) -> str:
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_and_option_is_described(name):
-    text = section((ROOT / "docs/commands.md").read_text(), f"## recrawl {name}")
+    text = section((ROOT / "docs/reference/commands.md").read_text(), f"## recrawl {name}")
     for parameter in COMMANDS[name].params:
         for option in parameter.opts:
             if option.startswith("--") and option != "--help":
@@ -55,7 +55,7 @@ def test_every_command_and_option_is_described(name):
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_described_option_exists(name):
-    text = section((ROOT / "docs/commands.md").read_text(), f"## recrawl {name}")
+    text = section((ROOT / "docs/reference/commands.md").read_text(), f"## recrawl {name}")
     known = {option for parameter in COMMANDS[name].params for option in parameter.opts}
     assert set(re.findall(r"^\| `(--[\w-]+)` \|", text, re.MULTILINE)) <= known
 
@@ -68,7 +68,7 @@ def test_every_command_has_help_with_an_example(name):
 
 @pytest.mark.parametrize("name", recrawl.__all__)
 def test_every_public_name_is_described(name):
-    assert f"\n## `{name}`\n" in (ROOT / "docs/api.md").read_text()
+    assert f"\n## `{name}`\n" in (ROOT / "docs/reference/api.md").read_text()
     assert getattr(recrawl, name).__doc__
 
 
@@ -110,17 +110,17 @@ def test_doctests(name):
         ROOT / name
         for name in (
             "README.md",
-            "docs/bandits.md",
-            "docs/crawl.md",
-            "docs/detect.md",
-            "docs/engine.md",
-            "docs/predict.md",
-            "docs/events.md",
-            "docs/run.md",
-            "docs/schedule.md",
-            "docs/shop.md",
-            "docs/simulate.md",
-            "docs/store.md",
+            "docs/reference/bandits.md",
+            "docs/reference/fetching.md",
+            "docs/reference/detectors.md",
+            "docs/reference/engine.md",
+            "docs/reference/predict.md",
+            "docs/reference/events.md",
+            "docs/reference/settings.md",
+            "docs/reference/scheduler.md",
+            "docs/reference/shop.md",
+            "docs/reference/simulate.md",
+            "docs/reference/store.md",
         )
     ],
     ids=lambda path: path.name,
@@ -143,7 +143,7 @@ def test_every_setting_of_a_crawl_is_described():
     from recrawl.crawl.config.rules import Rule
     from recrawl.crawl.config.settings import Settings
 
-    text = (ROOT / "docs/run.md").read_text()
+    text = (ROOT / "docs/reference/settings.md").read_text()
     settings, rules = section(text, "## Settings"), section(text, "## Rules")
     for field in fields(Settings):
         assert f"| `{field.name}` |" in settings

@@ -50,9 +50,9 @@ CASES = [
 HEAD = """# Recorded traces: every policy with the same requests
 
 `python experiments/traces/compare.py --data FOLDER` makes this file, [results.json](results.json) and results.png.
-FOLDER holds the recorded traces, each [a folder](../../docs/simulate.md#recorded-traces); they are not part of this
+FOLDER holds the recorded traces, each [a folder](../../docs/reference/simulate.md#recorded-traces); they are not part of this
 repository. What the policies are and why the comparison is fair is said in
-[docs/simulate.md](../../docs/simulate.md#policies).
+[docs/reference/simulate.md](../../docs/reference/simulate.md#policies).
 
 - {days:g} days count: the last ones of each trace, or from the date given. **Cold**: nothing is known when they begin.
   **Warm**: every policy has run for {warm:g} days before. All copies are fresh at a run's start, which is when counting

@@ -18,7 +18,7 @@ from recrawl.crawl.http.fetched import FAILURES
 from recrawl.crawl.http.fetcher import Limits
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
-DOCS = Path(__file__).parents[2] / "docs/crawl.md"
+DOCS = Path(__file__).parents[2] / "docs/reference/fetching.md"
 
 
 def spoken(talk, **limits):

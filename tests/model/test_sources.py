@@ -13,7 +13,7 @@ from recrawl import ParameterError
 from recrawl.model import Pages, crawl_value, matched_source, signal_weight, staleness_exponent
 from recrawl.model.signals import lone_sources
 
-# Relative error of the matched source over `drawn_population`, as docs/model.md states it.
+# Relative error of the matched source over `drawn_population`, as docs/concepts/model.md states it.
 MATCHED_MEDIAN, MATCHED_MOST = 0.071, 0.67
 
 

@@ -39,7 +39,7 @@ class Rule:
 
     ``min_interval`` is the least time between two crawls, ``max_interval`` the most: a page older than that comes
     before all others. ``every`` pins a page to one interval. ``never`` keeps it from being crawled. ``detector`` and
-    those behind it say what counts as a change (see docs/detect.md).
+    those behind it say what counts as a change (see docs/reference/detectors.md).
     """
 
     match: str

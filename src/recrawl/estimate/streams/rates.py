@@ -18,7 +18,7 @@ class RateStream:
     Unchanged intervals are taken in exactly; a changed one is replaced by the gamma of the same mean and variance.
     Measured after 98 crawls, in posterior standard deviations: the median page is 0.003 (daily crawls) to 0.03
     (intervals over two decades) from the exact batch posterior mean, 99% of pages within 0.06 to 0.24; the batch
-    MLE is 0.1 away, as far as the exact posterior mean is from it (docs/estimate.md). ``half_life`` (time) lets old
+    MLE is 0.1 away, as far as the exact posterior mean is from it (docs/reference/estimate.md). ``half_life`` (time) lets old
     evidence fade to the prior: shape ← a₀ + (shape − a₀)·2^{−interval/half_life}, rate likewise.
 
     >>> stream = RateStream(GammaPrior(1.0, 2.0), n_pages=1)

@@ -2,7 +2,7 @@
 
 The shop is synthetic. The data of Han et al. (WWW 2020) are private; only the shares of offer-days with a change, a
 click and an impression are theirs. The other figures were chosen so that predictors of the next day come near the
-paper's table 4, before any policy ran on it (docs/shop.md).
+paper's table 4, before any policy ran on it (docs/reference/shop.md).
 """
 
 from __future__ import annotations
