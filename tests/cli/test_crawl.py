@@ -333,7 +333,7 @@ def test_what_is_exported_can_be_read_by_others_and_by_recrawl(run, site, here):
         ([], "nothing to export"),
         (["--pages", "a.xls"], "suffix"),
         (["--bodies", "a.zip"], ".warc"),
-        (["--observations", "no/such/a.csv"], "there is no folder"),
+        (["--observations", "no/such/a.csv"], "the folder no/such does not exist"),
     ],
 )
 def test_bad_exports_are_refused(run, words, line):

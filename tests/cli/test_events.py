@@ -136,10 +136,16 @@ def test_a_crawl_posts_its_events_and_status_says_how_far(run, hook, here, monke
     assert {"new", "changed"} == {one["kind"] for one in printed}
     assert printed[0]["new_text"].startswith("/p/")
     events = json.loads(run("status", "--json").out)["events"]
-    (follower,) = events["followers"]
-    assert (follower["name"], follower["lag"], follower["failures"], follower["dropped"]) == ("webhook", 0, 0, 0)
+    (subscriber,) = events["subscribers"]
+    assert events["followers"] == events["subscribers"]
+    assert (subscriber["name"], subscriber["lag"], subscriber["failures"], subscriber["dropped"]) == (
+        "webhook",
+        0,
+        0,
+        0,
+    )
     assert events["last"] == len(printed)
-    assert "follower webhook          0 events behind\n" in run("status").out
+    assert "subscriber webhook        0 events behind\n" in run("status").out
 
 
 def test_a_receiver_that_fails_is_told_of_and_nothing_secret_is_said(run, hook, here, monkeypatch):  # noqa: F811

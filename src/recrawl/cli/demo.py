@@ -26,8 +26,8 @@ def demo(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Crawl a changing web on this machine, live, and compare with what is true and with other policies."""
-    from recrawl.cli.estimate import check_outputs
     from recrawl.cli.shared.crawl_options import need_crawl
+    from recrawl.cli.shared.outputs import check_outputs
     from recrawl.model.budget import parse_budget
 
     check_outputs(None, plot)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recrawl.errors import ParameterError
+from recrawl.cli.shared.options import Group, check_level
+from recrawl.cli.shared.outputs import check_outputs
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -33,14 +34,6 @@ class Method(StrEnum):
     regular = "regular"
     naive = "naive"
     complete = "complete"
-
-
-class Group(StrEnum):
-    """Pages that are believed to be alike before they are crawled."""
-
-    host = "host"
-    folder = "folder"
-    all = "all"
 
 
 class Unit(StrEnum):
@@ -66,8 +59,7 @@ def estimate(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Estimate how often the pages of a crawl log change, how far to trust that, and what their signals are worth."""
-    if not 0 < level < 1:
-        raise ParameterError(f"--level is {level}: must lie between 0 and 1")
+    check_level(level)
     check_outputs(output, plot)
     from recrawl.cli.views.estimate_report import analyse, print_report, write_rates
 
@@ -93,22 +85,6 @@ def estimate(
         typer.echo(json.dumps({"file": str(log), **found.as_dict(scale, unit.value, limit), **files}, allow_nan=False))
         return
     print_report(found, scale, unit.value, limit, [file for file in (output, plot) if file is not None])
-
-
-def check_outputs(output: Path | None, plot: Path | None) -> None:
-    """Complain before the work, not after it."""
-    if output is not None and output.suffix.lower() not in (".csv", ".parquet", ".pq"):
-        raise ParameterError(f"{output}: the suffix of an output must be .csv or .parquet")
-    if plot is not None and plot.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise ParameterError(f"{plot}: the suffix of a plot must be .png, .svg or .pdf")
-    for path in (output, plot):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise ParameterError(f"{path}: there is no folder {path.absolute().parent}")
-    if plot is not None:
-        try:
-            import matplotlib  # noqa: F401
-        except ImportError:
-            raise ParameterError("--plot needs matplotlib: pip install 'recrawl[data]'") from None
 
 
 def _progress() -> Progress:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 import time
 from collections.abc import Iterable
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from recrawl.cli.shared.crawl_options import Config, Database, settings_of, visit
+from recrawl.cli.shared.interrupts import stop_requests
 from recrawl.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def events(
     settings = settings_of(config, database=database)
     if snapshot and after is not None:
         raise ParameterError("--snapshot says where to go on: give it without --after")
-    stop = _on_signals() if follow else [True]
+    stop = stop_requests() if follow else [True]
     with visit(settings) as store:
         if snapshot:
             _write_snapshot(store, output)
@@ -122,11 +122,3 @@ def _number(line: bytes, path: Path) -> int:
         return int(found["number"])
     except (ValueError, TypeError, KeyError):
         raise ParameterError(f"{path}: its last line is no event; give another file, or --after") from None
-
-
-def _on_signals() -> list[bool]:
-    """A list that is filled when the process is to end."""
-    stop: list[bool] = []
-    for name in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(name, lambda *_: stop.append(True))
-    return stop

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli.estimate import Group, check_outputs
-from recrawl.errors import ParameterError
+from recrawl.cli.shared.options import Group, check_level, split_commas
+from recrawl.cli.shared.outputs import check_outputs
 
 EPILOG = (
     "Example:  recrawl plan crawls.csv --target 0.95 --plot plan.png\n\n"
@@ -32,15 +32,12 @@ def plan(
 ) -> None:
     """Say how fresh a crawler's copies are by its own log, and what the best schedule at its budget, at others or for a
     target would reach."""
-    from recrawl.cli.simulate import words
     from recrawl.cli.views.plan_report import Asked, print_plan, share, worked_out
 
-    if not 0 < level < 1:
-        raise ParameterError(f"--level is {level}: must lie between 0 and 1")
+    check_level(level)
     check_outputs(None, plot)
-    asked = Asked(
-        budget, words(budgets) if budgets else None, None if target is None else share(target), group.value, level
-    )
+    others = split_commas(budgets) if budgets else None
+    asked = Asked(budget, others, None if target is None else share(target), group.value, level)
     found = worked_out(log, asked, lenient)
     if plot is not None:
         from recrawl.cli.views.plan_plot import draw_plan

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from recrawl.cli.shared.options import split_commas
 from recrawl.errors import ParameterError
 
 TRAIN_EPILOG = "Example:  recrawl predict train crawls.csv --out model.json --categories content_type,language"
@@ -33,15 +34,16 @@ def train(
 ) -> None:
     """Learn change rates from crawls of other pages, and say how good they are."""
     from recrawl.cli.shared import predict_tables as tables
-    from recrawl.cli.shared.tables import check_folder, read_table
-    from recrawl.cli.simulate import words
+    from recrawl.cli.shared.outputs import check_folder
+    from recrawl.cli.shared.tables import read_table
 
     if family not in ("trees", "network"):
         raise ParameterError(f"--family {family!r} is not one of trees, network")
     check_folder(out)
     crawls = read_table(table)
-    columns = tables.columns_of(crawls, words(numbers or []), words(categories or []), {interval, changed, time})
-    model = tables.trained(crawls, columns, (interval, changed, time), family=family, threads=threads, seed=seed)
+    names = interval, changed, time
+    columns = tables.columns_of(crawls, split_commas(numbers or []), split_commas(categories or []), set(names))
+    model = tables.trained(crawls, columns, names, family=family, threads=threads, seed=seed)
     model.save(out)
     figures: dict[str, Any] = {"model": str(out), "family": model.family, "columns": list(model.inputs)}
     figures |= {"strength": asdict(model.strength), **model.about}

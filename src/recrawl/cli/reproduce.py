@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from recrawl.cli.shared.outputs import need_matplotlib
 from recrawl.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def reproduce(
     if list_ids:
         _list(chosen, as_json)
         return
-    _check_matplotlib()
+    need_matplotlib("the pictures need")
     if check:
         _check_floors(chosen, floors)
     results = _run(chosen, "full" if full else "quick", reps, jobs, seed, out, resume, quiet=as_json)
@@ -125,13 +126,6 @@ def _above_floors(results: list[Result], floors: Path) -> bool:
     for line in lines:
         typer.echo(f"below the floor: {line}", err=True)
     return not lines
-
-
-def _check_matplotlib() -> None:
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise ParameterError("the pictures need matplotlib: pip install 'recrawl[data]'") from None
 
 
 def _words(seconds: float) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +15,6 @@ from recrawl.errors import ParameterError
 
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
-    from recrawl.crawl.run.crawler import Crawler
 
 EPILOG = (
     "Example:  recrawl run --budget 2/s --contact you@example.org\n\n"
@@ -68,6 +66,7 @@ def run(
 
 
 async def _run(settings: Settings, seconds: float | None, once: bool, quiet: bool) -> dict[str, Any]:
+    from recrawl.cli.shared.interrupts import stop_on_signals
     from recrawl.cli.shared.run_parts import Parts
     from recrawl.cli.views.run_log import Log
     from recrawl.cli.views.run_view import View
@@ -75,7 +74,7 @@ async def _run(settings: Settings, seconds: float | None, once: bool, quiet: boo
 
     parts = Parts(settings, Log())
     try:
-        on_signals(parts.crawler)
+        stop_on_signals(parts.crawler)
         if not quiet:
             typer.echo("getting ready (on a new machine this takes a minute or two, once)", err=True)
         warm_up()
@@ -92,13 +91,6 @@ async def _run(settings: Settings, seconds: float | None, once: bool, quiet: boo
         return {"seconds": round(took, 3), **counts.as_dict(), "freshness": view.freshness()}
     finally:
         await parts.close()
-
-
-def on_signals(crawler: Crawler) -> None:
-    """Stop a crawl when the process is told to end."""
-    loop = asyncio.get_running_loop()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(name, crawler.stop)
 
 
 def _print_next(settings: Settings, n: int, as_json: bool) -> None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recrawl.cli.shared.effect_options import NoBursts, NoDrift, NoPriors, NoSeasons, NoSiblings, chosen, without
+from recrawl.cli.shared.options import given, refuse, split_commas
+from recrawl.cli.shared.outputs import check_outputs
 from recrawl.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -48,8 +50,6 @@ def simulate(
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list and nothing else.")] = False,
 ) -> None:
     """Compare how fresh policies keep copies with the same number of requests."""
-    from recrawl.cli.estimate import check_outputs
-
     check_outputs(None, plot)
     if own_demand and budget:
         raise ParameterError("give --budget or --own-demand, not both")
@@ -64,8 +64,8 @@ def simulate(
     sources = sources_of(world, trace, warm, {"days": days, "start": start}, drawn)
     found = report.compared(
         sources,
-        without(words(policy or [_POLICIES]), left_out),
-        None if own_demand else words(budget or [_BUDGET]),
+        without(split_commas(policy or [_POLICIES]), left_out),
+        None if own_demand else split_commas(budget or [_BUDGET]),
         repetitions=(1 if trace is not None else 5) if repetitions is None else repetitions,
         seed=seed,
         jobs=jobs,
@@ -90,24 +90,4 @@ def sources_of(
         raise ParameterError("give --world or --trace, not both" if worlds else "give --world NAME or --trace DIR")
     if trace is not None:
         return [Recorded(trace, warm=warm, **given(recorded))]
-    return [Drawn(name, warm=warm, **given(drawn)) for name in words(worlds or [])]
-
-
-def given(options: dict[str, Any]) -> dict[str, Any]:
-    """The options that are not left to their defaults."""
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def refuse(options: dict[str, Any], goes_with: str) -> None:
-    """Complain of options that would be ignored."""
-    for name in given(options):
-        raise ParameterError(f"{name} goes with {goes_with}")
-
-
-def words(given: list[str]) -> list[str]:
-    """The parts of comma lists, in order.
-
-    >>> words(["a,b", "c"])
-    ['a', 'b', 'c']
-    """
-    return [part.strip() for text in given for part in text.split(",") if part.strip()]
+    return [Drawn(name, warm=warm, **given(drawn)) for name in split_commas(worlds or [])]

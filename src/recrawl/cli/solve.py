@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.errors import ParameterError
+from recrawl.cli.shared.outputs import check_plot
 
 if TYPE_CHECKING:
     from recrawl import Pages, Plan
@@ -58,6 +58,7 @@ def solve(
 ) -> None:
     """Find the crawl rates that keep the pages of a table as fresh as a budget allows."""
     from recrawl.cli.shared.solve_request import Request
+    from recrawl.cli.shared.tables import check_writable
 
     request = Request(
         budget=budget,
@@ -70,7 +71,10 @@ def solve(
         ceiling=ceiling,
         host_limit=host_limit or [],
     )
-    _check_outputs(output, plot)
+    if output is not None:
+        check_writable(output)
+    if plot is not None:
+        check_plot(plot)
     run(pages, request, output, plot, as_json)
 
 
@@ -100,22 +104,6 @@ def run(path: Path, request: Any, output: Path | None, plot: Path | None, as_jso
         typer.echo(json.dumps({"file": str(path), **figures.as_dict(), **files}, allow_nan=False))
         return
     print_figures(figures, title=str(path), files=[file for file in (output, plot) if file is not None])
-
-
-def _check_outputs(output: Path | None, plot: Path | None) -> None:
-    from recrawl.cli.shared.tables import check_folder, check_writable
-
-    if output is not None:
-        check_writable(output)
-    if plot is None:
-        return
-    if plot.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise ParameterError(f"{plot}: the suffix of a plot must be .png, .svg or .pdf")
-    check_folder(plot)
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise ParameterError("--plot needs matplotlib: pip install 'recrawl[data]'") from None
 
 
 def _write_rates(table: Any, output: Path, pages: Pages, plan: Plan, request: Any) -> None:

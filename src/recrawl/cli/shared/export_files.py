@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from recrawl.cli.shared.outputs import check_folder, check_outputs
 from recrawl.errors import ParameterError
 from recrawl.store import SqliteStore
 
@@ -48,20 +49,17 @@ PAGE = {
 
 
 def check_table(path: Path) -> None:
-    """Complain before the work, not after it."""
-    from recrawl.cli.estimate import check_outputs
-
+    """Raise ParameterError if a table could not be written."""
     check_outputs(path, None)
     if path.suffix.lower() != ".csv":
         _pyarrow()
 
 
 def check_warc(path: Path) -> None:
-    """The same for a WARC file."""
+    """Raise ParameterError if a WARC file could not be written."""
     if not path.name.lower().endswith((".warc", ".warc.gz")):
         raise ParameterError(f"{path}: the suffix of an archive must be .warc or .warc.gz")
-    if not path.absolute().parent.is_dir():
-        raise ParameterError(f"{path}: there is no folder {path.absolute().parent}")
+    check_folder(path)
     _warcio()
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.cli.shared.outputs import check_folder
 from recrawl.errors import ParameterError
 
 Array = NDArray[np.float64]
@@ -125,18 +126,12 @@ def read_table(path: Path) -> Table:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse, before the work is done, a file that could not be written after it."""
+    """Raise ParameterError if a table could not be written."""
     if path.suffix.lower() not in (*_DELIMITERS, *_PARQUET):
         raise ParameterError(f"{path}: the suffix of an output table must be .csv, .tsv or .parquet")
     if path.suffix.lower() in _PARQUET:
         _pyarrow()
     check_folder(path)
-
-
-def check_folder(path: Path) -> None:
-    """Refuse a file whose folder does not exist."""
-    if not path.parent.is_dir():
-        raise ParameterError(f"{path}: the folder {path.parent} does not exist")
 
 
 def write_table(table: Table, path: Path, extra: Mapping[str, Array]) -> None:

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from recrawl.cli.status import freshness
 from recrawl.crawl.config.settings import Settings
+from recrawl.crawl.run.believed import believed_freshness
 from recrawl.crawl.run.crawler import Crawler
 
 _EVERY = 0.5  # seconds between two pictures
@@ -43,7 +43,7 @@ class View:
     def freshness(self) -> float | None:
         """The expected freshness of all copies."""
         engine = self._crawler.engine
-        return freshness(engine, self._crawler.now()) if len(engine) else None
+        return believed_freshness(engine, self._crawler.now()) if len(engine) else None
 
     def close(self) -> None:
         """End the view."""

@@ -1,0 +1,46 @@
+"""Options that several commands have, and checks of their values."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from recrawl.errors import ParameterError
+
+
+class Group(StrEnum):
+    """Pages that share a prior distribution of change rates."""
+
+    host = "host"
+    folder = "folder"
+    all = "all"
+
+
+def check_level(level: float) -> None:
+    """Raise ParameterError unless the level of an interval lies between 0 and 1."""
+    if not 0 < level < 1:
+        raise ParameterError(f"--level is {level}: must lie between 0 and 1")
+
+
+def split_commas(texts: list[str]) -> list[str]:
+    """The items of comma-separated lists, in order.
+
+    >>> split_commas(["a,b", "c"])
+    ['a', 'b', 'c']
+    """
+    return [item.strip() for text in texts for item in text.split(",") if item.strip()]
+
+
+def given(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that the user has set: those that are not None.
+
+    >>> given({"days": 3.0, "start": None})
+    {'days': 3.0}
+    """
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def refuse(options: dict[str, Any], goes_with: str) -> None:
+    """Raise ParameterError if one of these options is set; without ``goes_with`` it would be ignored."""
+    for name in given(options):
+        raise ParameterError(f"{name} goes with {goes_with}")

@@ -1,0 +1,143 @@
+"""The numbers of ``recrawl status``: pages, crawls, freshness, audits, feeds, subscribers, failing hosts."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Container
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from recrawl.cli.shared.crawl_options import engine_of
+
+if TYPE_CHECKING:
+    from recrawl.crawl.config.settings import Settings
+    from recrawl.engine import Engine
+    from recrawl.store import Outcome, SqliteStore
+
+_DAY = 86400.0
+_LISTED = 10_000  # hosts at most
+_DOUBTED = "not-modified lies"  # the reason given for hosts whose 304 is not believed
+
+
+def figures(store: SqliteStore, settings: Settings, now: float) -> dict[str, Any]:
+    """Everything that ``recrawl status --json`` prints."""
+    engine = engine_of(store, settings, now)
+    last = store.last_observation()
+    found: dict[str, Any] = {
+        "database": str(store.path),
+        **store.counts(),
+        "bytes": store.path.stat().st_size,
+        "posted": sum(len(command.get("add", [])) for _, command in store.posts()),
+        "failing": engine.stats["failing"],
+        "gone": engine.stats["away"],
+        "last_crawl": None if last is None else last.began_at,
+        **{f"{name}_last_day": n for name, n in store.recent(now - _DAY).items()},
+        "feeds": feed_figures(store),
+        "budget": settings.budget,
+        "freshness": None,
+        "freshness_so_far": None,
+        "forecast": None,
+        "events": event_figures(store, now),
+        "hosts": failing_hosts(store, engine, now),
+        **audit_figures(store),
+    }
+    if len(engine):
+        found |= _freshness(engine, settings, now)
+    return found
+
+
+def _freshness(engine: Engine, settings: Settings, now: float) -> dict[str, Any]:
+    from recrawl.crawl.run.believed import believed_freshness
+
+    planned = engine.forecast(settings.rates(len(engine))[1])
+    return {
+        "freshness": believed_freshness(engine, now),
+        "freshness_so_far": freshness_so_far(engine, now),
+        "forecast": {"freshness": planned.freshness, "low": planned.low, "high": planned.high},
+    }
+
+
+def freshness_so_far(engine: Engine, now: float) -> float | None:
+    """Share of past time in which copies were fresh, weighted by importance, by the outcomes of crawls.
+
+    None before the first outcome.
+    """
+    from recrawl.crawl.run.believed import audited_pages
+
+    ledger = engine.account(now, audited_pages(engine))
+    return 1.0 - ledger.staleness if ledger.time > 0.0 else None
+
+
+def feed_figures(store: SqliteStore) -> dict[str, int]:
+    """Number of feeds, of those polled more often because items would be lost, and of those that lost items."""
+    from recrawl.crawl.feeds.polling import PREFIX
+
+    notes = store.noted(PREFIX).values()
+    hurried, rolled = sum(note["interval"] is not None for note in notes), sum(note["rolled"] > 0 for note in notes)
+    return {"pages": len(notes), "hurried": hurried, "rolled_off": rolled}
+
+
+def audit_figures(store: SqliteStore) -> dict[str, Any]:
+    """The last audit, the number of audits, and whether they agree with the forecasts."""
+    from recrawl.cli.views.audit_report import verdict_text
+    from recrawl.crawl.run.audits import kept_audits
+    from recrawl.estimate.audit import verdict
+
+    audits = kept_audits(store)
+    judged = verdict(audits)
+    if judged is None:
+        return {"audit": None, "audits": 0, "verdict": None}
+    return {
+        "audit": audits[-1].as_dict(),
+        "audits": len(audits),
+        "verdict": {**judged.as_dict(), "words": verdict_text(audits)},
+    }
+
+
+def event_figures(store: SqliteStore, now: float) -> dict[str, Any]:
+    """Events in the store, and how far behind each subscriber is."""
+    found: dict[str, Any] = store.event_counts()
+    subscribers = []
+    for one in store.followers():
+        lag = found["last"] - one.cursor
+        waiting = store.events(one.cursor, 1)
+        behind = now - waiting[0].at if waiting else 0.0
+        subscribers.append({**asdict(one), "lag": lag, "seconds_behind": round(max(behind, 0.0), 3)})
+    return {**found, "subscribers": subscribers, "followers": subscribers}  # followers: the name in version 0.1
+
+
+def failing_hosts(store: SqliteStore, engine: Engine, now: float) -> list[dict[str, Any]]:
+    """Hosts that failed in the last day: number of pages per reason, last attempt, end of the host's pause."""
+    by_host: defaultdict[str, list[Outcome]] = defaultdict(list)
+    for outcome in store.failing(now - _DAY):
+        by_host[urlsplit(outcome.url).netloc].append(outcome)
+    found = []
+    for host, outcomes in by_host.items():
+        reasons = Counter(filter(None, (_reason(store, outcome) for outcome in outcomes)))
+        if reasons:
+            last = max(outcome.began_at for outcome in outcomes)
+            found.append({"host": host, "reasons": dict(reasons.most_common()), "last_try": last})
+    found += [{"host": host, "reasons": {_DOUBTED: 1}, "last_try": None} for host in _doubted(store, now, by_host)]
+    for one in found:
+        until = engine.held_until(str(one["host"]))
+        one["left_alone_until"] = until if until > now else None
+    return sorted(found, key=lambda one: str(one["host"]))[:_LISTED]
+
+
+def _reason(store: SqliteStore, outcome: Outcome) -> str | None:
+    """Why a page fails. None if robots.txt was read and disallows the page: that is no failure of its host."""
+    if outcome.failure != "robots":
+        return outcome.failure
+    from recrawl.crawl.polite.robots_cache import PREFIX
+
+    parts = urlsplit(outcome.final_url or outcome.url)
+    name = f"{PREFIX}{parts.scheme}://{parts.netloc}"
+    cached = store.noted(name).get(name)
+    return f"robots.txt: {cached['failure']}" if cached and cached["failure"] else None
+
+
+def _doubted(store: SqliteStore, now: float, listed: Container[str]) -> list[str]:
+    """Hosts whose "not modified" is not believed, without those listed already."""
+    trust = store.noted("trust").get("trust", {"hosts": {}})
+    return [host for host, one in trust["hosts"].items() if one["doubted_until"] > now and host not in listed]

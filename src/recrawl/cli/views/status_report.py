@@ -1,0 +1,97 @@
+"""The text of ``recrawl status``: the figures of a database, one per line."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+_DAY = 86400.0
+_SHOWN = 200  # hosts at most
+
+
+def status_lines(found: dict[str, Any]) -> list[str]:
+    """All lines; ``found`` is what ``status_figures.figures`` returns."""
+    lines = [f"{label:<26}{text}" for label, text in [*_counts(found), *_freshness(found), *_events(found["events"])]]
+    return [*lines, *_hosts(found["hosts"]), *(f"damaged: {problem}" for problem in found.get("problems", []))]
+
+
+def _counts(found: dict[str, Any]) -> list[tuple[str, str]]:
+    rows = [
+        ("pages", f"{found['pages']} ({found['copies']} with a copy)"),
+        ("crawls", f"{found['observations']}, in the last day {found['crawls_last_day']}"),
+        ("changes in the last day", f"{found['changes_last_day']}"),
+        ("failures in the last day", f"{found['failures_last_day']}"),
+        ("failing, gone", f"{found['failing']}, {found['gone']}"),
+        ("bodies", f"{found['bodies']}"),
+    ]
+    if found["flapping_last_day"]:
+        rows.append(("flapping in the last day", f"{found['flapping_last_day']} returns to content seen before"))
+    if found["feeds"]["pages"]:
+        rows.append(("feeds", _feeds(found["feeds"], found["rolled_off_last_day"])))
+    if found["posted"]:
+        rows.append(("waiting to be added", f"{found['posted']}"))
+    if found["last_crawl"] is not None:
+        rows.append(("last crawl", _date(found["last_crawl"])))
+    return rows
+
+
+def _feeds(feeds: dict[str, int], last_day: int) -> str:
+    text = f"{feeds['pages']}, {feeds['hurried']} polled in time for their items"
+    if feeds["rolled_off"]:
+        text += f"; items rolled off in {feeds['rolled_off']}, in the last day {last_day} times"
+    return text
+
+
+def _freshness(found: dict[str, Any]) -> list[tuple[str, str]]:
+    rows = []
+    if found["freshness"] is not None:
+        rows.append(("freshness now", f"{found['freshness']:.3f} (expected)"))
+        if found["freshness_so_far"] is not None:
+            rows.append(("freshness so far", f"{found['freshness_so_far']:.3f} (by what crawls found)"))
+        plan = found["forecast"]
+        span = f"{plan['freshness']:.3f} ({plan['low']:.3f} to {plan['high']:.3f})"
+        rows.append((f"freshness at {found['budget']}", span))
+    if found["audit"] is not None:
+        from recrawl.cli.views.audit_report import audit_rows
+        from recrawl.estimate.audit import Audit
+
+        rows += audit_rows(Audit.from_dict(found["audit"]))
+        rows.append(("audit and forecast", found["verdict"]["words"]))
+    return rows
+
+
+def _events(events: dict[str, Any]) -> list[tuple[str, str]]:
+    rows = [("events", f"{events['last']} so far, {events['rows']} kept from number {events['first']} on")]
+    for one in events["subscribers"]:
+        text = f"{one['lag']} events behind" + (f" ({_duration(one['seconds_behind'])})" if one["lag"] else "")
+        if one["failures"]:
+            text += f"; failed {one['failures']} times in a row, last: {one['failure']}"
+        if one["dropped"]:
+            text += f"; {one['dropped']} EVENTS DROPPED before delivery: it must start again from a snapshot"
+        rows.append((f"subscriber {one['name']}", text))
+    return rows
+
+
+def _hosts(hosts: list[dict[str, Any]]) -> list[str]:
+    lines = [f"hosts that fail: {len(hosts)}"] if hosts else []
+    lines += [_host(one) for one in hosts[:_SHOWN]]
+    more = len(hosts) - _SHOWN
+    return lines + ([f"  and {more} more; --json lists them"] if more > 0 else [])
+
+
+def _host(one: dict[str, Any]) -> str:
+    reasons = ", ".join(f"{reason} ({n} pages)" if n > 1 else reason for reason, n in one["reasons"].items())
+    until = one["left_alone_until"]
+    rest = "" if until is None else f"; not crawled until {_date(until)}"
+    return f"  {one['host']:<40}{reasons}{rest}"
+
+
+def _date(at: float) -> str:
+    return datetime.fromtimestamp(at).isoformat(" ", "seconds")
+
+
+def _duration(seconds: float) -> str:
+    for size, unit in ((_DAY, "days"), (3600.0, "h"), (60.0, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.0f} s"
