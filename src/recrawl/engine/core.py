@@ -20,7 +20,7 @@ from recrawl.estimate.gamma import GammaPrior
 from recrawl.estimate.importance import RequestRates
 from recrawl.model.kinds import Objective
 from recrawl.model.pages import Pages
-from recrawl.schedule.exact import layout as at
+from recrawl.schedule.exact import access
 from recrawl.schedule.exact.scheduler import Scheduler
 from recrawl.schedule.table import column_of
 
@@ -100,12 +100,11 @@ class Core:
     @property
     def now(self) -> float:
         """The largest time that the engine was told."""
-        return float(self.scheduler._memory.state.flts[at.NOW])
+        return access.now(self.scheduler)
 
     def ids(self) -> Ids:
         """All pages that are kept fresh."""
-        count = int(self.scheduler._memory.state.ints[at.N_PAGES])
-        return np.flatnonzero(self.scheduler._memory.state.rec["state"][:count] != at.GONE)
+        return access.present_ids(self.scheduler)
 
     def _append(self, urls: list[str], weight: Array, fetched: Array, now: float, own: GammaPrior | None) -> Ids:
         first, n = len(self.beliefs), len(urls)
@@ -128,7 +127,7 @@ class Core:
         self.parts.start_twins(self.beliefs, rows)
         if self.parts.siblings:
             self.parts.gather(self.scheduler, rows)
-            self.scheduler._place(rows, self.now)
+            access.place(self.scheduler, rows, self.now)
         self.addresses.append(urls)
         self.given = np.concatenate([self.given, weight])
         if self.requests is not None:
@@ -145,10 +144,10 @@ class Core:
         heard = self.beliefs.belief.heard[rows]
         if heard.shape[1] != 1:
             return np.zeros_like(heard)
-        return np.asarray(np.minimum(self.scheduler._memory.state.rec["signals"][rows, None], heard))
+        return np.asarray(np.minimum(access.signal_counts(self.scheduler, rows)[:, None], heard))
 
     def _learn(self, rows: Ids, begin: Array, end: Array, changed: NDArray[np.bool_], now: float) -> None:
-        header, parts = self.scheduler._memory.header, self.parts.arrays
+        header, parts = access.header(self.scheduler), self.parts.arrays
         learn_all(header, self.beliefs.belief, parts, rows, begin, end, changed, self._kept(rows))
         self.beliefs.crawls += len(rows)
         self._counts["changed"] += int(changed.sum())
@@ -156,7 +155,7 @@ class Core:
             self._believe(rows, now)
         if self.parts.siblings:
             for group in np.unique(self.parts.arrays.group[rows, self.parts.arrays.active[0]]).tolist():
-                self.scheduler._stir(group, now)
+                access.reinsert_group(self.scheduler, group, now)
 
     def _renew(self, rows: Ids, begin: Array, end: Array, now: float) -> None:
         """New copies of which nothing is learned: the signals before them say nothing any more."""
@@ -171,7 +170,7 @@ class Core:
     def _close(self, rows: Ids, begin: Array, end: Array) -> None:
         """Copies that are no longer kept go into the account as far as is believed of them."""
         self.beliefs.belief.account[:] += kept_time(
-            self.scheduler._memory.header, self.beliefs.belief, self.parts.arrays, rows, begin, end
+            access.header(self.scheduler), self.beliefs.belief, self.parts.arrays, rows, begin, end
         )
 
     def refit_if_due(self) -> bool:
@@ -200,14 +199,13 @@ class Core:
         if len(rows) == 0:
             return
         if self.settings.sources <= 1:
-            believe_all(scheduler._memory.header, self.beliefs.belief, self.parts.arrays, rows, now)
+            believe_all(access.header(scheduler), self.beliefs.belief, self.parts.arrays, rows, now)
             if everyone:
-                scheduler._place_all()
-                return
-            status = scheduler._memory.state.rec["state"][rows]
-            scheduler._place(rows[(status != at.PAUSED) & (status != at.PARKED)], self.now)
+                access.place_all(scheduler)
+            else:
+                access.place_waiting(scheduler, rows)
             return
-        elapsed = np.maximum(now - scheduler._memory.state.rec["last"][rows], 0.0)
+        elapsed = np.maximum(now - access.last_fetched(scheduler, rows), 0.0)
         scheduler.update(rows, **self.beliefs.columns(rows, elapsed))
 
     def _settle(self, rows: Ids, now: float, failed: NDArray[np.bool_], gone: NDArray[np.bool_]) -> None:

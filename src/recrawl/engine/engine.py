@@ -22,7 +22,7 @@ from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.estimate.importance import RequestRates
 from recrawl.model.pages import Pages
-from recrawl.schedule.exact import layout as at
+from recrawl.schedule.exact import access
 from recrawl.schedule.exact.scheduler import Scheduler
 from recrawl.schedule.table import column_of, count_of, flags_of, positive, time_of
 
@@ -116,10 +116,10 @@ class Engine(Core):
     ) -> None:
         """Crawls that ended: learn from what they found. Without ``changed`` nothing is learned but the copy's age."""
         scheduler = self.scheduler
-        rows = scheduler._columns.check(ids)
+        rows = access.check_ids(scheduler, ids)
         n = len(rows)
         seen, lost, missed = flags_of("changed", changed, n), flags_of("gone", gone, n), flags_of("failed", failed, n)
-        before = scheduler._memory.state.rec["last"][rows]
+        before = access.last_fetched(scheduler, rows)
         here = max(time_of(now), self.now)
         began = column_of("as_of", as_of, n, here)
         if not (began <= here).all():
@@ -148,7 +148,7 @@ class Engine(Core):
     def signal(self, ids: ArrayLike, now: float, *, source: int = 0, changed_at: ArrayLike | None = None) -> None:
         """Change signals from a source; how far each is believed is learned."""
         scheduler = self.scheduler
-        rows = scheduler._columns.check(ids)
+        rows = access.check_ids(scheduler, ids)
         n_sources = self.settings.sources
         if not 0 <= source < max(n_sources, 1):
             raise ParameterError(f"source is {source}: there are {n_sources}, counted from 0")
@@ -157,7 +157,7 @@ class Engine(Core):
         self._counts["signals"] += len(rows)
         if not n_sources or len(rows) == 0:
             return
-        news = about > scheduler._memory.state.rec["last"][rows]
+        news = about > access.last_fetched(scheduler, rows)
         self.newcomers.leave(scheduler, rows[news])
         stirred = heed_all(self.beliefs.belief, rows[news], source, now)
         if stirred.any():
@@ -167,7 +167,7 @@ class Engine(Core):
 
     def update(self, ids: ArrayLike, **columns: ArrayLike) -> None:
         """New importance or cost of pages, or a change rate (with the evidence behind it) to believe from now on."""
-        rows = self.scheduler._columns.check(ids, distinct=True)
+        rows = access.check_ids(self.scheduler, ids, distinct=True)
         known = {name: columns.pop(name) for name in ("change_rate", "evidence") if name in columns}
         if "importance" in columns:
             columns["importance"] = column_of("importance", columns["importance"], len(rows), 1.0)
@@ -190,9 +190,9 @@ class Engine(Core):
 
     def remove(self, ids: ArrayLike) -> None:
         """Pages that are no longer wanted; a URL that is added again starts anew."""
-        rows = self.scheduler._columns.check(ids, distinct=True)
+        rows = access.check_ids(self.scheduler, ids, distinct=True)
         self.newcomers.leave(self.scheduler, rows)
-        last = self.scheduler._memory.state.rec["last"][rows]
+        last = access.last_fetched(self.scheduler, rows)
         self._close(rows, last, np.maximum(last, self.now))
         self.scheduler.remove(rows)
         self.addresses.forget(rows)
@@ -278,20 +278,20 @@ class Engine(Core):
 
     def url(self, ids: ArrayLike) -> list[str]:
         """The URLs of ids."""
-        return self.addresses.urls(self.scheduler._columns.check(ids))
+        return self.addresses.urls(access.check_ids(self.scheduler, ids))
 
     def pages(self, ids: ArrayLike | None = None) -> Pages:
         """What is believed of pages, as of the last time told: all of them, or some."""
-        rows = self.ids() if ids is None else self.scheduler._columns.check(ids)
-        record = self.scheduler._memory.state.rec[rows]
-        columns = self.beliefs.columns(rows, np.maximum(self.now - record["last"], 0.0))
-        return pages_of(with_siblings(columns, self.parts.sibling_rate(self.scheduler, rows)), record["importance"])
+        rows = self.ids() if ids is None else access.check_ids(self.scheduler, ids)
+        elapsed = np.maximum(self.now - access.last_fetched(self.scheduler, rows), 0.0)
+        columns = with_siblings(self.beliefs.columns(rows, elapsed), self.parts.sibling_rate(self.scheduler, rows))
+        return pages_of(columns, access.importance(self.scheduler, rows))
 
     def fresh(self, ids: ArrayLike, now: float) -> Array:
         """The probability that each page's copy is still the page: as many of those so judged lately were."""
-        rows = self.scheduler._columns.check(ids)
+        rows = access.check_ids(self.scheduler, ids)
         out = np.empty(len(rows))
-        fill_fresh(self.scheduler._memory.header, self.beliefs.belief, rows, time_of(now), out)
+        fill_fresh(access.header(self.scheduler), self.beliefs.belief, rows, time_of(now), out)
         return self.parts.stated_fresh(out)
 
     def account(self, now: float, ids: ArrayLike | None = None) -> Account:
@@ -299,14 +299,14 @@ class Engine(Core):
 
         The time of a page counts from its first crawl, or from when it was added if its copy was fetched then.
         """
-        return account(self, self.ids() if ids is None else self.scheduler._columns.check(ids), time_of(now))
+        return account(self, self.ids() if ids is None else access.check_ids(self.scheduler, ids), time_of(now))
 
     def request(self, ids: ArrayLike, now: float) -> None:
         """Readers asked for pages: their importance is what was given plus requests per day, old ones fading.
 
         A page counts as watched for a day at least, so that one request does not make a page important at once.
         """
-        rows, now = self.scheduler._columns.check(ids), max(time_of(now), self.now)
+        rows, now = access.check_ids(self.scheduler, ids), max(time_of(now), self.now)
         if self.requests is None:
             self.requests = RequestRates(0, self.request_half_life)
         self.requests.grow(len(self.addresses), now - self.settings.day)
@@ -328,8 +328,8 @@ class Engine(Core):
 
     def held_until(self, host: str) -> float:
         """Before when no page of a host is picked (−infinity: nothing holds it)."""
-        number = self.scheduler._columns._hosts.get(host)
-        return -math.inf if number is None else float(self.scheduler._memory.state.hosts[number, at.H_UNTIL])
+        rules = access.host_rules(self.scheduler, host)
+        return -math.inf if rules is None else rules[2]
 
     def hosts(self) -> list[str]:
         """The hosts that have rules."""
@@ -337,21 +337,28 @@ class Engine(Core):
 
     def pause(self, ids: ArrayLike) -> None:
         """Pages are not picked until they are resumed."""
-        rows = self.scheduler._columns.check(ids)
+        rows = access.check_ids(self.scheduler, ids)
         self.newcomers.leave(self.scheduler, rows)
         self.scheduler.pause(rows)
         self._paused.update(rows.tolist())
 
     def resume(self, ids: ArrayLike) -> None:
         """Paused pages may be picked again; those that failed or are gone when their time has come."""
-        rows = np.unique(self.scheduler._columns.check(ids))
+        rows = np.unique(access.check_ids(self.scheduler, ids))
         self._paused.difference_update(rows.tolist())
         self._free(rows[self.newcomers.line.kind[rows] < 0])
+
+    def is_paused(self, ids: ArrayLike) -> NDArray[np.bool_]:
+        """Which pages the user has paused."""
+        rows = access.check_ids(self.scheduler, ids)
+        return np.fromiter((page in self._paused for page in rows.tolist()), np.bool_, len(rows))
 
     def defer(self, ids: ArrayLike, until: ArrayLike) -> None:
         """Pages are not picked before a time, whatever they are worth; a longer wait after a failure stays."""
         rows = (
-            np.unique(self.scheduler._columns.check(ids)) if np.ndim(until) == 0 else self.scheduler._columns.check(ids)
+            np.unique(access.check_ids(self.scheduler, ids))
+            if np.ndim(until) == 0
+            else access.check_ids(self.scheduler, ids)
         )
         times = column_of("until", until, len(rows), 0.0)
         self.newcomers.leave(self.scheduler, rows)
@@ -361,13 +368,13 @@ class Engine(Core):
 
     def set_floor(self, ids: ArrayLike, floor: float) -> None:
         """Least crawl rate of pages: one that was not crawled for longer than 1/floor comes before all others."""
-        rows = np.unique(self.scheduler._columns.check(ids))
+        rows = np.unique(access.check_ids(self.scheduler, ids))
         self.scheduler.set_floor(rows, floor)
         self.newcomers.part(self.scheduler, rows)
 
     def explain(self, page: int, now: float) -> Explanation:
         """Everything behind the decision about a page; printed, it is in words."""
-        return explain(self, int(self.scheduler._columns.check([page])[0]), time_of(now))
+        return explain(self, int(access.check_ids(self.scheduler, [page])[0]), time_of(now))
 
     def forecast(self, budget: float, *, level: float = 0.9, rng: np.random.Generator | None = None) -> Forecast:
         """Expected freshness at another budget in the long run, with an interval for what is not known of the rates."""
@@ -375,5 +382,5 @@ class Engine(Core):
 
     def rows(self, ids: ArrayLike | None = None) -> dict[str, Any]:
         """What a driver writes beside the observation: columns of pages by URL, and the engine's own settings."""
-        rows = self.ids() if ids is None else self.scheduler._columns.check(ids)
+        rows = self.ids() if ids is None else access.check_ids(self.scheduler, ids)
         return rows_of(self, rows, all_hosts=ids is None)

@@ -13,7 +13,7 @@ from recrawl.engine.beliefs.beliefs import moved_along, priors_of
 from recrawl.engine.effects.effects import STATED
 from recrawl.errors import ParameterError
 from recrawl.estimate.importance import RequestRates
-from recrawl.schedule.exact import layout as at
+from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:
     from recrawl.engine.engine import Engine
@@ -49,7 +49,7 @@ def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
         "hosts": _hosts(engine, engine._ruled if all_hosts else {host_of(url) for url in engine.url(rows)}),
         "url": engine.url(rows),
         "given": engine.given[rows],
-        "fetched_at": engine.scheduler._memory.state.rec["last"][rows],
+        "fetched_at": access.last_fetched(engine.scheduler, rows),
         "prior_at": np.full(len(rows), len(engine.beliefs.priors) - 1),
         **_deciding(engine, rows),
         **{name: getattr(belief, name)[rows] for name in _BELIEF},
@@ -78,7 +78,7 @@ def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
     belief.account[:] = saved.get("account", 0.0)
     for name, value in saved.get("stated", {}).items():
         getattr(engine.parts.arrays, name)[:] = value
-    engine.scheduler._columns._host_indices(list(saved["hosts"]))
+    access.add_hosts(engine.scheduler, saved["hosts"])
     for host, (spacing, limit, until) in saved["hosts"].items():
         engine.host(host, spacing=spacing, concurrency=None if limit == np.inf else int(limit))
         engine.hold(host, until)
@@ -113,7 +113,7 @@ def _fill_pages(engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float) 
     engine.newcomers.leave(engine.scheduler, ids[until > now])
     engine.scheduler.pause(ids[until > now])
     if "threshold" in saved:
-        engine.scheduler._memory.state.flts[at.THRESHOLD] = float(saved["threshold"])
+        access.set_threshold(engine.scheduler, float(saved["threshold"]))
 
 
 def _fill_parts(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> None:
@@ -124,7 +124,7 @@ def _fill_parts(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> None:
     known = ids[there]
     engine.beliefs.belief.factor[known] = [saved["factor"][j] for j in there]
     if parts.related:
-        engine.scheduler._memory.state.kin["changed_at"][known] = [saved["changed_at"][j] for j in there]
+        access.set_changed_at(engine.scheduler, known, [saved["changed_at"][j] for j in there])
     if parts.siblings:
         parts.arrays.weight[ids] = parts.arrays.prior
         parts.arrays.weight[known] = np.reshape([saved["sibling_weight"][j] for j in there], (-1, 2))
@@ -167,14 +167,14 @@ def _move_along(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> NDArray[n
 
 
 def _related(engine: Engine, rows: Ids) -> dict[str, Any]:
-    parts, kin = engine.parts, engine.scheduler._memory.state.kin
+    parts = engine.parts
     if not parts.any:
         return {}
     return {
         "parts": parts.fitted(engine.scheduler),
         "sibling_weight": parts.arrays.weight[rows] if parts.siblings else np.zeros((len(rows), 2)),
         "twin": parts.arrays.twin[rows] if parts.siblings else np.zeros((len(rows), 3)),
-        "changed_at": kin["changed_at"][rows] if parts.related else np.full(len(rows), -np.inf),
+        "changed_at": access.changed_at(engine.scheduler, rows),
         "factor": engine.beliefs.belief.factor[rows],
     }
 
@@ -195,15 +195,14 @@ def _alike(engine: Engine, saved: Mapping[str, Any]) -> NDArray[np.bool_]:
 def _deciding(engine: Engine, rows: Ids) -> dict[str, Any]:
     if len(rows) == 0:
         return {name: np.zeros(0) for name in _DECIDING}
-    pages = engine.scheduler._columns.read(rows)
+    pages = access.parameters(engine.scheduler, rows)
     return {name: np.array(getattr(pages, name)) for name in _DECIDING}
 
 
 def _hosts(engine: Engine, some: set[str]) -> dict[str, tuple[float, float, float]]:
     """Per host with rules: spacing, how many at once, held until."""
-    number, table = engine.scheduler._columns._hosts, engine.scheduler._memory.state.hosts
-    rules = {host: table[number[host]] for host in sorted(engine._ruled & some)}
-    return {host: (float(r[at.H_SPACING]), float(r[at.H_LIMIT]), float(r[at.H_UNTIL])) for host, r in rules.items()}
+    rules = {host: access.host_rules(engine.scheduler, host) for host in sorted(engine._ruled & some)}
+    return {host: rule for host, rule in rules.items() if rule is not None}
 
 
 def _asked(engine: Engine, rows: Ids) -> dict[str, Any]:

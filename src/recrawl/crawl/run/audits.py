@@ -22,7 +22,7 @@ from recrawl.engine.addresses import host_of
 from recrawl.engine.views.expected import expected_fresh, fitting_mean
 from recrawl.errors import ParameterError
 from recrawl.estimate.audit import Audit, Judged, audit_of, draw_pages
-from recrawl.schedule.exact import layout as at
+from recrawl.schedule.exact import access
 from recrawl.store.protocol import Outcome, Store
 
 Array = NDArray[np.float64]
@@ -187,7 +187,7 @@ class Audits:
             ready.append((page, url))
 
     def _leased(self, page: int) -> bool:
-        return int(self._engine.scheduler._memory.state.rec["state"][page]) == at.LEASED
+        return bool(access.status(self._engine.scheduler, np.array([page]))[0] == access.LEASED)
 
     # --- what came of it ----------------------------------------------------------------------------------------------
 
@@ -267,7 +267,7 @@ class Audits:
         drawn = 0 if self._open is None else self._open.drawn
         if state != self._drawn_from or drawn % 100 == 0:
             self._ids = audited_pages(self._engine)
-            self._importance = self._engine.scheduler._memory.state.rec["importance"][self._ids].astype(np.float64)
+            self._importance = access.importance(self._engine.scheduler, self._ids)
             self._mean = fitting_mean(self._engine)
             self._drawn_from = state
         return bool(len(self._ids)) and bool(self._importance.sum() > 0)

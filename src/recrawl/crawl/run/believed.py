@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from recrawl.crawl.run.pages import NEVER
 from recrawl.engine import Engine
 from recrawl.engine.views.expected import expected_fresh
+from recrawl.schedule.exact import access
 
 Ids = NDArray[np.int64]
 
@@ -17,19 +18,19 @@ Ids = NDArray[np.int64]
 def audited_pages(engine: Engine) -> Ids:
     """The pages that audits are about: all that may be crawled."""
     ids = engine.ids()
-    return ids[~np.isin(ids, sorted(engine._paused))] if engine._paused else ids
+    return ids[~engine.is_paused(ids)]
 
 
 def never_crawled(engine: Engine, ids: Ids, now: float) -> NDArray[np.bool_]:
     """Which pages have no copy yet: they count as ones that were fetched a year before they were added."""
-    last = engine.scheduler._memory.state.rec["last"][ids]
+    last = access.last_fetched(engine.scheduler, ids)
     return np.asarray((engine.beliefs.belief.n_crawls[ids] == 0) & (last <= now - NEVER + 1.0))
 
 
 def believed_freshness(engine: Engine, now: float) -> float:
     """The share of copies that are believed to be right now, by importance; pages without a copy are not."""
     ids = audited_pages(engine)
-    weight = engine.scheduler._memory.state.rec["importance"][ids].astype(np.float64)
+    weight = access.importance(engine.scheduler, ids)
     if not weight.sum() > 0:
         return math.nan
     fresh = np.where(never_crawled(engine, ids, now), 0.0, expected_fresh(engine, ids, now))

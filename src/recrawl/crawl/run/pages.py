@@ -73,7 +73,7 @@ def _move_times(saved: dict[str, Any], mark: float | None, now: float) -> None:
 
 def apply_rules(engine: Engine, rules: Rules, ids: Ids) -> None:
     """Let the rules hold for pages: importance, intervals, and which are never crawled."""
-    paused = ids[np.isin(ids, sorted(engine._paused))]
+    paused = ids[engine.is_paused(ids)]
     never, importance, floors = [], list[tuple[int, float]](), defaultdict[float, list[int]](list)
     if rules.rules:
         for page, url in zip(ids.tolist(), engine.url(ids), strict=True):

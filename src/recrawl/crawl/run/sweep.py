@@ -56,7 +56,8 @@ async def _walk(crawler: Crawler, pages: deque[tuple[int, str]], places: asyncio
 
 def hosts_in_order(engine: Engine, now: float) -> list[deque[tuple[int, str]]]:
     """Per host its pages with their URLs, most valuable first; pages that the user paused are left out."""
-    ids = np.array([page for page in engine.ids().tolist() if page not in engine._paused], np.int64)
+    ids = engine.ids()
+    ids = ids[~engine.is_paused(ids)]
     if not len(ids):
         return []
     order = ids[np.argsort(-engine.scheduler.value(ids, now), kind="stable")].tolist()

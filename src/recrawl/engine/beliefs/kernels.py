@@ -25,10 +25,22 @@ from recrawl.engine.effects.kernels import (
     try_ways,
 )
 from recrawl.estimate.streams.kernels import take_in
-from recrawl.schedule.exact.kernels.groups import mass_since
-from recrawl.schedule.exact.kernels.values import by_season, paced
-from recrawl.schedule.exact.kernels.view import Header, opened
-from recrawl.schedule.exact.layout import EVIDENCE, State
+from recrawl.schedule.exact.access_kernels import (
+    Header,
+    State,
+    changed_at,
+    excess_since,
+    fetched_at,
+    group_of,
+    group_weight,
+    importance_of,
+    opened,
+    own_elapsed,
+    season_elapsed,
+    set_changed_at,
+    set_group_weight,
+    write_belief,
+)
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -97,13 +109,9 @@ def believe(s: State, b: Belief, parts: Parts, i: int, elapsed: float) -> None:
     if b.heard.shape[1] > 0:
         rate, share = signal_rate(b, i, 0, elapsed), precision(b, i, 0)
         true, false = share * rate, (1.0 - share) * rate
-    s.rec[i].change_rate = missed + true
-    s.rec[i].recall = true / (missed + true)
-    s.rec[i].false_rate = false
-    s.rec[i].least = 0.0
-    s.extra[s.ints[EVIDENCE], i] = b.gamma[i, 0, 0] if true == 0.0 else math.inf
-    if s.kin.size > 0:
-        s.kin[i].weight = sibling_weight(parts, i)
+    evidence = b.gamma[i, 0, 0] if true == 0.0 else math.inf
+    write_belief(s, i, missed + true, true / (missed + true), false, evidence)
+    set_group_weight(s, i, sibling_weight(parts, i))
 
 
 @inline
@@ -143,7 +151,7 @@ def learn(s: State, b: Belief, parts: Parts, i: int, begin: float, end: float, c
     if interval <= 0.0:
         return
     n_sources = b.heard.shape[1]
-    time = paced(s, i, begin, interval)
+    time = own_elapsed(s, i, begin, interval)
     mass, heard = sibling_mass(s, i, begin, end), 0.0
     for k in range(n_sources):
         heard += b.heard[i, k] * b.gamma[i, 1 + k, 0] / b.gamma[i, 1 + k, 1]
@@ -151,13 +159,13 @@ def learn(s: State, b: Belief, parts: Parts, i: int, begin: float, end: float, c
     expected = heard + sibling_weight(parts, i) * mass
     judge(parts, own + expected, changed)
     if b.counted[i]:
-        b.account[0] += s.rec[i].importance * interval
+        b.account[0] += importance_of(s, i) * interval
         if changed:
-            b.account[1] += s.rec[i].importance * _stale_when_found(s, b, parts, i, begin, end)
+            b.account[1] += importance_of(s, i) * _stale_when_found(s, b, parts, i, begin, end)
     told = told_mass(s, parts, i, begin, end)
     if heard == 0.0:
-        age = begin - s.kin[i].changed_at if s.kin.size > 0 else math.inf
-        season = by_season(s, begin, interval)
+        age = begin - changed_at(s, i)
+        season = season_elapsed(s, begin, interval)
         try_ways(parts, i, b.prior[0, 0], prior_rate(b, i), age, season, told, changed)
         tell_season(parts, begin, end, b.gamma[i, 0], time - season, expected, changed)
     if parts.active[0] >= 0:
@@ -184,8 +192,8 @@ def learn(s: State, b: Belief, parts: Parts, i: int, begin: float, end: float, c
     b.n_crawls[i] += 1
     b.counted[i] = True
     b.n_changes[i] += changed
-    if changed and s.kin.size > 0:
-        s.kin[i].changed_at = max(s.kin[i].changed_at, end)
+    if changed:
+        set_changed_at(s, i, end)
 
 
 @inline
@@ -261,7 +269,7 @@ def believe_all(header: Header, b: Belief, parts: Parts, ids: Ids, now: float) -
     """Write what is believed of pages into the scheduler's records; the caller places them anew."""
     s = opened(header)
     for i in ids:
-        believe(s, b, parts, i, max(now - s.rec[i].last, 0.0))
+        believe(s, b, parts, i, max(now - fetched_at(s, i), 0.0))
 
 
 @inline
@@ -287,13 +295,14 @@ def heed_all(b: Belief, ids: Ids, k: int, now: float) -> NDArray[np.bool_]:
 @inline
 def _doubt(s: State, b: Belief, i: int, begin: float, at: float, end: float) -> float:
     """−ln P(fresh) of a copy fetched at `begin`, at a time up to the end, by all that is known at the end."""
-    exponent = b.gamma[i, 0, 0] * math.log1p(paced(s, i, begin, at - begin) / b.gamma[i, 0, 1])
+    exponent = b.gamma[i, 0, 0] * math.log1p(own_elapsed(s, i, begin, at - begin) / b.gamma[i, 0, 1])
     for k in range(b.heard.shape[1]):
         if b.heard_at[i, 0] <= at:
             exponent += b.heard[i, k] * b.gamma[i, 1 + k, 0] / b.gamma[i, 1 + k, 1]
-    if s.kin.size > 0 and s.kin[i].group >= 0 and s.kin[i].weight > 0.0:
-        group = s.kin[i].group
-        exponent += s.kin[i].weight * max(mass_since(s, group, begin, end) - mass_since(s, group, at, end), 0.0)
+    group = group_of(s, i)
+    if group >= 0 and group_weight(s, i) > 0.0:
+        excess = max(excess_since(s, group, begin, end) - excess_since(s, group, at, end), 0.0)
+        exponent += group_weight(s, i) * excess
     return float(exponent)
 
 
@@ -331,8 +340,8 @@ def kept_time(header: Header, b: Belief, parts: Parts, ids: Ids, begin: Array, e
     for j in range(ids.size):
         i = ids[j]
         if b.counted[i] and end[j] > begin[j]:
-            time += s.rec[i].importance * (end[j] - begin[j])
-            stale += s.rec[i].importance * stale_time(s, b, parts, i, begin[j], end[j], True)
+            time += importance_of(s, i) * (end[j] - begin[j])
+            stale += importance_of(s, i) * stale_time(s, b, parts, i, begin[j], end[j], True)
     return time, stale
 
 
@@ -341,6 +350,6 @@ def fill_fresh(header: Header, b: Belief, ids: Ids, now: float, out: Array) -> N
     """The probability that each page's copy is still the page."""
     s = opened(header)
     for j in range(ids.size):
-        begin = s.rec[ids[j]].last
+        begin = fetched_at(s, ids[j])
         end = max(now, begin)
         out[j] = math.exp(-_doubt(s, b, ids[j], begin, end, end))

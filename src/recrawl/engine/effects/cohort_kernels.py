@@ -6,10 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import jit
-from recrawl.schedule.exact.kernels.layers import rest, room_for
-from recrawl.schedule.exact.kernels.sets import state_of
-from recrawl.schedule.exact.kernels.view import Header, opened
-from recrawl.schedule.exact.layout import DONE, NOW, PAUSED, State
+from recrawl.schedule.exact.access import DONE, rest, room_for
+from recrawl.schedule.exact.access_kernels import Header, State, is_paused, opened, time_now
 
 Ids = NDArray[np.int64]
 
@@ -27,7 +25,7 @@ class Line(NamedTuple):
 def _forward(s: State, line: Line, kind: int) -> int:
     """Let one page of a class come forward; what must grow first, or DONE."""
     page = line.first[kind]
-    while page >= 0 and (line.kind[page] != kind or state_of(s, page) != PAUSED):
+    while page >= 0 and (line.kind[page] != kind or not is_paused(s, page)):
         page = line.behind[page]
     line.first[kind] = page
     if page < 0:
@@ -35,7 +33,7 @@ def _forward(s: State, line: Line, kind: int) -> int:
     status = room_for(s, 1)
     if status != DONE:
         return int(status)
-    rest(s, page, s.flts[NOW])
+    rest(s, page, time_now(s))
     line.active[kind] += 1
     line.first[kind] = line.behind[page]
     return DONE
@@ -61,7 +59,7 @@ def come_forward(header: Header, line: Line, picked: Ids) -> int:
 def depart(s: State, line: Line, page: int) -> int:
     """A page is not like its class any more; the caller places it anew. What must grow first, or DONE."""
     kind = line.kind[page]
-    if kind >= 0 and state_of(s, page) != PAUSED:
+    if kind >= 0 and not is_paused(s, page):
         status = _forward(s, line, kind)
         if status != DONE:
             return status

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.engine.effects.cohort_kernels import Line, come_forward, widen
-from recrawl.schedule.exact.layout import GONE, LEASED, PAUSED
+from recrawl.schedule.exact import access
 from recrawl.schedule.exact.scheduler import Scheduler
 
 Ids = NDArray[np.int64]
@@ -42,8 +42,7 @@ class Newcomers:
             self.line = self.line._replace(kind=kind, behind=behind)
         if not alike or len(rows) < _WORTH_IT:
             return
-        hosts = scheduler._memory.state.host
-        host = hosts[rows] if len(hosts) else np.zeros(len(rows))  # one that is held back must not hold back others
+        host = access.host_numbers(scheduler, rows)  # one that is held back must not hold back others
         alike_by = np.stack([importance, fetched, host, folder])
         _, member, count = np.unique(alike_by, axis=1, return_inverse=True, return_counts=True)
         member = member.reshape(-1)
@@ -72,13 +71,13 @@ class Newcomers:
         if n <= self._width or len(self.line.first) == 0:
             return
         self._width = n
-        self._repeat(scheduler, lambda: widen(scheduler._memory.header, self.line, n))
+        access.repeat(scheduler, lambda header: widen(header, self.line, n))
 
     def come_forward(self, scheduler: Scheduler, picked: Ids) -> None:
         """For each page that was picked, let the next of its class come forward."""
         if len(self.line.first) == 0:
             return
-        self._repeat(scheduler, lambda: come_forward(scheduler._memory.header, self.line, picked))
+        access.repeat(scheduler, lambda header: come_forward(header, self.line, picked))
 
     def leave(self, scheduler: Scheduler, rows: Ids) -> None:
         """Pages that are not like their class from now on; those that stood in line are in the scheduler then."""
@@ -87,11 +86,11 @@ class Newcomers:
         mine = np.unique(rows[self.line.kind[rows] >= 0])
         if len(mine) == 0:
             return
-        waiting = scheduler._memory.state.rec["state"][mine] == PAUSED
+        waiting = access.is_paused(scheduler, mine)
         np.subtract.at(self.line.active, self.line.kind[mine[~waiting]], 1)
         self.line.kind[mine] = -1  # others may be linked behind it: it is passed over
         scheduler.resume(mine[waiting])
-        self._repeat(scheduler, lambda: widen(scheduler._memory.header, self.line, self._width))
+        access.repeat(scheduler, lambda header: widen(header, self.line, self._width))
 
     def part(self, scheduler: Scheduler, rows: Ids) -> None:
         """Pages that are alike among themselves but not like the others of their class from now on."""
@@ -99,7 +98,7 @@ class Newcomers:
         self.leave(scheduler, rows)
         for kind in np.unique(kinds[kinds >= 0]).tolist():
             rest = np.flatnonzero(self.line.kind == kind)
-            self.line.first[kind] = self._chain(rest[scheduler._memory.state.rec["state"][rest] == PAUSED])
+            self.line.first[kind] = self._chain(rest[access.is_paused(scheduler, rest)])
             mine = rows[kinds == kind]
             if len(mine) >= _WORTH_IT:
                 self._line_up(scheduler, mine)
@@ -119,13 +118,15 @@ class Newcomers:
 
     def _check(self, scheduler: Scheduler) -> None:
         """Raise AssertionError if the line contradicts itself or the scheduler."""
-        record, count = scheduler._memory.state.rec, len(scheduler._memory.state.rec)
-        kind, hosts = self.line.kind[:count], scheduler._memory.state.host
+        count = access.id_count(scheduler)
+        kind = self.line.kind[:count]
         for k in range(len(self.line.first)):
             members = np.flatnonzero(kind == k)
-            standing = set(members[record["state"][members] == PAUSED].tolist())
-            state = record["state"][members]
-            assert not np.isin(state, (GONE, LEASED)).any(), f"class {k}: a page that was picked or removed is in it"
+            standing = set(members[access.is_paused(scheduler, members)].tolist())
+            state = access.status(scheduler, members)
+            assert not np.isin(state, (access.REMOVED, access.LEASED)).any(), (
+                f"class {k}: a page that was picked or removed is in it"
+            )
             assert self.line.active[k] == len(members) - len(standing), f"class {k}: active is not what is there"
             assert self.line.active[k] >= self._width or not standing, f"class {k}: more should have come forward"
             page, met = int(self.line.first[k]), list[int]()
@@ -133,10 +134,5 @@ class Newcomers:
                 met.append(page)
                 page = int(self.line.behind[page])
             assert standing <= set(met), f"class {k}: the line does not hold everyone"
-            alike = [record[name][members] for name in ("importance", "last", "change_rate", "signals")]
-            alike += [hosts[members]] if len(hosts) else []
+            alike = access.tie_columns(scheduler, members)
             assert all(len(np.unique(column)) <= 1 for column in alike), f"class {k}: its pages are not alike"
-
-    def _repeat(self, scheduler: Scheduler, step: Any) -> None:
-        while (status := step()) != 0:
-            scheduler._memory.grow(status)

@@ -27,8 +27,8 @@ from recrawl.engine.effects.kernels import (
     Parts,
 )
 from recrawl.engine.effects.seasons import fitted_clock, flat_clock
-from recrawl.schedule.exact import layout as at
-from recrawl.schedule.exact.kernels import events
+from recrawl.schedule.exact import access
+from recrawl.schedule.exact.access_kernels import HOURS
 from recrawl.schedule.exact.scheduler import Scheduler
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ _STRENGTH = 2.0  # of the prior of a page's weight: as so many excess changes
 _BINS_PER_CYCLE = 12.0  # a cycle is the time in which every page could be crawled once
 _LEANS = (0.0, 0.25, 0.5, 0.75, 1.0)  # powers of what folder and host say
 _PER_PAGE = ("weight", "twin", "group", "likely")
-_FITTED = {"calm": at.CALM, "boost": at.BOOST, "fade": at.FADE, "hour": at.HOUR}
 _SIBLINGS = ("level", "active", "heeded", "twin_mean", "prior")
 _LEARNED = (*_SIBLINGS, "score", "lean_score", "season", "clock", "season_score")
 STATED = ("lately", "knots")  # how often changes were found, and what is stated by that
@@ -85,7 +84,7 @@ class Influences:
             likely=np.zeros(0),
             lean=np.array(_LEANS if self.priors else ()),
             lean_score=np.zeros(len(_LEANS) if self.priors else 0),
-            season=np.zeros((at.HOURS if self.seasons else 0, 2)),
+            season=np.zeros((HOURS if self.seasons else 0, 2)),
             clock=flat_clock(),
             hour=np.array([settings.day / 24.0]),
             season_score=np.zeros(2),
@@ -175,37 +174,24 @@ class Influences:
     def _respan(self, scheduler: Scheduler) -> None:
         """Bins of groups that suit the time between crawls; they start anew where that is quite another one."""
         cycle = 30.0 * self._day if scheduler.budget is None else len(scheduler) / scheduler.budget
-        span, before = cycle / _BINS_PER_CYCLE, float(scheduler._memory.state.flts[at.SPAN])
+        span, before = cycle / _BINS_PER_CYCLE, access.bin_width(scheduler)
         if not 0.5 < span / before < 2.0:
-            scheduler._memory.relate(span)
+            access.set_bin_width(scheduler, span)
 
     def _join(self, scheduler: Scheduler, rows: Ids) -> None:
         """Put pages into their groups of the level that counts; the caller places them anew."""
-        memory = scheduler._memory
-        memory.add_groups(len(self.folders.numbers))
         group = self.arrays.group[rows, self.arrays.active[0]]
         counts = (self.arrays.members[group] > 1) & self.arrays.heeded[0]
-        events.join(memory.header, rows, np.where(counts, group, -1).astype(np.int32))
-        memory.state.kin["weight"][rows] = self.arrays.weight[rows, 0] / self.arrays.weight[rows, 1]
+        weight = self.arrays.weight[rows, 0] / self.arrays.weight[rows, 1]
+        groups = np.where(counts, group, -1).astype(np.int32)
+        access.join_groups(scheduler, rows, groups, weight, len(self.folders.numbers))
 
     def sibling_rate(self, scheduler: Scheduler, rows: Ids) -> Array:
         """Changes per time that siblings explain: by the mean pace of each page's group."""
         if not self.siblings:
             return np.zeros(len(rows))
-        kin = scheduler._memory.state.kin[rows]
-        return np.where(kin["group"] >= 0, kin["weight"] * self._paces(scheduler)[kin["group"]], 0.0)
-
-    def _paces(self, scheduler: Scheduler) -> Array:
-        """The mean pace of each group over all bins; of those not heard of, that of calm times."""
-        state = scheduler._memory.state
-        pace = state.paces[:, at.PACE : at.PACE + at.BINS].mean(axis=1)
-        return np.asarray(np.where(np.isfinite(state.groups[:, at.G_NEWEST]), pace, state.flts[at.CALM]))
-
-    def told_by(self, scheduler: Scheduler, page: int, now: float) -> tuple[float, float]:
-        """(weight, exponent) of a page's siblings."""
-        out = np.empty(2)
-        events.fill_sibling(scheduler._memory.header, page, now, out)
-        return float(out[0]), float(out[1])
+        group, weight = access.group_numbers(scheduler, rows), access.group_weights(scheduler, rows)
+        return np.where(group >= 0, weight * access.excess_rates(scheduler)[group], 0.0)
 
     def choose_siblings(self, beliefs: Beliefs) -> bool:
         """Heed siblings where that has foretold the outcomes better than pages alone; whether that has just changed.
@@ -252,7 +238,7 @@ class Influences:
         self._choose_season(scheduler)
         if not self.siblings:
             return
-        parts, memory = self.arrays, scheduler._memory
+        parts = self.arrays
         best = int(np.argmax(parts.level[:, SCORE]))
         moved = best != parts.active[0] and parts.level[best, SCORE] > parts.level[parts.active[0], SCORE] + _MARGIN
         parts.active[0] = best if moved else parts.active[0]
@@ -262,8 +248,7 @@ class Influences:
         weight = parts.weight[: self._n]
         weight[:] = np.maximum(weight + parts.prior - before, 1e-3 * parts.prior)
         self._respan(scheduler)
-        memory.state.flts[at.CALM] = self._calm(scheduler, rows)
-        events.reckon(memory.header, now)
+        access.set_baseline(scheduler, self._calm(scheduler, rows), now)
         self._join(scheduler, rows)
 
     def _calm(self, scheduler: Scheduler, rows: Ids) -> float:
@@ -271,9 +256,9 @@ class Influences:
 
         A mean over crawls would be too high, since those go where siblings have changed.
         """
-        state, group = scheduler._memory.state, self.arrays.group[rows, self.arrays.active[0]]
-        members = np.bincount(group, minlength=len(state.groups))[: len(state.groups)]
-        return float(members @ self._paces(scheduler) / len(rows))
+        rates, group = access.excess_rates(scheduler), self.arrays.group[rows, self.arrays.active[0]]
+        members = np.bincount(group, minlength=len(rates))[: len(rates)]
+        return float(members @ rates / len(rows))
 
     def _choose_ways(self, scheduler: Scheduler) -> None:
         parts = self.arrays
@@ -287,7 +272,7 @@ class Influences:
             hurries = np.flatnonzero(((parts.way[:, 0] > 0.0) & as_heeded) | (np.arange(len(parts.way)) == 0))
             best = hurries[np.argmax(parts.score[hurries])]
             chosen = parts.way[best if parts.score[best] > parts.score[0] + _MARGIN else 0]
-            scheduler._memory.state.flts[at.BOOST], scheduler._memory.state.flts[at.FADE] = chosen[:2]
+            access.set_bursts(scheduler, float(chosen[0]), float(chosen[1]))
 
     def _choose_season(self, scheduler: Scheduler) -> None:
         parts = self.arrays
@@ -295,7 +280,7 @@ class Influences:
             return
         parts.clock[:] = fitted_clock(parts.season)
         better = parts.season_score[1] > parts.season_score[0] + _MARGIN
-        scheduler._memory.set_season(parts.clock if better else None, float(parts.hour[0]))
+        access.set_season(scheduler, parts.clock if better else None, float(parts.hour[0]))
 
     def forget_stated(self, before: float, after: float) -> None:
         """What was reckoned by a prior with quite another mean says little of what is reckoned now."""
@@ -314,19 +299,17 @@ class Influences:
 
     def fitted(self, scheduler: Scheduler) -> dict[str, Any]:
         """What was learned of all pages together, ready for JSON."""
-        flts = scheduler._memory.state.flts
         whole = {name: getattr(self.arrays, name).tolist() for name in _LEARNED}
-        return {**whole, "half_life": self.half_life, **{name: float(flts[place]) for name, place in _FITTED.items()}}
+        return {**whole, "half_life": self.half_life, **access.effect_settings(scheduler)}
 
     def fit(self, scheduler: Scheduler, fitted: Mapping[str, Any]) -> None:
         """Take over what was learned; what groups did lately is not part of it."""
         for name in fitted.keys() & _LEARNED:
             getattr(self.arrays, name)[:] = np.reshape(fitted[name], getattr(self.arrays, name).shape)
         self.half_life = float(fitted["half_life"])
-        for name, place in _FITTED.items():
-            scheduler._memory.state.flts[place] = fitted[name]
+        access.set_effect_settings(scheduler, fitted)
         if fitted["hour"]:
-            scheduler._memory.set_season(self.arrays.clock, float(fitted["hour"]))
+            access.set_season(scheduler, self.arrays.clock, float(fitted["hour"]))
 
     def saved(self) -> dict[str, Any]:
         """Everything, as plain arrays and numbers."""

@@ -12,9 +12,15 @@ from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit_lean
 from recrawl.estimate.streams.kernels import take_in
-from recrawl.schedule.exact.kernels.groups import mass_since, note
-from recrawl.schedule.exact.kernels.values import hurried, season_time
-from recrawl.schedule.exact.layout import HOURS, State
+from recrawl.schedule.exact.access_kernels import (
+    HOURS,
+    State,
+    add_outcome,
+    burst_ahead,
+    excess_since,
+    group_of,
+    season_between,
+)
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -68,9 +74,8 @@ def log_chance(exponent: float, changed: bool) -> float:
 @inline
 def sibling_mass(s: State, i: int, begin: float, end: float) -> float:
     """Excess changes of a typical sibling over an interval; a page alone in its group has none."""
-    if s.kin.size == 0 or s.kin[i].group < 0:
-        return 0.0
-    return mass_since(s, s.kin[i].group, begin, end)
+    group = group_of(s, i)
+    return excess_since(s, group, begin, end) if group >= 0 else 0.0
 
 
 @inline
@@ -135,7 +140,7 @@ def tell_groups(
     interval = end - begin
     for k in range(parts.level.shape[0]):
         g, level = parts.group[i, k], parts.level[k]
-        mass = mass_since(s, g, begin, end) if parts.members[g] > 1 else 0.0
+        mass = excess_since(s, g, begin, end) if parts.members[g] > 1 else 0.0
         typical = level[WEIGHT_SHAPE] / level[WEIGHT_RATE]
         total = exponent + typical * mass
         level[SCORE] = _RECALL * level[SCORE] + log_chance(total, changed)
@@ -145,7 +150,7 @@ def tell_groups(
         if parts.members[g] < 2:
             continue
         weight = sibling_weight(parts, i) if k == parts.active[0] else typical
-        note(s, g, begin, end, exponent / interval, weight, changed)
+        add_outcome(s, g, begin, end, exponent / interval, weight, changed)
 
 
 @inline
@@ -154,7 +159,7 @@ def told_mass(s: State, parts: Parts, i: int, begin: float, end: float) -> float
     k = parts.active[0]
     if k < 0 or parts.members[parts.group[i, k]] < 2:
         return 0.0
-    return mass_since(s, parts.group[i, k], begin, end)
+    return excess_since(s, parts.group[i, k], begin, end)
 
 
 @jit_lean
@@ -176,7 +181,7 @@ def try_ways(
         expected = weight[0] / weight[1] * told
         time = interval
         if parts.way[w, BOOSTS] > 0.0:
-            time += hurried(parts.way[w, BOOSTS], parts.way[w, FADES], age, interval)
+            time += burst_ahead(parts.way[w, BOOSTS], parts.way[w, FADES], age, interval)
         if parts.way[w, HALF_LIVES] < math.inf:
             kept = math.exp2(-interval / parts.way[w, HALF_LIVES])
             own[0] = shape + (own[0] - shape) * kept
@@ -194,7 +199,7 @@ def tell_season(
     hour, interval = parts.hour[0], end - begin
     if parts.season.shape[0] == 0 or interval > SEASON_DAYS * 24.0 * hour:
         return
-    season = season_time(parts.clock, hour, begin, end)
+    season = season_between(parts.clock, hour, begin, end)
     plain = own[0] * math.log1p((interval + burst) / own[1]) + expected
     fitted = own[0] * math.log1p((season + burst) / own[1]) + expected
     parts.season_score[0] += log_chance(plain, changed)

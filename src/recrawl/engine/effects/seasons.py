@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.engine.effects.kernels import CREDIT, EXPECTED
-from recrawl.schedule.exact.layout import HOURS
+from recrawl.schedule.exact.access_kernels import HOURS
 
 Array = NDArray[np.float64]
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from recrawl.engine.beliefs.beliefs import moved_along, priors_of
 from recrawl.engine.beliefs.kernels import fill_fresh
+from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:
     from recrawl.engine.engine import Engine
@@ -30,12 +31,12 @@ def expected_fresh(engine: Engine, ids: ArrayLike, now: float, mean: float | Non
 
     ``mean`` is what `fitting_mean` gave shortly before, for those who ask for a few pages again and again.
     """
-    rows = engine.scheduler._columns.check(ids)
+    rows = access.check_ids(engine.scheduler, ids)
     belief, out = engine.beliefs.belief, np.empty(len(rows))
     before = belief.gamma[rows, 0].copy()
     belief.gamma[rows, 0] = moved_gamma(engine, rows, mean)
     try:
-        fill_fresh(engine.scheduler._memory.header, belief, rows, now, out)
+        fill_fresh(access.header(engine.scheduler), belief, rows, now, out)
     finally:
         belief.gamma[rows, 0] = before
     return out

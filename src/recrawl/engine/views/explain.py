@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recrawl.schedule.exact import layout as at
-from recrawl.schedule.exact.kernels.values import OVERDUE, by_season, paced, wake_time
+from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:
     from recrawl.engine.engine import Engine
 
-_STATES = {at.LEASED: "being crawled", at.PAUSED: "paused", at.PARKED: "waiting for its host"}
+_STATES = {access.LEASED: "being crawled", access.PAUSED: "paused", access.PARKED: "waiting for its host"}
 _UNITS = (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0))
 
 
@@ -86,7 +85,7 @@ class Explanation:
 
     def _decision(self) -> str:
         worth = f"crawl value {self.value:.3g}, a crawl costs {self.threshold:.3g} now"
-        if self.value >= OVERDUE:
+        if self.value >= access.OVERDUE:
             worth = "older than it may be"
         if self.state != "waiting its turn":
             return f"{worth}: {self.state}"
@@ -107,9 +106,9 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
     """Everything behind the decision about a page."""
     scheduler, belief, day = engine.scheduler, engine.beliefs.belief, engine.settings.day
     rows = np.array([page])
-    record = scheduler._memory.state.rec[page]
-    importance = scheduler._memory.state.rec["importance"][engine.ids()]
-    rate = float(engine.beliefs.columns(rows, np.array([max(now - record["last"], 0.0)]))["change_rate"][0])
+    fetched_at, weight = float(access.last_fetched(scheduler, rows)[0]), float(access.importance(scheduler, rows)[0])
+    elapsed = max(now - fetched_at, 0.0)
+    rate = float(engine.beliefs.columns(rows, np.array([elapsed]))["change_rate"][0])
     rate += float(engine.parts.sibling_rate(scheduler, rows)[0])
     gamma = engine.beliefs.gamma(rows)
     missed = float(gamma.mean[0])
@@ -123,11 +122,11 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
         change_rate_interval=(bounds[0], bounds[1]),
         n_changes=int(belief.n_changes[page]),
         n_crawls=int(belief.n_crawls[page]),
-        importance=float(record["importance"]),
-        importance_rank=float((importance >= record["importance"]).mean()),
+        importance=weight,
+        importance_rank=float((access.importance(scheduler, engine.ids()) >= weight).mean()),
         request_rate=None if requests is None else float(requests.rate(now, page)[0]) * day,
-        fetched_at=float(record["last"]),
-        elapsed=max(now - float(record["last"]), 0.0),
+        fetched_at=fetched_at,
+        elapsed=elapsed,
         fresh=float(engine.fresh(rows, now)[0]),
         signals=tuple((int(n), float(p)) for n, p in zip(belief.heard[page], shares, strict=True)),
         siblings=_siblings(engine, page, now),
@@ -144,32 +143,27 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
 
 def _next_at(engine: Engine, page: int, now: float, value: float) -> float:
     """When the value reaches what a crawl is worth now, but not before the page and its host are free."""
-    state = engine.scheduler._memory.state
-    worth = float(wake_time(state, page, now, engine.threshold, value, -1.0))
-    host = int(state.host[page]) if len(state.host) else -1
-    free = float(state.hosts[host, at.H_UNTIL]) if host >= 0 else -math.inf
-    return max(worth, engine.waiting.until(page), free)
+    worth = access.wake_time(engine.scheduler, page, now, engine.threshold, value)
+    return max(worth, engine.waiting.until(page), access.host_until(engine.scheduler, page))
 
 
 def _siblings(engine: Engine, page: int, now: float) -> tuple[str, float, float] | None:
     if engine.parts.level is None:
         return None
-    weight, exponent = engine.parts.told_by(engine.scheduler, page, now)
+    weight, exponent = access.group_exponent(engine.scheduler, page, now)
     return engine.parts.level, weight, exponent / weight if weight > 0 else 0.0
 
 
 def _doubt(engine: Engine, page: int, now: float) -> dict[str, float]:
     """−ln(fresh) by what it comes from: the page's own rate, the season, a burst, signals, siblings."""
-    state, belief = engine.scheduler._memory.state, engine.beliefs.belief
+    scheduler, belief = engine.scheduler, engine.beliefs.belief
     shape, rate = belief.gamma[page, 0]
-    begin = float(state.rec[page]["last"])
+    begin = float(access.last_fetched(scheduler, np.array([page]))[0])
     elapsed = max(now - begin, 0.0)
-    season = by_season(state, begin, elapsed)
-    own, at_season, with_burst = (
-        float(shape * np.log1p(time / rate)) for time in (elapsed, season, paced(state, page, begin, elapsed))
-    )
+    times = (elapsed, *access.own_elapsed(scheduler, page, begin, elapsed))
+    own, at_season, with_burst = (float(shape * np.log1p(time / rate)) for time in times)
     weights = belief.gamma[page, 1:, 0] / belief.gamma[page, 1:, 1]
-    told = 0.0 if engine.parts.level is None else engine.parts.told_by(engine.scheduler, page, max(now, begin))[1]
+    told = 0.0 if engine.parts.level is None else access.group_exponent(scheduler, page, now)[1]
     parts = {"own rate": own, "season": at_season - own, "a change not long before": with_burst - at_season}
     return {**parts, "signals": float(belief.heard[page] @ weights), "siblings": told}
 
@@ -183,10 +177,10 @@ def _state(engine: Engine, page: int, now: float) -> str:
         if not waiting.failures(page):
             return f"set aside, {wait}"
         return f"failed {_count(waiting.failures(page), 'time')} in a row, {wait}"
-    if page in engine._paused:
-        return _STATES[at.PAUSED]
-    status = int(engine.scheduler._memory.state.rec["state"][page])
-    return _STATES.get(status, "waiting its turn") if status != at.PAUSED else "waiting its turn"
+    if bool(engine.is_paused([page])[0]):
+        return _STATES[access.PAUSED]
+    status = int(access.status(engine.scheduler, np.array([page]))[0])
+    return _STATES.get(status, "waiting its turn") if status != access.PAUSED else "waiting its turn"
 
 
 def _count(n: int, what: str) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.engine.beliefs.kernels import kept_time
+from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:
     from recrawl.engine.engine import Engine
@@ -40,8 +41,8 @@ class Account:
 def account(engine: Engine, rows: Ids, now: float) -> Account:
     """The account of all crawls until now, and of the copies of some pages since."""
     belief = engine.beliefs.belief
-    last = engine.scheduler._memory.state.rec["last"][rows]
+    last = access.last_fetched(engine.scheduler, rows)
     until = np.full(len(rows), max(now, engine.now))
-    open_ = kept_time(engine.scheduler._memory.header, belief, engine.parts.arrays, rows, last, until)
+    open_ = kept_time(access.header(engine.scheduler), belief, engine.parts.arrays, rows, last, until)
     told = belief.account
     return Account(float(told[0] + open_[0]), float(told[1] + open_[1]), *map(float, open_))

@@ -13,6 +13,7 @@ from recrawl.errors import ParameterError
 from recrawl.model.kinds import Objective, first_row
 from recrawl.model.pages import Pages
 from recrawl.schedule.exact import layout as at
+from recrawl.schedule.exact.columns import POLICIES as POLICIES
 from recrawl.schedule.exact.columns import PageColumns
 from recrawl.schedule.exact.kernels import events
 from recrawl.schedule.exact.kernels.picking import next_time, pick

@@ -59,7 +59,7 @@ class Execution:
             grown = np.zeros((2, room), np.int64)
             grown[:, : self._heap.shape[1]] = self._heap
             self._heap = grown
-        self._book = Book(**self._table.raw, heap=self._heap, size=self._size)
+        self.book = Book(**self._table.raw, heap=self._heap, size=self._size)
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """What to save: rates, work, counts, and the end of each lease (NaN: none)."""
@@ -72,11 +72,11 @@ class Execution:
         empty = {"key": np.zeros(len(ends)), "place": np.full(len(ends), IDLE), "slot": np.zeros(len(ends))}
         self._table.load({**columns, **empty})
         self._bind()
-        kernels.put_leased(self._book, ends)
+        kernels.put_leased(self.book, ends)
         self._resume(np.flatnonzero(np.isnan(ends)), now)
 
     def _next_wake(self) -> float:
-        return float(self._book.key[self._heap[WAKE, 0]]) if self._size[WAKE] else np.inf
+        return float(self.book.key[self._heap[WAKE, 0]]) if self._size[WAKE] else np.inf
 
     def _resume(self, pages: Ids, now: float) -> None:
         raise NotImplementedError
@@ -101,39 +101,39 @@ class Deadlines(Execution):
 
     def wake(self, now: float) -> int:
         """End leases that ran out; how many."""
-        return int(kernels.wake(self._book, horizon(now)))
+        return int(kernels.wake(self.book, horizon(now)))
 
     def pick(self, n: int, until: float) -> Ids:
         """Lease the n released crawls that are due first."""
         out = np.empty(min(n, int(self._size[kernels.DUE])), np.int64)
-        return out[: kernels.pick_due(self._book, until, out)]
+        return out[: kernels.pick_due(self.book, until, out)]
 
     def set_rates(self, rate: Array, now: float) -> None:
         """New rates from now on."""
-        kernels.change_rates(self._book, rate, now, horizon(now))
+        kernels.change_rates(self.book, rate, now, horizon(now))
 
     def crawled(self, pages: Ids, now: float) -> None:
         """Crawls that ended."""
-        kernels.crawled(self._book, pages, horizon(now))
+        kernels.crawled(self.book, pages, horizon(now))
 
     def released(self, pages: Ids, now: float) -> int:
         """Crawls that did not happen; how many were leased."""
-        return int(kernels.released(self._book, pages, horizon(now)))
+        return int(kernels.released(self.book, pages, horizon(now)))
 
     def drop(self, pages: Ids) -> None:
         """Pages that are not crawled any more."""
-        kernels.drop(self._book, pages)
+        kernels.drop(self.book, pages)
 
     def postpone(self, by: float, now: float) -> None:
         """Put off all that is planned."""
-        kernels.postpone(self._book, len(self), by, horizon(now))
+        kernels.postpone(self.book, len(self), by, horizon(now))
 
     def next_at(self, now: float) -> float:
         """When a crawl is released or a lease ends."""
         return now if self._size[kernels.DUE] else max(now, self._next_wake())
 
     def _resume(self, pages: Ids, now: float) -> None:
-        kernels.schedule_all(self._book, pages, horizon(now))
+        kernels.schedule_all(self.book, pages, horizon(now))
 
 
 class Draws(Execution):
@@ -144,7 +144,7 @@ class Draws(Execution):
     """
 
     def __init__(self, rng: np.random.Generator) -> None:
-        self._tree = np.zeros(2)
+        self.tree = np.zeros(2)
         self._total = 0.0
         self._rng = rng
         super().__init__()
@@ -152,22 +152,22 @@ class Draws(Execution):
     def _bind(self) -> None:
         super()._bind()
         leaves = 1 << max(self._table.room - 1, 0).bit_length()
-        if leaves > len(self._tree) >> 1:
-            held = self._tree[len(self._tree) >> 1 :]
-            self._tree = np.zeros(2 * leaves)
-            self._tree[leaves : leaves + len(held)] = held
+        if leaves > len(self.tree) >> 1:
+            held = self.tree[len(self.tree) >> 1 :]
+            self.tree = np.zeros(2 * leaves)
+            self.tree[leaves : leaves + len(held)] = held
             self._sum_up()
 
     def _sum_up(self) -> None:
-        width = len(self._tree) >> 1
+        width = len(self.tree) >> 1
         while width > 1:
-            level = self._tree[width : 2 * width]
+            level = self.tree[width : 2 * width]
             width >>= 1
-            self._tree[width : 2 * width] = level[::2] + level[1::2]
+            self.tree[width : 2 * width] = level[::2] + level[1::2]
 
     def wake(self, now: float) -> int:
         """End leases that ran out; how many."""
-        return int(draws.end_leases(self._book, self._tree, horizon(now)))
+        return int(draws.end_leases(self.book, self.tree, horizon(now)))
 
     def pick(self, n: int, until: float) -> Ids:
         """Lease n pages, drawn."""
@@ -175,7 +175,12 @@ class Draws(Execution):
         if self.budget is not None and self._total < self.budget * (1 - 1e-12):
             n = int(self._rng.binomial(n, self._total / self.budget))
         out = np.empty(n, np.int64)
-        return out[: draws.pick_drawn(self._book, self._tree, self._rng.random(n), until, out)]
+        return out[: draws.pick_drawn(self.book, self.tree, self._rng.random(n), until, out)]
+
+    def chances(self, n: int) -> tuple[Array, float]:
+        """A random number for each of n crawls, and the share of them below which the crawl is made."""
+        used = min(1.0, self._total / (self.budget or self._total or 1.0))
+        return self._rng.random(n), used
 
     def set_rates(self, rate: Array, now: float) -> None:
         """New rates from now on."""
@@ -184,15 +189,15 @@ class Draws(Execution):
 
     def crawled(self, pages: Ids, now: float) -> None:
         """Crawls that ended."""
-        draws.give_back(self._book, self._tree, pages)
+        draws.give_back(self.book, self.tree, pages)
 
     def released(self, pages: Ids, now: float) -> int:
         """Crawls that did not happen; how many were leased."""
-        return int(draws.give_back(self._book, self._tree, pages))
+        return int(draws.give_back(self.book, self.tree, pages))
 
     def drop(self, pages: Ids) -> None:
         """Pages that are not crawled any more."""
-        kernels.drop(self._book, pages)
+        kernels.drop(self.book, pages)
         self._resume(pages, -np.inf)
 
     def postpone(self, by: float, now: float) -> None:
@@ -200,21 +205,21 @@ class Draws(Execution):
 
     def next_at(self, now: float) -> float:
         """Now, or when a lease ends."""
-        return now if self._tree[1] > 0 else max(now, self._next_wake())
+        return now if self.tree[1] > 0 else max(now, self._next_wake())
 
     def _resume(self, pages: Ids, now: float) -> None:
-        leaves = len(self._tree) >> 1
-        self._tree[leaves + pages] = self.rate[pages]
+        leaves = len(self.tree) >> 1
+        self.tree[leaves + pages] = self.rate[pages]
         self._sum_up()
         self._total = float(self.rate.sum())
 
     def _check(self) -> None:
         super()._check()
-        leaves = len(self._tree) >> 1
+        leaves = len(self.tree) >> 1
         expected = np.where(self.leased, 0.0, self.rate)
-        assert (self._tree[leaves : leaves + len(self)] == expected).all()
-        assert not self._tree[leaves + len(self) :].any()
-        assert (self._tree[1:leaves] == self._tree[2 : 2 * leaves : 2] + self._tree[3 : 2 * leaves : 2]).all()
+        assert (self.tree[leaves : leaves + len(self)] == expected).all()
+        assert not self.tree[leaves + len(self) :].any()
+        assert (self.tree[1:leaves] == self.tree[2 : 2 * leaves : 2] + self.tree[3 : 2 * leaves : 2]).all()
 
 
 def executor(execution: str, phases: str, rng: np.random.Generator | None) -> Deadlines | Draws:

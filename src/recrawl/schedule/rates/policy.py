@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from recrawl.errors import ParameterError
 from recrawl.model.pages import Pages
-from recrawl.schedule.rates.execution import executor
+from recrawl.schedule.rates.execution import Deadlines, Draws, executor
 from recrawl.schedule.rates.kernels import accept
 from recrawl.schedule.rates.rules import Rule, check_rule, own_columns, rule_of, rule_rates
 from recrawl.schedule.table import Ids, Table, column_of, count_of, flags_of, generator_of, ids_of, positive, time_of
@@ -224,6 +224,21 @@ class RatePolicy:
         policy._run.load(state["crawls"], state["now"])
         policy._picked_at, policy._stale, policy._stats = state["picked_at"], bool(state["stale"]), dict(state["stats"])
         return policy
+
+    def begin_slots(self, now: float) -> Deadlines | Draws:
+        """Get ready for a compiled loop that picks from now on; what it works on."""
+        self._advance(now)
+        self._settle()
+        return self._run
+
+    def end_slots(self, now: float) -> None:
+        """A compiled loop has picked up to now."""
+        self._now = self._picked_at = now
+
+    @property
+    def crawled_at(self) -> NDArray[np.float64]:
+        """When each page was last crawled; a compiled loop writes it."""
+        return self._table["crawled_at"]
 
     def _ids(self, ids: ArrayLike, *, repeated: bool = False) -> Ids:
         return ids_of(ids, self._table["status"], _REMOVED, repeated=repeated)

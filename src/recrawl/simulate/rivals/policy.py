@@ -49,7 +49,7 @@ class DuePolicy:
         if cap is not None and cap not in ORDERS:
             raise ParameterError(f"cap {cap!r} is not one of {', '.join(ORDERS)}")
         self._rule = replace(rule, cap=cap or rule.cap, settings=tuple(map(float, rule.settings)))
-        self._now = time_of(start)
+        self.now = time_of(start)
         self._lease = positive("lease", lease, endless=True)
         notes = dict.fromkeys(_NOTES, np.float64)
         self._table = Table(
@@ -60,20 +60,20 @@ class DuePolicy:
         self._stats = dict.fromkeys(_COUNTERS, 0)
         self._bind()
         if pages is not None:
-            self.add(pages, self._now)
+            self.add(pages, self.now)
 
     def add(self, pages: Pages, now: float, *, fetched_at: ArrayLike | None = None) -> Ids:
         """New pages, due at once, or as after a first crawl at ``fetched_at``."""
         n, first, at = len(pages), len(self._table), time_of(now)
-        fetched = np.minimum(column_of("fetched_at", fetched_at, n, -math.inf), max(at, self._now))
+        fetched = np.minimum(column_of("fetched_at", fetched_at, n, -math.inf), max(at, self.now))
         self._advance(at)
         blank = {"interval": np.nan, "changed_at": np.nan, "lastmod": -np.inf, "crawled_at": -np.inf}
-        self._table.append(n, importance=pages.importance, due_at=self._now, **blank)
+        self._table.append(n, importance=pages.importance, due_at=self.now, **blank)
         self._bind()
         ids = np.arange(first, first + n)
         known = fetched > -math.inf
         self._learn(ids[known], fetched[known], np.full(np.count_nonzero(known), UNCHANGED))
-        kernels.place_all(self._agenda, ids[~known], self._now)
+        kernels.place_all(self.agenda, ids[~known], self.now)
         return ids
 
     def pick(self, now: float, n: int) -> Ids:
@@ -81,7 +81,7 @@ class DuePolicy:
         n, at = count_of(n), time_of(now)
         self._advance(at)
         out = np.empty(min(n, int(self._size[DUE])), np.int64)
-        self._stats["picked"] += kernels.pick(self._agenda, self._now + self._lease, out)
+        self._stats["picked"] += kernels.pick(self.agenda, self.now + self._lease, out)
         return out
 
     def record(
@@ -100,7 +100,7 @@ class DuePolicy:
             flags_of(name, flags, len(rows))
             for name, flags in (("changed", changed), ("failed", failed), ("gone", gone))
         )
-        began = np.minimum(column_of("as_of", as_of, len(rows), math.inf), max(at, self._now))
+        began = np.minimum(column_of("as_of", as_of, len(rows), math.inf), max(at, self.now))
         self._advance(at)
         valid = accept(self._table["crawled_at"].copy(), rows, began, missed)
         for name, which in (("recorded", valid), ("outdated", ~valid), ("failed", valid & missed)):
@@ -114,7 +114,7 @@ class DuePolicy:
         """Leased crawls that did not happen; pages that are not leased stay as they are."""
         rows, at = self._ids(ids), time_of(now)
         self._advance(at)
-        self._stats["released"] += kernels.release(self._agenda, rows, self._now)
+        self._stats["released"] += kernels.release(self.agenda, rows, self.now)
 
     def signal(self, ids: ArrayLike, now: float, *, source: int = 0, changed_at: ArrayLike | None = None) -> None:
         """Counted; a date of change is heard by the rule that reads sitemaps."""
@@ -125,7 +125,7 @@ class DuePolicy:
         self._stats["signals"] += len(rows)
         for page, when in zip(rows.tolist(), about.tolist(), strict=True):
             if self._table["status"][page] == _ALIVE:
-                kernels.tell(self._agenda, page, self._now, when)
+                kernels.tell(self.agenda, page, self.now, when)
 
     def update(self, ids: ArrayLike, **columns: ArrayLike) -> None:
         """New parameters: columns of ``Pages``, of which importance matters."""
@@ -133,7 +133,7 @@ class DuePolicy:
         if len(rows):
             pages = Pages(np.ones(len(rows)), self._table["importance"][rows]).replace(**columns)
             self._table["importance"][rows] = pages.importance
-            kernels.place_all(self._agenda, rows[self._table["status"][rows] == _ALIVE], self._now)
+            kernels.place_all(self.agenda, rows[self._table["status"][rows] == _ALIVE], self.now)
 
     def remove(self, ids: ArrayLike) -> None:
         """Pages that are no longer crawled; their ids are not used again."""
@@ -141,10 +141,10 @@ class DuePolicy:
 
     def next_at(self, now: float) -> float:
         """When a page is next due or a lease ends."""
-        at = max(time_of(now), self._now)
+        at = max(time_of(now), self.now)
         if self._size[DUE]:
             return at
-        return max(at, float(self._agenda.book.key[self._heap[WAKE, 0]])) if self._size[WAKE] else math.inf
+        return max(at, float(self.agenda.book.key[self._heap[WAKE, 0]])) if self._size[WAKE] else math.inf
 
     @property
     def rule(self) -> Rule:
@@ -167,7 +167,7 @@ class DuePolicy:
         ends = np.where(table.pop("place") == LEASED, table.pop("key"), np.nan)
         del table["slot"]
         rule = {name: getattr(self._rule, name) for name in ("name", "code", "settings", "cap", "n_dates")}
-        clock = {"now": self._now, "lease": self._lease, "stats": self.stats}
+        clock = {"now": self.now, "lease": self._lease, "stats": self.stats}
         return {**clock, "rule": rule, "pages": table, "lease_ends": ends, "seen": self._seen[: len(ends)].copy()}
 
     @classmethod
@@ -179,9 +179,9 @@ class DuePolicy:
         policy._table.load({**state["pages"], "key": blank, "place": blank, "slot": blank})
         policy._bind()
         policy._seen[: len(ends)] = state["seen"]
-        put_leased(policy._agenda.book, ends)
+        put_leased(policy.agenda.book, ends)
         alive = policy._table["status"] == _ALIVE
-        kernels.place_all(policy._agenda, np.flatnonzero(alive & np.isnan(ends)), policy._now)
+        kernels.place_all(policy.agenda, np.flatnonzero(alive & np.isnan(ends)), policy.now)
         policy._stats = dict(state["stats"])
         return policy
 
@@ -193,7 +193,7 @@ class DuePolicy:
             self._heap = np.pad(self._heap, ((0, 0), (0, room - self._heap.shape[1])))
         none = {"rate": raw["due_at"], "since": raw["due_at"], "work": raw["due_at"], "done": raw["slot"]}
         heaps = {name: raw[name] for name in ("key", "place", "slot")}
-        self._agenda = kernels.Agenda(
+        self.agenda = kernels.Agenda(
             kind=np.array([self._rule.code, ORDERS[self._rule.cap], self._rule.n_dates]),
             p=np.array(self._rule.settings),
             rows=Rows(**{name: raw[name] for name in _NOTES}, errors=raw["errors"]),
@@ -204,13 +204,13 @@ class DuePolicy:
         return ids_of(ids, self._table["status"], _REMOVED, repeated=repeated)
 
     def _advance(self, now: float) -> None:
-        self._stats["time_back"] += now < self._now
-        self._now = max(now, self._now)
-        self._stats["leases_ended"] += kernels.wake(self._agenda, self._now)
+        self._stats["time_back"] += now < self.now
+        self.now = max(now, self.now)
+        self._stats["leases_ended"] += kernels.wake(self.agenda, self.now)
 
     def _learn(self, rows: Ids, began: NDArray[np.float64], outcome: Ids) -> None:
-        kernels.record(self._agenda, self._seen, self._table["n_seen"], rows, began, outcome, self._now)
+        kernels.record(self.agenda, self._seen, self._table["n_seen"], rows, began, outcome, self.now)
 
     def _drop(self, rows: Ids, status: int) -> None:
         self._table["status"][rows] = status
-        kernels.drop_all(self._agenda, rows)
+        kernels.drop_all(self.agenda, rows)

@@ -9,10 +9,17 @@ from recrawl._jit import jit
 from recrawl.engine.beliefs.kernels import Belief, believe, heed, learn
 from recrawl.engine.effects.cohort_kernels import Line, come_forward, depart
 from recrawl.engine.effects.kernels import Parts
-from recrawl.schedule.exact.kernels.events import put_back, record, signal, stir
-from recrawl.schedule.exact.kernels.picking import pick
-from recrawl.schedule.exact.kernels.view import Header, opened
-from recrawl.schedule.exact.layout import DONE, GROW_LEASES, GROW_NEAR, NOW, WANTED
+from recrawl.schedule.exact.access import (
+    DONE,
+    FIRST_GROWTH,
+    LAST_GROWTH,
+    pick,
+    put_back,
+    record,
+    reinsert_members,
+    signal,
+)
+from recrawl.schedule.exact.access_kernels import Header, fetched_at, opened, time_now, wanted
 from recrawl.schedule.rates.draw_kernels import give_back, pick_drawn
 from recrawl.schedule.rates.kernels import Book, crawled, pick_due, wake
 from recrawl.simulate.tally_kernels import Tally, visit
@@ -42,7 +49,7 @@ def hear(header: Header, heard: Heard, cursor: Ids, now: float) -> int:
     while k < heard.at.size and heard.at[k] <= now:
         about, weight = heard.changed_at[k : k + 1], heard.weight[k : k + 1]
         status, _ = signal(header, heard.page[k : k + 1], heard.at[k], about, weight)
-        if GROW_NEAR <= status <= GROW_LEASES:
+        if FIRST_GROWTH <= status <= LAST_GROWTH:
             return int(status)
         k += 1  # a signal for a page that is gone is dropped
         cursor[SIGNAL] = k
@@ -76,8 +83,8 @@ def run_scheduler(header: Header, t: Tally, heard: Heard, pace: Array, last: int
             return int(status)
         cursor[PENDING] = -1
         cursor[SLOT] += 1
-        if s.ints[WANTED] != DONE:
-            return int(s.ints[WANTED])
+        if wanted(s) != DONE:
+            return wanted(s)
     return DONE
 
 
@@ -124,23 +131,23 @@ def _hear_and_heed(header: Header, b: Belief, parts: Parts, line: Line, heard: H
     """Pass on the signals up to now to a scheduler and to the beliefs behind it; what must grow first, or DONE."""
     s = opened(header)
     if cursor[PLACE] >= 0:
-        status, _ = put_back(header, cursor[PLACE : PLACE + 1], s.flts[NOW])
+        status, _ = put_back(header, cursor[PLACE : PLACE + 1], time_now(s))
         if status != DONE:
             return int(status)
         cursor[PLACE] = -1
     while cursor[SIGNAL] < heard.at.size and heard.at[cursor[SIGNAL]] <= now:
         k = cursor[SIGNAL]
         i, when, about = heard.page[k], heard.at[k], heard.changed_at[k : k + 1]
-        status = depart(s, line, i) if about[0] > s.rec[i].last else DONE
+        status = depart(s, line, i) if about[0] > fetched_at(s, i) else DONE
         if status == DONE:
             status, _ = signal(header, heard.page[k : k + 1], when, about, heard.weight[k : k + 1])
-        if GROW_NEAR <= status <= GROW_LEASES:
+        if FIRST_GROWTH <= status <= LAST_GROWTH:
             return int(status)
         cursor[SIGNAL] = k + 1
-        if status == DONE and about[0] > s.rec[i].last and heed(b, i, 0, when):
-            believe(s, b, parts, i, when - s.rec[i].last)
+        if status == DONE and about[0] > fetched_at(s, i) and heed(b, i, 0, when):
+            believe(s, b, parts, i, when - fetched_at(s, i))
             cursor[PLACE] = i
-            status, _ = put_back(header, cursor[PLACE : PLACE + 1], s.flts[NOW])
+            status, _ = put_back(header, cursor[PLACE : PLACE + 1], time_now(s))
             if status != DONE:
                 return int(status)
             cursor[PLACE] = -1
@@ -168,7 +175,7 @@ def run_engine(
             if taken == 0:
                 cursor[SLOT] += 1
                 continue
-            learn(s, b, parts, out[0], s.rec[out[0]].last, now, visit(t, out[0], now))
+            learn(s, b, parts, out[0], fetched_at(s, out[0]), now, visit(t, out[0], now))
             believe(s, b, parts, out[0], 0.0)
             cursor[LEARNED] += 1
             cursor[PENDING] = out[0]
@@ -182,12 +189,12 @@ def run_engine(
                 return int(status)
             cursor[STIR] = parts.group[out[0], parts.active[0]] if parts.active[0] >= 0 else -1
         if cursor[STIR] >= 0:
-            status = stir(header, cursor[STIR], now)
+            status = reinsert_members(header, cursor[STIR], now)
             if status != DONE:
                 return int(status)
             cursor[STIR] = -1
         cursor[PENDING] = -1
         cursor[SLOT] += 1
-        if s.ints[WANTED] != DONE:
-            return int(s.ints[WANTED])
+        if wanted(s) != DONE:
+            return wanted(s)
     return DONE

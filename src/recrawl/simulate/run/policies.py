@@ -13,8 +13,7 @@ from recrawl.errors import unknown
 from recrawl.model.pages import Pages
 from recrawl.schedule.bandits.bandit import Bandit
 from recrawl.schedule.bandits.presets import kab
-from recrawl.schedule.exact.columns import POLICIES
-from recrawl.schedule.exact.scheduler import Scheduler
+from recrawl.schedule.exact.scheduler import POLICIES, Scheduler
 from recrawl.schedule.policy import Ids
 from recrawl.schedule.rates.policy import RatePolicy
 from recrawl.schedule.rates.rules import RULES

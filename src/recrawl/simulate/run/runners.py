@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.engine import Engine
-from recrawl.schedule.exact import layout as at
+from recrawl.schedule.exact import access
 from recrawl.schedule.exact.scheduler import Scheduler
 from recrawl.schedule.policy import Policy
 from recrawl.schedule.rates.execution import Draws
@@ -111,26 +112,22 @@ class SchedulerRunner(PlainRunner):
             return super().run(anchor, period, slot, last, batch)
         if last <= slot:
             return slot
-        memory, cursor = self._scheduler._memory, self._cursor
-        heard = self._weighed()
+        tally, cursor, heard = self._judge.tally, self._cursor, self._weighed()
         cursor[loop.SLOT] = slot
         pace = np.array([anchor, period])
-        while True:
-            status = loop.run_scheduler(memory.header, self._judge.tally, heard, pace, last, cursor)
-            if status == at.DONE:
-                return last
-            memory.grow(status)
+        access.repeat(self._scheduler, lambda header: loop.run_scheduler(header, tally, heard, pace, last, cursor))
+        return last
 
     def _weighed(self) -> loop.Heard:
         """The signals, each with what the scheduler lets it weigh; those of pages that came since are weighed now."""
         _, page, source, _ = self._signals
-        known = int(self._scheduler._memory.state.ints[at.N_PAGES])
+        known = access.id_count(self._scheduler)
         first, last = np.searchsorted(page, [self._weighed_pages, known], sorter=self._order)
         self._weighed_pages = known
         new = self._order[first:last]
         for k in np.unique(source[new]).tolist():
             rows = new[source[new] == k]
-            self._heard_weighed.weight[rows] = self._scheduler._columns.weights(page[rows], k)
+            self._heard_weighed.weight[rows] = access.signal_weights(self._scheduler, page[rows], k)
         return self._heard_weighed
 
 
@@ -144,18 +141,16 @@ class RateRunner(PlainRunner):
         if last <= slot:
             return slot
         policy: RatePolicy = self._policy
-        policy._advance(anchor + slot * period)  # as a pick would: new rates hold from the slot on
-        policy._settle()
+        execution = policy.begin_slots(anchor + slot * period)  # new rates hold from the slot on
         pace, until = np.array([anchor, period]), anchor + (last - 1) * period
-        execution, tally, crawled_at = policy._run, self._judge.tally, policy._table["crawled_at"]
+        tally, crawled_at = self._judge.tally, policy.crawled_at
         if isinstance(execution, Draws):
-            used = min(1.0, execution._total / (execution.budget or execution._total or 1.0))
-            chance = execution._rng.random(last - slot)
-            loop.run_draws(execution._book, execution._tree, tally, crawled_at, chance, used, pace, slot)
+            chance, used = execution.chances(last - slot)
+            loop.run_draws(execution.book, execution.tree, tally, crawled_at, chance, used, pace, slot)
         else:
             slack = horizon(until) - until
-            loop.run_deadlines(execution._book, tally, crawled_at, pace, slot, last, slack)
-        policy._now = policy._picked_at = until
+            loop.run_deadlines(execution.book, tally, crawled_at, pace, slot, last, slack)
+        policy.end_slots(until)
         return last
 
 
@@ -174,18 +169,24 @@ class EngineRunner(PlainRunner):
         if batch > 1:
             return super().run(anchor, period, slot, last, batch)
         engine, cursor, pace = self._engine, self._cursor, np.array([anchor, period])
-        memory, tally = engine.scheduler._memory, self._judge.tally
+        tally, heard = self._judge.tally, self._weighed
         cursor[loop.SLOT] = slot
         while cursor[loop.SLOT] < last:
             stop = min(last, int(cursor[loop.SLOT]) + max(engine.beliefs.refit_at - engine.beliefs.crawls, 1))
             cursor[loop.LEARNED] = 0
-            status = at.GROW_NEAR
-            while status != at.DONE:
-                belief = engine.beliefs.belief
-                parts, line = engine.parts.arrays, engine.newcomers.line
-                status = loop.run_engine(memory.header, belief, parts, line, tally, self._weighed, pace, stop, cursor)
-                if status != at.DONE:
-                    memory.grow(status)
+            belief, parts, line = engine.beliefs.belief, engine.parts.arrays, engine.newcomers.line
+            step = partial(
+                loop.run_engine,
+                b=belief,
+                parts=parts,
+                line=line,
+                t=tally,
+                heard=heard,
+                pace=pace,
+                last=stop,
+                cursor=cursor,
+            )
+            access.repeat(engine.scheduler, step)
             engine.beliefs.crawls += int(cursor[loop.LEARNED])
             engine.refit_if_due()
         return max(slot, last)
@@ -202,15 +203,15 @@ class RivalRunner(PlainRunner):
         """Do the slots from ``slot`` to before ``last``."""
         if last <= slot:
             return slot
-        agenda, clock, pace = self._policy._agenda, self._policy._now, np.array([anchor, period])
+        agenda, clock, pace = self._policy.agenda, self._policy.now, np.array([anchor, period])
         rivals.run_capped(agenda, self._judge.tally, self._signals, self._cursor, clock, pace, slot, last, batch)
-        self._policy._now = anchor + (last - 1) * period
+        self._policy.now = anchor + (last - 1) * period
         return last
 
     def run_demand(self, begin: float, until: float) -> None:
         """Crawl all that is due whenever it is due, from ``begin`` to before ``until``."""
-        agenda, tally = self._policy._agenda, self._judge.tally
-        self._policy._now = rivals.run_demand(agenda, tally, self._signals, self._cursor, begin, until)
+        agenda, tally = self._policy.agenda, self._judge.tally
+        self._policy.now = rivals.run_demand(agenda, tally, self._signals, self._cursor, begin, until)
 
 
 class ClairvoyantRunner(PlainRunner):

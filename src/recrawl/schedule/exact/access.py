@@ -1,0 +1,279 @@
+"""The only way from the engine, the simulator and the crawler into a scheduler's memory.
+
+Only this package knows how the memory is laid out; other packages call these functions. Kernels import actions
+(``pick``, ``record`` …) from here, and fields and formulas from `access_kernels`. A function that is named after what
+it returns (``last_fetched``, ``status`` …) writes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from recrawl.schedule.exact import access_kernels as ask
+from recrawl.schedule.exact import layout as at
+from recrawl.schedule.exact.kernels import events
+from recrawl.schedule.exact.kernels.events import put_back as put_back
+from recrawl.schedule.exact.kernels.events import record as record
+from recrawl.schedule.exact.kernels.events import signal as signal
+from recrawl.schedule.exact.kernels.layers import rest as rest
+from recrawl.schedule.exact.kernels.layers import room_for as room_for
+from recrawl.schedule.exact.kernels.picking import pick as pick
+from recrawl.schedule.exact.kernels.values import OVERDUE as OVERDUE
+from recrawl.schedule.exact.layout import DONE as DONE
+from recrawl.schedule.exact.layout import FIT_LOG, GROW_LEASES, GROW_NEAR
+
+if TYPE_CHECKING:
+    from recrawl.model.pages import Pages
+    from recrawl.schedule.exact.scheduler import Scheduler
+
+Ids = NDArray[np.int64]
+Array = NDArray[np.float64]
+
+reinsert_members = events.stir
+FIRST_GROWTH, LAST_GROWTH = GROW_NEAR, GROW_LEASES  # what a kernel answers when an array must grow lies between these
+assert FIRST_GROWTH <= FIT_LOG <= LAST_GROWTH
+REMOVED, LEASED, PAUSED, PARKED = at.GONE, at.LEASED, at.PAUSED, at.PARKED  # what `status` says of a page
+_EFFECTS = {"calm": at.CALM, "boost": at.BOOST, "fade": at.FADE, "hour": at.HOUR}  # names as saved rows have them
+
+
+# --- memory and its growth -----------------------------------------------------------------------------------------
+
+
+def header(scheduler: Scheduler) -> ask.Header:
+    """What kernels take to find the memory; it must be asked for again after anything has grown."""
+    return scheduler._memory.header
+
+
+def grow(scheduler: Scheduler, status: int) -> None:
+    """Make larger what a kernel asked for."""
+    scheduler._memory.grow(status)
+
+
+def repeat(scheduler: Scheduler, step: Callable[[ask.Header], int]) -> None:
+    """Run a kernel until it is done, growing what it asks for."""
+    while (status := step(scheduler._memory.header)) != DONE:
+        scheduler._memory.grow(status)
+
+
+# --- pages ---------------------------------------------------------------------------------------------------------
+
+
+def check_ids(scheduler: Scheduler, ids: ArrayLike, *, distinct: bool = False) -> Ids:
+    """Ids as an array, or ParameterError for one that does not exist (any more)."""
+    return scheduler._columns.check(ids, distinct=distinct)
+
+
+def now(scheduler: Scheduler) -> float:
+    """The largest time that the scheduler knows."""
+    return float(scheduler._memory.state.flts[at.NOW])
+
+
+def id_count(scheduler: Scheduler) -> int:
+    """How many ids were ever given."""
+    return int(scheduler._memory.state.ints[at.N_PAGES])
+
+
+def present_ids(scheduler: Scheduler) -> Ids:
+    """All ids that were not removed."""
+    return np.flatnonzero(scheduler._memory.state.rec["state"][: id_count(scheduler)] != at.GONE)
+
+
+def last_fetched(scheduler: Scheduler, rows: Ids) -> Array:
+    """When the copies of pages were fetched."""
+    return np.asarray(scheduler._memory.state.rec["last"][rows])
+
+
+def importance(scheduler: Scheduler, rows: Ids) -> Array:
+    """The importance of pages."""
+    return np.asarray(scheduler._memory.state.rec["importance"][rows])
+
+
+def signal_counts(scheduler: Scheduler, rows: Ids) -> NDArray[np.uint16]:
+    """Signals since the copies of pages were fetched."""
+    return np.asarray(scheduler._memory.state.rec["signals"][rows])
+
+
+def status(scheduler: Scheduler, rows: Ids) -> NDArray[np.uint8]:
+    """REMOVED, LEASED, PAUSED, PARKED, or a number for a page that waits to be picked."""
+    return np.asarray(scheduler._memory.state.rec["state"][rows])
+
+
+def is_paused(scheduler: Scheduler, rows: Ids) -> NDArray[np.bool_]:
+    """Which pages are withdrawn until they are resumed or placed."""
+    return np.asarray(status(scheduler, rows) == at.PAUSED)
+
+
+def parameters(scheduler: Scheduler, rows: Ids) -> Pages:
+    """The parameters by which the scheduler decides."""
+    return scheduler._columns.read(rows)
+
+
+def tie_columns(scheduler: Scheduler, rows: Ids) -> list[NDArray[Any]]:
+    """Columns that are equal for pages of equal value."""
+    state = scheduler._memory.state
+    columns = [np.asarray(state.rec[name][rows]) for name in ("importance", "last", "change_rate", "signals")]
+    return [*columns, *([state.host[rows]] if len(state.host) else [])]
+
+
+def signal_weights(scheduler: Scheduler, rows: Ids, source: int) -> Array:
+    """What a signal of a source weighs on each page."""
+    return scheduler._columns.weights(rows, source)
+
+
+def set_threshold(scheduler: Scheduler, threshold: float) -> None:
+    """Take over the crawl value at the margin of an earlier run."""
+    scheduler._memory.state.flts[at.THRESHOLD] = threshold
+
+
+# --- hosts ---------------------------------------------------------------------------------------------------------
+
+
+def host_numbers(scheduler: Scheduler, rows: Ids) -> NDArray[np.int32]:
+    """The number of each page's host, −1: none."""
+    hosts = scheduler._memory.state.host
+    return np.asarray(hosts[rows]) if len(hosts) else np.full(len(rows), -1, np.int32)
+
+
+def add_hosts(scheduler: Scheduler, hosts: Iterable[Any]) -> None:
+    """Give numbers to hosts, in this order."""
+    scheduler._columns._host_indices(list(hosts))
+
+
+def host_rules(scheduler: Scheduler, host: Any) -> tuple[float, float, float] | None:
+    """(spacing, most pages leased at once, held until) of a host; None: the scheduler does not know it."""
+    number = scheduler._columns._hosts.get(host)
+    if number is None:
+        return None
+    row = scheduler._memory.state.hosts[number]
+    return float(row[at.H_SPACING]), float(row[at.H_LIMIT]), float(row[at.H_UNTIL])
+
+
+def host_until(scheduler: Scheduler, page: int) -> float:
+    """Before when no page of this page's host is picked; −infinity: nothing holds it."""
+    number = int(host_numbers(scheduler, np.array([page]))[0])
+    return float(scheduler._memory.state.hosts[number, at.H_UNTIL]) if number >= 0 else -math.inf
+
+
+# --- placement -----------------------------------------------------------------------------------------------------
+
+
+def place(scheduler: Scheduler, rows: Ids, time: float) -> None:
+    """Place pages again after a change of their parameters; paused ones too."""
+    scheduler._place(rows, time)
+
+
+def place_waiting(scheduler: Scheduler, rows: Ids) -> None:
+    """Place pages again after a change of their parameters, except paused and parked ones."""
+    found = status(scheduler, rows)
+    scheduler._place(rows[(found != at.PAUSED) & (found != at.PARKED)], now(scheduler))
+
+
+def place_all(scheduler: Scheduler) -> None:
+    """Place all waiting pages again, after the parameters of all of them have changed."""
+    scheduler._place_all()
+
+
+def reinsert_group(scheduler: Scheduler, group: int, time: float) -> None:
+    """Place those members of a group again that its risen excess can have brought up."""
+    scheduler._stir(group, time)
+
+
+# --- groups, bursts, seasons ---------------------------------------------------------------------------------------
+
+
+def bin_width(scheduler: Scheduler) -> float:
+    """The width of a bin in which the changes of a group are counted."""
+    return float(scheduler._memory.state.flts[at.SPAN])
+
+
+def set_bin_width(scheduler: Scheduler, width: float) -> None:
+    """Another width; what groups have counted so far is dropped."""
+    scheduler._memory.relate(width)
+
+
+def join_groups(scheduler: Scheduler, rows: Ids, groups: NDArray[np.int32], weights: Array, most: int) -> None:
+    """Put pages into groups (−1: none), of which there are at most so many; the caller places the pages again."""
+    scheduler._memory.add_groups(most)
+    events.join(scheduler._memory.header, rows, groups)
+    scheduler._memory.state.kin["weight"][rows] = weights
+
+
+def group_numbers(scheduler: Scheduler, rows: Ids) -> NDArray[np.int32]:
+    """The group of each page, −1: none."""
+    return np.asarray(scheduler._memory.state.kin["group"][rows])
+
+
+def group_weights(scheduler: Scheduler, rows: Ids) -> Array:
+    """How many changes of each page one excess change of its group stands for."""
+    return np.asarray(scheduler._memory.state.kin["weight"][rows])
+
+
+def excess_rates(scheduler: Scheduler) -> Array:
+    """The mean excess rate of each group over all bins; the baseline where there was no outcome yet."""
+    state = scheduler._memory.state
+    rate = state.paces[:, at.PACE : at.PACE + at.BINS].mean(axis=1)
+    return np.asarray(np.where(np.isfinite(state.groups[:, at.G_NEWEST]), rate, state.flts[at.CALM]))
+
+
+def set_baseline(scheduler: Scheduler, rate: float, time: float) -> None:
+    """The excess rate while nothing is known; the caller places all pages again."""
+    scheduler._memory.state.flts[at.CALM] = rate
+    events.reckon(scheduler._memory.header, time)
+
+
+def group_exponent(scheduler: Scheduler, page: int, time: float) -> tuple[float, float]:
+    """(weight, exponent) of the excess changes of a page's group since its fetch."""
+    weight = float(scheduler._memory.state.kin["weight"][page])
+    return weight, ask.ask_group_exponent(scheduler._memory.header, page, time)
+
+
+def changed_at(scheduler: Scheduler, rows: Ids) -> Array:
+    """When pages were last seen to have changed; −infinity: never, or effects are not in use."""
+    times = scheduler._memory.state.kin["changed_at"]
+    return np.asarray(times[rows]) if len(times) else np.full(len(rows), -math.inf)
+
+
+def set_changed_at(scheduler: Scheduler, rows: Ids, times: ArrayLike) -> None:
+    """Take over when pages were last seen to have changed; effects must be in use."""
+    scheduler._memory.state.kin["changed_at"][rows] = times
+
+
+def set_bursts(scheduler: Scheduler, boost: float, fade: float) -> None:
+    """How much more often pages change just after a change, and in what time that fades."""
+    flts = scheduler._memory.state.flts
+    flts[at.BOOST], flts[at.FADE] = boost, fade
+
+
+def set_season(scheduler: Scheduler, clock: Array | None, hour: float) -> None:
+    """The clock of a week by which pages change; None: an even one."""
+    scheduler._memory.set_season(clock, hour)
+
+
+def effect_settings(scheduler: Scheduler) -> dict[str, float]:
+    """Baseline, bursts and length of an hour, by the names that saved rows use."""
+    return {name: float(scheduler._memory.state.flts[place]) for name, place in _EFFECTS.items()}
+
+
+def set_effect_settings(scheduler: Scheduler, settings: Any) -> None:
+    """Take them over."""
+    for name, place in _EFFECTS.items():
+        scheduler._memory.state.flts[place] = settings[name]
+
+
+# --- questions about one page --------------------------------------------------------------------------------------
+
+
+def wake_time(scheduler: Scheduler, page: int, time: float, level: float, value: float) -> float:
+    """The time before which the value of a page, now `value`, stays below a level; nothing is written."""
+    return float(ask.ask_wake_time(scheduler._memory.header, page, time, level, value))
+
+
+def own_elapsed(scheduler: Scheduler, page: int, begin: float, elapsed: float) -> tuple[float, float]:
+    """An interval since a fetch by the season's clock, and by the page's own: bursts count too."""
+    season, own = ask.ask_elapsed(scheduler._memory.header, page, begin, elapsed)
+    return float(season), float(own)

@@ -1,0 +1,145 @@
+"""The scheduler's memory for kernels of other packages: fields of a page and formulas, without its layout.
+
+Kernels of the engine and the simulator import from here (formulas and fields) and from `access` (actions such as
+``pick`` and ``record``). They never name an offset or a field of the memory themselves.
+"""
+
+import math
+
+from recrawl._jit import inline, jit_lean
+from recrawl.schedule.exact.kernels.groups import mass_since as excess_since
+from recrawl.schedule.exact.kernels.groups import note as add_outcome
+from recrawl.schedule.exact.kernels.values import by_season as season_elapsed
+from recrawl.schedule.exact.kernels.values import hurried as burst_ahead
+from recrawl.schedule.exact.kernels.values import paced as own_elapsed
+from recrawl.schedule.exact.kernels.values import season_time as season_between
+from recrawl.schedule.exact.kernels.values import sibling_part, wake_time
+from recrawl.schedule.exact.kernels.view import Header as Header
+from recrawl.schedule.exact.kernels.view import opened as opened
+from recrawl.schedule.exact.layout import EVALUATED, EVIDENCE, NOW, PAUSED, SLACK, WANTED
+from recrawl.schedule.exact.layout import HOURS as HOURS
+from recrawl.schedule.exact.layout import State as State
+
+__all__ = [
+    "HOURS",
+    "Header",
+    "State",
+    "add_outcome",
+    "burst_ahead",
+    "excess_since",
+    "opened",
+    "own_elapsed",
+    "season_between",
+    "season_elapsed",
+]
+
+
+# --- one page ------------------------------------------------------------------------------------------------------
+
+
+@inline
+def time_now(s: State) -> float:
+    """The largest time that the scheduler knows."""
+    return float(s.flts[NOW])
+
+
+@inline
+def fetched_at(s: State, i: int) -> float:
+    """When the copy of a page was fetched."""
+    return float(s.rec[i].last)
+
+
+@inline
+def importance_of(s: State, i: int) -> float:
+    """The importance of a page."""
+    return float(s.rec[i].importance)
+
+
+@inline
+def is_paused(s: State, i: int) -> bool:
+    """Whether a page is withdrawn until it is resumed or placed."""
+    return bool(s.rec[i].state == PAUSED)
+
+
+@inline
+def wanted(s: State) -> int:
+    """What should grow when there is time, or DONE."""
+    return int(s.ints[WANTED])
+
+
+@inline
+def write_belief(s: State, i: int, change_rate: float, recall: float, false_rate: float, evidence: float) -> None:
+    """Write the parameters of a page; the caller places it again. The evidence column must exist."""
+    s.rec[i].change_rate = change_rate
+    s.rec[i].recall = recall
+    s.rec[i].false_rate = false_rate
+    s.rec[i].least = 0.0
+    s.extra[s.ints[EVIDENCE], i] = evidence
+
+
+# --- groups and bursts ---------------------------------------------------------------------------------------------
+
+
+@inline
+def has_effects(s: State) -> bool:
+    """Whether groups, bursts or seasons are in use: pages have a group and a last change then."""
+    return bool(s.kin.size > 0)
+
+
+@inline
+def group_of(s: State, i: int) -> int:
+    """The group of a page, −1: none."""
+    return int(s.kin[i].group) if s.kin.size > 0 else -1
+
+
+@inline
+def group_weight(s: State, i: int) -> float:
+    """How many changes of a page one excess change of its group stands for."""
+    return float(s.kin[i].weight)
+
+
+@inline
+def set_group_weight(s: State, i: int, weight: float) -> None:
+    """Write that weight, where groups are in use; the caller places the page again."""
+    if s.kin.size > 0:
+        s.kin[i].weight = weight
+
+
+@inline
+def changed_at(s: State, i: int) -> float:
+    """When a page was last seen to have changed; −infinity: never."""
+    return float(s.kin[i].changed_at) if s.kin.size > 0 else -math.inf
+
+
+@inline
+def set_changed_at(s: State, i: int, time: float) -> None:
+    """A page was seen to have changed at a time."""
+    if s.kin.size > 0:
+        s.kin[i].changed_at = max(s.kin[i].changed_at, time)
+
+
+# --- questions from Python -----------------------------------------------------------------------------------------
+
+
+@jit_lean
+def ask_wake_time(header: Header, i: int, now: float, level: float, value: float) -> float:
+    """The time before which the value of a page stays below a level; nothing is written."""
+    s = opened(header)
+    least, slack, evaluated = s.rec[i].least, s.flts[SLACK], s.ints[EVALUATED]
+    wake = wake_time(s, i, now, level, value, -1.0)
+    s.rec[i].least, s.flts[SLACK], s.ints[EVALUATED] = least, slack, evaluated
+    return float(wake)
+
+
+@jit_lean
+def ask_elapsed(header: Header, i: int, begin: float, elapsed: float) -> tuple[float, float]:
+    """An interval since a fetch by the season's clock, and by the page's own: bursts count too."""
+    s = opened(header)
+    return season_elapsed(s, begin, elapsed), own_elapsed(s, i, begin, elapsed)
+
+
+@jit_lean
+def ask_group_exponent(header: Header, i: int, now: float) -> float:
+    """The exponent that the excess changes of its group explain since a page's fetch."""
+    s = opened(header)
+    return float(sibling_part(s, i, max(now, s.rec[i].last))[0])

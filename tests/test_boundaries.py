@@ -1,0 +1,81 @@
+"""A leading underscore is respected: no package uses a private name of another one."""
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import recrawl
+
+SOURCE = Path(recrawl.__file__).parent
+NAMEDTUPLE = {"_replace", "_asdict", "_fields", "_make"}
+FOREIGN = {  # private names of other libraries that there is no public way to
+    ("_jit.py", "_exit"),
+    ("crawl/http/fetcher.py", "_retry_connection"),
+    ("crawl/http/fetcher.py", "_factory"),
+    ("schedule/exact/kernels/view.py", "_getvalue"),
+}
+
+
+def private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__") and name not in NAMEDTUPLE
+
+
+def owned(tree: ast.AST) -> set[str]:
+    """Private names that classes of a module define: methods, and attributes of self and cls."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            for part in node.body:
+                if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
+                    found.add(part.name)
+                targets = part.targets if isinstance(part, ast.Assign) else [getattr(part, "target", None)]
+                found |= {target.id for target in targets if isinstance(target, ast.Name)}
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and of_itself(node):
+            found.add(node.attr)
+    return {name for name in found if private(name)}
+
+
+def of_itself(node: ast.Attribute) -> bool:
+    return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+
+
+def reach_ins() -> list[str]:
+    """Where a module uses a private attribute that no class of its own folder defines."""
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+    owners = defaultdict(set)
+    for path, tree in trees.items():
+        owners[path.parent] |= owned(tree)
+    found = []
+    for path, tree in trees.items():
+        name = path.relative_to(SOURCE).as_posix()
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Attribute) or not private(node.attr) or of_itself(node):
+                continue
+            if node.attr in owners[path.parent] or (name, node.attr) in FOREIGN:
+                continue
+            found.append(f"{name}:{node.lineno}: {ast.unparse(node)}")
+    return found
+
+
+def private_imports() -> list[str]:
+    """Where a module imports a private name of a module outside its own folder."""
+    found = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        package = ".".join(["recrawl", *path.relative_to(SOURCE).parent.parts])
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("recrawl"):
+                outside = (node.module or "").rpartition(".")[0] != package
+                found += [
+                    f"{path}: {a.name}" for a in node.names if private(a.name) and outside and node.module != "recrawl"
+                ]
+    return found
+
+
+def test_no_private_name_crosses_a_package():
+    assert reach_ins() == []
+    assert private_imports() == []
+
+
+def test_a_reach_in_would_be_found():
+    tree = ast.parse("class A:\n    def _own(self):\n        self._mine = 1\n        return other._theirs\n")
+    assert owned(tree) == {"_own", "_mine"}
