@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from recrawl.schedule.exact import access_kernels as ask
 from recrawl.schedule.exact import layout as at
-from recrawl.schedule.exact.kernels import events
+from recrawl.schedule.exact.kernels import events, queries
 from recrawl.schedule.exact.kernels.events import put_back as put_back
 from recrawl.schedule.exact.kernels.events import record as record
 from recrawl.schedule.exact.kernels.events import signal as signal
@@ -228,8 +228,8 @@ def set_baseline(scheduler: Scheduler, rate: float, time: float) -> None:
 
 def group_exponent(scheduler: Scheduler, page: int, time: float) -> tuple[float, float]:
     """(weight, exponent) of the excess changes of a page's group since its fetch."""
-    weight = float(scheduler._memory.state.kin["weight"][page])
-    return weight, ask.ask_group_exponent(scheduler._memory.header, page, time)
+    weight, exponent = queries.sibling_effect(scheduler._memory.header, page, time)
+    return float(weight), float(exponent)
 
 
 def changed_at(scheduler: Scheduler, rows: Ids) -> Array:
@@ -270,10 +270,10 @@ def set_effect_settings(scheduler: Scheduler, settings: Any) -> None:
 
 def wake_time(scheduler: Scheduler, page: int, time: float, level: float, value: float) -> float:
     """The time before which the value of a page, now `value`, stays below a level; nothing is written."""
-    return float(ask.ask_wake_time(scheduler._memory.header, page, time, level, value))
+    return float(queries.reaches_at(scheduler._memory.header, page, time, level, value))
 
 
 def own_elapsed(scheduler: Scheduler, page: int, begin: float, elapsed: float) -> tuple[float, float]:
     """An interval since a fetch by the season's clock, and by the page's own: bursts count too."""
-    season, own = ask.ask_elapsed(scheduler._memory.header, page, begin, elapsed)
+    season, own = queries.page_time(scheduler._memory.header, page, begin, elapsed)
     return float(season), float(own)

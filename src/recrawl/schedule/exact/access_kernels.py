@@ -6,17 +6,17 @@ Kernels of the engine and the simulator import from here (formulas and fields) a
 
 import math
 
-from recrawl._jit import inline, jit_lean
+from recrawl._jit import inline
 from recrawl.schedule.exact.kernels.groups import mass_since as excess_since
 from recrawl.schedule.exact.kernels.groups import note as add_outcome
-from recrawl.schedule.exact.kernels.values import by_season as season_elapsed
-from recrawl.schedule.exact.kernels.values import hurried as burst_ahead
-from recrawl.schedule.exact.kernels.values import paced as own_elapsed
-from recrawl.schedule.exact.kernels.values import season_time as season_between
-from recrawl.schedule.exact.kernels.values import sibling_part, wake_time
+from recrawl.schedule.exact.kernels.page_clock import burst_ahead as burst_ahead
+from recrawl.schedule.exact.kernels.page_clock import own_elapsed as own_elapsed
+from recrawl.schedule.exact.kernels.page_clock import season_between as season_between
+from recrawl.schedule.exact.kernels.page_clock import season_elapsed as season_elapsed
+from recrawl.schedule.exact.kernels.pages import forget_bounds
 from recrawl.schedule.exact.kernels.view import Header as Header
 from recrawl.schedule.exact.kernels.view import opened as opened
-from recrawl.schedule.exact.layout import EVALUATED, EVIDENCE, NOW, PAUSED, SLACK, WANTED
+from recrawl.schedule.exact.layout import EVIDENCE, NOW, PAUSED, WANTED
 from recrawl.schedule.exact.layout import HOURS as HOURS
 from recrawl.schedule.exact.layout import State as State
 
@@ -73,7 +73,7 @@ def write_belief(s: State, i: int, change_rate: float, recall: float, false_rate
     s.rec[i].change_rate = change_rate
     s.rec[i].recall = recall
     s.rec[i].false_rate = false_rate
-    s.rec[i].least = 0.0
+    forget_bounds(s, i)
     s.extra[s.ints[EVIDENCE], i] = evidence
 
 
@@ -116,30 +116,3 @@ def set_changed_at(s: State, i: int, time: float) -> None:
     """A page was seen to have changed at a time."""
     if s.kin.size > 0:
         s.kin[i].changed_at = max(s.kin[i].changed_at, time)
-
-
-# --- questions from Python -----------------------------------------------------------------------------------------
-
-
-@jit_lean
-def ask_wake_time(header: Header, i: int, now: float, level: float, value: float) -> float:
-    """The time before which the value of a page stays below a level; nothing is written."""
-    s = opened(header)
-    least, slack, evaluated = s.rec[i].least, s.flts[SLACK], s.ints[EVALUATED]
-    wake = wake_time(s, i, now, level, value, -1.0)
-    s.rec[i].least, s.flts[SLACK], s.ints[EVALUATED] = least, slack, evaluated
-    return float(wake)
-
-
-@jit_lean
-def ask_elapsed(header: Header, i: int, begin: float, elapsed: float) -> tuple[float, float]:
-    """An interval since a fetch by the season's clock, and by the page's own: bursts count too."""
-    s = opened(header)
-    return season_elapsed(s, begin, elapsed), own_elapsed(s, i, begin, elapsed)
-
-
-@jit_lean
-def ask_group_exponent(header: Header, i: int, now: float) -> float:
-    """The exponent that the excess changes of its group explain since a page's fetch."""
-    s = opened(header)
-    return float(sibling_part(s, i, max(now, s.rec[i].last))[0])

@@ -20,7 +20,6 @@ PAGE = np.dtype(
         ("last", "f8"),  # when the copy was fetched
         ("pos", "i4"),  # place in the near set, a band, the wheel (−1: none), the leases, a host's parked pages
         ("least", "f4"),  # an exponent below which the value is below the far level; 0 while none is known
-        # where relatives count: how long after its fetch it wakes
         ("signals", "u2"),  # signals since the copy was fetched
         ("state", "u1"),
         ("band", "u1"),
@@ -37,6 +36,7 @@ KIN = np.dtype(  # only while pages have siblings or bursts count
         ("changed_at", "f8"),  # when it was last seen to have changed
         ("key", "f8"),  # how far its group may rise before it must be looked at
         ("limit", "f8"),  # how far the mass itself may, beyond that of calm times, before it must be placed anew
+        ("wake_after", "f4"),  # how long after its fetch a sleeping page wakes; 0 while that is not known
     ]
 )
 BOUND = np.dtype(  # of a near page where siblings or bursts count
@@ -84,7 +84,6 @@ LEVEL = 8  # per band: the level its pages sleep below
 DELAY_AT, DELAY_SHARE = 24, 40  # the delay distribution of signals
 CALM, SPAN, SHRINK = 56, 57, 58  # of groups: pace while nothing is known; width of a bin; crawls that count half
 BOOST, FADE = 59, 60  # bursts: times the rate just after a change; time in which that fades
-SLACK = 61  # by how much the group's mass may rise before the page whose wake time was asked last must be asked again
 HOUR = 62  # seasons: length of an hour; 0: none
 SEASON, HOURS = 64, 168  # time by the pages' own clock at each full hour of a week
 STEEPEST = SEASON + HOURS + 1  # how fast that clock runs at most

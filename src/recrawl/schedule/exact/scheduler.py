@@ -17,6 +17,7 @@ from recrawl.schedule.exact.columns import POLICIES as POLICIES
 from recrawl.schedule.exact.columns import PageColumns
 from recrawl.schedule.exact.kernels import events
 from recrawl.schedule.exact.kernels.picking import next_time, pick
+from recrawl.schedule.exact.kernels.queries import fill_values
 from recrawl.schedule.exact.memory import Memory
 from recrawl.schedule.exact.selfcheck import check_memory
 
@@ -216,7 +217,7 @@ class Scheduler:
         _check_time("now", now)
         rows = self._columns.check(ids)
         out = np.empty(len(rows))
-        events.fill_values(self._memory.header, rows, float(now), out)
+        fill_values(self._memory.header, rows, float(now), out)
         return out
 
     @property

@@ -229,7 +229,7 @@ def _check_running(state: State, status: Any) -> None:
 
 
 def _values(state: State, ids: Any, now: float) -> Any:
-    from recrawl.schedule.exact.kernels.events import fill_values
+    from recrawl.schedule.exact.kernels.queries import fill_values
 
     value = np.empty(len(ids))
     fill_values(state.ints, ids.astype(np.int64), max(now, float(state.flts[at.NOW])), value)

@@ -6,19 +6,20 @@ from numpy.typing import NDArray
 from recrawl._jit import jit, jit_lean
 from recrawl.schedule.exact.kernels import layers as core
 from recrawl.schedule.exact.kernels import levels as level
+from recrawl.schedule.exact.kernels.blocks import unpark
 from recrawl.schedule.exact.kernels.groups import note, reckon_all, unlink
 from recrawl.schedule.exact.kernels.layers import rest, room_for
 from recrawl.schedule.exact.kernels.leases import end_lease
 from recrawl.schedule.exact.kernels.near import surprise
-from recrawl.schedule.exact.kernels.sets import host_of, near_remove, set_state, state_of, unpark, wake_up
+from recrawl.schedule.exact.kernels.near_set import near_remove
+from recrawl.schedule.exact.kernels.pages import forget_bounds, host_of, set_state, state_of
 from recrawl.schedule.exact.kernels.signal_log import keep_signals_after, log_fits, remember, seen_weight
-from recrawl.schedule.exact.kernels.values import sibling_part, value_of
 from recrawl.schedule.exact.kernels.view import Header, opened, prefetch
+from recrawl.schedule.exact.kernels.wheel import wake_up
 from recrawl.schedule.exact.layout import (
     ALIVE,
     ASLEEP,
     DONE,
-    EVALUATED,
     EXPONENT,
     FIT_LOG,
     GONE,
@@ -97,7 +98,7 @@ def record(header: Header, ids: Ids, now: float, as_of: Array, fetched: NDArray[
             continue
         take_out(s, i)
         if s.kin.size > 0:
-            s.rec[i].least = 0.0
+            forget_bounds(s, i)
         rest(s, i, now)
     return DONE, ids.size
 
@@ -149,7 +150,7 @@ def put_back(header: Header, ids: Ids, now: float) -> tuple[int, int]:
             continue
         if state != PAUSED:
             take_out(s, i)
-        s.rec[i].least = 0.0
+        forget_bounds(s, i)
         rest(s, i, now)
     return DONE, ids.size
 
@@ -181,23 +182,13 @@ def withdraw(header: Header, ids: Ids, state: int) -> None:
 
 
 @jit_lean
-def fill_values(header: Header, ids: Ids, now: float, out: Array) -> None:
-    """Crawl values of pages at a time; 0 for removed ones."""
-    s = opened(header)
-    before = s.ints[EVALUATED]
-    for k in range(ids.size):
-        out[k] = value_of(s, ids[k], now) if state_of(s, ids[k]) != GONE else 0.0
-    s.ints[EVALUATED] = before
-
-
-@jit_lean
 def join(header: Header, ids: Ids, groups: NDArray[np.int32]) -> None:
     """Say which group pages are in; the caller places them anew."""
     s = opened(header)
     for k in range(ids.size):
         unlink(s, ids[k])
         s.kin[ids[k]].group = groups[k]
-        s.rec[ids[k]].least = 0.0
+        forget_bounds(s, ids[k])
 
 
 @jit_lean
@@ -223,11 +214,3 @@ def stir(header: Header, g: int, now: float) -> int:
     """Place those members of a group anew that its risen mass can have brought up; what must grow first, or DONE."""
     s = opened(header)
     return core.stir(s, g, max(now, s.flts[NOW]))
-
-
-@jit_lean
-def fill_sibling(header: Header, i: int, now: float, out: Array) -> None:
-    """The weight of a page's siblings, and the exponent that they explain."""
-    s = opened(header)
-    out[0] = s.kin[i].weight
-    out[1] = sibling_part(s, i, max(now, s.rec[i].last))[0]

@@ -14,25 +14,24 @@ rest becomes a new band. Nothing here knows the budget: the levels follow it.
 import math
 
 from recrawl._jit import inline, jit_lean
+from recrawl.schedule.exact.kernels.blocks import band_add, band_tick, spare_blocks
 from recrawl.schedule.exact.kernels.groups import link, take_due, unlink
 from recrawl.schedule.exact.kernels.near import disturb
-from recrawl.schedule.exact.kernels.sets import (
-    band_add,
-    band_tick,
+from recrawl.schedule.exact.kernels.near_set import near_add
+from recrawl.schedule.exact.kernels.pages import state_of
+from recrawl.schedule.exact.kernels.values import evaluate
+from recrawl.schedule.exact.kernels.wakes import knows_wake, wake_time
+from recrawl.schedule.exact.kernels.wheel import (
     fall_asleep,
     fetch_chunk,
     fetch_place,
-    near_add,
     slot_at,
     slot_size,
-    spare_blocks,
-    state_of,
     tick_of,
     wake_up,
     wheel_add,
     wheel_remove,
 )
-from recrawl.schedule.exact.kernels.values import knows_wake, wake_time, worth_of
 from recrawl.schedule.exact.layout import (
     ASLEEP,
     BANDS,
@@ -53,7 +52,6 @@ from recrawl.schedule.exact.layout import (
     N_WHEELS,
     NEAR_LEVEL,
     ORDER,
-    SLACK,
     WAKES,
     WHEEL_BITS,
     State,
@@ -78,7 +76,7 @@ def room_for(s: State, pages: int) -> int:
 @jit_lean
 def place(s: State, i: int, now: float) -> None:
     """Put a page that is in no container where its value belongs."""
-    value, interval = worth_of(s, i, now)
+    value, interval = evaluate(s, i, now)
     if value >= s.flts[NEAR_LEVEL]:
         near_add(s, i, value, now)
     else:
@@ -96,7 +94,7 @@ def settle(s: State, i: int, now: float, value: float, interval: float) -> None:
     """Let a page below the near level sleep in the band of its value, or further up if it would wake at once."""
     bands = s.ints[N_BANDS]
     here = tick = tick_of(s, now)
-    k = 0
+    k, slack = 0, math.inf
     most = value * (1.0 + _BELOW)
     s.rec[i].band = FAR
     s.rec[i].pos = -1
@@ -107,7 +105,7 @@ def settle(s: State, i: int, now: float, value: float, interval: float) -> None:
             k -= 1
     while True:
         level = level_below(s, k)
-        wake = wake_time(s, i, now, level, value, interval)
+        wake, slack = wake_time(s, i, now, level, value, interval)
         if math.isinf(wake):
             break
         tick = tick_of(s, wake)
@@ -120,7 +118,7 @@ def settle(s: State, i: int, now: float, value: float, interval: float) -> None:
         k -= 1
     fall_asleep(s, i)
     if s.kin.size > 0:
-        link(s, i, s.flts[SLACK], now)
+        link(s, i, slack, now)
     if k < bands:
         band_add(s, i, s.ints[ORDER + k], tick)
 
@@ -128,7 +126,7 @@ def settle(s: State, i: int, now: float, value: float, interval: float) -> None:
 @jit_lean
 def rest(s: State, i: int, now: float) -> None:
     """Put a page whose value is most likely small to sleep without computing it."""
-    wake = wake_time(s, i, now, s.flts[FAR_LEVEL], -1.0, -1.0)
+    wake, slack = wake_time(s, i, now, s.flts[FAR_LEVEL], -1.0, -1.0)
     tick = tick_of(s, wake) if not math.isinf(wake) else 0
     if not math.isinf(wake) and tick <= tick_of(s, now):
         place(s, i, now)
@@ -137,7 +135,7 @@ def rest(s: State, i: int, now: float) -> None:
     s.rec[i].band = FAR
     fall_asleep(s, i)
     if s.kin.size > 0:
-        link(s, i, s.flts[SLACK], now)
+        link(s, i, slack, now)
     if not math.isinf(wake):
         wheel_add(s, i, tick)
 
@@ -200,11 +198,11 @@ def _cascade(s: State, now: float) -> None:
             wheel_remove(s, i)
             if s.rec[i].band == FAR:
                 if knows_wake(s, i):
-                    wake = s.rec[i].last + s.rec[i].least
+                    wake = s.rec[i].last + s.kin[i].wake_after
                 else:
-                    wake = wake_time(s, i, now, s.flts[FAR_LEVEL], -1.0, -1.0)
+                    wake, slack = wake_time(s, i, now, s.flts[FAR_LEVEL], -1.0, -1.0)
                     if s.kin.size > 0:
-                        link(s, i, s.flts[SLACK], now)
+                        link(s, i, slack, now)
                 if not math.isinf(wake):
                     # one that is due wakes at this tick: after a long stall, that of `now` may be beyond the wheel
                     wheel_add(s, i, max(tick_of(s, wake), clock) if wake > now else clock)

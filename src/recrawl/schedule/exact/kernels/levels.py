@@ -8,21 +8,14 @@ import math
 import numpy as np
 
 from recrawl._jit import inline, jit, jit_lean
+from recrawl.schedule.exact.kernels.blocks import band_add, band_remove, band_tick, free_blocks, spare_blocks
 from recrawl.schedule.exact.kernels.groups import forget_buckets
 from recrawl.schedule.exact.kernels.layers import LEAST, place, room_for, settle
 from recrawl.schedule.exact.kernels.near import look_at_all
-from recrawl.schedule.exact.kernels.sets import (
-    band_add,
-    band_remove,
-    band_tick,
-    empty_wheel,
-    free_blocks,
-    near_add,
-    spare_blocks,
-    state_of,
-    wake_up,
-)
-from recrawl.schedule.exact.kernels.values import value_of
+from recrawl.schedule.exact.kernels.near_set import near_add
+from recrawl.schedule.exact.kernels.pages import forget_bounds, state_of
+from recrawl.schedule.exact.kernels.values import evaluate
+from recrawl.schedule.exact.kernels.wheel import empty_wheel, wake_up
 from recrawl.schedule.exact.layout import (
     ASLEEP,
     BANDS,
@@ -68,7 +61,7 @@ def lower(s: State, now: float, n: int) -> int:
     while s.ints[SIZE + slot] > 0:
         i = s.blocks[s.ints[HEAD + slot], s.ints[TOP + slot] - 1]
         wake_up(s, i)
-        near_add(s, i, value_of(s, i, now), now)
+        near_add(s, i, evaluate(s, i, now)[0], now)
     for k in range(bands - 1):
         s.ints[ORDER + k] = s.ints[ORDER + k + 1]
     s.ints[N_BANDS] = bands - 1
@@ -84,7 +77,7 @@ def scan(s: State, now: float, n: int) -> int:
         _count_scan(s, cover)
         s.flts[NEAR_LEVEL] = s.flts[FAR_LEVEL] = min(level, s.flts[FAR_LEVEL])
         for i in range(s.ints[N_PAGES]):
-            s.rec[i].least = 0.0
+            forget_bounds(s, i)
         s.ints[SCAN_AT] = 0
     while s.ints[SCAN_AT] < s.ints[N_PAGES]:
         i = s.ints[SCAN_AT]
@@ -113,7 +106,7 @@ def begin_anew(s: State, now: float) -> None:
     empty_wheel(s, now)
     forget_buckets(s)
     for i in range(s.ints[N_PAGES]):
-        s.rec[i].least = 0.0
+        forget_bounds(s, i)
         if state_of(s, i) == ASLEEP:
             s.rec[i].pos = -1
             s.rec[i].band = FAR
@@ -159,7 +152,7 @@ def _sampled_level(s: State, now: float, cover: int) -> float:
     m = 0
     for i in range(0, s.ints[N_PAGES], stride):
         if state_of(s, i) == ASLEEP:
-            values[m] = value_of(s, i, now)
+            values[m] = evaluate(s, i, now)[0]
             m += 1
     rank = int(cover * m / asleep) + 1
     if rank >= m:

@@ -9,9 +9,9 @@ its group add to that (`disturb`).
 import math
 
 from recrawl._jit import inline, jit_lean
-from recrawl.schedule.exact.kernels.sets import NEVER
-from recrawl.schedule.exact.kernels.values import value_and_growth, value_of
-from recrawl.schedule.exact.layout import N_NEAR, NEAR_LEVEL, State
+from recrawl.schedule.exact.kernels.near_set import NEVER
+from recrawl.schedule.exact.kernels.values import evaluate, value_and_growth
+from recrawl.schedule.exact.layout import EVALUATED, N_NEAR, NEAR_LEVEL, State
 
 _AHEAD = 0.02  # how far a bound for the growth is trusted: of a page's age and of its exponent
 _STEEPER = 1.1  # by how much growth can become faster over that time
@@ -22,6 +22,7 @@ _MUCH = 0.1  # a rise of the exponent by which bounds are not trusted any more
 def look_at(s: State, j: int, now: float) -> None:
     """Evaluate a near page where relatives count, and bound its growth."""
     bound = s.near_bound[j]
+    s.ints[EVALUATED] += 1
     value, span, growth, bound.lift, bound.hurry = value_and_growth(s, s.near_id[j], now)
     s.near_val[j] = bound.most = value
     bound.at = bound.since = now
@@ -44,7 +45,7 @@ def refresh_near(s: State, now: float) -> None:
     """Evaluate every near page, unless they are looked at one by one."""
     if s.kin.size == 0:
         for j in range(s.ints[N_NEAR]):
-            s.near_val[j] = value_of(s, s.near_id[j], now)
+            s.near_val[j] = evaluate(s, s.near_id[j], now)[0]
 
 
 @jit_lean

@@ -6,13 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit, jit_lean
+from recrawl.schedule.exact.kernels.blocks import park, spare_blocks
 from recrawl.schedule.exact.kernels.layers import LEAST, advance
 from recrawl.schedule.exact.kernels.leases import expire_leases, free_hosts, host_free, start_lease
 from recrawl.schedule.exact.kernels.levels import lower, scan, shrink
 from recrawl.schedule.exact.kernels.near import best_near, count_ripe, look_at_all, refresh_near
-from recrawl.schedule.exact.kernels.sets import host_of, near_remove, park, spare_blocks
-from recrawl.schedule.exact.kernels.values import wake_time
+from recrawl.schedule.exact.kernels.near_set import near_remove
+from recrawl.schedule.exact.kernels.pages import host_of
 from recrawl.schedule.exact.kernels.view import Header, opened
+from recrawl.schedule.exact.kernels.wakes import wake_time
 from recrawl.schedule.exact.layout import (
     ALIVE,
     BACKWARDS,
@@ -198,7 +200,7 @@ def next_time(header: Header, now: float) -> tuple[int, float]:
         if h < 0 or host_free(s, h, now):
             if s.near_val[j] > 0.0:
                 return DONE, now
-            if wake_time(s, s.near_id[j], now, LEAST, 0.0, -1.0) < math.inf:
+            if wake_time(s, s.near_id[j], now, LEAST, 0.0, -1.0)[0] < math.inf:
                 soonest = np.nextafter(now, math.inf)  # fetched this very moment
     for h in range(s.hosts.shape[0]):
         if s.hosts[h, H_SIZE] > 0.0 and s.hosts[h, H_RUNNING] < s.hosts[h, H_LIMIT]:

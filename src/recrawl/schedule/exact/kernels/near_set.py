@@ -1,0 +1,36 @@
+"""The near set as a container: ids, their values, and bounds where groups, bursts or seasons count."""
+
+import math
+
+from recrawl._jit import inline
+from recrawl.schedule.exact.kernels.pages import set_state
+from recrawl.schedule.exact.layout import N_NEAR, NEAR, State
+
+NEVER = -math.inf
+
+
+@inline
+def near_add(s: State, i: int, value: float, now: float) -> None:
+    """Put a page whose value was just computed among the near ones."""
+    n = s.ints[N_NEAR]
+    s.near_id[n] = i
+    s.near_val[n] = value
+    if s.kin.size > 0:
+        s.near_bound[n].at, s.near_bound[n].until = now, NEVER
+    s.rec[i].pos = n
+    s.ints[N_NEAR] = n + 1
+    set_state(s, i, NEAR)
+
+
+@inline
+def near_remove(s: State, i: int) -> None:
+    """Take a page out of the near set."""
+    place = s.rec[i].pos
+    n = s.ints[N_NEAR] - 1
+    last = s.near_id[n]
+    s.near_id[place] = last
+    s.near_val[place] = s.near_val[n]
+    if s.kin.size > 0:
+        s.near_bound[place] = s.near_bound[n]
+    s.rec[last].pos = place
+    s.ints[N_NEAR] = n

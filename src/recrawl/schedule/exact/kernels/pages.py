@@ -1,0 +1,40 @@
+"""One page: its state, its host, what is kept with it."""
+
+from recrawl._jit import inline
+from recrawl.schedule.exact.kernels.view import prefetch
+from recrawl.schedule.exact.layout import EVIDENCE, State
+
+
+@inline
+def set_state(s: State, i: int, state: int) -> None:
+    """Change a page's state."""
+    s.rec[i].state = state
+
+
+@inline
+def state_of(s: State, i: int) -> int:
+    """A page's state."""
+    return int(s.rec[i].state)
+
+
+@inline
+def host_of(s: State, i: int) -> int:
+    """A page's host, −1 for none."""
+    return int(s.host[i]) if s.host.size > 0 else -1
+
+
+@inline
+def forget_bounds(s: State, i: int) -> None:
+    """Forget until when a page is known to sleep: its parameters, its copy or the levels have changed."""
+    s.rec[i].least = 0.0
+    if s.kin.size > 0:
+        s.kin[i].wake_after = 0.0
+
+
+@inline
+def fetch_page(s: State, i: int) -> None:
+    """Let what is known of a page come into the cache."""
+    prefetch(s.rec, i)
+    if s.kin.size > 0:
+        prefetch(s.kin, i)
+        prefetch(s.extra[max(s.ints[EVIDENCE], 0)], i)

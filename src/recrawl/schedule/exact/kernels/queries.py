@@ -1,0 +1,43 @@
+"""Questions about pages. Every kernel here leaves every byte of the scheduler's state as it was."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl._jit import jit_lean
+from recrawl.schedule.exact.kernels.page_clock import season_elapsed, own_elapsed
+from recrawl.schedule.exact.kernels.pages import state_of
+from recrawl.schedule.exact.kernels.values import sibling_part, worth_of
+from recrawl.schedule.exact.kernels.view import Header, opened
+from recrawl.schedule.exact.kernels.wakes import earliest_wake
+from recrawl.schedule.exact.layout import GONE
+
+Ids = NDArray[np.int64]
+Array = NDArray[np.float64]
+
+
+@jit_lean
+def fill_values(header: Header, ids: Ids, now: float, out: Array) -> None:
+    """Crawl values of pages at a time; 0 for removed ones."""
+    s = opened(header)
+    for k in range(ids.size):
+        out[k] = worth_of(s, ids[k], now)[0] if state_of(s, ids[k]) != GONE else 0.0
+
+
+@jit_lean
+def reaches_at(header: Header, i: int, now: float, level: float, value: float) -> float:
+    """A time ≥ now before which the value of page i, now the given one, stays below a level; infinity: always."""
+    return float(earliest_wake(opened(header), i, now, level, value, -1.0)[0])
+
+
+@jit_lean
+def sibling_effect(header: Header, i: int, now: float) -> tuple[float, float]:
+    """(weight of a page's siblings, exponent that their excess changes explain)."""
+    s = opened(header)
+    return float(s.kin[i].weight), float(sibling_part(s, i, max(now, s.rec[i].last))[0])
+
+
+@jit_lean
+def page_time(header: Header, i: int, begin: float, elapsed: float) -> tuple[float, float]:
+    """(an interval's length by the season, the same with bursts after the page's last change seen)."""
+    s = opened(header)
+    return float(season_elapsed(s, begin, elapsed)), float(own_elapsed(s, i, begin, elapsed))
