@@ -11,6 +11,8 @@ from naive.schedule import BruteForce, Copy
 from recrawl.model.pages import Pages
 from recrawl.schedule.exact.scheduler import Scheduler
 
+from .reads import ask_everything, every_byte
+
 SEEDS = st.integers(0, 2**32 - 1)
 COUNTS = st.sampled_from([0, 1, 2, 3, 8, 30, 1000])
 TOLERANCE = 1e-9
@@ -47,8 +49,12 @@ class SchedulerMachine(RuleBasedStateMachine):
         named.pop("budget", None)
         self.twin = BruteForce(**given, **named)
         self.removed = []
+        self.prepare()
         if n:
             self.add(self.sizes[n % len(self.sizes)], seed, 0)
+
+    def prepare(self):
+        """What a variant does with the empty scheduler."""
 
     @rule(n=st.integers(0, 3), seed=SEEDS, back=st.sampled_from([0, 0, 1, 2]))
     def add_pages(self, n, seed, back):
@@ -230,6 +236,13 @@ class SchedulerMachine(RuleBasedStateMachine):
             stats = self.scheduler.stats
             assert stats["pages"] == len(self.scheduler) == len(self.twin.pages)
             assert (stats["late_records"], stats["time_went_back"]) == (self.twin.n_late, self.twin.n_back)
+
+    @invariant()
+    def reading_changes_nothing(self):
+        if hasattr(self, "scheduler"):
+            before = every_byte(self.scheduler)
+            ask_everything(self.scheduler, max(self.time, self.twin.now))
+            assert every_byte(self.scheduler) == before
 
     @invariant()
     def a_pick_now_would_be_right(self):

@@ -1,0 +1,29 @@
+"""Every read method of a scheduler, and every byte of its state."""
+
+import numpy as np
+
+from recrawl.schedule.exact.kernels.queries import page_time, reaches_at, sibling_effect
+from recrawl.schedule.exact.scheduler import Scheduler
+
+
+def every_byte(scheduler: Scheduler) -> dict[str, bytes | str]:
+    """All arrays of a scheduler, with their addresses, and what is kept beside them."""
+    arrays = {name: array.tobytes() for name, array in scheduler._memory.state._asdict().items()}
+    beside = {name: repr(value) for name, value in scheduler._columns.saved().items()}
+    return {**arrays, **beside, "budget": repr(scheduler.budget)}
+
+
+def ask_everything(scheduler: Scheduler, now: float, most: int = 60) -> None:
+    """Call each read method; those about pages for up to so many of them, now and later."""
+    state, header = scheduler._memory.state, scheduler._memory.header
+    len(scheduler), scheduler.threshold, scheduler.stats, scheduler.nbytes, scheduler.budget, scheduler.state()
+    alive = np.flatnonzero(state.rec["state"][: len(state.rec)] != 0)[:most]
+    levels = sorted({scheduler.threshold, 1e-3, 10.0})
+    for time in (now, now + 1.0, now + 1e4):
+        value = scheduler.value(alive, time)
+        for i, worth in zip(alive.tolist(), value.tolist(), strict=True):
+            for level in levels:
+                assert reaches_at(header, i, time, level, worth) >= time
+            page_time(header, i, float(state.rec["last"][i]), time - float(state.rec["last"][i]))
+            if len(state.kin):
+                sibling_effect(header, i, time)
