@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import jit_lean
-from recrawl.schedule.exact.kernels.page_clock import season_elapsed, own_elapsed
+from recrawl.schedule.exact.kernels.page_clock import own_elapsed, season_elapsed
 from recrawl.schedule.exact.kernels.pages import state_of
 from recrawl.schedule.exact.kernels.values import sibling_part, worth_of
 from recrawl.schedule.exact.kernels.view import Header, opened
