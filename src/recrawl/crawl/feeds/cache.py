@@ -1,4 +1,4 @@
-"""What is known of feeds, kept in the store between runs, and what follows from it for the engine."""
+"""Feeds kept in the store between runs, and the crawl rates that follow from them."""
 
 from __future__ import annotations
 
@@ -15,20 +15,30 @@ from recrawl.crawl.http.fetched import Fetched
 if TYPE_CHECKING:
     from recrawl.engine import Engine
 
-_APPLIED = 1.05  # an interval is told to the engine when it moved by more than this factor
+_APPLIED = 1.05  # an interval is given to the engine when it moved by more than this factor
 
 
-class FeedsKept:
-    """Feeds by URL; ``shortest`` is the least interval in seconds to which one is hurried, 0 never hurries any."""
+class FeedCache:
+    """Feeds by URL; ``shortest`` is the shortest polling interval in seconds, 0 polls no feed for its items."""
 
-    def __init__(self, notes: Mapping[str, Any], shortest: float) -> None:
+    def __init__(self, shortest: float) -> None:
+        self._feeds: dict[str, Feed] = {}
+        self._applied: dict[str, float | None] = {}
+        self._shortest = shortest
+        self._pending: set[str] = set()
+
+    def restore(self, notes: Mapping[str, Any], engine: Engine) -> None:
+        """Take up the notes of earlier runs; feeds that are no pages of the engine any more are dropped."""
         self._feeds = {name.removeprefix(PREFIX): Feed.of_note(note) for name, note in notes.items()}
         self._applied = {url: feed.interval for url, feed in self._feeds.items()}
-        self._shortest = shortest
-        self._news: set[str] = set()
+        urls = list(self._feeds)
+        known = engine.addresses.known(urls).tolist()
+        for url in (url for url, page in zip(urls, known, strict=True) if page < 0):
+            del self._feeds[url]
+            self._pending.add(url)
 
     def fetched(self, url: str, fetched: Fetched, now: float) -> bool:
-        """Take in a fetch that succeeded; whether it was a feed in which nothing is left of the poll before."""
+        """Take in a successful fetch; whether it was a feed that shares no item with the poll before."""
         before = self._feeds.get(url)
         if fetched.not_modified:
             if before is not None:
@@ -43,15 +53,15 @@ class FeedsKept:
 
     def _keep(self, url: str, feed: Feed) -> None:
         self._feeds[url] = feed
-        self._news.add(url)
+        self._pending.add(url)
 
     def interval(self, url: str) -> float:
-        """The longest interval at which a page is to be polled; infinity for what is no feed."""
+        """The longest interval at which a page is to be polled; infinity if it is no feed."""
         feed = self._feeds.get(url)
         return math.inf if feed is None or feed.interval is None else feed.interval
 
     def apply(self, engine: Engine, rules: Rules, pages: Sequence[tuple[int, str]]) -> None:
-        """Let intervals that moved hold for pages."""
+        """Give the engine the intervals that changed."""
         for page, url in pages:
             if url not in self._feeds:
                 continue
@@ -60,21 +70,10 @@ class FeedsKept:
                 engine.set_floor([page], floor_of(mine, rules.of(url).max_interval))
                 self._applied[url] = mine
 
-    def forget(self, urls: Sequence[str]) -> None:
-        """Pages that are no more."""
-        for url in urls:
-            if self._feeds.pop(url, None) is not None:
-                self._news.add(url)
-
-    def strangers(self, engine: Engine) -> list[str]:
-        """Feeds that are no pages of the engine any more."""
-        urls = list(self._feeds)
-        return [url for url, page in zip(urls, engine.addresses.known(urls).tolist(), strict=True) if page < 0]
-
-    def news(self) -> dict[str, Any]:
-        """Notes of what changed since the last time asked."""
-        news, self._news = self._news, set()
-        return {PREFIX + url: self._feeds[url].as_note() if url in self._feeds else None for url in news}
+    def pending_notes(self) -> dict[str, Any]:
+        """Notes of what changed since the last call."""
+        pending, self._pending = self._pending, set()
+        return {PREFIX + url: self._feeds[url].as_note() if url in self._feeds else None for url in pending}
 
 
 def floor_of(interval: float, max_interval: float | None) -> float:
@@ -84,7 +83,7 @@ def floor_of(interval: float, max_interval: float | None) -> float:
 
 
 def apply_notes(engine: Engine, rules: Rules, notes: Mapping[str, Any]) -> None:
-    """Let the intervals of feeds that are kept hold, when an engine is opened."""
+    """Give an opened engine the intervals of the feeds in the store."""
     feeds = {name.removeprefix(PREFIX): note["interval"] for name, note in notes.items() if note["interval"]}
     urls = list(feeds)
     for url, page in zip(urls, engine.addresses.known(urls).tolist(), strict=True):

@@ -1,60 +1,56 @@
-"""Turns: no host is asked sooner after its last answer than its delay, whoever asks."""
+"""Host limiter: the one place that decides how soon a host may be asked again, whoever asks."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from recrawl.crawl.clock import Clock
+from recrawl.crawl.http.fetched import Fetched
 from recrawl.engine import Engine
 
-_POLL = 0.05  # seconds between looks at a host all of whose places are taken
-_REMEMBERED = 200_000  # hosts, beyond which those that are free are forgotten
-_FIRST_HOLD, _LAST_HOLD = 30.0, 3600.0  # seconds a host rests that fails again and again
-_PATIENCE = 3  # failures in a row that are the page's matter
+DELAY = "delay:"  # prefix of the notes that hold the delays of single hosts
+HOST_FAILURES = frozenset({"dns", "connect", "tls", "timeout", "reset"})  # the host did not answer
+_POLL = 0.05  # seconds between checks of a host whose concurrency is used up
+_REMEMBERED = 200_000  # hosts, beyond which those that may be asked are forgotten
+_FIRST_HOLD, _LAST_HOLD = 30.0, 3600.0  # seconds that a failing host is not asked
+_PATIENCE = 3  # failures in a row that do not count against the host
 
 
-class Turns:
-    """Delay and concurrency of hosts, counted from the end of the request before: a server never sees less.
+class HostLimiter:
+    """Delay and concurrency of hosts, measured from the end of the last request: a server never sees a shorter gap.
 
-    The engine knows the same rules and does not pick pages of a host that is not free; redirects and robots.txt are
-    not its picks, and wait here.
+    The engine has the same rules and does not pick pages of a host that may not be asked. Redirects, robots.txt and
+    audits are not its picks and wait here. A crawl-delay counts up to ``longest_delay`` seconds.
     """
 
-    def __init__(self, engine: Engine, clock: Clock, now: Callable[[], float]) -> None:
-        self._engine, self._clock, self._now = engine, clock, now
+    def __init__(self, engine: Engine, clock: Clock, longest_delay: float = 60.0) -> None:
+        self._engine, self._clock, self._longest_delay = engine, clock, longest_delay
         self._delay = engine.settings.host_spacing or 0.0
         self._most = engine.settings.host_concurrency or math.inf
-        self._own: dict[str, float] = {}  # delays of hosts with one of their own
+        self._own: dict[str, float] = {}  # delays of hosts with a delay of their own
         self._free_at: dict[str, float] = {}
         self._running: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
+
+    # --- requests -----------------------------------------------------------------------------------------------------
 
     def delay(self, host: str) -> float:
         """Seconds between the end of a request and the start of the next."""
         return self._own.get(host, self._delay)
 
-    def slow_down(self, host: str, delay: float) -> bool:
-        """Take over a host's own delay where it is longer than everyone's; whether that is new."""
-        delay = max(delay, self._delay)
-        if delay == self.delay(host):
-            return False
-        self._own[host] = delay
-        self._engine.host(host, spacing=delay)
-        return True
-
     def wait(self, host: str) -> float:
         """Seconds until the host may be asked, as far as is known now."""
-        wait = self._free_at.get(host, -math.inf) - self._now()
+        wait = self._free_at.get(host, -math.inf) - self._clock.now()
         if wait <= 0 and self._running[host] >= self._most:
             return _POLL
         return max(wait, 0.0)
 
     @asynccontextmanager
-    async def turn(self, host: str) -> AsyncIterator[None]:
-        """Ask a host, when it may be asked."""
+    async def request(self, host: str) -> AsyncIterator[None]:
+        """Wait until the host may be asked; the request runs inside the context."""
         while (wait := self.wait(host)) > 0:
             await self._clock.sleep(wait)
         self._running[host] += 1
@@ -65,29 +61,63 @@ class Turns:
             if not self._running[host]:
                 del self._running[host]
             if (delay := self.delay(host)) > 0:
-                self.hold(host, self._now() + delay)
+                self.hold(host, self._clock.now() + delay)
+
+    # --- what hosts answer --------------------------------------------------------------------------------------------
+
+    def answered(self, host: str, fetched: Fetched) -> None:
+        """Take in what a host answered: Retry-After and failures make it wait."""
+        if fetched.retry_after is not None and fetched.failure is not None:
+            self.hold(host, self._clock.now() + fetched.retry_after)
+        elif fetched.failure == "busy" or fetched.failure in HOST_FAILURES:
+            self.failed(host, busy=fetched.failure == "busy")
+        else:
+            self._failures.pop(host, None)
+
+    def failed(self, host: str, *, busy: bool) -> float:
+        """The host did not answer, or answered that it is busy: for how many seconds it is not asked."""
+        self._failures[host] += 1
+        count = self._failures[host] - (0 if busy else _PATIENCE)
+        if count <= 0:
+            return 0.0
+        seconds = min(_FIRST_HOLD * 2.0 ** min(count - 1, 20), _LAST_HOLD)
+        self.hold(host, self._clock.now() + seconds)
+        return seconds
 
     def hold(self, host: str, until: float) -> None:
-        """Leave a host alone until a time, or longer if it was to be left alone longer."""
+        """Do not ask a host until a time; a later time that is set already stays."""
         if until <= self._free_at.get(host, -math.inf):
             return
         until = max(until, self._engine.held_until(host))
         self._free_at[host] = until
         self._engine.hold(host, until)
         if len(self._free_at) > _REMEMBERED:
-            now = self._now()
+            now = self._clock.now()
             self._free_at = {name: at for name, at in self._free_at.items() if at > now}
 
-    def answered(self, host: str) -> None:
-        """The host is well."""
-        self._failures.pop(host, None)
+    # --- delays of single hosts ---------------------------------------------------------------------------------------
 
-    def failed(self, host: str, *, busy: bool) -> float:
-        """The host does not answer, or says that it is busy: how long it is left alone, in seconds."""
-        self._failures[host] += 1
-        count = self._failures[host] - (0 if busy else _PATIENCE)
-        if count <= 0:
-            return 0.0
-        rest = min(_FIRST_HOLD * 2.0 ** min(count - 1, 20), _LAST_HOLD)
-        self.hold(host, self._now() + rest)
-        return rest
+    def set_crawl_delay(self, host: str, crawl_delay: float | None) -> dict[str, float]:
+        """Use the crawl-delay of robots.txt where it is longer than the general delay; the note to write if it is new."""
+        if not self._slow_down(host, min(crawl_delay or 0.0, self._longest_delay)):
+            return {}
+        self.hold(host, self._clock.now() + self.delay(host))
+        return {f"{DELAY}{host}": self.delay(host)}
+
+    def restore(self, notes: Mapping[str, float], *, resumed: bool) -> None:
+        """Use the delays of an earlier run, and wait them out where that run may have asked a host just now."""
+        for name, delay in notes.items():
+            self._slow_down(name.removeprefix(DELAY), float(delay))
+        now = self._clock.now()
+        for host in self._engine.hosts() if resumed else ():
+            if (delay := self.delay(host)) > 0:
+                self.hold(host, now + delay)
+
+    def _slow_down(self, host: str, delay: float) -> bool:
+        """Set a host's own delay; whether it is new."""
+        delay = max(delay, self._delay)
+        if delay == self.delay(host):
+            return False
+        self._own[host] = delay
+        self._engine.host(host, spacing=delay)
+        return True

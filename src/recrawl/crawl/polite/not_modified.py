@@ -1,4 +1,4 @@
-"""Trust: whether a server's "not modified" is believed.
+"""Not modified: whether a server's 304 answers can be trusted.
 
 Now and then a page is fetched in full although it could be asked for conditionally. Which fetches those are is drawn
 by lot, so under an honest server changes turn up in them as often as in the others. A server that answers 304
@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from recrawl.crawl.http.fetched import Fetched
 from recrawl.errors import ParameterError
 
-UNLIKELY = 1e-3  # a host this unlikely to be honest is believed no longer
+UNLIKELY = 1e-3  # a host this unlikely to be honest is no longer trusted
 DOUBTED_FOR = 30 * 86400.0  # seconds until a host or page is tried again
 _LIARS = 3  # pages caught that make a host one that lies
 _MOVED = 5  # times an ETag moved without a change before it is no longer sent
@@ -56,7 +56,7 @@ class _Host:
         return _Host(**{name: count // 2 for name, count in asdict(self).items() if isinstance(count, int)})
 
 
-class Trust:
+class NotModified:
     """Which validators to send, learned from what came of sending them; per host, and per page for pages caught."""
 
     def __init__(self, *, check_every: int = 10, rng: Random | None = None) -> None:
@@ -68,16 +68,16 @@ class Trust:
         self._pages: OrderedDict[str, float] = OrderedDict()  # pages caught -> until when they are doubted
 
     def choose(self, url: str, had: Validators, now: float) -> Validators:
-        """The validators to send: all, those that work, or none, when they are not believed or it is time to check."""
-        if not (had.etag or had.last_modified) or not self.believes(url, now) or self._rng.random() < self._check:
+        """The validators to send: all, those that work, or none, when they are not trusted or it is time to check."""
+        if not (had.etag or had.last_modified) or not self.trusts(url, now) or self._rng.random() < self._check:
             return Validators()
         host = self._hosts.get(urlsplit(url).netloc)
         if host is not None and had.last_modified and _etag_useless(host):
             return Validators(None, had.last_modified)
         return had
 
-    def believes(self, url: str, now: float) -> bool:
-        """Whether a 304 for this page would be believed."""
+    def trusts(self, url: str, now: float) -> bool:
+        """Whether a 304 for this page would be trusted."""
         host = self._hosts.get(urlsplit(url).netloc)
         return now >= self._pages.get(url, -1.0) and (host is None or now >= host.doubted_until)
 
@@ -91,7 +91,7 @@ class Trust:
         if fetched.failure is not None or not (had.etag or had.last_modified):
             return
         now = fetched.began_at
-        if not self.believes(url, now):
+        if not self.trusts(url, now):
             return  # fetched in full for that reason and not by lot
         host = self._host(urlsplit(url).netloc, now)
         got = Validators.of(fetched.headers)

@@ -1,6 +1,6 @@
-"""Places: hosts that are slow, or have not shown yet that they are not, share half of the places for crawls.
+"""Slots: hosts that are slow, or not yet known to be quick, share half of the slots for crawls.
 
-Else the hosts that never answer would sooner or later hold all places, each for as long as a fetch may take.
+Otherwise hosts that never answer would in the end hold all slots, each for as long as a fetch may take.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from recrawl.engine.addresses import host_of
 Pair = tuple[int, str]
 
 QUICK = 2.0  # seconds within which a host answers that is not slow
-PATIENCE = 5.0  # seconds that a slow crawl has while others wait for its place
-_FEWEST = 8  # places, below which they are not shared out
-_REMEMBERED = 100_000  # hosts that were quick
+PATIENCE = 5.0  # seconds that a slow crawl has while others wait for its slot
+_FEWEST = 8  # slots, below which they are not divided
+_REMEMBERED = 100_000  # quick hosts
 
 
-class Places:
-    """Who may begin a crawl, and which crawls make room; times are the crawler's."""
+class Slots:
+    """Which hosts may start a crawl, and which crawls are ended for others; times are the crawler's."""
 
     def __init__(self, n: int) -> None:
         self._shared = n // 2 if n >= _FEWEST else n
@@ -31,7 +31,7 @@ class Places:
         self._n = 0
 
     def share(self, pairs: list[Pair], now: float) -> tuple[list[Pair], list[Pair]]:
-        """Of pages (id, URL) those whose hosts may have a place now, and those that must wait for one."""
+        """Of pages (id, URL) those whose hosts may have a slot now, and those that must wait."""
         free = self._shared - self.n_slow(now)
         taken, waiting = list[Pair](), list[Pair]()
         for pair in pairs:
@@ -45,7 +45,7 @@ class Places:
         return host not in self._quick
 
     def n_slow(self, now: float) -> int:
-        """How many places slow hosts have."""
+        """How many slots slow hosts have."""
         return sum(host not in self._quick or now - at > QUICK for host, at, _ in self._running.values())
 
     @contextmanager

@@ -1,26 +1,27 @@
-"""Audits of a live crawl: pages drawn by lot, fetched in full, compared with their copies.
+"""Audits of a live crawl: pages drawn at random, fetched in full and compared with their copies.
 
-An audit is a number of draws. Each is made when it is its turn, so that also an audit that takes days is a sample of
-the pages and moments there were. A page that was drawn before in the same audit counts again and is not fetched again;
-one that has no copy is stale without a request. What a fetch finds is recorded like any other crawl: when an audit
-comes does not depend on whether the page has changed, so that nothing learned from it is distorted.
+An audit is a number of draws. Each draw is made when it is due, so that an audit that takes days still samples the
+pages and times of those days. A page that is drawn twice in one audit counts twice and is fetched once; a page without
+a copy is stale without a request. What a fetch finds is recorded like any other crawl: the time of an audit does not
+depend on whether the page has changed, so that nothing learned from it is biased.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.crawl.run.believed import audited_pages, believed_freshness, never_crawled
+from recrawl.crawl.config.options import CrawlOptions
+from recrawl.crawl.polite.host_limiter import HostLimiter
+from recrawl.crawl.run.freshness import audited_pages, believed_freshness, never_crawled
 from recrawl.engine import Engine
 from recrawl.engine.addresses import host_of
 from recrawl.engine.views.expected import expected_fresh, fitting_mean
-from recrawl.errors import ParameterError
 from recrawl.estimate.audit import Audit, Judged, audit_of, draw_pages
 from recrawl.schedule.exact import access
 from recrawl.store.protocol import Outcome, Store
@@ -28,6 +29,7 @@ from recrawl.store.protocol import Outcome, Store
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
+NOTES = "audit"  # prefix of both notes
 KEPT, UNENDED = "audits", "audit_unended"  # notes: audits that ended, and the one that was not
 _MOST = 200  # audits that are kept
 _OWED = 10.0  # crawls that audits may be behind their share
@@ -59,30 +61,23 @@ class _Open:
 class Audits:
     """Makes audits one after the other: those that are asked for, and with ``share`` of the crawls always one."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        store: Store,
-        *,
-        share: float = 0.0,
-        size: int = 100,
-        wait: Callable[[str], float] = lambda host: 0.0,
-        rng: np.random.Generator | None = None,
-    ) -> None:
-        if not 0 <= share < 1:
-            raise ParameterError(f"audit_share is {share:g}: must be at least 0 and below 1")
-        self._engine, self._share, self._size, self._wait = engine, share, size, wait
-        self._rng = np.random.default_rng() if rng is None else rng
+    def __init__(self, engine: Engine, limiter: HostLimiter, options: CrawlOptions) -> None:
+        self._engine, self._limiter = engine, limiter
+        self._share, self._size = options.audit_share, options.audit_draws
+        self._rng = np.random.default_rng() if options.audit_rng is None else options.audit_rng
         self._open: _Open | None = None
         self._behind: _Open | None = None  # an audit that waits for one that was asked for
         self._asked: list[tuple[int, float]] = []
         self._credit = 0.0
         self._ids: Ids = np.zeros(0, np.int64)
         self._drawn_from = (-1, -1)
-        noted = store.noted("audit")
-        self.kept: list[dict[str, Any]] = list(noted.get(KEPT, []))
+        self.ended_audits: list[dict[str, Any]] = []
         self._new = False
-        if share > 0 and (saved := noted.get(UNENDED)) is not None:
+
+    def restore(self, notes: Mapping[str, Any]) -> None:
+        """Take up the audits of earlier runs."""
+        self.ended_audits = list(notes.get(KEPT, []))
+        if self._share > 0 and (saved := notes.get(UNENDED)) is not None:
             self._open = _Open(**saved, whole=False)
 
     # --- what is to be done -------------------------------------------------------------------------------------------
@@ -139,7 +134,7 @@ class Audits:
             return math.inf
         if self._open.drawn < self._open.size:
             return now
-        return min((now + max(self._wait(host_of(url)), _POLL) for url in self._open.waiting), default=math.inf)
+        return min((now + max(self._limiter.wait(host_of(url)), _POLL) for url in self._open.waiting), default=math.inf)
 
     def _begin(self, now: float) -> None:
         if not self._asked and self._share == 0:
@@ -179,7 +174,7 @@ class Audits:
         open_, host = self._open, host_of(url)
         assert open_ is not None
         page = int(self._engine.addresses.known([url])[0])
-        wait = self._wait(host)
+        wait = self._limiter.wait(host)
         if page < 0 or wait > _PATIENCE:
             del open_.waiting[url]
         elif host not in hosts and wait <= 0 and not self._leased(page):
@@ -247,12 +242,12 @@ class Audits:
             requests=open_.requests,
             level=open_.level,
         )
-        self.kept = [*self.kept, {**done.as_dict(), "continuous": not open_.whole}][-_MOST:]
+        self.ended_audits = [*self.ended_audits, {**done.as_dict(), "continuous": not open_.whole}][-_MOST:]
         self._new = True
 
-    def news(self, *, last: bool = False) -> dict[str, Any]:
+    def pending_notes(self, *, last: bool = False) -> dict[str, Any]:
         """Notes to be kept, since the last time; with ``last`` also the audit that has not ended."""
-        notes: dict[str, Any] = {KEPT: self.kept} if self._new else {}
+        notes: dict[str, Any] = {KEPT: self.ended_audits} if self._new else {}
         self._new = False
         if last and self._share > 0:
             unended = self._open if self._behind is None else self._behind

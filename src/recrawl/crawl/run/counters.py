@@ -1,4 +1,4 @@
-"""Counts: what a run has done so far, for a live view and for the end."""
+"""Counters: what a run has done so far, for a live view and for the end."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _SMOOTH = 0.1
 
 
 @dataclass(slots=True)
-class Counts:
-    """Crawls by what came of them; ``took`` is per host, seconds, smoothed."""
+class Counters:
+    """Crawls by outcome; ``took`` is per host, in seconds, smoothed."""
 
     started: int = 0
     ended: int = 0
@@ -33,7 +33,7 @@ class Counts:
     took: dict[str, float] = field(default_factory=dict)
 
     def add(self, outcome: Outcome, n_bytes: int, host: str) -> None:
-        """One crawl more."""
+        """Count one crawl."""
         self.ended += 1
         self.requests += outcome.requests
         self.n_bytes += n_bytes
@@ -55,5 +55,5 @@ class Counts:
         return sorted(self.took.items(), key=lambda item: -item[1])[:n]
 
     def as_dict(self) -> dict[str, Any]:
-        """The counts by name."""
+        """The counters by name."""
         return {name: value for name, value in asdict(self).items() if name != "took"}

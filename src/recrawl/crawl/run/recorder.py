@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recrawl.crawl.clock import Clock
-from recrawl.crawl.config.rules import Rules
-from recrawl.crawl.feeds.cache import FeedsKept
+from recrawl.crawl.config.options import CrawlOptions
+from recrawl.crawl.feeds.cache import FeedCache
 from recrawl.engine import Engine
 from recrawl.store.protocol import Copy, Outcome, Store
 
@@ -30,24 +30,20 @@ class Ended(NamedTuple):
 
 
 class Recorder:
-    """Group commit: outcomes wait at most ``delay`` seconds or until there are ``most`` of them, never for the loop."""
+    """Group commit: outcomes wait at most ``commit_delay`` seconds or until there are ``commit_size`` of them."""
 
     def __init__(
         self,
         engine: Engine,
         store: Store,
         clock: Clock,
-        rules: Rules,
-        *,
-        delay: float,
-        most: int,
-        longest_hint: float,
-        feeds: FeedsKept,
+        options: CrawlOptions,
+        feeds: FeedCache,
         acknowledged: Callable[[list[Outcome]], None],
     ) -> None:
-        self._engine, self._store, self._clock, self._rules = engine, store, clock, rules
-        self._delay, self._most, self._acknowledged = delay, most, acknowledged
-        self._longest_hint, self._feeds = longest_hint, feeds
+        self._engine, self._store, self._clock, self._rules = engine, store, clock, options.rules
+        self._delay, self._most, self._acknowledged = options.commit_delay, options.commit_size, acknowledged
+        self._longest_hint, self._feeds = options.longest_hint, feeds
         self._ended: list[Ended] = []
         self._pending: list[tuple[int, Outcome]] = []
         self._pending_since = math.inf
@@ -174,6 +170,10 @@ class Recorder:
             return work()
         with getattr(self._clock, "hold", nullcontext)():
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def save_notes(self, notes: Mapping[str, Any]) -> None:
+        """Write notes at once."""
+        await self.call(lambda: self._store.save(notes=notes))
 
     async def finish(self, notes: Mapping[str, Any], now: float) -> None:
         """Write all that is left."""

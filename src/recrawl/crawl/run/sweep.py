@@ -1,67 +1,67 @@
-"""Once: one pass over all pages, each host's in the order of their value."""
+"""Sweep: one pass over all pages, the pages of each host in the order of their value."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from recrawl.crawl.run.loop import CrawlLoop
 from recrawl.engine import Engine
 from recrawl.engine.addresses import host_of
 
-if TYPE_CHECKING:
-    from recrawl.crawl.run.crawler import Crawler
+Pair = tuple[int, str]
 
 
-async def every_page_once(crawler: Crawler, until: float) -> None:
-    """Crawl every page one time, or until a time comes or the crawler is stopped."""
-    queues, places = hosts_in_order(crawler.engine, crawler.now()), asyncio.Semaphore(crawler.concurrency)
-    most = crawler.engine.settings.host_concurrency or crawler.concurrency
-    walks = [
-        asyncio.create_task(_walk(crawler, pages, places)) for pages in queues for _ in range(min(most, len(pages)))
-    ]
-    for walk in walks:
-        crawler._tending.watch(walk)
+async def sweep(loop: CrawlLoop, until: float) -> None:
+    """Crawl every page once, or until a time comes or the loop is stopped."""
+    components = loop.components
+    concurrency = components.options.concurrency
+    queues, slots = hosts_in_order(components.engine, components.clock.now()), asyncio.Semaphore(concurrency)
+    most = components.engine.settings.host_concurrency or concurrency
+    shares = [pages for pages in queues for _ in range(min(most, len(pages)))]
+    workers = [asyncio.create_task(_crawl_all(loop, pages, slots)) for pages in shares]
+    for worker in workers:
+        components.pool.watch(worker)
     try:
-        while not all(walk.done() for walk in walks):
-            now = crawler.now()
-            crawler._recorder.settle(now)
-            crawler._check()
-            if crawler.stopped or now >= until:
+        while not all(worker.done() for worker in workers):
+            now = loop.settle()
+            if loop.stopped or now >= until:
                 return
-            await crawler._cover(now)
-            crawler.pace.ready(now)
-            crawler._save_if_due(now)
-            await crawler._rest(now, until, False)
+            await loop.cover(now)
+            components.budget.ready(now)
+            loop.books.save_if_due(now)
+            await loop.rest(now, until, False)
     finally:
-        for walk in walks:
-            walk.cancel()
-        await asyncio.gather(*walks, return_exceptions=True)
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
 
 
-async def _walk(crawler: Crawler, pages: deque[tuple[int, str]], places: asyncio.Semaphore) -> None:
+async def _crawl_all(loop: CrawlLoop, pages: deque[Pair], slots: asyncio.Semaphore) -> None:
+    """Crawl the pages of one host, one after the other."""
+    components, starter = loop.components, loop.starter
     while pages:
         page, url = pages.popleft()
-        visited = False
-        while not visited:
-            async with places:
-                await crawler._further()
-                if not crawler._may(page, url, crawler.now()):
+        crawled = False
+        while not crawled:
+            async with slots:
+                await components.budget.further()
+                if not await starter.allowed(page, url, components.clock.now()):
                     break
-                copy = crawler._recorder.copies([url]).get(url)
-                visited = await asyncio.shield(crawler._spawn(page, url, copy))
+                copy = components.recorder.copies([url]).get(url)
+                crawled = await asyncio.shield(starter.attempts.begin(page, url, copy))
 
 
-def hosts_in_order(engine: Engine, now: float) -> list[deque[tuple[int, str]]]:
+def hosts_in_order(engine: Engine, now: float) -> list[deque[Pair]]:
     """Per host its pages with their URLs, most valuable first; pages that the user paused are left out."""
     ids = engine.ids()
     ids = ids[~engine.is_paused(ids)]
     if not len(ids):
         return []
     order = ids[np.argsort(-engine.scheduler.value(ids, now), kind="stable")].tolist()
-    queues: dict[str, deque[tuple[int, str]]] = {}
+    queues: dict[str, deque[Pair]] = {}
     for page, url in zip(order, engine.url(order), strict=True):
         queues.setdefault(host_of(url), deque()).append((page, url))
     return list(queues.values())

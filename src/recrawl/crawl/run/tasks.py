@@ -1,4 +1,4 @@
-"""Tending: the crawls that run, and the sleep of the loop that tends them, which any of them can end."""
+"""Task pool: the crawls that run, and the sleep of the loop that started them, which any of them can end."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 from recrawl.crawl.clock import Clock
 
-GATHER = 0.01  # seconds that ended crawls wait for others while most places are taken: engines like batches
+GATHER = 0.01  # seconds that ended crawls wait for others while most slots are taken: the engine records batches
 _LEAST = 0.001  # seconds of sleep
 
 
-class Tending:
-    """At most ``places`` crawls at a time; the first thing that goes wrong in one is raised by ``check``."""
+class TaskPool:
+    """At most ``size`` crawls at a time; the first exception in one of them is raised by ``check``."""
 
-    def __init__(self, clock: Clock, places: int) -> None:
-        self._clock, self._places = clock, places
+    def __init__(self, clock: Clock, size: int) -> None:
+        self._clock, self._size = clock, size
         self._crawls: set[asyncio.Task[bool]] = set()
         self._problem: BaseException | None = None
         self._awake: asyncio.Future[None] | None = None
@@ -27,19 +27,19 @@ class Tending:
 
     @property
     def free(self) -> int:
-        """Places that are not taken."""
-        return self._places - len(self._crawls)
+        """How many more crawls may run."""
+        return self._size - len(self._crawls)
 
     def begin(self, crawl: Coroutine[Any, Any, bool]) -> asyncio.Task[bool]:
-        """Let a crawl run."""
+        """Start a crawl."""
         task = asyncio.create_task(crawl)
         self._crawls.add(task)
         task.add_done_callback(self._ended)
         return task
 
     def watch(self, task: asyncio.Task[Any]) -> None:
-        """Wake up when something else has ended, and mind what went wrong in it."""
-        task.add_done_callback(self._mind)
+        """Wake when another task has ended, and raise what went wrong in it by ``check``."""
+        task.add_done_callback(self._done)
 
     def check(self) -> None:
         """Raise what went wrong."""
@@ -47,16 +47,16 @@ class Tending:
             problem, self._problem = self._problem, None
             raise problem
 
-    def stir(self) -> None:
+    def wake(self) -> None:
         """End the sleep."""
         if self._awake is not None and not self._awake.done():
             self._awake.set_result(None)
 
     async def sleep(self, seconds: float) -> None:
-        """Sleep for a time, or until something ends."""
+        """Sleep for some seconds, or until a task ends."""
         self._awake = asyncio.get_running_loop().create_future()
         timer = asyncio.ensure_future(self._clock.sleep(max(seconds, _LEAST)))
-        timer.add_done_callback(lambda done: None if done.cancelled() else self.stir())
+        timer.add_done_callback(lambda done: None if done.cancelled() else self.wake())
         try:
             await self._awake
         finally:
@@ -64,29 +64,29 @@ class Tending:
             self._awake = None
 
     async def end(self, seconds: float) -> None:
-        """Let crawls end for a time; those that have not by then are cancelled."""
+        """Give crawls some seconds to end; those that have not ended by then are cancelled."""
         if self._crawls:
-            patience = asyncio.ensure_future(self._clock.sleep(seconds))
+            timer = asyncio.ensure_future(self._clock.sleep(seconds))
             ended = asyncio.ensure_future(asyncio.wait(self._crawls))
-            await asyncio.wait({patience, ended}, return_when=asyncio.FIRST_COMPLETED)
-            patience.cancel()
+            await asyncio.wait({timer, ended}, return_when=asyncio.FIRST_COMPLETED)
+            timer.cancel()
         for crawl in list(self._crawls):
             crawl.cancel()
         await asyncio.gather(*self._crawls, return_exceptions=True)
 
     def _ended(self, task: asyncio.Task[bool]) -> None:
         self._crawls.discard(task)
-        if self._problem is None and self.free < self._places // 4 and not _failed(task):
-            self._stir_soon()
+        if self._problem is None and self.free < self._size // 4 and not _failed(task):
+            self._wake_soon()
         else:
-            self._mind(task)
+            self._done(task)
 
-    def _mind(self, task: asyncio.Task[Any]) -> None:
+    def _done(self, task: asyncio.Task[Any]) -> None:
         if _failed(task):
             self._problem = self._problem or task.exception()
-        self.stir()
+        self.wake()
 
-    def _stir_soon(self) -> None:
+    def _wake_soon(self) -> None:
         if self._gathering is None and self._awake is not None:
             self._gathering = asyncio.ensure_future(self._clock.sleep(GATHER))
             self._gathering.add_done_callback(self._gathered)
@@ -94,7 +94,7 @@ class Tending:
     def _gathered(self, timer: asyncio.Future[None]) -> None:
         self._gathering = None
         if not timer.cancelled():
-            self.stir()
+            self.wake()
 
 
 def _failed(task: asyncio.Task[Any]) -> bool:

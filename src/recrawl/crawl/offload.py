@@ -1,21 +1,20 @@
-"""Apart: work on large pages in a thread of its own, so that one host's pages do not hold up the others' answers."""
+"""Offload: work on large pages in a thread, so that the pages of one host do not delay the answers of others."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from typing import TypeVar
 
-from recrawl.crawl.clock import Clock
+from recrawl.crawl.clock import Clock, hold
 
 T = TypeVar("T")
 
-LARGE = 32 << 10  # bytes beyond which work is done apart; less is done sooner than a thread is woken
+LARGE = 32 << 10  # bytes beyond which work goes to the thread; less is done sooner than a thread is woken
 
 
-class Apart:
+class Offload:
     """One thread, so that all large pages together take at most half of the interpreter's time."""
 
     def __init__(self, clock: Clock) -> None:
@@ -23,15 +22,15 @@ class Apart:
         self._thread: ThreadPoolExecutor | None = None
 
     async def call(self, work: Callable[[], T], size: int) -> T:
-        """Do work on something of this many bytes, the clock standing still where it is moved by hand."""
+        """Run ``work`` on something of ``size`` bytes; a manual clock stands still meanwhile."""
         if size <= LARGE:
             return work()
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "recrawl-large")
-        with getattr(self._clock, "hold", nullcontext)():
+        with hold(self._clock):
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def close(self) -> None:
-        """End the thread; what waits for it is dropped."""
+        """End the thread; work that waits for it is dropped."""
         if self._thread is not None:
             self._thread.shutdown(wait=True, cancel_futures=True)

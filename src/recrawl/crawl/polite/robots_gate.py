@@ -1,0 +1,87 @@
+"""Robots gate: the one place that decides whether a crawl may fetch a URL, and that reads robots.txt for it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from recrawl.crawl.clock import Clock
+from recrawl.crawl.http.fetched import Fetched
+from recrawl.crawl.polite.budget import Budget, SaveNotes
+from recrawl.crawl.polite.host_limiter import HostLimiter
+from recrawl.crawl.polite.robots import Robots
+from recrawl.engine.addresses import host_of
+
+LONGEST_WAIT = 30.0  # seconds that a redirect may have to wait for its host
+
+
+class Permission(NamedTuple):
+    """Whether a URL may be fetched: the failure if not, and when robots.txt is next read."""
+
+    failure: str | None = None
+    read_again_at: float | None = None
+    unreachable: bool = False  # nothing is allowed because robots.txt could not be read
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the URL may be fetched."""
+        return self.failure is None
+
+
+_FREE = Permission()
+
+
+class RobotsGate:
+    """Answers for every URL of a crawl: ``robots`` is None where robots.txt is not used.
+
+    Each request for robots.txt waits for the host limiter, and each after the first for the budget. What is learned of
+    a host is written by ``save_notes`` before the crawl goes on.
+    """
+
+    def __init__(
+        self, robots: Robots | None, limiter: HostLimiter, budget: Budget, clock: Clock, save_notes: SaveNotes
+    ) -> None:
+        self._robots, self._clock, self._save_notes = robots, clock, save_notes
+        self.limiter, self.budget = limiter, budget
+
+    async def check(self, url: str) -> Permission | None:
+        """Whether a URL may be fetched; None where robots.txt must be read first."""
+        if self._robots is None:
+            return _FREE
+        rule = self._robots.cached_rule(url)
+        if rule is None:
+            return None
+        if rule.allowed:
+            return _FREE
+        failure = rule.unreachable if rule.unreachable == "forbidden-address" else "robots"
+        return Permission(failure, self._robots.read_again_at(url), rule.unreachable is not None)
+
+    async def read(self, url: str) -> int:
+        """Read the robots.txt of a URL's host; how many requests that took. The first of them is paid for."""
+        if self._robots is None:
+            return 0
+        robots, n = self._robots, 0
+
+        async def request(at: str) -> Fetched:
+            nonlocal n
+            host = host_of(at)
+            if n:
+                await self.budget.further()
+            if n and self.limiter.wait(host) > LONGEST_WAIT:
+                return Fetched(at, at, 0, self._clock.now(), 0.0, failure="busy")
+            async with self.limiter.request(host):
+                fetched = await robots.fetch(at)
+            n += self.settle(host, fetched)
+            return fetched
+
+        rule = await robots.rules(url, request)
+        notes = self.limiter.set_crawl_delay(host_of(url), rule.crawl_delay)
+        if notes:
+            await self._save_notes(notes)
+        return n
+
+    def settle(self, host: str, fetched: Fetched) -> int:
+        """Count the requests of one fetch: those after the first are charged, and the host limiter sees the answer."""
+        made = max(len(fetched.redirects) + (fetched.failure != "redirects"), 1)
+        self.budget.charge(made - 1)
+        self.limiter.answered(host, fetched)
+        return made

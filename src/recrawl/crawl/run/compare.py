@@ -1,0 +1,125 @@
+"""Comparison of a fetched page with its copy: the validators to send, and the outcome."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from recrawl.crawl.clock import Clock
+from recrawl.crawl.config.options import CrawlOptions
+from recrawl.crawl.deliver.texts import text_of
+from recrawl.crawl.detect.detector import PLAIN, UNSAID, Detector, chosen, same, tag
+from recrawl.crawl.detect.detectors import MainText
+from recrawl.crawl.feeds.cache import FeedCache
+from recrawl.crawl.http.fetched import Fetched
+from recrawl.crawl.offload import Offload
+from recrawl.crawl.polite.not_modified import NotModified, Validators
+from recrawl.store.protocol import Copy, Outcome
+
+_NONE = Validators()
+
+
+@dataclass(slots=True)
+class Hop:
+    """Where a crawl is: the page, the URL that is fetched now, and what was sent for it."""
+
+    url: str
+    at: str
+    began: float
+    n_requests: int = 0
+    full: bool = False
+    had: Validators = _NONE
+    sent: Validators = _NONE
+    passed: list[str] = field(default_factory=list)
+
+
+class Compared(NamedTuple):
+    """The result of the comparison with the copy."""
+
+    digest: str | None = None
+    changed: bool | None = None
+    flapping: bool = False
+    rolled_off: bool = False
+
+
+class Comparer:
+    """Compares fetched pages with their copies, by the detector of each page; large pages in a thread."""
+
+    def __init__(self, options: CrawlOptions, feeds: FeedCache, not_modified: NotModified, clock: Clock) -> None:
+        self._detector: Detector = options.detector or MainText()
+        self._rules, self._texts = options.rules, options.texts
+        self._feeds, self._not_modified, self._clock = feeds, not_modified, clock
+        self._offload = Offload(clock)
+        plain = self._detector.name in PLAIN
+        self._default = self._detector.name if plain else MainText.name  # for rules that name no detector
+
+    def validators(self, hop: Hop, copy: Copy | None) -> Validators:
+        """The validators to send with the next request of a crawl."""
+        if copy is None or hop.at != (copy.final_url or hop.url) or not self._comparable(hop.url, copy):
+            return Validators()
+        hop.had = Validators(copy.etag, copy.last_modified)
+        hop.sent = _NONE if hop.full else self._not_modified.choose(hop.url, hop.had, hop.began)
+        return hop.sent
+
+    async def outcome(self, hop: Hop, fetched: Fetched, copy: Copy | None) -> Outcome:
+        """The outcome of a crawl whose last fetch this is."""
+        return await self._offload.call(lambda: self._outcome(hop, fetched, copy), len(fetched.body))
+
+    def close(self) -> None:
+        """End the thread."""
+        self._offload.close()
+
+    def _outcome(self, hop: Hop, fetched: Fetched, copy: Copy | None) -> Outcome:
+        found = Compared()
+        if fetched.failure is None:
+            found = self._compared(hop, fetched, copy)
+        changed = found.changed
+        keeps = fetched.failure is None and not fetched.not_modified and (changed is not False or found.flapping)
+        final_url = fetched.final_url if fetched.final_url != hop.url else None
+        return Outcome(
+            hop.url,
+            hop.began,
+            max(self._clock.now() - hop.began, 0.0),
+            fetched.status or None,
+            changed,
+            found.digest,
+            None if fetched.gone else fetched.failure,
+            fetched.gone,
+            final_url,
+            fetched.headers.get("etag"),
+            fetched.headers.get("last-modified"),
+            fetched.headers.get("content-type"),
+            hop.n_requests,
+            fetched.body if keeps else None,
+            self._text(fetched, copy, changed, final_url),
+            found.flapping,
+            found.rolled_off,
+        )
+
+    def _compared(self, hop: Hop, fetched: Fetched, copy: Copy | None) -> Compared:
+        rolled = self._feeds.fetched(hop.url, fetched, hop.began)
+        detector = self._detector_of(hop.url)
+        digest = None if fetched.not_modified else tag(detector) + detector.digest(fetched)
+        if copy is None or copy.digest is None or not self._comparable(hop.url, copy):
+            return Compared(digest, None, rolled_off=rolled)
+        differs = digest is not None and not same(detector, copy.digest, digest)
+        self._not_modified.learn(hop.url, hop.had, hop.sent, fetched, changed=differs, by_lot=not hop.full)
+        if not differs or digest is None:  # nearly the same: the copy's digest stays, or a page could drift away
+            return Compared(digest and copy.digest, False, rolled_off=rolled)
+        flapping = copy.seen(digest) and self._rules.of(hop.url).detection.flapping is not False
+        return Compared(digest, not flapping, flapping, rolled)
+
+    def _comparable(self, url: str, copy: Copy) -> bool:
+        return copy.digest is not None and copy.digest.startswith(tag(self._detector_of(url)))
+
+    def _detector_of(self, url: str) -> Detector:
+        """The detector of a page: by its rules, otherwise the general one."""
+        detection = replace(self._rules.of(url).detection, flapping=None)
+        return self._detector if detection == UNSAID else chosen(detection, self._default)
+
+    def _text(self, fetched: Fetched, copy: Copy | None, changed: bool | None, final_url: str | None) -> str | None:
+        """The text for the event that this crawl may lead to."""
+        if not self._texts or fetched.failure is not None or fetched.not_modified:
+            return None
+        alike = changed is False and copy is not None and copy.final_url == final_url
+        return None if alike else text_of(fetched)

@@ -1,0 +1,101 @@
+"""Components of a crawler: what it needs beside engine, store and fetcher, each made once from the options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recrawl.crawl.clock import Clock, MonotonicClock, SystemClock
+from recrawl.crawl.config.options import CrawlOptions
+from recrawl.crawl.deliver.subscribers import Deliveries
+from recrawl.crawl.feeds.cache import FeedCache
+from recrawl.crawl.feeds.polling import PREFIX
+from recrawl.crawl.http.fetched import Fetcher
+from recrawl.crawl.polite.budget import MARK, Budget
+from recrawl.crawl.polite.host_limiter import DELAY, HostLimiter
+from recrawl.crawl.polite.not_modified import NotModified
+from recrawl.crawl.polite.robots import Robots
+from recrawl.crawl.polite.robots_gate import RobotsGate
+from recrawl.crawl.polite.slots import Slots
+from recrawl.crawl.run.audits import NOTES as AUDITS
+from recrawl.crawl.run.audits import Audits
+from recrawl.crawl.run.compare import Comparer
+from recrawl.crawl.run.counters import Counters
+from recrawl.crawl.run.page_crawler import PageCrawler
+from recrawl.crawl.run.recorder import Recorder
+from recrawl.crawl.run.tasks import TaskPool
+from recrawl.engine import Engine
+from recrawl.errors import ParameterError
+from recrawl.store.protocol import Outcome, Store
+
+TRUST = "trust"  # the note of which servers' "not modified" is trusted
+
+
+class Components:
+    """Everything a crawl is made of. Nothing is read from the store before ``load``."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        store: Store,
+        fetcher: Fetcher,
+        options: CrawlOptions,
+        robots: Robots | None,
+        clock: Clock | None,
+    ) -> None:
+        self.engine, self.store, self.options, self.robots = engine, store, options, robots
+        self.clock = MonotonicClock(clock or SystemClock())
+        self.counters = Counters()
+        self.pool = TaskPool(self.clock, options.concurrency)
+        self.slots = Slots(options.concurrency)
+        self.feeds = FeedCache(options.feed_interval)
+        self.not_modified = NotModified()
+        self.recorder = Recorder(engine, store, self.clock, options, self.feeds, self._saved)
+        self.budget = options.budget or _budget_of(engine, self.clock.now())
+        self.budget.attach(self.pool, self.recorder.save_notes)
+        self.limiter = HostLimiter(engine, self.clock, options.longest_delay)
+        gate = RobotsGate(robots, self.limiter, self.budget, self.clock, self.recorder.save_notes)
+        self.gate = gate
+        self.comparer = Comparer(options, self.feeds, self.not_modified, self.clock)
+        self.page_crawler = PageCrawler(fetcher, gate, self.comparer, options.rules, self.clock, self._is_page)
+        self.audits = Audits(engine, self.limiter, options)
+        self.deliveries = Deliveries(options.subscribers, store, self.clock, self.recorder.call, self.report)
+        self._loaded = False
+
+    async def load(self) -> None:
+        """Take up what earlier runs noted in the store; once."""
+        if self._loaded:
+            return
+        self._loaded = True
+        mark = self.store.noted(MARK).get(MARK)
+        self.budget.resume(mark, self.clock.now())
+        self.feeds.restore(self.store.noted(PREFIX), self.engine)
+        if trusted := self.store.noted(TRUST):
+            self.not_modified.restore(trusted[TRUST])
+        self.audits.restore(self.store.noted(AUDITS))
+        self.limiter.restore(self.store.noted(DELAY), resumed=mark is not None)
+
+    def report(self, name: str, **fields: Any) -> None:
+        """Let the caller of the crawler know of something that happened."""
+        if self.options.on_event is not None:
+            self.options.on_event(name, fields)
+
+    def _saved(self, outcomes: list[Outcome]) -> None:
+        """A batch is committed."""
+        self.counters.acknowledged += len(outcomes)
+        if outcomes:
+            self.report("saved", outcomes=outcomes)
+            self.deliveries.stir()
+
+    def _is_page(self, url: str) -> bool:
+        return bool(self.engine.addresses.known([url])[0] >= 0)
+
+    def close(self) -> None:
+        """End the threads."""
+        self.recorder.close()
+        self.comparer.close()
+
+
+def _budget_of(engine: Engine, now: float) -> Budget:
+    if engine.budget is None:
+        raise ParameterError("there is no budget: give one in the options, or an engine with a budget")
+    return Budget(engine.budget, now)

@@ -1,0 +1,79 @@
+"""Starter: which crawls start now, as far as budget, slots, robots.txt and hosts allow."""
+
+from __future__ import annotations
+
+import math
+
+from recrawl.crawl.run.attempt import Attempts
+from recrawl.crawl.run.components import Components
+from recrawl.engine.addresses import host_of
+from recrawl.store.protocol import Outcome
+
+SLOT_WAIT = 1.0  # seconds that a host waits for a slot
+
+Pair = tuple[int, str]
+
+
+class Starter:
+    """Starts crawls for audits and the crawls that are worth most; ``picking`` is False while only audits run."""
+
+    def __init__(self, components: Components) -> None:
+        self._components, self.attempts = components, Attempts(components)
+        self._engine, self._recorder, self._audits = components.engine, components.recorder, components.audits
+        self._budget, self._slots = components.budget, components.slots
+        self.picking = True
+
+    async def start(self, now: float, most: float) -> int:
+        """Start at most ``most`` crawls; how many started."""
+        ready = self._budget.ready(now)
+        if ready > 0:
+            self._slots.make_room(now)
+        n = int(min(ready, self._components.pool.free, most))
+        if n <= 0:
+            return 0
+        started = await self._start_audits(now, n)
+        started += await self._start_picked(now, n - started) if self.picking else 0
+        self._audits.started(started)
+        return started
+
+    def next_at(self, now: float) -> float:
+        """When the next crawl may start, as far as is known now."""
+        if self._components.pool.free <= 0:
+            return now + SLOT_WAIT  # slow crawls may have to be ended
+        picked_at = self._engine.next_at(now) if self.picking else math.inf
+        return max(self._budget.next_at(now), min(picked_at, self._audits.next_at(now)))
+
+    async def allowed(self, page: int, url: str, now: float) -> bool:
+        """Whether robots.txt, if it was read, allows a page to be fetched; otherwise the page is deferred."""
+        permission = await self._components.gate.check(url)
+        if permission is None or permission.allowed:
+            return True
+        outcome = Outcome(url, now, failure="robots", requests=0)
+        self._recorder.ended(page, outcome, None, permission.read_again_at)
+        self._components.counters.set_aside += 1
+        return False
+
+    async def _start_audits(self, now: float, n: int) -> int:
+        drawn = self._audits.next(self._audits.due(n, now), now)
+        allowed = [pair for pair in drawn if await self.allowed(*pair, now)]
+        for url in {url for _, url in drawn} - {url for _, url in allowed}:
+            self._audits.forbidden(url, now)
+        return await self._begin(allowed, now, audit=True)
+
+    async def _start_picked(self, now: float, n: int) -> int:
+        ids = self._engine.pick(now, n).tolist() if n > 0 else []
+        if not ids:
+            return 0
+        self._recorder.picked(self._engine.threshold)
+        pairs, waiting = self._slots.share(list(zip(ids, self._engine.url(ids), strict=True)), now)
+        for page, url in waiting:
+            self._engine.release([page], now)
+            self._components.limiter.hold(host_of(url), now + SLOT_WAIT)
+        return await self._begin([pair for pair in pairs if await self.allowed(*pair, now)], now)
+
+    async def _begin(self, pairs: list[Pair], now: float, *, audit: bool = False) -> int:
+        self._budget.take(now, len(pairs))
+        copies = self._recorder.copies([url for _, url in pairs])
+        for page, url in pairs:
+            self.attempts.begin(page, url, copies.get(url), audit=audit)
+        return len(pairs)
