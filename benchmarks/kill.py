@@ -29,6 +29,7 @@ from aiohttp.abc import AbstractResolver
 
 from recrawl import Engine
 from recrawl.crawl.clock import SystemClock
+from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.http.fetcher import HttpFetcher
 from recrawl.crawl.run.crawler import Crawler
@@ -116,7 +117,7 @@ def crawl(database: Path, acknowledged: Path, shared: Shared, port: int) -> None
             urls = [f"http://h{k % HOSTS}.test:{port}/{k}" for k in range(PAGES)]
             save_pages(engine, store, add_pages(engine, Rules(), urls, clock.now()))
         fetcher = Fetcher("recrawl-kill/1 (+loopback)", allow_private=True, resolver=Loopback(), clock=clock)
-        crawler = Crawler(engine, store, fetcher, clock=clock, commit_delay=0.02, on_event=heard)
+        crawler = Crawler(engine, store, fetcher, CrawlOptions(commit_delay=0.02, on_event=heard), clock=clock)
         await crawler.run()
 
     asyncio.run(main())

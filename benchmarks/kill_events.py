@@ -26,6 +26,7 @@ from pathlib import Path
 from aiohttp import web
 
 from recrawl.crawl.clock import SystemClock
+from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.deliver import subscribers as delivery
 from recrawl.crawl.deliver.webhook import SIGNATURE, TIMESTAMP, Webhook, verify
@@ -90,7 +91,8 @@ def crawl(database: Path, port: int, seconds: float | None) -> None:
             save_pages(engine, store, add_pages(engine, Rules(), urls, clock.now()))
         fetcher = HttpFetcher("recrawl-kill/1 (+loopback)", allow_private=True, resolver=kill.Loopback(), clock=clock)
         hook = Webhook(f"http://127.0.0.1:{port}/hook", SECRET, timeout=0.2)
-        crawler = Crawler(engine, store, fetcher, clock=clock, commit_delay=0.02, followers={"webhook": hook})
+        options = CrawlOptions(commit_delay=0.02, subscribers={"webhook": hook})
+        crawler = Crawler(engine, store, fetcher, options, clock=clock)
         await crawler.run(None if seconds is None else clock.now() + seconds)
         while store.followers()[0].cursor < store.event_counts()["last"]:
             await crawler.run(clock.now() + 0.1)

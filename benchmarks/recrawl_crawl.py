@@ -17,6 +17,7 @@ from typing import Any
 from crawl_server import addresses
 
 from recrawl.crawl.clock import SystemClock
+from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.http.fetcher import HttpFetcher, Limits
 from recrawl.crawl.polite.robots import Robots
 from recrawl.crawl.run.crawler import Crawler
@@ -38,17 +39,16 @@ async def crawl(urls: list[str], concurrency: int, database: str) -> tuple[float
     fetcher = HttpFetcher(AGENT, allow_private=True, limits=limits, clock=clock)
 
     def heard(name: str, fields: Mapping[str, Any]) -> None:
-        if crawler.counts.new >= len(urls):
+        if crawler.counters.new >= len(urls):
             crawler.stop()
 
     crawler = Crawler(
         engine,
         store,
         fetcher,
+        CrawlOptions(concurrency=concurrency, on_event=heard),
         robots=Robots(fetcher, AGENT, clock),
         clock=clock,
-        concurrency=concurrency,
-        on_event=heard,
     )
     before, began = usage(), time.perf_counter()
     await crawler.run()

@@ -10,9 +10,9 @@ from typing import Any
 import fuzz_inputs as inputs
 
 from recrawl.crawl.clock import SystemClock
-from recrawl.crawl.feeds.cache import FeedsKept
+from recrawl.crawl.feeds.cache import FeedCache
 from recrawl.crawl.http.charset import decode
-from recrawl.crawl.polite.robots import Robots, _kept
+from recrawl.crawl.polite.robots import Robots, _cached
 from recrawl.errors import RecrawlError
 
 Call = Callable[[], object]
@@ -21,7 +21,7 @@ Call = Callable[[], object]
 def detector_calls(rng: random.Random) -> Iterator[list[tuple[str, Call]]]:
     """For each input, a call of every detector, and of the feeds."""
     bodies, detectors = inputs.pages(), inputs.all_detectors()
-    feeds = FeedsKept({}, 300.0)
+    feeds = FeedCache(300.0)
     n = 0
     while True:
         n += 1
@@ -40,7 +40,7 @@ def robots_calls(rng: random.Random) -> Iterator[list[tuple[str, Call]]]:
 
         def ask(page: Any = page) -> None:
             robots = Robots(None, "recrawl/1 (+x)", SystemClock())  # type: ignore[arg-type]
-            robots._kept["https://a.example"] = _kept(page, None, time.time())
+            robots._cache["https://a.example"] = _cached(page, None, time.time())
             for path in ("/", "/a?b=c", "/%C3%A9", "/é", "//x", "/robots.txt"):
                 robots.said(f"https://a.example{path}")
 

@@ -75,6 +75,7 @@ async def serve(log_path: Path) -> None:
 
 async def crawl(port: int, database: Path) -> None:
     """Crawl until told to end."""
+    from recrawl.crawl.config.options import CrawlOptions
     from recrawl.crawl.http.fetcher import HttpFetcher
     from recrawl.crawl.polite.robots import Robots
     from recrawl.crawl.run.crawler import Crawler
@@ -92,7 +93,8 @@ async def crawl(port: int, database: Path) -> None:
     else:
         engine = Engine.restore(saved, clock.now())
     fetcher = HttpFetcher(AGENT, allow_private=True, resolver=LoopbackResolver(), clock=clock)
-    crawler = Crawler(engine, store, fetcher, robots=Robots(fetcher, AGENT, clock), clock=clock, concurrency=HOSTS)
+    options, robots = CrawlOptions(concurrency=HOSTS), Robots(fetcher, AGENT, clock)
+    crawler = Crawler(engine, store, fetcher, options, robots=robots, clock=clock)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, crawler.stop)
     await crawler.run()
     crawler.close()

@@ -4,8 +4,10 @@ import asyncio
 
 import numpy as np
 
+from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.http.memory import ManualClock, MemoryWeb
+from recrawl.crawl.polite.budget import Budget
 from recrawl.crawl.polite.robots import Robots
 from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.run.pages import add_pages, open_engine, save_pages
@@ -35,10 +37,13 @@ class World:
 
     def crawler(self, **options):
         self.engine = self.opened()
-        chosen = {"robots": self.robots, "clock": self.clock, "rules": self.rules, "posts_every": 60.0}
-        chosen |= {**self.options, **options}
+        chosen = {"rules": self.rules, "commands_every": 60.0, **self.options, **options}
+        if "hours" in chosen:
+            chosen["budget"] = Budget(self.budget, self.clock.now(), hours=chosen.pop("hours"))
+        robots = chosen.pop("robots", self.robots)
         hear = lambda name, fields: self.events.append((name, fields))  # noqa: E731
-        return Crawler(self.engine, self.store, self.web, on_event=hear, **chosen)
+        crawl = CrawlOptions(on_event=hear, **chosen)
+        return Crawler(self.engine, self.store, self.web, crawl, robots=robots, clock=self.clock)
 
     def run(self, seconds=None, *, once=False, n=None, **options):
         """One run from start to end; its counts."""
@@ -57,9 +62,9 @@ class World:
             task = asyncio.ensure_future(crawler.run())
             await self.clock.advance(seconds)
             crawler._end = _nothing
-            for one in (task, *crawler._tending._crawls):
+            for one in (task, *crawler._components.pool._crawls):
                 one.cancel()
-            await asyncio.gather(task, *crawler._tending._crawls, return_exceptions=True)
+            await asyncio.gather(task, *crawler._components.pool._crawls, return_exceptions=True)
 
         asyncio.run(main())
         crawler.close()

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from recrawl import ParameterError
+from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.config.rules import Rule, Rules
 from recrawl.crawl.config.shares import share_of
 from recrawl.crawl.http.memory import Answer
-from recrawl.crawl.run.audits import Audits, kept_audits
-from recrawl.crawl.run.believed import believed_freshness
+from recrawl.crawl.run.audits import kept_audits
 from recrawl.crawl.run.commands import asked_audit
+from recrawl.crawl.run.freshness import believed_freshness
 from recrawl.estimate.audit import verdict
 
 from .driving import World, gaps_by_host
@@ -41,7 +42,7 @@ def lying(url, now):
 def audit(world, draws, level=0.9, seed=1, **options):
     """Make one audit; it, or None."""
     crawler = world.crawler(audit_rng=np.random.default_rng(seed), **options)
-    before = len(crawler.audits.kept)
+    before = len(kept_audits(world.store))
     try:
         asyncio.run(world.clock.drive(crawler.run(audit=(draws, level))))
     finally:
@@ -249,4 +250,4 @@ def test_a_share_must_be_one():
         with pytest.raises(ParameterError, match="audit_share"):
             share_of(text)
     with pytest.raises(ParameterError):
-        Audits(None, None, share=1.5)
+        CrawlOptions(audit_share=1.5)

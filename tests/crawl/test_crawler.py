@@ -419,7 +419,7 @@ def test_pages_come_and_go_while_it_runs():
     from recrawl.crawl.run.commands import added, removed
 
     world = World(changing, URLS[:20], budget=1.0)
-    crawler = world.crawler(posts_every=2.0)
+    crawler = world.crawler(commands_every=2.0)
 
     async def main():
         run = asyncio.ensure_future(crawler.run(START + 300.0))
@@ -440,7 +440,7 @@ def test_pages_may_come_with_predicted_rates():
     from recrawl.crawl.run.commands import added
 
     world = World(changing, URLS[:5], budget=1.0)
-    crawler = world.crawler(posts_every=2.0)
+    crawler = world.crawler(commands_every=2.0)
 
     async def main():
         run = asyncio.ensure_future(crawler.run(START + 30.0))

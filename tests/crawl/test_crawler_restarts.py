@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from recrawl.crawl.clock import SystemClock
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.http.memory import Answer, MemoryWeb
-from recrawl.crawl.polite.budget import Pace, pacer_from
+from recrawl.crawl.polite.budget import Budget
 from recrawl.crawl.polite.robots import Robots
-from recrawl.crawl.polite.robots_cache import RobotsKept
+from recrawl.crawl.polite.robots_cache import RobotsCache
 from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.run.pages import add_pages, open_engine
 from recrawl.errors import StoreError
@@ -124,10 +124,12 @@ def test_a_clock_set_back_between_runs_moves_all_times_with_it():
 
 
 def test_a_mark_from_a_clock_that_was_wrong_does_not_stop_a_crawl():
-    pacer = pacer_from(1.0, START, START + 1e6)
-    assert pacer.next_at(START) <= START + 2.0
-    pace = Pace(pacer_from(0.5, START, START + 1.5))
-    assert pace.next_at(START) == START + 1.5
+    budget = Budget(1.0, START)
+    budget.resume(START + 1e6, START)
+    assert budget.next_at(START) <= START + 2.0
+    budget = Budget(0.5, START)
+    budget.resume(START + 1.5, START)
+    assert budget.next_at(START) == START + 1.5
 
 
 def test_what_robots_txt_said_is_kept_across_runs(tmp_path):
@@ -137,13 +139,13 @@ def test_what_robots_txt_said_is_kept_across_runs(tmp_path):
     with SqliteStore(tmp_path / "a.db") as store:
         world = World(page, [*URLS[:20], "https://h1.example/hidden"], store=store, budget=5.0)
         for _ in range(3):
-            kept = RobotsKept(store)
-            world.run(20.0, robots=Robots(world.web, AGENT, world.clock, kept), robots_kept=kept)
+            cache = RobotsCache(store)
+            world.run(20.0, robots=Robots(world.web, AGENT, world.clock, cache))
         assert len(world.asked("/robots.txt")) == 10, "once for each host, over three runs"
         assert len(world.asked("/hidden")) == 0
         world.clock._now += 2 * 86400.0
-        kept = RobotsKept(store)
-        world.run(20.0, robots=Robots(world.web, AGENT, world.clock, kept), robots_kept=kept)
+        cache = RobotsCache(store)
+        world.run(20.0, robots=Robots(world.web, AGENT, world.clock, cache))
         assert len(world.asked("/robots.txt")) == 20, "and again after a day"
 
 

@@ -81,7 +81,7 @@ def test_an_index_that_follows_has_what_the_crawler_has(tmp_path, kind):
     store = MemoryStore() if kind == "memory" else SqliteStore(tmp_path / "a.db")
     world, index = World(busy, URLS[:70], store=store, budget=0.1), Index()
     for _ in range(3):
-        world.run(8 * 3600.0, followers={"index": index}, commit_delay=600.0)
+        world.run(8 * 3600.0, subscribers={"index": index}, commit_delay=600.0)
     assert index.documents == standing(store)
     assert len(index.documents) > 40
     events = every_event(store)
@@ -107,9 +107,9 @@ def test_every_change_that_was_observed_is_an_event():
 def test_a_follower_that_fails_half_the_time_misses_nothing_and_keeps_the_order():
     world, index = World(busy, URLS[:70], budget=0.1), Index(fails=0.5)
     for _ in range(4):
-        world.run(2 * 3600.0, followers={"index": index})
+        world.run(2 * 3600.0, subscribers={"index": index})
     index._fails = 0.0
-    world.run(60.0, followers={"index": index})
+    world.run(60.0, subscribers={"index": index})
     assert index.documents == standing(world.store)
     assert {event.id for event in index.heard} == {event.id for event in every_event(world.store)}
     assert len(index.heard) > len(index.seen), "some came twice"
@@ -121,14 +121,14 @@ def test_killed_again_and_again_nothing_is_missing(tmp_path):
     index = Index(fails=0.3)
     for k in range(12):
         (world.run if k % 4 == 3 else world.killed_after)(
-            1800.0 + 77 * k, followers={"index": index}, commit_delay=60.0
+            1800.0 + 77 * k, subscribers={"index": index}, commit_delay=60.0
         )
         world.store.close()
         world.store = SqliteStore(tmp_path / "a.db")
         kept = {event.id: event for event in every_event(world.store)}
         assert all(kept[one] == event for one, event in index.seen.items()), "what was heard is what is kept"
     index._fails = 0.0
-    world.run(10.0, followers={"index": index})
+    world.run(10.0, subscribers={"index": index})
     assert set(index.seen) == {event.id for event in every_event(world.store)}
     assert index.documents == standing(world.store)
     assert index.in_order()
@@ -138,7 +138,7 @@ def test_killed_again_and_again_nothing_is_missing(tmp_path):
 
 def test_two_followers_go_at_their_own_pace():
     world, good, bad = World(busy, URLS[:30], budget=0.1), Index(), Index(fails=1.0)
-    world.run(2 * 3600.0, followers={"good": good, "bad": bad})
+    world.run(2 * 3600.0, subscribers={"good": good, "bad": bad})
     assert good.documents == standing(world.store)
     by_name = {one.name: one for one in world.store.followers()}
     last = world.store.event_counts()["last"]
@@ -171,7 +171,7 @@ def test_a_follower_that_is_down_for_hours_is_tried_no_more_often_than_that_and_
         tries.append(world.clock.now())
         raise NotTaken("down")
 
-    world.run(6 * 3600.0, followers={"index": down}, commit_delay=300.0)
+    world.run(6 * 3600.0, subscribers={"index": down}, commit_delay=300.0)
     counts = world.store.event_counts()
     assert counts["last"] > 250
     assert counts["rows"] <= 100
@@ -184,7 +184,7 @@ def test_a_follower_that_is_down_for_hours_is_tried_no_more_often_than_that_and_
     assert max(fields["n"] for name, fields in world.events if name == "dropped") > 0, "and it is said"
 
     index = Index()
-    world.run(60.0, followers={"index": index})
+    world.run(60.0, subscribers={"index": index})
     assert index.missed == counts["first"] - 1, "and whoever follows is told how many it missed"
     assert index.heard[0].number == counts["first"]
     assert world.store.followers()[0].dropped == follower.dropped
@@ -194,9 +194,9 @@ def test_a_follower_that_is_down_for_hours_is_tried_no_more_often_than_that_and_
 
 def test_with_no_limit_reached_hours_down_lose_nothing():
     world, index = World(busy, URLS[:70], budget=0.1), Index(fails=1.0)
-    world.run(5 * 3600.0, followers={"index": index})
+    world.run(5 * 3600.0, subscribers={"index": index})
     index._fails = 0.0
-    world.run(60.0, followers={"index": index})
+    world.run(60.0, subscribers={"index": index})
     assert index.missed == 0
     assert index.documents == standing(world.store)
 
@@ -209,7 +209,7 @@ def test_a_slow_follower_holds_up_nothing_but_itself():
         await slow.clock.sleep(1200.0)
         heard.extend(events)
 
-    counts = slow.run(3 * 3600.0, followers={"slow": take})
+    counts = slow.run(3 * 3600.0, subscribers={"slow": take})
     assert abs(counts.ended - quick.run(3 * 3600.0).ended) <= 3
     assert [event.number for event in heard] == list(range(1, len(heard) + 1))
     assert len(heard) > 50
@@ -218,7 +218,7 @@ def test_a_slow_follower_holds_up_nothing_but_itself():
 @pytest.mark.parametrize("said", [0, -3, 10**6])
 def test_a_follower_that_says_nonsense_has_taken_nothing(said):
     world = World(busy, URLS[:5], budget=0.1)
-    world.run(600.0, followers={"odd": lambda events, missed: said})
+    world.run(600.0, subscribers={"odd": lambda events, missed: said})
     assert world.store.followers()[0].cursor == 0
     assert world.store.followers()[0].failures > 1
 
@@ -230,7 +230,7 @@ def test_a_follower_may_take_the_first_few():
         heard.append(events[0].number)
         return 1
 
-    world.run(3600.0, followers={"one": take})
+    world.run(3600.0, subscribers={"one": take})
     assert heard == list(range(1, world.store.event_counts()["last"] + 1))
 
 
@@ -268,10 +268,10 @@ def test_texts_that_are_too_long_or_no_text_are_left_out():
 
 def test_pages_that_are_removed_are_gone_for_followers():
     world, index = World(busy, URLS[:10], budget=1.0), Index()
-    world.run(60.0, followers={"index": index})
+    world.run(60.0, subscribers={"index": index})
     assert URLS[0] in index.documents
     world.store.post([removed([URLS[0]])])
-    world.run(90.0, followers={"index": index})
+    world.run(90.0, subscribers={"index": index})
     assert URLS[0] not in index.documents
     last = [event for event in index.heard if event.url == URLS[0]][-1]
     assert (last.kind, last.reason) == ("gone", "removed")
@@ -309,7 +309,7 @@ def test_a_database_from_before_events_tells_only_what_is_new(tmp_path):
 
 def test_a_second_run_of_one_crawler_goes_on_delivering():
     world, index = World(busy, URLS[:10], budget=0.5), Index()
-    crawler = world.crawler(followers={"index": index})
+    crawler = world.crawler(subscribers={"index": index})
     for _ in range(2):
         asyncio.run(world.clock.drive(crawler.run(world.clock.now() + 1800.0)))
         assert index.documents == standing(world.store)
@@ -327,7 +327,7 @@ def test_a_store_that_breaks_ends_the_delivery():
 
     world = World(busy, URLS[:10], store=Broken(), budget=1.0)
     with pytest.raises(StoreError, match="broken"):
-        world.run(60.0, followers={"index": Index()})
+        world.run(60.0, subscribers={"index": Index()})
 
 
 def test_delivery_by_itself():
@@ -354,5 +354,5 @@ def test_new_pages_are_told_of_when_they_are_fetched_and_not_before():
     engine = world.opened()
     add_pages(engine, world.rules, [URLS[5]], world.clock.now())
     assert every_event(world.store) == []
-    world.run(60.0, followers={"index": index})
+    world.run(60.0, subscribers={"index": index})
     assert {event.kind for event in index.heard} == {"new"}

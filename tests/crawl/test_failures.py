@@ -280,8 +280,8 @@ def test_a_body_may_be_cut_instead(coding):
     head = HEAD + (b"Content-Encoding: gzip\r\n" if coding else b"") + b"Content-Length: %d\r\n\r\n" % len(packed)
 
     async def main():
-        limits = Limits(body=100_000, total=5.0)
-        async with speaking(sending(head + packed)) as origin, fetching(limits=limits, cut=True) as fetcher:
+        limits = Limits(body=100_000, total=5.0, cut=True)
+        async with speaking(sending(head + packed)) as origin, fetching(limits=limits) as fetcher:
             return await fetcher.fetch(origin)
 
     result = asyncio.run(main())

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from recrawl.crawl.clock import SystemClock
 from recrawl.crawl.http.memory import Answer, ManualClock, MemoryWeb
-from recrawl.crawl.polite.robots import READ, Kept, Robots, product_token
-from recrawl.crawl.polite.robots_cache import RobotsKept
+from recrawl.crawl.polite.robots import READ, CachedRobots, Robots, product_token
+from recrawl.crawl.polite.robots_cache import RobotsCache
 from recrawl.store import MemoryStore
 
 DAY = 86400.0
@@ -20,11 +20,11 @@ PAGE = "http://a.example/private/page"
 class Site:
     """A host whose robots.txt is what ``answer`` says."""
 
-    def __init__(self, answer, kept=None):
+    def __init__(self, answer, cache=None):
         self.answer = answer
         self.clock = ManualClock(1e6)
         self.web = MemoryWeb(lambda url, now: self.answer, self.clock)
-        self.robots = Robots(self.web, "recrawl/1 (+me@example.org)", self.clock, kept)
+        self.robots = Robots(self.web, "recrawl/1 (+me@example.org)", self.clock, cache)
 
     def rule(self, url=PAGE):
         return asyncio.run(self.robots.rules(url))
@@ -245,9 +245,9 @@ def test_500_kib_are_read_in_whole_lines():
 
 
 def test_what_is_kept_serves_another_run():
-    kept = {}
-    Site("User-agent: *\nDisallow: /private\n", kept).rule()
-    again = Site(Answer(status=500), kept)
+    cache = {}
+    Site("User-agent: *\nDisallow: /private\n", cache).rule()
+    again = Site(Answer(status=500), cache)
     assert not again.rule().allowed
     assert again.rule("http://a.example/public").allowed
     assert again.web.requests == []
@@ -279,7 +279,7 @@ def test_nothing_is_known_beforehand_also_by_a_clock_that_goes_on():
 
 def test_what_is_parsed_is_bounded(monkeypatch):
     monkeypatch.setattr("recrawl.crawl.polite.robots._PARSED_BYTES", 50_000)
-    monkeypatch.setattr("recrawl.crawl.polite.robots._SAID", 30)
+    monkeypatch.setattr("recrawl.crawl.polite.robots._CHECKED", 30)
     site = Site("User-agent: *\nDisallow: /private\n" + "# " + "x" * 9000)
     for _ in range(2):
         for k in range(40):
@@ -287,7 +287,7 @@ def test_what_is_parsed_is_bounded(monkeypatch):
             assert site.rule(f"http://h{k}.example/public").allowed
     assert len(site.robots._parsed) == 5
     assert site.robots._parsed_bytes == sum(one.size for one in site.robots._parsed.values()) <= 50_000
-    assert len(site.robots._said) == 30
+    assert len(site.robots._checked) == 30
     assert len(site.web.requests) == 40, "what is read is read once"
 
 
@@ -317,15 +317,15 @@ def test_redirects_in_a_circle_end():
 def test_what_is_kept_in_memory_is_bounded_and_read_again_from_the_store(monkeypatch):
     monkeypatch.setattr("recrawl.crawl.polite.robots_cache._BYTES", 20_000)
     store = MemoryStore()
-    kept = RobotsKept(store)
+    cache = RobotsCache(store)
     for k in range(100):
-        kept[f"http://h{k}.example"] = Kept(bytes([k]) * 1000, float(k), 1e9)
+        cache[f"http://h{k}.example"] = CachedRobots(bytes([k]) * 1000, float(k), 1e9)
         if k % 10 == 9:
-            store.save(notes=kept.news())
-    store.save(notes=kept.news())
-    kept.news()
-    assert [kept[f"http://h{k}.example"].text[0] for k in range(100)] == list(range(100))
-    assert len(kept) < 30
-    assert "http://never.example" not in kept
-    del kept["http://h99.example"]
-    assert kept.news() == {"robots:http://h99.example": None}
+            store.save(notes=cache.pending_notes())
+    store.save(notes=cache.pending_notes())
+    cache.pending_notes()
+    assert [cache[f"http://h{k}.example"].text[0] for k in range(100)] == list(range(100))
+    assert len(cache) < 30
+    assert "http://never.example" not in cache
+    del cache["http://h99.example"]
+    assert cache.pending_notes() == {"robots:http://h99.example": None}

@@ -7,7 +7,7 @@ import pytest
 
 from recrawl.crawl.http.cache_headers import LONGEST, fresh_for, modified_at
 from recrawl.crawl.http.fetched import Fetched
-from recrawl.crawl.polite.not_modified import DOUBTED_FOR, Trust, Validators
+from recrawl.crawl.polite.not_modified import DOUBTED_FOR, NotModified, Validators
 from recrawl.errors import ParameterError
 
 HOST = "http://a.example"
@@ -50,7 +50,7 @@ class Crawl:
     """Crawls of pages, with what a crawler remembers of them."""
 
     def __init__(self, seed=1, **options):
-        self.trust = Trust(rng=Random(seed), **options)
+        self.trust = NotModified(rng=Random(seed), **options)
         self.kept = {}
         self.sent = []
         self.now = 0.0
@@ -69,7 +69,7 @@ class Crawl:
     def visits_until_doubt(self, pages, most=500):
         for n in range(most):
             self.visit(pages[n % len(pages)])
-            if not self.trust.believes(pages[0].url, self.now):
+            if not self.trust.trusts(pages[0].url, self.now):
                 return n
         return None
 
@@ -114,13 +114,13 @@ def test_a_lying_page_is_doubted_alone_until_three_are_caught():
     liars = [Page(Random(n), "fixed", 1.0, f"{HOST}/{n}") for n in range(3)]
     honest = f"{HOST}/honest"
     for n, page in enumerate(liars):
-        assert crawl.trust.believes(honest, crawl.now)
-        while crawl.trust.believes(page.url, crawl.now):
+        assert crawl.trust.trusts(honest, crawl.now)
+        while crawl.trust.trusts(page.url, crawl.now):
             crawl.visit(page)
         if n == 0:
-            assert crawl.trust.believes(liars[1].url, crawl.now)
-    assert not crawl.trust.believes(honest, crawl.now)
-    assert crawl.trust.believes("http://other.example/", crawl.now)
+            assert crawl.trust.trusts(liars[1].url, crawl.now)
+    assert not crawl.trust.trusts(honest, crawl.now)
+    assert crawl.trust.trusts("http://other.example/", crawl.now)
 
 
 def test_doubt_ends_after_a_month():
@@ -157,7 +157,7 @@ def test_about_every_tenth_fetch_is_in_full():
 
 
 def test_pages_without_validators_and_failed_fetches_teach_nothing():
-    trust = Trust()
+    trust = NotModified()
     assert trust.choose(HOST, Validators(), 0.0) == Validators()
     good = Fetched(HOST, HOST, 200, 0.0, 0.0)
     bad = Fetched(HOST, HOST, 500, 0.0, 0.0, failure="http-5xx")
@@ -170,15 +170,15 @@ def test_what_was_learned_is_kept():
     crawl = Crawl()
     page = Page(Random(1), "fixed", 1.0)
     crawl.visits_until_doubt([page])
-    again = Trust()
+    again = NotModified()
     again.restore(json.loads(json.dumps(crawl.trust.state())))
-    assert not again.believes(page.url, crawl.now)
+    assert not again.trusts(page.url, crawl.now)
     assert again.state() == crawl.trust.state()
 
 
 def test_check_every_must_leave_something():
     with pytest.raises(ParameterError, match="check_every"):
-        Trust(check_every=1)
+        NotModified(check_every=1)
 
 
 @pytest.mark.parametrize(

@@ -74,18 +74,16 @@ def _make_or_queue(settings: Settings, requests: int, level: float) -> bool:
 
 async def _make(settings: Settings, requests: int, level: float) -> None:
     from recrawl.cli.shared.interrupts import stop_on_signals
-    from recrawl.cli.shared.run_parts import Parts
+    from recrawl.crawl.run.assemble import open_crawl
 
-    parts = Parts(settings)
-    before = len(parts.crawler.audits.kept)
-    newest = parts.crawler.audits.kept[-1:]
+    live = open_crawl(settings)
     try:
-        stop_on_signals(parts.crawler)
-        await parts.crawler.run(audit=(requests, level))
-        if len(parts.crawler.audits.kept) == before and parts.crawler.audits.kept[-1:] == newest:
+        stop_on_signals(live.crawler)
+        await live.crawler.run(audit=(requests, level))
+        if not live.crawler.audits.n_ended:
             raise ParameterError("no page of the sample could be fetched and compared; see recrawl status")
     finally:
-        await parts.close()
+        await live.close()
 
 
 def _show(settings: Settings, audits: list[Audit], requests: int, *, queued: bool, listed: bool, as_json: bool) -> None:

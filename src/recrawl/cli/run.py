@@ -67,48 +67,48 @@ def run(
 
 async def _run(settings: Settings, seconds: float | None, once: bool, quiet: bool) -> dict[str, Any]:
     from recrawl.cli.shared.interrupts import stop_on_signals
-    from recrawl.cli.shared.run_parts import Parts
     from recrawl.cli.views.run_log import Log
     from recrawl.cli.views.run_view import View
+    from recrawl.crawl.run.assemble import open_crawl
     from recrawl.crawl.run.pages import warm_up
 
-    parts = Parts(settings, Log())
+    live = open_crawl(settings, on_event=Log())
     try:
-        stop_on_signals(parts.crawler)
+        stop_on_signals(live.crawler)
         if not quiet:
             typer.echo("getting ready (on a new machine this takes a minute or two, once)", err=True)
         warm_up()
-        began = parts.clock.now()
-        view = View(parts.crawler, settings, quiet)
+        began = live.clock.now()
+        view = View(live.crawler, settings, quiet)
         watching = asyncio.create_task(view.watch())
         try:
             until = None if seconds is None else began + seconds
-            counts = await parts.crawler.run(until, once=once)
+            counters = await live.crawler.run(until, once=once)
         finally:
             watching.cancel()
             view.close()
-        took = parts.clock.now() - began
-        return {"seconds": round(took, 3), **counts.as_dict(), "freshness": view.freshness()}
+        took = live.clock.now() - began
+        return {"seconds": round(took, 3), **counters.as_dict(), "freshness": view.freshness()}
     finally:
-        await parts.close()
+        await live.close()
 
 
 def _print_next(settings: Settings, n: int, as_json: bool) -> None:
     """What would be crawled next, and when, if every crawl succeeded at once and taught nothing."""
-    from recrawl.crawl.polite.budget import pacer_from
+    from recrawl.crawl.polite.budget import Budget
 
     with visit(settings) as store:
         now = start = time.time()
         engine = engine_of(store, settings, now)
         if not len(engine):
             raise ParameterError(f"{settings.database}: has no pages; recrawl add adds some")
-    pacer, found = pacer_from(settings.rates(len(engine))[0], now), list[dict[str, Any]]()
+    budget, found = Budget.parse(settings.budget, len(engine), now), list[dict[str, Any]]()
     while len(found) < n and now < start + 365 * 86400.0:
-        for page in engine.pick(now, pacer.due(now, 1)).tolist():
+        for page in engine.pick(now, budget.take(now, 1)).tolist():
             worth = float(engine.scheduler.value([page], now)[0])
             found.append({"in": round(now - start, 3), "url": engine.url([page])[0], "value": worth})
             engine.record([page], now)
-        at = max(pacer.next_at(now), engine.next_at(now))
+        at = max(budget.next_at(now), engine.next_at(now))
         if at == float("inf"):
             break
         now = max(at, now + 1e-3)

@@ -12,11 +12,13 @@ import numpy as np
 
 from recrawl import __version__
 from recrawl.crawl.clock import Clock, SystemClock
+from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.http.fetched import Fetcher
 from recrawl.crawl.http.fetcher import HttpFetcher
 from recrawl.crawl.http.memory import ManualClock, MemoryWeb
-from recrawl.crawl.polite.robots import Robots
+from recrawl.crawl.polite.budget import Budget
+from recrawl.crawl.run.assemble import Web, new_crawler
 from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.run.pages import add_pages
 from recrawl.demo.judge import rivals, true_freshness, window
@@ -28,7 +30,6 @@ from recrawl.demo.world import DAY, DemoWorld, draw_world
 from recrawl.engine import Engine
 from recrawl.engine.views.forecast import Forecast
 from recrawl.errors import ParameterError
-from recrawl.schedule.pacer import Pacer
 from recrawl.store import MemoryStore
 from recrawl.store.protocol import Store
 
@@ -128,14 +129,8 @@ class LiveDemo:
         add_pages(engine, Rules(), self._web.private_urls, now)
         self._store.save(rows=engine.rows())
         self._ids = engine.id(self._web.urls)
-        self._crawler = Crawler(
-            engine,
-            self._store,
-            fetcher,
-            robots=Robots(fetcher, _USER_AGENT, clock),
-            clock=clock,
-            pacer=Pacer(_FIRST_BUDGET, now, catch_up=0.5),
-        )
+        options = CrawlOptions(budget=Budget(_FIRST_BUDGET, now, catch_up=0.5))
+        self._crawler = new_crawler(engine, self._store, Web(_USER_AGENT, fetcher, fetcher, clock), options)
         return self._crawler
 
     async def _crawl(self, crawler: Crawler, clock: Clock, tell: Tell) -> None:
@@ -144,7 +139,7 @@ class LiveDemo:
             await crawler.run(clock.now() + _FIRST_SECONDS, once=True)
             self._phase, self._begin = "crawling", self._web.now()
             if not self._stopped:
-                crawler.pace.set_rate(self._budget, clock.now())
+                crawler.budget.set_rate(self._budget, clock.now())
                 await crawler.run(clock.now() + self._seconds)
         finally:
             watch.cancel()
@@ -162,7 +157,7 @@ class LiveDemo:
             true = float(np.average(shown == self._versions(at), weights=weight))
             if self._phase == "crawling":
                 self._samples.append((Sample(at, believed), true))
-            counts, elapsed = crawler.counts, at - self._begin
+            counts, elapsed = crawler.counters, at - self._begin
             done = (counts.requests, counts.changed, counts.failed)
             series = tuple((sample.freshness, now) for sample, now in self._samples)
             tell(Progress(self._phase, elapsed, self._seconds, *done, believed, true, series))

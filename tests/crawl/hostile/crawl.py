@@ -16,10 +16,10 @@ from pathlib import Path
 
 from aiohttp.abc import AbstractResolver
 
-from recrawl.cli.shared.run_parts import Parts
 from recrawl.cli.views.run_log import Log
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.http import connect
+from recrawl.crawl.run.assemble import Web, open_crawl
 from recrawl.crawl.run.pages import warm_up
 
 MB = 1 << 20
@@ -56,15 +56,16 @@ async def main(given):
     connect.is_public = lambda address: address == PUBLIC or is_public(address)
     settings = Settings(**given["settings"])
     trust = ssl.create_default_context(cafile=Path(__file__).parent / "authority.pem")
-    parts = Parts(settings, Log(), resolver=Names(given["names"]), ssl_context=trust)
+    web = Web.http(settings, resolver=Names(given["names"]), ssl_context=trust)
+    live = open_crawl(settings, web=web, on_event=Log())
     warm_up()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     limit = written() + given["memory"]
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     print("ready", flush=True)
     sys.stdin.readline()
-    cpu, began = time.process_time(), parts.clock.now()
-    counts = await parts.crawler.run(began + given["seconds"])
+    cpu, began = time.process_time(), live.clock.now()
+    counts = await live.crawler.run(began + given["seconds"])
     said = {
         **counts.as_dict(),
         "began": began,
@@ -72,7 +73,7 @@ async def main(given):
         "rss_before": before // MB,
         "rss_peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 // MB,
     }
-    await parts.close()
+    await live.close()
     print(json.dumps(said))
 
 

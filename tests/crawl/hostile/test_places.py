@@ -6,7 +6,7 @@ import pytest
 
 from recrawl.crawl.http.fetched import FAILURES
 from recrawl.crawl.http.memory import Answer
-from recrawl.crawl.polite.slots import Places
+from recrawl.crawl.polite.slots import Slots
 
 from ..driving import World
 
@@ -48,7 +48,7 @@ def test_every_kind_of_failure_leaves_good_hosts_alone(alone, seconds, robots):
 
 
 def test_more_hosts_that_never_answer_than_there_are_places(alone):
-    """200 hosts that take a minute each, and 32 places."""
+    """200 hosts that take a minute each, and 32 slots."""
     bad = [f"https://timeout-x{k}-after-60.example/{j}" for k in range(200) for j in range(2)]
     among, _ = good_requests([*bad, *GOOD], concurrency=32)
     assert among >= 0.8 * alone, (among, alone)
@@ -69,18 +69,18 @@ def test_a_slow_host_is_not_cut_while_nobody_needs_its_place():
 
 def test_who_is_slow():
     async def main():
-        places = Places(8)
+        slots = Slots(8)
         async with asyncio.timeout(None) as limit:
             pages = [(k, f"https://h{k}.example/") for k in range(6)]
-            assert places.share(pages, 0.0) == (pages[:4], pages[4:]), "half of eight"
-            places.ended("h5.example", 0.5, answered=True)
-            assert places.share(pages, 0.0) == ([*pages[:4], pages[5]], [pages[4]])
-            with places.taken("h5.example", 0.0, limit):
-                assert (places.n_slow(1.0), places.n_slow(3.0)) == (0, 1), "whoever is at it for long is slow"
-                assert places.share(pages[:4], 3.0) == (pages[:3], pages[3:4])
-            places.ended("h5.example", 0.5, answered=False)
-            assert places.is_slow("h5.example")
-            places.ended("h5.example", 2.5, answered=True)
-            assert places.is_slow("h5.example")
+            assert slots.share(pages, 0.0) == (pages[:4], pages[4:]), "half of eight"
+            slots.ended("h5.example", 0.5, answered=True)
+            assert slots.share(pages, 0.0) == ([*pages[:4], pages[5]], [pages[4]])
+            with slots.taken("h5.example", 0.0, limit):
+                assert (slots.n_slow(1.0), slots.n_slow(3.0)) == (0, 1), "whoever is at it for long is slow"
+                assert slots.share(pages[:4], 3.0) == (pages[:3], pages[3:4])
+            slots.ended("h5.example", 0.5, answered=False)
+            assert slots.is_slow("h5.example")
+            slots.ended("h5.example", 2.5, answered=True)
+            assert slots.is_slow("h5.example")
 
     asyncio.run(main())

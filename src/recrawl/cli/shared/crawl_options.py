@@ -40,20 +40,9 @@ def need_crawl() -> None:
 
 def engine_of(store: Store, settings: Settings, now: float | None = None) -> Engine:
     """The engine of a store, under these settings."""
-    from recrawl.crawl.run.pages import open_engine
-    from recrawl.engine import PARTS
+    from recrawl.crawl.run import assemble
 
-    engine = open_engine(
-        store,
-        time.time() if now is None else now,
-        rules=settings.rules(),
-        host_spacing=settings.seconds("delay"),
-        host_concurrency=settings.host_concurrency,
-        **{name: getattr(settings, name) for name in PARTS},
-    )
-    if len(engine):
-        engine.budget = settings.rates(len(engine))[1]
-    return engine
+    return assemble.engine_of(store, settings, time.time() if now is None else now)
 
 
 def visit(settings: Settings) -> SqliteStore:

@@ -10,8 +10,8 @@ from rich.live import Live
 from rich.table import Table
 
 from recrawl.crawl.config.settings import Settings
-from recrawl.crawl.run.believed import believed_freshness
 from recrawl.crawl.run.crawler import Crawler
+from recrawl.crawl.run.freshness import believed_freshness
 
 _EVERY = 0.5  # seconds between two pictures
 _SAMPLE = 5000  # pages whose freshness is looked at while crawling
@@ -31,13 +31,13 @@ class View:
         if self._live is None:
             return
         self._live.start()
-        before, used = self._crawler.now(), self._crawler.pace.used
+        before, used = self._crawler.now(), self._crawler.budget.used
         while True:
             await asyncio.sleep(_EVERY)
             now = self._crawler.now()
-            rate = (self._crawler.pace.used - used) / max(now - before, 1e-9)
+            rate = (self._crawler.budget.used - used) / max(now - before, 1e-9)
             if now - before > 10.0:
-                before, used = now, self._crawler.pace.used
+                before, used = now, self._crawler.budget.used
             self._live.update(self._picture(rate))
 
     def freshness(self) -> float | None:
@@ -58,7 +58,7 @@ class View:
         return float(np.average(engine.fresh(some, now), weights=weight)) if weight.sum() > 0 else 0.0
 
     def _picture(self, rate: float) -> Table:
-        counts = self._crawler.counts
+        counts = self._crawler.counters
         table = Table(show_header=False, title=f"{self._settings.database}: {len(self._crawler.engine)} pages")
         table.add_column(style="bold")
         table.add_column()

@@ -48,7 +48,7 @@ def figures(store: SqliteStore, settings: Settings, now: float) -> dict[str, Any
 
 
 def _freshness(engine: Engine, settings: Settings, now: float) -> dict[str, Any]:
-    from recrawl.crawl.run.believed import believed_freshness
+    from recrawl.crawl.run.freshness import believed_freshness
 
     planned = engine.forecast(settings.rates(len(engine))[1])
     return {
@@ -63,7 +63,7 @@ def freshness_so_far(engine: Engine, now: float) -> float | None:
 
     None before the first outcome.
     """
-    from recrawl.crawl.run.believed import audited_pages
+    from recrawl.crawl.run.freshness import audited_pages
 
     ledger = engine.account(now, audited_pages(engine))
     return 1.0 - ledger.staleness if ledger.time > 0.0 else None

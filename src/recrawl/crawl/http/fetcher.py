@@ -48,9 +48,10 @@ class Limits:
     idle: float = 20.0  # seconds without a byte
     connections: int = 256  # at a time; more fetches wait
     dns: float = 300.0  # seconds an address is kept
+    cut: bool = False  # whether a body that is too large is cut, instead of a failure
 
     def __post_init__(self) -> None:
-        for name in self.__slots__:
+        for name in (name for name in self.__slots__ if name != "cut"):
             value = getattr(self, name)
             if not value >= (0 if name in ("redirects", "dns") else 1e-3):
                 raise ParameterError(f"limit {name} is {value}: must be positive")
@@ -59,9 +60,8 @@ class Limits:
 class HttpFetcher:
     """A fetcher by aiohttp. ``user_agent`` names the crawler and how to reach who runs it.
 
-    ``allow_private`` lets it connect to private, local and reserved addresses. ``resolver`` and ``ssl_context`` stand
-    in for the system's. ``cut`` takes the beginning of a body that is too large, instead of failing. It belongs to the
-    event loop of its first fetch.
+    ``allow_private`` lets it connect to private, local and reserved addresses. ``resolver`` and
+    ``ssl_context`` replace the system's. It belongs to the event loop of its first fetch.
     """
 
     def __init__(
@@ -73,7 +73,6 @@ class HttpFetcher:
         clock: Clock | None = None,
         resolver: AbstractResolver | None = None,
         ssl_context: ssl.SSLContext | None = None,
-        cut: bool = False,
     ) -> None:
         if not user_agent.strip():
             raise ParameterError("user_agent is empty: name the crawler and how to reach you")
@@ -85,7 +84,6 @@ class HttpFetcher:
         self._resolver = resolver
         self._own_resolver: SystemResolver | None = None
         self._ssl_context = ssl_context
-        self._cut = cut
         self._session: aiohttp.ClientSession | None = None
 
     async def fetch(
@@ -136,14 +134,14 @@ class HttpFetcher:
         if failure is not None or visit.status == 304:
             await _drain(response)
             return visit.done(b"", failure)
-        if (response.content_length or 0) > self._limits.body and not self._cut:
+        if (response.content_length or 0) > self._limits.body and not self._limits.cut:
             raise TooLarge
         body = Body(visit.headers.get("content-encoding", ""), self._limits.body)
         try:
             async for piece in response.content.iter_any():
                 body.feed(piece)
         except TooLarge:
-            if not self._cut:
+            if not self._limits.cut:
                 raise
             return visit.done(body.begun(), None)
         return visit.done(body.whole(), None)

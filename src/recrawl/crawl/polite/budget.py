@@ -55,9 +55,7 @@ class Budget:
     (1, 0, 10.5)
     """
 
-    def __init__(
-        self, rate: float, start: float, *, hours: Hours | None = None, catch_up: float | None = None
-    ) -> None:
+    def __init__(self, rate: float, start: float, *, hours: Hours | None = None, catch_up: float | None = None) -> None:
         self._pacer = Pacer(rate, start, catch_up=catch_up_for(rate) if catch_up is None else catch_up)
         self.rate = rate  # requests per second while open
         self._text: str | None = None

@@ -98,7 +98,7 @@ class HostLimiter:
     # --- delays of single hosts ---------------------------------------------------------------------------------------
 
     def set_crawl_delay(self, host: str, crawl_delay: float | None) -> dict[str, float]:
-        """Use the crawl-delay of robots.txt where it is longer than the general delay; the note to write if it is new."""
+        """Use the crawl-delay of robots.txt where it is longer than the general delay; the note to write if new."""
         if not self._slow_down(host, min(crawl_delay or 0.0, self._longest_delay)):
             return {}
         self.hold(host, self._clock.now() + self.delay(host))

@@ -72,6 +72,7 @@ class Audits:
         self._ids: Ids = np.zeros(0, np.int64)
         self._drawn_from = (-1, -1)
         self.ended_audits: list[dict[str, Any]] = []
+        self.n_ended = 0  # audits that ended in this run of the program
         self._new = False
 
     def restore(self, notes: Mapping[str, Any]) -> None:
@@ -243,6 +244,7 @@ class Audits:
             level=open_.level,
         )
         self.ended_audits = [*self.ended_audits, {**done.as_dict(), "continuous": not open_.whole}][-_MOST:]
+        self.n_ended += 1
         self._new = True
 
     def pending_notes(self, *, last: bool = False) -> dict[str, Any]:

@@ -1,0 +1,162 @@
+"""Assembly of a live crawl: the one place where store, engine, fetchers, robots and crawler are put together.
+
+The command, audits, the demo and services use it. Fetchers are injected by ``Web``, so that any fetcher can be used.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recrawl.crawl.clock import Clock, SystemClock
+from recrawl.crawl.config.options import CrawlOptions
+from recrawl.crawl.config.settings import Settings
+from recrawl.crawl.config.shares import share_of
+from recrawl.crawl.detect.detector import detector
+from recrawl.crawl.http.fetched import Fetcher
+from recrawl.crawl.polite.budget import Budget
+from recrawl.crawl.polite.robots import READ, Robots
+from recrawl.crawl.polite.robots_cache import RobotsCache
+from recrawl.crawl.run.crawler import Crawler
+from recrawl.crawl.run.pages import open_engine
+from recrawl.engine import PARTS, Engine
+from recrawl.errors import ParameterError, StoreError
+from recrawl.store import SqliteStore
+from recrawl.store.protocol import Store
+
+if TYPE_CHECKING:
+    from recrawl.crawl.deliver.webhook import Webhook
+    from recrawl.crawl.http.fetcher import HttpFetcher
+
+
+@dataclass(frozen=True)
+class Web:
+    """How a crawl reaches the web: the fetcher of pages, the one of robots.txt (None: not used), and the clock."""
+
+    user_agent: str
+    pages: Fetcher
+    robots: Fetcher | None
+    clock: Clock
+
+    @classmethod
+    def http(cls, settings: Settings, **system: Any) -> Web:
+        """By HTTP; ``system`` are the options of `HttpFetcher` that replace the system's: resolver, ssl_context."""
+        clock = SystemClock()
+        pages = http_fetcher(settings, settings.largest_body, clock, **system)
+        robots = http_fetcher(settings, READ + 1, clock, cut=True, **system) if settings.robots else None
+        return cls(agent_of(settings), pages, robots, clock)
+
+    async def close(self) -> None:
+        """Close the fetchers."""
+        for fetcher in (self.pages, self.robots):
+            if fetcher is not None:
+                await fetcher.close()
+
+
+def agent_of(settings: Settings) -> str:
+    """How the crawler names itself to servers."""
+    from recrawl import __version__
+
+    return settings.agent(__version__)
+
+
+def http_fetcher(settings: Settings, largest: int, clock: Clock, *, cut: bool = False, **system: Any) -> HttpFetcher:
+    """A fetcher under these settings. It follows no redirects: the crawler does, politely."""
+    from recrawl.crawl.http.fetcher import HttpFetcher, Limits
+
+    total, connections = settings.seconds("timeout"), settings.concurrency
+    limits = Limits(body=largest, redirects=0, total=total, connections=connections, cut=cut)
+    return HttpFetcher(agent_of(settings), limits=limits, allow_private=settings.allow_private, clock=clock, **system)
+
+
+def engine_of(store: Store, settings: Settings, now: float) -> Engine:
+    """The engine of a store, under these settings."""
+    engine = open_engine(
+        store,
+        now,
+        rules=settings.rules(),
+        host_spacing=settings.seconds("delay"),
+        host_concurrency=settings.host_concurrency,
+        **{name: getattr(settings, name) for name in PARTS},
+    )
+    if len(engine):
+        engine.budget = settings.rates(len(engine))[1]
+    return engine
+
+
+def options_of(settings: Settings, n_pages: int, now: float) -> CrawlOptions:
+    """The options of a crawler under these settings."""
+    return CrawlOptions(
+        budget=Budget.parse(settings.budget, n_pages, now, settings.opening()),
+        rules=settings.rules(),
+        detector=detector(settings.detector),
+        concurrency=settings.concurrency,
+        longest_delay=settings.seconds("longest_delay"),
+        longest_hint=settings.seconds("longest_hint"),
+        feed_interval=settings.seconds("feed_interval"),
+        audit_share=share_of(settings.audit_share),
+        audit_draws=settings.audit_draws,
+        texts=settings.event_text,
+    )
+
+
+def new_crawler(engine: Engine, store: Store, web: Web, options: CrawlOptions | None = None) -> Crawler:
+    """A crawler of an engine's pages; what robots.txt says is cached in the store."""
+    robots = None
+    if web.robots is not None:
+        robots = Robots(web.robots, web.user_agent, web.clock, RobotsCache(store))
+    return Crawler(engine, store, web.pages, options, robots=robots, clock=web.clock)
+
+
+class LiveCrawl:
+    """The crawl of a database: store, engine, fetchers, webhook and crawler; ``close`` ends them all."""
+
+    def __init__(self, store: SqliteStore, web: Web, crawler: Crawler, webhook: Webhook | None) -> None:
+        self.store, self.web, self.crawler, self._webhook = store, web, crawler, webhook
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of the crawl."""
+        return self.web.clock
+
+    async def close(self) -> None:
+        """Close everything."""
+        with suppress(Exception):
+            await self.web.close()
+            if self._webhook is not None:
+                await self._webhook.close()
+        self.crawler.close()
+        self.store.close()
+
+
+def open_crawl(settings: Settings, *, web: Web | None = None, **options: Any) -> LiveCrawl:
+    """Open the crawl of a database; ``options`` are fields of `CrawlOptions` that replace those of the settings."""
+    web = web or Web.http(settings)
+    webhook = _webhook(settings)
+    if not Path(settings.database).is_file():
+        raise StoreError(f"{settings.database}: there is no such database; recrawl add makes one")
+    store = SqliteStore(settings.database, keep=settings.keep, events=settings.event_limits())
+    try:
+        now = web.clock.now()
+        engine = engine_of(store, settings, now)
+        if not len(engine) and not store.posts():
+            raise ParameterError(f"{settings.database}: has no pages; recrawl add adds some")
+        chosen = options_of(settings, len(engine), now)
+        chosen = replace(chosen, subscribers={} if webhook is None else {"webhook": webhook})
+        crawler = new_crawler(engine, store, web, replace(chosen, **options))
+    except BaseException:
+        store.close()
+        raise
+    return LiveCrawl(store, web, crawler, webhook)
+
+
+def _webhook(settings: Settings) -> Webhook | None:
+    """Where events are sent to."""
+    if not settings.webhook.strip():
+        return None
+    from recrawl.crawl.deliver.webhook import Webhook
+
+    timeout = settings.seconds("webhook_timeout")
+    return Webhook(settings.webhook.strip(), settings.secret(), user_agent=agent_of(settings), timeout=timeout)
