@@ -11,7 +11,7 @@ import recrawl.estimate
 from recrawl.cli import estimate as command
 
 ROOT = Path(__file__).resolve().parents[2]
-DOC = ROOT / "docs" / "estimate.md"
+DOC = ROOT / "docs" / "reference" / "estimate.md"
 RESULTS = ROOT / "experiments" / "estimate" / "results"
 
 

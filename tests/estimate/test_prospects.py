@@ -81,18 +81,18 @@ def test_prospects_are_what_the_solver_reaches_on_the_true_rates(known, factor):
     budget = factor * history.budget
     found = Prospects(rates.gamma(), history.importance, 0.9, np.random.default_rng(2)).at(budget)
     best = solve(Pages(rate), budget).freshness
-    assert found.reckoned.low - 0.01 < best < found.reckoned.high + 0.02, "knowing the rates is worth a little more"
-    assert found.alike < found.reckoned.freshness
+    assert found.best.low - 0.01 < best < found.best.high + 0.02, "knowing the rates is worth a little more"
+    assert found.uniform < found.best.freshness
 
 
 def test_the_budget_of_a_target_reaches_it(known):
     _, history, _, rates = known
     prospects = Prospects(rates.gamma(), history.importance, 0.9, np.random.default_rng(2))
     budget, low, high = prospects.budget_for(0.9)
-    assert prospects.at(budget).reckoned.freshness == pytest.approx(0.9, abs=1e-6)
+    assert prospects.at(budget).best.freshness == pytest.approx(0.9, abs=1e-6)
     assert low < budget < high
-    assert prospects.at(low).reckoned.high == pytest.approx(0.9, abs=1e-3)
-    assert prospects.at(high).reckoned.low == pytest.approx(0.9, abs=1e-3)
+    assert prospects.at(low).best.high == pytest.approx(0.9, abs=1e-3)
+    assert prospects.at(high).best.low == pytest.approx(0.9, abs=1e-3)
 
 
 def test_pages_never_seen_to_change_are_not_taken_for_still():
@@ -101,7 +101,7 @@ def test_pages_never_seen_to_change_are_not_taken_for_still():
     history = History(seen, np.ones(2), np.zeros(2))
     assert freshness_so_far(history, rates).freshness == 1.0, "no copy was ever stale"
     assert freshness_of_schedule(history, rates) < 0.95
-    assert Prospects(rates.gamma(), np.ones(2), 0.9, np.random.default_rng(1)).at(2.0).reckoned.freshness < 0.95
+    assert Prospects(rates.gamma(), np.ones(2), 0.9, np.random.default_rng(1)).at(2.0).best.freshness < 0.95
 
 
 def test_a_log_without_intervals_says_nothing():

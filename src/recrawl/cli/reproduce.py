@@ -1,8 +1,9 @@
-"""``recrawl reproduce``: the papers' figures and tables, what they claim and what we get."""
+"""``recrawl reproduce``: the papers' figures and tables, each claim beside our result."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,7 +32,7 @@ def reproduce(
     jobs: Annotated[int, typer.Option(help="Processes.", min=1)] = 1,
     seed: Annotated[int, typer.Option(help="Seed of all draws.", min=0)] = 0,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where results and pictures go.")] = Path("reproduced"),
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with what an interrupted run left.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Exit with 1 where a result is below its floor.")] = False,
     floors: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the floors are.")] = Path("experiments"),
     list_ids: Annotated[bool, typer.Option("--list", help="List the figures and exit.")] = False,
@@ -49,7 +50,7 @@ def reproduce(
     need_matplotlib("the pictures need")
     if check:
         _check_floors(chosen, floors)
-    results = _run(chosen, "full" if full else "quick", reps, jobs, seed, out, resume, quiet=as_json)
+    results = _run(chosen, _Request("full" if full else "quick", reps, jobs, seed, out, resume), quiet=as_json)
     if as_json:
         typer.echo(json.dumps({"results": [result.as_dict() for result in results]}, allow_nan=False))
     if check and not _above_floors(results, floors):
@@ -64,28 +65,40 @@ def _list(chosen: list[Figure], as_json: bool) -> None:
         typer.echo(f"{figure.id:28}{figure.title}")
 
 
-def _run(
-    chosen: list[Figure], setting: str, reps: int | None, jobs: int, seed: int, out: Path, resume: bool, quiet: bool
-) -> list[Result]:
-    """Run one figure after the other; each is printed and written as soon as it is there."""
+@dataclass(frozen=True)
+class _Request:
+    """What is run, and where results go."""
+
+    setting: str
+    reps: int | None
+    jobs: int
+    seed: int
+    out: Path
+    resume: bool
+
+
+def _run(chosen: list[Figure], request: _Request, *, quiet: bool) -> list[Result]:
+    """Run one figure after the other. Each result is printed and written as soon as it is known."""
     from rich.console import Console
 
     from recrawl.reproduce import Workers, reproduce
 
     console, errors = Console(highlight=False), Console(stderr=True)
-    expected = [sum(task.seconds for task in figure.tasks(figure.params(setting, reps))) for figure in chosen]
-    errors.print(f"{len(chosen)} figures, about {_words(sum(expected) / jobs)} once compiled; results go to {out}")
+    params = [figure.params(request.setting, request.reps) for figure in chosen]
+    expected = [sum(task.seconds for task in figure.tasks(p)) for figure, p in zip(chosen, params, strict=True)]
+    seconds = sum(expected) / request.jobs
+    errors.print(f"{len(chosen)} figures, about {_duration(seconds)} once compiled; results go to {request.out}")
     results = []
-    with Workers(jobs) as workers, _progress(errors) as bar:
-        for figure, seconds in zip(chosen, expected, strict=True):
-            row = bar.add_task(figure.id, total=seconds)
-            partial = out / f"{figure.id}.partial.jsonl"
+    with Workers(request.jobs) as workers, _progress(errors) as bar:
+        for figure, total in zip(chosen, expected, strict=True):
+            row = bar.add_task(figure.id, total=total)
+            partial = request.out / f"{figure.id}.partial.jsonl"
             result = reproduce(
-                figure, setting, seed=seed, reps=reps, workers=workers, partial=partial, resume=resume,
-                progress=lambda done, row=row: bar.advance(row, done),  # type: ignore[misc]
+                figure, request.setting, seed=request.seed, reps=request.reps, workers=workers, partial=partial,
+                resume=request.resume, progress=lambda done, row=row: bar.advance(row, done),  # type: ignore[misc]
             )  # fmt: skip
-            result.save(out)
-            result.draw(out / f"{figure.id}.png")
+            result.save(request.out)
+            result.draw(request.out / f"{figure.id}.png")
             partial.unlink()
             bar.remove_task(row)
             results.append(result)
@@ -113,14 +126,14 @@ def _print(result: Result, console: Console) -> None:
 
 
 def _check_floors(chosen: list[Figure], floors: Path) -> None:
-    from recrawl.reproduce.floors import floors_of
+    from recrawl.reproduce import floors_of
 
     for figure in chosen:
         floors_of(figure.id, floors)
 
 
 def _above_floors(results: list[Result], floors: Path) -> bool:
-    from recrawl.reproduce.floors import misses
+    from recrawl.reproduce import misses
 
     lines = [line for result in results for line in misses(result, floors)]
     for line in lines:
@@ -128,7 +141,7 @@ def _above_floors(results: list[Result], floors: Path) -> bool:
     return not lines
 
 
-def _words(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     for unit, size in (("h", 3600.0), ("min", 60.0)):
         if seconds >= 1.5 * size:
             return f"{seconds / size:.1f} {unit}"

@@ -1,15 +1,15 @@
-"""Audits: how fresh copies truly are, from a random sample, and whether a forecast fits what the sample shows.
+"""Audits: the true freshness of copies from a random sample, and whether a forecast agrees with the sample.
 
-Pages are drawn with replacement in proportion to importance, so that each draw meets a fresh copy with exactly the
-probability that is asked for: the freshness. Whatever the importances are, the fresh draws are then binomial, and the
-interval of Clopper and Pearson holds the true freshness with at least its level, at every freshness and sample size.
+Pages are drawn with replacement in proportion to importance. The probability that a draw finds a fresh copy is then the
+freshness, whatever the importances are. The number of fresh draws is binomial, and the interval of Clopper and Pearson
+holds the true freshness with at least its level, for every freshness and sample size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Self
+from typing import Any, NotRequired, Self, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,9 +19,9 @@ from recrawl.errors import ParameterError
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
-UNLIKELY = 0.01  # an agreement less likely than this is called none
-POOLED = (1, 10, 50)  # how many of the last audits are looked at together
-_FARTHEST = 8.0  # standard errors beyond which nothing more is told apart
+UNLIKELY = 0.01  # p-value below which forecasts and audits disagree
+POOLED = (1, 10, 50)  # numbers of recent audits that are tested together
+_FARTHEST = 8.0  # standard errors; larger surprises are cut
 
 
 def draw_pages(importance: ArrayLike, n: int, rng: np.random.Generator) -> Ids:
@@ -37,9 +37,9 @@ def draw_pages(importance: ArrayLike, n: int, rng: np.random.Generator) -> Ids:
 
 
 def share_interval(hits: int, n: int, level: float = 0.9) -> tuple[float, float]:
-    """The interval of Clopper and Pearson for a share of which n draws were ``hits`` times right.
+    """Clopper-Pearson interval of a share, after ``hits`` successes in n draws.
 
-    Its ends are the shares at which so many hits, or so few, have the probability (1 − level)/2.
+    At the lower end, P(at least ``hits``) = (1 − level)/2; at the upper end, P(at most ``hits``) = (1 − level)/2.
 
     >>> [round(end, 4) for end in share_interval(9, 10)]  # level 0.9
     [0.6058, 0.9949]
@@ -57,10 +57,10 @@ def share_interval(hits: int, n: int, level: float = 0.9) -> tuple[float, float]
 
 
 def surprise(fresh: ArrayLike, believed: ArrayLike, draws: ArrayLike = 1) -> float:
-    """How far the fresh pages of a sample lie from what was believed of each, in standard errors; below 0: too few.
+    """Distance between the fresh draws of a sample and their expectation, in standard errors; negative: too few.
 
-    The exact distribution of Σ draws·fresh, were every belief right (Poisson-binomial), at its middle: the standard
-    normal quantile of P(less) + ½ P(as many).
+    ``believed`` is the probability that each page is fresh. If all of them are right, Σ draws·fresh is
+    Poisson-binomial. The result is the standard normal quantile of P(fewer) + ½ P(as many), computed exactly.
 
     >>> round(surprise([False] * 4, [0.9] * 4), 2), round(surprise([True, False], [0.5, 0.5]), 2)
     (-3.89, 0.0)
@@ -82,15 +82,15 @@ def surprise(fresh: ArrayLike, believed: ArrayLike, draws: ArrayLike = 1) -> flo
 
 @dataclass(frozen=True)
 class Audit:
-    """What one sample showed. Times are seconds since 1970; a page drawn twice counts twice.
+    """The result of one sample. Times are seconds since 1970; a page drawn twice counts twice.
 
-    ``forecast`` is the freshness of all pages that was believed in while the sample was taken, ``believed`` the same
-    of the drawn pages, each when it was fetched, and ``surprise`` how far they lie from that, in standard errors.
+    ``forecast`` is the expected freshness of all pages while the sample was taken. ``believed`` is the expected
+    freshness of the drawn pages, each when it was fetched. ``surprise`` is their distance from it, in standard errors.
     """
 
     began_at: float
     ended_at: float
-    draws: int  # that could be judged
+    draws: int  # draws that could be judged
     fresh: int
     unknown: int  # draws of pages that could not be fetched or compared
     requests: int
@@ -101,12 +101,12 @@ class Audit:
 
     @property
     def freshness(self) -> float:
-        """The share of draws that met a fresh copy."""
+        """Share of draws whose copy was fresh."""
         return self.fresh / self.draws
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the true freshness lies, with at least ``level``."""
+        """Interval that holds the true freshness with probability of at least ``level``."""
         return share_interval(self.fresh, self.draws, self.level)
 
     @property
@@ -116,60 +116,57 @@ class Audit:
         return low <= self.forecast <= high
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields and what follows from them, ready for JSON."""
+        """The fields, the freshness and its interval, ready for JSON."""
         low, high = self.interval
         return {**asdict(self), "freshness": self.freshness, "low": low, "high": high}
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Self:
-        """The audit that ``as_dict`` gave."""
+        """The audit from the dictionary of ``as_dict``."""
         return cls(**{name: saved[name] for name in cls.__dataclass_fields__})
 
 
 @dataclass(frozen=True)
 class Judged:
-    """One drawn page: how often it was drawn, whether its copy was fresh, and what was believed."""
+    """One drawn page: number of draws, whether its copy was fresh, and the expected probability of that."""
 
     draws: int
     fresh: bool
     believed: float
 
 
-def audit_of(
-    judged: Sequence[Judged],
-    *,
-    began_at: float,
-    ended_at: float,
-    forecast: float,
-    unknown: int = 0,
-    requests: int = 0,
-    level: float = 0.9,
-) -> Audit:
-    """The audit of the pages that were drawn; at least one of them must have been judged."""
+class AuditFacts(TypedDict):
+    """Keywords of `audit_of`: fields of `Audit` that are known without the drawn pages."""
+
+    began_at: float
+    ended_at: float
+    forecast: float
+    unknown: NotRequired[int]  # default: 0
+    requests: NotRequired[int]  # default: 0
+    level: NotRequired[float]  # default: 0.9
+
+
+def audit_of(judged: Sequence[Judged], **facts: Unpack[AuditFacts]) -> Audit:
+    """The audit of the pages that were drawn and judged. ParameterError if there is none."""
     times = np.array([one.draws for one in judged], np.int64)
     fresh = np.array([one.fresh for one in judged], np.bool_)
     believed = np.array([one.believed for one in judged])
     n = int(times.sum())
     if n == 0:
         raise ParameterError("no page could be judged: there is no audit")
+    known: AuditFacts = {"unknown": 0, "requests": 0, **facts}
     return Audit(
-        began_at=began_at,
-        ended_at=ended_at,
+        **known,
         draws=n,
         fresh=int(times[fresh].sum()),
-        unknown=unknown,
-        requests=requests,
-        forecast=forecast,
         believed=float((times * believed).sum() / n),
         surprise=surprise(fresh, believed, times),
-        level=level,
     )
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether forecasts fit audits: the likelihood of what was seen, were the forecasts right, and how many audits it
-    rests on."""
+    """Whether forecasts and audits agree: the p-value if the forecasts are right, and the number of audits tested."""
 
     agree: bool
     p_value: float
@@ -182,11 +179,11 @@ class Verdict:
 
 
 def verdict(audits: Sequence[Audit]) -> Verdict | None:
-    """Judge forecasts by the last audit, the last ten and the last fifty, whichever is the least likely.
+    """Test forecasts against the last audit, the last ten and the last fifty; the smallest p-value counts.
 
-    Together audits are judged by the mean of their surprises, weighed by the roots of their draws (Stouffer), and by
-    the sum of the squares (χ²), which shows forecasts that are wrong now one way, now the other. The likelihood is
-    multiplied by how many ways were tried (Bonferroni). None without audits.
+    Several audits are tested by the mean of their surprises, weighted by the root of their draws (Stouffer), and by
+    the sum of squared surprises (χ²), which finds errors in both directions. The smallest p-value is multiplied by
+    the number of tests (Bonferroni). None without audits.
     """
     if not audits:
         return None
@@ -201,7 +198,7 @@ def verdict(audits: Sequence[Audit]) -> Verdict | None:
 
 
 def _judged(audits: Sequence[Audit]) -> list[tuple[float, str]]:
-    """How likely audits together are, were the forecasts right, and which way they were wrong."""
+    """P-value and direction of each test of several audits, if the forecasts are right."""
     from scipy.special import gammaincc, ndtr
 
     z, weight = np.array([one.surprise for one in audits]), np.sqrt([one.draws for one in audits])

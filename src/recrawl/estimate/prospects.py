@@ -1,6 +1,6 @@
-"""Prospects: from a crawler's own history, how fresh its copies are and how fresh a budget could keep them.
+"""Prospects: from a crawl log, how fresh the copies are, and how fresh a budget could keep them.
 
-Every page's change rate is a posterior, not a number: a page that was never seen to change may change all the same.
+The change rate of a page is a posterior distribution, not a number: a page may change that was never seen to change.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from recrawl.solver.solving import solve
 
 Array = NDArray[np.float64]
 
-_NODES = 16  # of the posterior, where its mean has no closed form
+_NODES = 16  # of the posterior, where a mean has no closed form
 _DRAWS = 100
-_STEPS = 12  # of a search for a budget
+_STEPS = 12  # of the search for a budget
 
 
 @dataclass(frozen=True)
 class History:
-    """What a crawler did and found; ``since`` is the time from each page's last crawl to its end or that of the log.
+    """The crawls of a log and their outcomes.
 
-    ``live`` are the pages that were there at the end; default all.
+    ``since`` is the time from each page's last crawl to the end of the log, or to when the page was found gone.
+    ``live`` marks the pages that exist at the end; default: all.
     """
 
     observations: Observations
@@ -40,7 +41,7 @@ class History:
 
     @property
     def there(self) -> NDArray[np.bool_]:
-        """Which pages are there to be planned for."""
+        """The pages to plan for."""
         return np.ones(len(self.observations), np.bool_) if self.live is None else self.live
 
     @property
@@ -50,13 +51,13 @@ class History:
 
     @property
     def budget(self) -> float:
-        """Crawls per time for the pages that are there; first crawls of a page do not count."""
+        """Crawls per time that the log spends on the live pages; the first crawl of a page does not count."""
         crawls = len(self.observations.interval) + self.n_failed
         return crawls * int(self.there.sum()) / self.page_time if self.page_time > 0 else 0.0
 
 
 @dataclass(frozen=True)
-class Reckoned:
+class FreshnessEstimate:
     """A freshness with its interval."""
 
     freshness: float
@@ -66,16 +67,16 @@ class Reckoned:
 
 @dataclass(frozen=True)
 class Prospect:
-    """What a budget could reach with the best rates, and with all pages crawled alike."""
+    """Freshness that a budget reaches with the best rates, and with the same rate for all pages."""
 
     budget: float
-    reckoned: Reckoned
-    alike: float
-    n_never: int  # pages that are not worth a crawl
+    best: FreshnessEstimate
+    uniform: float
+    n_never: int  # pages that the best rates never crawl
 
 
 def fresh_time(gamma: GammaPrior, elapsed: Array) -> Array:
-    """Expected time until a page's first change, or ``elapsed`` if that is sooner: ∫ (1 + t/rate)^{−shape} dt.
+    """Expected time until the first change, at most ``elapsed``: ∫₀^elapsed (1 + t/rate)^{−shape} dt.
 
     >>> fresh_time(GammaPrior(2.0, 10.0), np.array([10.0])).tolist()
     [5.0]
@@ -96,11 +97,12 @@ def changed_share(exponent: Array) -> Array:
     return np.where(exponent < 1e-4, 0.5 - exponent / 12.0, 1.0 / u - np.exp(-u) / -np.expm1(-u))
 
 
-def freshness_so_far(history: History, rates: RateEstimate, level: float = 0.9) -> Reckoned:
-    """How fresh the copies were over the log, by its outcomes, importance × time counting alike.
+def freshness_so_far(history: History, rates: RateEstimate, level: float = 0.9) -> FreshnessEstimate:
+    """Freshness of the copies over the log, by its outcomes, weighted by importance × time.
 
-    An unchanged interval was fresh all along; of a changed one the expected part before the first change counts; what
-    came after a page's last crawl is not known and counts as its rate says. The interval is for where the changes lay.
+    An unchanged interval is fresh throughout. Of a changed interval, the expected time before its first change is
+    fresh. The time after a page's last crawl counts with its expected fresh time. The confidence interval covers the
+    unknown instants of the changes.
     """
     seen, gamma = history.observations, rates.gamma()
     page = np.repeat(np.arange(len(seen)), np.diff(seen.offset))
@@ -113,7 +115,7 @@ def freshness_so_far(history: History, rates: RateEstimate, level: float = 0.9) 
     if not total > 0:
         raise ParameterError("no page was crawled twice: the log does not say how fresh its copies are")
     centre = float((weight * share * seen.interval).sum() + (history.importance * fresh).sum()) / total
-    # where a change lay varies by at most 1/12 of the interval's square, as if uniform; what is open by s(1 − s)
+    # Variance: interval²/12 at most for the instant of a change (as if uniform), s(1 − s) after the last crawl.
     open_share = np.divide(fresh, history.since, out=np.ones(len(fresh)), where=history.since > 0)
     variance = float(((weight * seen.interval)[which] ** 2).sum()) / 12.0
     variance += float(((history.importance * history.since) ** 2 * open_share * (1.0 - open_share)).sum())
@@ -121,9 +123,9 @@ def freshness_so_far(history: History, rates: RateEstimate, level: float = 0.9) 
 
 
 def freshness_of_schedule(history: History, rates: RateEstimate) -> float:
-    """How fresh the copies would be if crawls went on at the log's intervals and every page changed at its own rate.
+    """Expected freshness if the log's intervals went on and every page changed at its own constant rate.
 
-    Time since a page's last crawl counts as an interval where it is longer than all others of the page.
+    The time since a page's last crawl counts as an interval if it is the page's longest.
     """
     seen, gamma = history.observations, rates.gamma()
     n = len(seen)
@@ -139,7 +141,7 @@ def freshness_of_schedule(history: History, rates: RateEstimate) -> float:
 
 
 class Prospects:
-    """How fresh budgets could keep pages whose rates are posteriors; the same draws for all budgets."""
+    """Expected freshness at any budget, for pages whose rates are posteriors. All budgets use the same random draws."""
 
     def __init__(self, gamma: GammaPrior, importance: Array, level: float, rng: np.random.Generator) -> None:
         self.pages = Pages(gamma.mean, importance, evidence=gamma.shape)
@@ -147,30 +149,32 @@ class Prospects:
         self._drawn = [np.maximum(rng.gamma(gamma.shape) / gamma.rate, 1e-12 * gamma.mean) for _ in range(_DRAWS)]
 
     def at(self, budget: float) -> Prospect:
-        """The best that a budget can do, its rates chosen for what is known."""
+        """Freshness at a budget. Crawl rates are chosen from the posteriors, not from the drawn rates."""
         plan = solve(self.pages, budget)
         found = np.array(
             [np.average(page_freshness(Pages(rate), plan.crawl_rate), weights=self._importance) for rate in self._drawn]
         )
         low, high = np.quantile(found - found.mean(), [0.5 - self._level / 2, 0.5 + self._level / 2])
         each = np.full(len(self.pages), budget / len(self.pages))
-        alike = float(np.average(page_freshness(self.pages, each), weights=self._importance))
-        reckoned = Reckoned(plan.freshness, plan.freshness + float(low), min(plan.freshness + float(high), 1.0))
-        return Prospect(budget, reckoned, alike, plan.n_never)
+        uniform = float(np.average(page_freshness(self.pages, each), weights=self._importance))
+        best = FreshnessEstimate(plan.freshness, plan.freshness + float(low), min(plan.freshness + float(high), 1.0))
+        return Prospect(budget, best, uniform, plan.n_never)
 
     def budget_for(self, target: float) -> tuple[float, float, float]:
-        """The least budget whose expected freshness is the target; and where it would lie were the interval's upper or
-        lower end right."""
+        """The least budget whose expected freshness is the target, and its interval (low, high).
+
+        At the low budget the upper end of the freshness interval is the target, at the high budget the lower end.
+        """
         least = solve(self.pages, target=target).spent
         return least, self._search(target, least, "high"), self._search(target, least, "low")
 
     def _search(self, target: float, start: float, end: str) -> float:
-        """The budget at which one end of the interval is the target, by secants in logarithms."""
+        """The budget at which one end of the freshness interval is the target, by the secant method on ln budget."""
         at, slope = np.log(start), 0.0
-        miss = getattr(self.at(start).reckoned, end) - target
+        miss = getattr(self.at(start).best, end) - target
         step = -0.05 if miss > 0 else 0.05
         for _ in range(_STEPS):
-            further = getattr(self.at(float(np.exp(at + step))).reckoned, end) - target
+            further = getattr(self.at(float(np.exp(at + step))).best, end) - target
             slope = (further - miss) / step
             at, miss = at + step, further
             if abs(miss) < 1e-5 or not slope > 0:
@@ -180,12 +184,12 @@ class Prospects:
 
 
 def nodes(gamma: GammaPrior) -> list[Array]:
-    """Rates at equal shares of the posterior."""
+    """Quantiles of every page's posterior at the midpoints of equal probability bins."""
     return [gamma.quantile((k + 0.5) / _NODES) for k in range(_NODES)]
 
 
-def _around(centre: float, error: float, level: float) -> Reckoned:
+def _around(centre: float, error: float, level: float) -> FreshnessEstimate:
     from scipy.special import ndtri
 
     half = float(ndtri(0.5 + level / 2)) * error
-    return Reckoned(centre, max(centre - half, 0.0), min(centre + half, 1.0))
+    return FreshnessEstimate(centre, max(centre - half, 0.0), min(centre + half, 1.0))

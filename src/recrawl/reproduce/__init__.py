@@ -1,51 +1,27 @@
-"""The papers' figures and tables as functions: what each claims, what we get, and the picture of it."""
+"""The figures and tables of the papers as functions: tasks, claims, results, pictures."""
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from difflib import get_close_matches
-from functools import cache
-from importlib import import_module
+from recrawl._lazy import attach
 
-from recrawl.errors import ParameterError
-from recrawl.reproduce.figure import Claim, Figure, Result
-from recrawl.reproduce.run import Workers, reproduce
+if TYPE_CHECKING:
+    from recrawl.reproduce.catalogue import SETTINGS as SETTINGS
+    from recrawl.reproduce.catalogue import choose as choose
+    from recrawl.reproduce.catalogue import figures as figures
+    from recrawl.reproduce.figure import Claim as Claim
+    from recrawl.reproduce.figure import Figure as Figure
+    from recrawl.reproduce.figure import Result as Result
+    from recrawl.reproduce.floors import floors_of as floors_of
+    from recrawl.reproduce.floors import misses as misses
+    from recrawl.reproduce.run import Workers as Workers
+    from recrawl.reproduce.run import reproduce as reproduce
 
-_MODULES = (
-    "busafekete2025.figures", "busafekete2025.bing", "busafekete2025.more", "busafekete2025.rates",
-    "busafekete2025.quality", "grimes.figures", "grimes.unknown", "grimes.shares", "kolobov2019", "azar2018",
-    "han2020.figures", "han2020.bandits", "han2020.more",
-)  # fmt: skip
-SETTINGS = ("tiny", "quick", "full")
-
-__all__ = ["SETTINGS", "Claim", "Figure", "Result", "Workers", "choose", "figures", "reproduce"]
-
-
-@cache
-def figures() -> dict[str, Figure]:
-    """All figures by id, in the order of the papers."""
-    modules = [import_module(f"recrawl.reproduce.{name}") for name in _MODULES]
-    found = {figure.id: figure for module in modules for figure in module.FIGURES}
-    papers = list(dict.fromkeys(id.split("/")[0] for id in found))
-    return dict(sorted(found.items(), key=lambda item: (papers.index(item[0].split("/")[0]), *_natural(item[0]))))
-
-
-def choose(ids: list[str]) -> list[Figure]:
-    """The figures of some ids, of all ids of some papers, or all.
-
-    >>> [figure.id for figure in choose(["azar2018"])]
-    ['azar2018/fig1', 'azar2018/fig2']
-    """
-    known = figures()
-    chosen: list[Figure] = []
-    for name in ids or list(known):
-        found = [figure for id, figure in known.items() if name in (id, id.split("/")[0])]
-        if not found:
-            near = get_close_matches(name, [*known, *{id.split("/")[0] for id in known}], n=4, cutoff=0.4)
-            raise ParameterError(f"{name!r} is not a figure; {'near it: ' + ', '.join(near) if near else 'see --list'}")
-        chosen += [figure for figure in found if figure not in chosen]
-    return chosen
-
-
-def _natural(id: str) -> tuple[bool, int]:
-    number = id.split("/")[1].removeprefix("fig")
-    return (not number.isdigit(), int(number) if number.isdigit() else 0)
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "catalogue": ["SETTINGS", "choose", "figures"],
+        "figure": ["Claim", "Figure", "Result"],
+        "floors": ["floors_of", "misses"],
+        "run": ["Workers", "reproduce"],
+    },
+)

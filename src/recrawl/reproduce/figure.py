@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
@@ -18,7 +18,7 @@ Row = dict[str, Any]
 
 
 class Task(NamedTuple):
-    """One piece of work: what it is about, and how many seconds it takes on one core, roughly."""
+    """One piece of work: its key, and roughly how many seconds it takes on one core."""
 
     key: Row
     seconds: float = 1.0
@@ -26,7 +26,7 @@ class Task(NamedTuple):
 
 @dataclass(frozen=True)
 class Claim:
-    """What must be seen: the paper's figure (or a check value) beside ours; ``holds`` is None where nothing is claimed.
+    """A claim of the paper: its figure (or a check value) beside ours. ``holds`` is None for figures only reported.
 
     ``error`` is the standard error of ``ours``; ``note`` the reason where a claim does not hold.
     """
@@ -40,26 +40,33 @@ class Claim:
     note: str = ""
 
 
-def bounded(
-    key: str, text: str, ours: float, error: float | None = None, *, least: float = -np.inf, most: float = np.inf,
-    paper: float | str | None = None, note: str = "",
-) -> Claim:  # fmt: skip
-    """A claim that holds while ours lies between two bounds; the note is kept where it does not.
+class Bounds(TypedDict, total=False):
+    """Keywords of `bounded`, all optional."""
+
+    least: float
+    most: float
+    paper: float | str | None  # the paper's figure
+    note: str  # the reason why the claim does not hold
+
+
+def bounded(key: str, text: str, ours: float, error: float | None = None, **bounds: Unpack[Bounds]) -> Claim:
+    """A claim that holds if least ≤ ours ≤ most. The note is dropped if the claim holds.
 
     >>> bounded("gap", "within 0.01", 0.002, most=0.01).holds
     True
     """
-    holds = bool(least <= ours <= most)
-    return Claim(key, text, float(ours), error, paper, holds, "" if holds else note)
+    holds = bool(bounds.get("least", -np.inf) <= ours <= bounds.get("most", np.inf))
+    note = "" if holds else bounds.get("note", "")
+    return Claim(key, text, float(ours), error, bounds.get("paper"), holds, note)
 
 
 @dataclass(frozen=True)
 class Figure:
     """A figure of a paper.
 
-    ``tasks`` lists the work of a setting, ``work`` does one task (a module-level function: it runs in other processes)
-    and gives plain numbers, ``judge`` turns all rows into claims and the data behind the picture, ``draw`` puts that
-    data into an empty matplotlib figure. Figures with the same ``stream`` see the same draws.
+    ``tasks`` lists the work of a setting. ``work`` does one task and returns plain numbers; it is a module-level
+    function, because it runs in other processes. ``judge`` turns all rows into claims and into the data of the picture.
+    ``draw`` draws that data into an empty matplotlib figure. Figures with the same ``stream`` have the same draws.
     """
 
     id: str
@@ -73,21 +80,21 @@ class Figure:
     size: tuple[float, float] = (8.0, 5.0)
 
     def params(self, setting: str, reps: int | None = None) -> Params:
-        """The parameters of a setting, with another number of repetitions if asked for."""
+        """The parameters of a setting, with ``reps`` repetitions if given."""
         chosen = dict(self.settings[setting])
         if reps is not None and "reps" in chosen:
             chosen["reps"] = reps
         return chosen
 
     def rng(self, seed: int, key: Row) -> np.random.Generator:
-        """The generator of a task: the same for the same seed, whichever process runs it and whatever else runs."""
+        """The random generator of a task. It depends on the seed and the task only, not on the process."""
         place = [zlib.crc32(text.encode()) for text in (self.stream or self.id, json.dumps(key, sort_keys=True))]
         return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=place))
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a figure came to."""
+    """The claims and data of a figure that was run."""
 
     id: str
     title: str
@@ -103,7 +110,7 @@ class Result:
         return dict(plain(asdict(self)))
 
     def save(self, folder: Path) -> Path:
-        """Write <folder>/<paper>/<id>.json; its path."""
+        """Write <folder>/<paper>/<id>.json and return its path."""
         path = folder / f"{self.id}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(self.as_dict(), indent=1, allow_nan=False) + "\n")
@@ -111,7 +118,7 @@ class Result:
 
     def draw(self, path: Path) -> None:
         """Draw the picture into a file."""
-        from recrawl.reproduce import figures
+        from recrawl.reproduce.catalogue import figures
 
         try:
             import matplotlib as mpl
@@ -137,12 +144,12 @@ def mean_error(values: Sequence[float] | np.ndarray[Any, Any]) -> tuple[float, f
 
 
 def column(rows: Sequence[Row], name: str, **where: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """One column of the rows that have these values."""
+    """One column of the rows that match ``where``."""
     return np.array([row[name] for row in rows if all(row[key] == value for key, value in where.items())])
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON knows it: lists for arrays, None for numbers that are not finite."""
+    """A value as JSON types: lists for arrays, None for numbers that are not finite."""
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):

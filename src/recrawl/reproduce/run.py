@@ -1,4 +1,4 @@
-"""Run figures: their tasks in this process or in several, with what is done kept on disk so that it can go on."""
+"""Run figures: tasks in one process or several, finished rows on disk, so that an interrupted run can go on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 from recrawl.errors import ParameterError
 from recrawl.reproduce.figure import Figure, Params, Result, Row, Task, plain
@@ -18,7 +18,7 @@ Progress = Callable[[float], None]
 
 
 class Workers:
-    """Processes that do tasks; one job means this process. They are started afresh, which compiled kernels need."""
+    """Processes that do tasks; one job means this process. They are spawned, not forked: compiled kernels need that."""
 
     def __init__(self, jobs: int = 1) -> None:
         if jobs < 1:
@@ -35,7 +35,7 @@ class Workers:
             self._pool.shutdown(cancel_futures=True)
 
     def rows(self, figure: Figure, params: Params, seed: int, tasks: list[Task]) -> Iterator[tuple[Task, Row]]:
-        """Each task with its row, as they end; long ones are begun first."""
+        """Each task with its row, in the order in which tasks end. Long tasks start first."""
         order = sorted(tasks, key=lambda task: -task.seconds)
         if self._pool is None:
             for task in order:
@@ -49,32 +49,34 @@ class Workers:
 
 
 def _do(id: str, params: Params, seed: int, key: Row) -> Row:
-    from recrawl.reproduce import figures
+    from recrawl.reproduce.catalogue import figures
 
     figure = figures()[id]
     return {**key, **plain(figure.work(params, key, figure.rng(seed, key)))}
 
 
-def reproduce(
-    figure: Figure,
-    setting: str = "quick",
-    *,
-    seed: int = 0,
-    reps: int | None = None,
-    workers: Workers | None = None,
-    partial: Path | None = None,
-    resume: bool = False,
-    progress: Progress | None = None,
-) -> Result:
-    """Run a figure at a setting and judge it.
+class RunOptions(TypedDict, total=False):
+    """Keywords of `reproduce`, all optional."""
 
-    Rows are written to ``partial`` as they come; with ``resume`` those already there, made with the same seed and
-    parameters, are not done again. ``progress`` is told the seconds of work that are done, as estimated.
-    """
-    params = figure.params(setting, reps)
+    seed: int  # default: 0
+    reps: int | None  # repetitions; default: those of the setting
+    workers: Workers | None  # default: this process
+    partial: Path | None  # file for finished rows; default: none is written
+    resume: bool  # do not repeat rows in ``partial`` that have the same seed and parameters; default: False
+    progress: Progress | None  # called with the seconds of work done, as estimated
+
+
+def reproduce(figure: Figure, setting: str = "quick", **options: Unpack[RunOptions]) -> Result:
+    """Run the tasks of a figure at a setting and judge the claims. ``RunOptions`` lists the keywords."""
+    unknown = options.keys() - RunOptions.__annotations__
+    if unknown:
+        raise TypeError(f"reproduce() got an unexpected keyword argument {min(unknown)!r}")
+    seed, progress, workers = options.get("seed", 0), options.get("progress"), options.get("workers")
+    params = figure.params(setting, options.get("reps"))
     tasks = figure.tasks(params)
     began = time.perf_counter()
-    book = _Book(partial, {"id": figure.id, "seed": seed, "params": params}, resume)
+    head = {"id": figure.id, "seed": seed, "params": params}
+    book = _Book(options.get("partial"), head, options.get("resume", False))
     todo = [task for task in tasks if book.get(task.key) is None]
     if progress is not None:
         progress(sum(task.seconds for task in tasks) - sum(task.seconds for task in todo))
@@ -88,7 +90,7 @@ def reproduce(
 
 
 class _Book:
-    """Rows by key, in memory and, a line each, in a file."""
+    """Finished rows by key, in memory and, one line each, in a file."""
 
     def __init__(self, path: Path | None, head: Row, resume: bool) -> None:
         self.rows: dict[str, Row] = {}

@@ -117,15 +117,15 @@ def _prospect(prospects: Prospects, budget: float, own: float, n: int) -> dict[s
     return {
         **_rate(budget, n),
         "times_own": budget / own,
-        **asdict(found.reckoned),
-        "alike": found.alike,
+        **asdict(found.best),
+        "alike": found.uniform,
         "never": found.n_never,
     }
 
 
 def _curve(prospects: Prospects, budget: float) -> list[dict[str, float]]:
     points = [prospects.at(budget * factor) for factor in np.geomspace(0.125, 8.0, _CURVE).tolist()]
-    return [{"per_day": one.budget * _DAY, "alike": one.alike, **asdict(one.reckoned)} for one in points]
+    return [{"per_day": one.budget * _DAY, "alike": one.uniform, **asdict(one.best)} for one in points]
 
 
 def _target(prospects: Prospects, target: float, own: float, n: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ _ROWS_AT_ONCE = 16_384
 
 @dataclass(frozen=True)
 class NetworkSettings:
-    """The paper's figures; what it does not say (width of embeddings, batch, learning rate, epochs) is ours."""
+    """The paper's settings. It gives no width of embeddings, batch size, learning rate or epochs: those are ours."""
 
     hidden: tuple[int, ...] = (256, 128, 64)
     embedding: int = 8
@@ -42,18 +42,19 @@ class NetworkSettings:
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """Numbers (nan: unknown), and one code per category column (−1: never seen)."""
+    """Numbers (nan: unknown), one code per category column (−1: never seen), and each column's number of values."""
 
     numbers: Array
     codes: Codes
+    n_values: list[int]
 
     def __getitem__(self, rows: Any) -> Inputs:
-        return Inputs(self.numbers[rows], self.codes[rows])
+        return Inputs(self.numbers[rows], self.codes[rows], self.n_values)
 
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Weights; numbers are taken as sign·ln(1 + |x|), standardised, beside a flag for unknown ones."""
+    """The weights. A number x enters as sign(x)·ln(1 + |x|), standardised, with a flag for unknown numbers."""
 
     base: float
     centre: Floats
@@ -63,7 +64,7 @@ class Network:
     biases: tuple[Floats, ...]
 
     def log_rate(self, inputs: Inputs) -> Array:
-        """Predictions, one per row."""
+        """Predicted logarithms of rates, one per row."""
         out = np.empty(len(inputs.numbers))
         for begin in range(0, len(out), _ROWS_AT_ONCE):
             part = slice(begin, begin + _ROWS_AT_ONCE)
@@ -76,13 +77,13 @@ class Network:
         return out
 
     def saved(self) -> dict[str, Any]:
-        """As text: little-endian 32-bit floats in base 64, with their shapes."""
+        """The weights for a model file: little-endian 32-bit floats in base 64, with their shapes."""
         several = {name: [_packed(a) for a in getattr(self, name)] for name in ("embeddings", "weights", "biases")}
         return {"base": self.base, "centre": _packed(self.centre), "width": _packed(self.width), **several}
 
     @classmethod
     def load(cls, saved: dict[str, Any], n_numbers: int, n_values: list[int]) -> Network:
-        """From text, every shape checked."""
+        """The network of a model file; every shape is checked."""
         try:
             lists = [[_unpacked(a) for a in saved[name]] for name in ("embeddings", "weights", "biases")]
             found = cls(float(saved["base"]), _unpacked(saved["centre"]), _unpacked(saved["width"]), *map(tuple, lists))
@@ -107,29 +108,35 @@ class Network:
 
 
 def scaled(numbers: Array, centre: Floats, width: Floats) -> Floats:
-    """Numbers as the network takes them."""
+    """Numbers as the network reads them: scaled logarithms, then flags for unknown numbers."""
     value = np.sign(numbers) * np.log1p(np.abs(numbers))
     unknown = np.isnan(value)
     level = np.where(unknown, 0.0, np.clip((value - centre) / width, -10.0, 10.0))
     return np.concatenate([level, unknown], axis=1).astype(np.float32)
 
 
+class NetworkRows(NamedTuple):
+    """Rows to learn from: the network's inputs, the interval, and whether the page changed in it."""
+
+    inputs: Inputs
+    interval: Array
+    changed: Flags
+
+
 def train_network(
-    inputs: Inputs,
-    interval: Array,
-    changed: Flags,
-    held_out: tuple[Inputs, Array, Flags],
+    rows: NetworkRows,
+    held_out: NetworkRows,
     base: float,
-    n_values: list[int],
     settings: NetworkSettings,
     *,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Network:
-    """Fit the weights; of all epochs the one with the least loss on the held-out rows is kept."""
+    """Fit the weights, and return those of the epoch with the least loss on the held-out rows."""
     from recrawl.estimate.predict.loss import censored_loss
     from recrawl.estimate.predict.training import Training
 
+    inputs = rows.inputs
     logs = np.sign(inputs.numbers) * np.log1p(np.abs(inputs.numbers))
     known = ~np.isnan(logs)
     count = np.maximum(known.sum(axis=0), 1)
@@ -137,15 +144,15 @@ def train_network(
     spread = np.sqrt((np.where(known, logs - centre, 0.0) ** 2).sum(axis=0) / count)
     around = centre.astype(np.float32), np.where(spread > 1e-6, spread, 1.0).astype(np.float32)
     dense = scaled(inputs.numbers, *around)
-    training = Training(dense.shape[1], n_values, settings, base, seed)
+    training = Training(dense.shape[1], inputs.n_values, settings, base, seed)
     rng = np.random.default_rng(seed)
     best: tuple[float, Network] | None = None
     waited = 0
     for epoch in range(settings.epochs):
-        training.epoch(dense, inputs.codes, interval, changed, rng)
+        training.epoch(dense, inputs.codes, rows.interval, rows.changed, rng)
         found = Network(base, *around, *training.weights())
-        rows, later, hit = held_out if len(held_out[1]) else (inputs, interval, changed)
-        loss = float(censored_loss(found.log_rate(rows), later, hit).value.mean())
+        seen, interval, changed = held_out if len(held_out.interval) else rows
+        loss = float(censored_loss(found.log_rate(seen), interval, changed).value.mean())
         if progress is not None:
             progress(epoch + 1, settings.epochs)
         if best is None or loss < best[0]:

@@ -1,11 +1,11 @@
-"""Predictor: change rates (or click rates) of pages from what they look like, and the prior that follows from them."""
+"""Predictor: change rates (or click rates) of pages from their columns, and the gamma priors that follow."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,10 +15,10 @@ from recrawl.estimate.gamma import GammaPrior
 from recrawl.estimate.observations import Observations
 from recrawl.estimate.predict.encode import Outcomes, hidden
 from recrawl.estimate.predict.features import Columns, Features
-from recrawl.estimate.predict.network import Inputs, Network, NetworkSettings, train_network
+from recrawl.estimate.predict.network import Inputs, Network, NetworkRows, NetworkSettings, train_network
 from recrawl.estimate.predict.prior import Strength, fit_strength
 from recrawl.estimate.predict.scores import score
-from recrawl.estimate.predict.trees import Trees, TreeSettings, grow
+from recrawl.estimate.predict.trees import TreeRows, Trees, TreeSettings, grow
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -33,10 +33,10 @@ _EDGES = (0.7, 0.8)  # of the rows by date: training up to the first, validation
 
 @dataclass(eq=False)
 class Predictor:
-    """A rate for every row of a page table, and how far it is to be believed.
+    """Predicts a rate for every row of a page table, and a gamma prior around it.
 
-    ``strength`` is the gamma behind a predicted rate, found on later crawls of pages that were not trained on.
-    ``about`` says what it was trained on and how well it does.
+    ``strength`` gives the gamma around a predicted rate, fitted to later crawls of pages outside the training set.
+    ``about`` holds the size of the training set and the scores.
     """
 
     features: Features
@@ -46,7 +46,7 @@ class Predictor:
 
     @property
     def family(self) -> Family:
-        """Which kind of model it is."""
+        """The kind of model: trees or network."""
         return "trees" if isinstance(self.model, Trees) else "network"
 
     @property
@@ -59,54 +59,60 @@ class Predictor:
         return np.asarray(np.exp(self.log_rate(table)))
 
     def log_rate(self, table: Given) -> Array:
-        """Their logarithms."""
+        """Natural logarithms of the predicted rates."""
         if isinstance(self.model, Trees):
             return self.model.log_rate(self.features.matrix(table))
         return self.model.log_rate(network_inputs(self.features, table))
 
     def chance(self, table: Given, interval: ArrayLike = 1.0) -> Array:
-        """The chance of a change within an interval, 1 − exp(−rate·interval)."""
+        """Probability of a change within an interval, 1 − exp(−rate·interval)."""
         return np.asarray(-np.expm1(-self.rate(table) * np.asarray(interval, np.float64)))
 
     def prior(self, table: Given) -> GammaPrior:
-        """What to believe of pages before they are crawled; an engine takes its mean and shape (`Engine.add`)."""
+        """Gamma priors of pages that were never crawled. `Engine.add` takes their mean and shape."""
         return self.strength.prior(self.log_rate(table))
 
     def save(self, path: str | Path) -> None:
-        """Write a model file: JSON, readable anywhere without LightGBM or JAX."""
+        """Write a model file: JSON, readable without LightGBM or JAX."""
         from recrawl.estimate.predict.file import write_model
 
         write_model(self, Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> Predictor:
-        """Read a model file; one that is broken is refused in one line."""
+        """Read a model file. A broken file raises ParameterError."""
         from recrawl.estimate.predict.file import read_model
 
         return read_model(Path(path))
 
 
-def train_predictor(
-    table: Given,
-    interval: ArrayLike,
-    changed: ArrayLike,
-    columns: Columns,
-    *,
-    page: ArrayLike | None = None,
-    at: ArrayLike | None = None,
-    family: Family = "trees",
-    settings: TreeSettings | NetworkSettings | None = None,
-    seed: int = 0,
-    progress: Progress | None = None,
-) -> Predictor:
-    """Learn rates from rows "this page, looking like this, changed or not within an interval".
+class TrainingOptions(TypedDict, total=False):
+    """Keywords of `train_predictor`, all optional."""
 
-    Rows are split by date ``at``: the first 70% train, the next 10% say when to stop, the rest is the test; without
-    dates, by page. A tenth of the pages (``page``: any name or number; default: the URL, else each row its own) is
-    left out of training altogether: the scores of new pages are theirs. The prior's strength is found on later crawls
-    of these pages and of those that came after the training dates.
+    page: ArrayLike | None  # the page of every row, by any name or number; default: the URL, else each row its own page
+    at: ArrayLike | None  # the date of every row, as a number; default: rows are split by page
+    family: Family  # default: trees
+    settings: TreeSettings | NetworkSettings | None  # of the family
+    seed: int  # default: 0
+    progress: Progress | None  # called with (steps done, steps in all)
+
+
+def train_predictor(
+    table: Given, interval: ArrayLike, changed: ArrayLike, columns: Columns, **options: Unpack[TrainingOptions]
+) -> Predictor:
+    """Learn rates from crawls: a row holds a page's columns, an interval, and whether the page changed in it.
+
+    Rows are split by the date ``at``: the first 70% are for training, the next 10% decide when to stop, the rest is
+    the test. Without dates, rows are split by page. A tenth of the pages is left out of training: they give the scores
+    of new pages. The strength of the prior is fitted to later crawls of these pages and of pages first seen after the
+    training dates. ``TrainingOptions`` lists the keywords.
     """
-    seen, when = _outcomes(table, interval, changed, page, at)
+    unknown = options.keys() - TrainingOptions.__annotations__
+    if unknown:
+        raise TypeError(f"train_predictor() got an unexpected keyword argument {min(unknown)!r}")
+    family, settings = options.get("family", "trees"), options.get("settings")
+    seed, progress = options.get("seed", 0), options.get("progress")
+    seen, when = _outcomes(table, interval, changed, options.get("page"), options.get("at"))
     pick = _picker(table, columns)
     part, new = _parts(seen.page, when)
     train = (part == _TRAIN) & ~new
@@ -116,31 +122,29 @@ def train_predictor(
     if family not in ("trees", "network") or isinstance(chosen, TreeSettings) != (family == "trees"):
         raise ParameterError(f"family {family!r} is not one of trees, network, or its settings are of the other")
     features = Features(columns)
-    matrix = features.fit(pick(train), _rows(seen, train))
-    base, stop = float(np.log(_rows(seen, train).rate())), (part == _VALIDATION) & ~new
-    held = _rows(seen, stop)
+    known, stop = _rows(seen, train), (part == _VALIDATION) & ~new
+    matrix = features.fit(pick(train), known)
+    base, held = float(np.log(known.rate())), _rows(seen, stop)
     model: Trees | Network
     if isinstance(chosen, TreeSettings):
-        aside = (features.matrix(pick(stop)) if stop.any() else matrix[:0], held.interval, held.changed)
-        known = _rows(seen, train)
-        model = grow(matrix, known.interval, known.changed, aside, base, chosen, seed=seed, progress=progress)
+        aside = TreeRows(features.matrix(pick(stop)) if stop.any() else matrix[:0], held.interval, held.changed)
+        rows = TreeRows(matrix, known.interval, known.changed)
+        model = grow(rows, aside, base, chosen, seed=seed, progress=progress)
     else:
-        known = _rows(seen, train)
         inputs = network_inputs(features, pick(train))
         for k, category in enumerate(features.categories):
             inputs.codes[hidden(known.page, category.columns), k] = -1
-        beside = (network_inputs(features, pick(stop)) if stop.any() else inputs[:0], held.interval, held.changed)
-        sizes = [len(category.values) for category in features.categories]
-        model = train_network(
-            inputs, known.interval, known.changed, beside, base, sizes, chosen, seed=seed, progress=progress
-        )
+        later = network_inputs(features, pick(stop)) if stop.any() else inputs[:0]
+        beside = NetworkRows(later, held.interval, held.changed)
+        lines = NetworkRows(inputs, known.interval, known.changed)
+        model = train_network(lines, beside, base, chosen, seed=seed, progress=progress)
     predictor = Predictor(features, model)
     _judge(predictor, pick, seen, when, part, new)
     return predictor
 
 
 def network_inputs(features: Features, given: Given) -> Inputs:
-    """What the network takes: numbers (words of URLs as the rates seen with them), and categories as codes."""
+    """The inputs of the network: numbers (words of URLs as rates), and categories as codes."""
     table, words = features.read(given)
     numbers = [table[name] for name in features.numbers]
     numbers += [] if words is None else features.words.features(words)
@@ -149,6 +153,7 @@ def network_inputs(features: Features, given: Given) -> Inputs:
     return Inputs(
         np.stack(numbers, axis=1) if numbers else np.zeros((n, 0)),
         np.stack(codes, axis=1).astype(np.int32) if codes else np.zeros((n, 0), np.int32),
+        [len(category.values) for category in features.categories],
     )
 
 
@@ -172,7 +177,7 @@ def _outcomes(
 
 
 def _parts(page: Ids, when: Array | None) -> tuple[Ids, Flags]:
-    """Which part each row is in, and whether its page is one of those left out of training."""
+    """The part of each row (training, validation, test), and whether its page is left out of training."""
     mixed = (page.astype(np.uint64) + np.uint64(1)) * np.uint64(0xD1B54A32D192ED03)
     share = (mixed >> np.uint64(11)).astype(np.float64) / 2.0**53
     if when is None:
@@ -201,7 +206,7 @@ def _judge(
     part: Ids,
     new: Flags,
 ) -> None:
-    """Scores on each part, and how far predictions hold for pages that were left out."""
+    """Set the scores of each part, and the strength of the prior from pages that were left out."""
     guess = predictor.log_rate(pick(np.ones(len(part), np.bool_)))
     parts = {
         "train": (part == _TRAIN) & ~new,

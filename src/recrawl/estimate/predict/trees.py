@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,20 +23,20 @@ _FLAT = 1e-6  # least second derivative: rows that are certain must not make a l
 
 @dataclass(frozen=True)
 class TreeSettings:
-    """How trees are grown; they stop when the validation rows' loss has not fallen for ``patience`` trees."""
+    """How trees are grown. Growing stops after ``patience`` trees without a lower loss on the validation rows."""
 
     n_trees: int = 400
     leaves: int = 31
     learning_rate: float = 0.1
     least_rows: int = 100
-    pull: float = 10.0  # of leaf values towards 0
+    pull: float = 10.0  # L2 penalty of leaf values
     patience: int = 30
     threads: int = 0  # 0: as many as there are cores
 
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """Sums of trees: log rate = base + Σ leaf values."""
+    """Boosted trees as arrays: log rate = base + Σ leaf values."""
 
     base: float
     root: Codes
@@ -47,7 +47,7 @@ class Trees:
     missing: Codes
 
     def log_rate(self, features: Array) -> Array:
-        """Predictions, one per row of features."""
+        """Predicted logarithms of rates, one per row of features."""
         from recrawl.estimate.predict.tree_kernels import add_trees
 
         out = np.full(len(features), self.base)
@@ -56,12 +56,12 @@ class Trees:
         return out
 
     def saved(self) -> dict[str, Any]:
-        """As lists."""
+        """The arrays as lists, for a model file."""
         return {"base": self.base, **{name: getattr(self, name).tolist() for name in _ARRAYS}}
 
     @classmethod
     def load(cls, saved: dict[str, Any], n_features: int) -> Trees:
-        """From lists, each of them checked: the file may come from anywhere."""
+        """Trees from the lists of a model file. Every list is checked: the file may come from anywhere."""
         arrays = {name: _column(saved.get(name), name, kind) for name, kind in _ARRAYS.items()}
         n = len(arrays["feature"])
         node = np.arange(n)
@@ -73,29 +73,35 @@ class Trees:
             and all(((arrays[side] > node) & (arrays[side] < n))[inner].all() for side in ("left", "right"))
         )
         if not sound or not np.isfinite(float(saved["base"])):
-            raise ParameterError("model file: its trees do not hang together")
+            raise ParameterError("model file: its trees are not connected")
         return cls(float(saved["base"]), **arrays)
 
 
+class TreeRows(NamedTuple):
+    """Rows to learn from: one feature vector per row, the interval, and whether the page changed in it."""
+
+    features: Array
+    interval: Array
+    changed: Flags
+
+
 def grow(
-    features: Array,
-    interval: Array,
-    changed: Flags,
-    held_out: tuple[Array, Array, Flags],
+    rows: TreeRows,
+    held_out: TreeRows,
     base: float,
     settings: TreeSettings,
     *,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Trees:
-    """Fit trees to rows; ``held_out`` (features, interval, changed) says when to stop."""
+    """Fit trees to rows. Growing stops when the loss on the ``held_out`` rows no longer falls."""
     try:
         import lightgbm
     except ImportError:
         raise ParameterError("predictors need LightGBM: install recrawl[predict]") from None
 
     options = {
-        "objective": _objective(interval, changed),
+        "objective": _objective(rows.interval, rows.changed),
         "num_leaves": settings.leaves,
         "learning_rate": settings.learning_rate,
         "min_data_in_leaf": settings.least_rows,
@@ -109,19 +115,20 @@ def grow(
         "verbose": -1,
         "metric": "none",
     }
-    data = lightgbm.Dataset(features, changed.astype(float), init_score=np.full(len(features), base))
+    n = len(rows.features)
+    data = lightgbm.Dataset(rows.features, rows.changed.astype(float), init_score=np.full(n, base))
     watch: dict[str, Any] = {"valid_sets": [], "callbacks": []}
-    if len(held_out[0]):
-        rows, later, hit = held_out
-        valid = lightgbm.Dataset(rows, hit.astype(float), init_score=np.full(len(rows), base), reference=data)
+    if len(held_out.features):
+        seen, interval, changed = held_out
+        valid = lightgbm.Dataset(seen, changed.astype(float), init_score=np.full(len(seen), base), reference=data)
         watch = {
             "valid_sets": [valid],
-            "feval": lambda guess, _: ("loss", float(censored_loss(guess, later, hit).value.mean()), False),
+            "feval": lambda guess, _: ("loss", float(censored_loss(guess, interval, changed).value.mean()), False),
             "callbacks": [lightgbm.early_stopping(settings.patience, verbose=False)],
         }
     if progress is not None:
-        tell = progress
-        watch["callbacks"].append(lambda env: tell(env.iteration + 1, settings.n_trees))
+        report = progress
+        watch["callbacks"].append(lambda env: report(env.iteration + 1, settings.n_trees))
     booster = lightgbm.train(options, data, settings.n_trees, **watch)
     best = booster.best_iteration if booster.best_iteration > 0 else None
     return _flattened(booster.dump_model(num_iteration=best), base)

@@ -135,7 +135,7 @@ def _likelihood(
         return _result(observations, method, rate, None)
     low, high, evidence = np.zeros(n), np.zeros(n), np.zeros(n)
     likelihood_intervals(*columns, *extra, rate, _drop(level), low, high, evidence)
-    return _result(observations, method, rate, level, np.minimum(low, rate), np.maximum(high, rate), evidence)
+    return _result(observations, method, rate, level, (np.minimum(low, rate), np.maximum(high, rate), evidence))
 
 
 def _closed_form(observations: Observations, method: str, day: float, level: float | None) -> RateEstimate:
@@ -152,15 +152,8 @@ def _closed_form(observations: Observations, method: str, day: float, level: flo
         return _result(observations, method, rate, None)
     tails = np.array([0.5 - level / 2, 0.5 + level / 2])
     low, high = _binomial_ends(n, x, step, tails) if method == "regular" else _count_ends(x, time, tails)
-    return _result(
-        observations,
-        method,
-        rate,
-        level,
-        np.minimum(low, rate),
-        np.maximum(high, rate),
-        np.asarray(x + 0.5, np.float64),
-    )
+    ends = np.minimum(low, rate), np.maximum(high, rate), np.asarray(x + 0.5, np.float64)
+    return _result(observations, method, rate, level, ends)
 
 
 def _count_ends(x: NDArray[np.int64], time: Array, tails: Array) -> tuple[Array, Array]:
@@ -190,7 +183,7 @@ def _posterior(observations: Observations, prior: GammaPrior | None, day: float,
     if level is None:
         return _result(observations, "posterior", found.mean, None)
     low, high = found.quantile.T
-    return _result(observations, "posterior", found.mean, level, low, high, found.mean**2 / found.variance)
+    return _result(observations, "posterior", found.mean, level, (low, high, found.mean**2 / found.variance))
 
 
 def _result(
@@ -198,12 +191,11 @@ def _result(
     method: str,
     rate: Array,
     level: float | None,
-    low: Array | None = None,
-    high: Array | None = None,
-    evidence: Array | None = None,
+    ends: tuple[Array, Array, Array] | None = None,
 ) -> RateEstimate:
-    ends = [np.zeros(0) if column is None else np.asarray(column, np.float64) for column in (low, high, evidence)]
-    return RateEstimate(np.abs(rate), ends[0], ends[1], ends[2], observations, method, level or 0.0)
+    """``ends`` is (low, high, evidence); None where no interval was asked for."""
+    low, high, evidence = (np.asarray(column, np.float64) for column in ends or [()] * 3)
+    return RateEstimate(np.abs(rate), low, high, evidence, observations, method, level or 0.0)
 
 
 def _drop(level: float) -> float:

@@ -1,4 +1,4 @@
-"""Streams: change rates kept up to date crawl by crawl, in a fixed number of bytes per page."""
+"""Streams: change rates updated crawl by crawl, in a fixed number of bytes per page."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Ids = NDArray[np.int64]
 class RateStream:
     """A gamma (shape, rate) per page, 16 bytes, updated in O(1) per crawl: the streaming form of ``posterior``.
 
-    Unchanged intervals are taken in exactly; a changed one is replaced by the gamma of the same mean and variance.
-    Measured after 98 crawls, in posterior standard deviations: the median page is 0.003 (daily crawls) to 0.03
-    (intervals over two decades) from the exact batch posterior mean, 99% of pages within 0.06 to 0.24; the batch
-    MLE is 0.1 away, as far as the exact posterior mean is from it (docs/reference/estimate.md). ``half_life`` (time) lets old
-    evidence fade to the prior: shape ← a₀ + (shape − a₀)·2^{−interval/half_life}, rate likewise.
+    The update after an unchanged interval is exact. After a changed interval, the posterior is replaced by the gamma of
+    the same mean and variance. Measured after 98 crawls, in posterior standard deviations: the median page is 0.003
+    (daily crawls) to 0.03 (intervals over two decades) from the exact posterior mean, 99% of pages are within 0.06 to
+    0.24; the maximum-likelihood estimate is 0.1 away (docs/reference/estimate.md). With ``half_life`` (time), old
+    evidence fades to the prior: shape ← a₀ + (shape − a₀)·2^{−interval/half_life}, rate likewise.
 
     >>> stream = RateStream(GammaPrior(1.0, 2.0), n_pages=1)
     >>> stream.update([0], [3.0], [False])
@@ -40,14 +40,14 @@ class RateStream:
         return len(self._state)
 
     def update(self, ids: ArrayLike, interval: ArrayLike, changed: ArrayLike) -> None:
-        """Take in crawls, in the order given; an id may come several times."""
+        """Learn from crawls, in the order given; an id may occur several times."""
         from recrawl.estimate.streams.kernels import update_rates
 
         page, time, seen = crawl_columns(ids, interval, changed, len(self))
         update_rates(self._state, page, time, seen, self._prior, self.half_life)
 
     def gamma(self) -> GammaPrior:
-        """Every page's belief: what a scheduler plans on, and what a new stream can start from."""
+        """The gamma of every page, for a scheduler or as the prior of another stream."""
         return GammaPrior(self._state[:, 0].copy(), self._state[:, 1].copy())
 
     @property
@@ -66,7 +66,7 @@ class RateStream:
         return gamma.quantile(0.5 - level / 2), gamma.quantile(0.5 + level / 2)
 
     def add(self, prior: GammaPrior) -> Ids:
-        """New pages, one per row of the prior, which start there; their ids."""
+        """Add pages, one per row of the prior, and return their ids."""
         rows = np.stack(np.broadcast_arrays(np.atleast_1d(prior.shape), prior.rate), axis=1)
         first = len(self._state)
         if len(self._prior) == 1 and not np.array_equal(rows, np.broadcast_to(self._prior, rows.shape)):
@@ -77,9 +77,9 @@ class RateStream:
         return np.arange(first, len(self._state))
 
     def merge(self, later: RateStream, *, elapsed: ArrayLike = 0.0) -> RateStream:
-        """What both saw of the same pages, from the same prior: shapes and rates add, the prior counts once.
+        """The stream of both streams' crawls, from the same pages and prior: evidence adds, the prior counts once.
 
-        With forgetting, ``elapsed`` is the time per page that the later stream covers, by which this one fades.
+        With a ``half_life``, ``elapsed`` is the time that the later stream covers, per page; this stream fades by it.
         """
         if type(self) is not RateStream or type(later) is not RateStream:
             raise ParameterError("merge is defined for RateStream; a drifting rate's evidence depends on its order")
@@ -109,15 +109,15 @@ class RateStream:
 
 
 class DriftStream(RateStream):
-    """A rate that may jump: three hypotheses of when it last did, 72 bytes per page, O(1) per crawl.
+    """A rate that may jump: three hypotheses about its last jump, 72 bytes per page, O(1) per crawl.
 
-    Each hypothesis is a gamma and a weight; the weights follow how well each foretold the outcomes (a filter for
-    "before each crawl the rate has jumped with probability 1 − 2^{−1/half_life}"), and the two neighbours that differ
-    least are merged. ``half_life`` counts crawls; those after less than a third of the expected time between changes,
-    or more than three times that, count in proportion. A jump leads to an exponential belief with mean
-    estimate·``jump`` (one in eight) or estimate/``jump``. The estimate is one over the expected time between changes:
-    the mean rate would stay near the old rate while a fall is in doubt. Cannot be merged: what an outcome says
-    depends on what came before it.
+    Each hypothesis is a gamma and a weight. The weights follow how well each hypothesis predicted the outcomes: a
+    filter for "the rate jumps before a crawl with probability 1 − 2^{−1/half_life}". After each crawl the two
+    neighbours that differ least are merged. ``half_life`` counts crawls; a crawl after less than a third of the
+    expected time between changes, or more than three times it, counts in proportion. After a jump, the rate is
+    exponentially distributed with mean estimate·``jump`` (probability 1/8) or estimate/``jump``. The estimate is one
+    over the expected time between changes, because the mean rate would stay near the old rate while a fall is
+    uncertain. Two of these streams cannot be merged: what an outcome shows depends on earlier outcomes.
 
     >>> stream = DriftStream(GammaPrior(1.0, 2.0), n_pages=1)
     >>> stream.update([0, 0], [3.0, 3.0], [False, True])
@@ -133,7 +133,7 @@ class DriftStream(RateStream):
         self._state = self._fresh(self._state)
 
     def update(self, ids: ArrayLike, interval: ArrayLike, changed: ArrayLike) -> None:
-        """Take in crawls, in the order given; an id may come several times."""
+        """Learn from crawls, in the order given; an id may occur several times."""
         from recrawl.estimate.streams.kernels import update_drifting
 
         page, time, seen = crawl_columns(ids, interval, changed, len(self))
@@ -141,7 +141,7 @@ class DriftStream(RateStream):
         update_drifting(self._state, page, time, seen, hazard, self.jump)
 
     def gamma(self) -> GammaPrior:
-        """Every page's belief, matched by one gamma: harmonic centre and relative variance of the hypotheses."""
+        """One gamma per page, with the harmonic centre and the relative variance of the hypotheses."""
         from recrawl.estimate.streams.kernels import drifting_gammas
 
         rows = np.empty((len(self), 2))
