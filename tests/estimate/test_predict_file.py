@@ -90,8 +90,8 @@ CASES = [
     (("encoded", 0, "log_rate", [1.0]), "rates are missing"),
     (("encoded", 0, "log_rate", None), "list of finite numbers"),
     (("words", "log_rate", [0.0]), "buckets"),
-    (("model", "root", [10**6]), "hang together"),
-    (("model", "root", [-1]), "hang together"),
+    (("model", "root", [10**6]), "trees are inconsistent"),
+    (("model", "root", [-1]), "trees are inconsistent"),
     (("model", "root", ["x"]), "list of numbers"),
     (("model", "root", [10**12]), "list of numbers"),
     (("model", "base", None), "broken"),
@@ -112,7 +112,7 @@ def test_trees_that_go_in_circles_are_refused(saved, tmp_path):
     for side, child in (("left", inner), ("right", 0), ("left", 10**6)):
         path = tmp_path / "m.json"
         path.write_text(json.dumps(broken(saved, "model", side, inner, child)))
-        with pytest.raises(ParameterError, match="hang together"):
+        with pytest.raises(ParameterError, match="trees are inconsistent"):
             Predictor.load(path)
 
 
@@ -120,7 +120,7 @@ def test_features_out_of_reach_are_refused(saved, tmp_path):
     inner = next(i for i, feature in enumerate(saved["model"]["feature"]) if feature >= 0)
     path = tmp_path / "m.json"
     path.write_text(json.dumps(broken(saved, "model", "feature", inner, 99)))
-    with pytest.raises(ParameterError, match="hang together"):
+    with pytest.raises(ParameterError, match="trees are inconsistent"):
         Predictor.load(path)
 
 

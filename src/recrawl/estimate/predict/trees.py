@@ -73,7 +73,7 @@ class Trees:
             and all(((arrays[side] > node) & (arrays[side] < n))[inner].all() for side in ("left", "right"))
         )
         if not sound or not np.isfinite(float(saved["base"])):
-            raise ParameterError("model file: its trees are not connected")
+            raise ParameterError("model file: its trees are inconsistent")
         return cls(float(saved["base"]), **arrays)
 
 
