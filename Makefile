@@ -4,13 +4,22 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-fast test-full lint bench clean
+
+# A file's tests stay in one process: its fixtures are made and its kernels compiled once.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
 demo: $(VENV)/.demo
 	$(BIN)/recrawl demo --database demo.db --plot demo.png
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2
+	$(PYTEST) -m "not full"
+
+test-fast: $(VENV)/.test
+	$(PYTEST) -m "not slow and not full" --hypothesis-profile fast
+
+test-full: $(VENV)/.test
+	$(PYTEST) --hypothesis-profile full
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -1,13 +1,5 @@
-"""One hypothesis profile for all tests: the same examples in every run, no time limit (kernels compile first)."""
+"""The profiles of hypothesis (see `profiles`)."""
 
-from hypothesis import HealthCheck, settings
+import profiles
 
-settings.register_profile(
-    "recrawl",
-    deadline=None,
-    derandomize=True,
-    database=None,
-    max_examples=200,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile("recrawl")
+profiles.register()

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from profiles import examples
 from pyarrow import parquet
 
 from recrawl.cli.shared import tables
@@ -155,7 +156,7 @@ def test_what_is_written_keeps_every_column(tmp_path, source, target):
     assert back.text("interval") == ["2.0", ""]
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(rates=st.lists(st.floats(0, 1e300), min_size=1, max_size=20), kind=st.sampled_from(["csv", "parquet"]))
 def test_rates_survive_writing_and_reading_bit_by_bit(tmp_path_factory, rates, kind):
     folder = tmp_path_factory.mktemp("tables")

@@ -101,21 +101,20 @@ def test_the_limit_is_exact(coding):
         unpack(coding, PACK[coding](bytes(5001)), limit=5000)
 
 
-def bombs():
-    """300 MB of zeros, packed, and packed again."""
+def bomb(coding):
+    """300 MB of zeros, packed, or packed twice."""
     zeros = bytes(1 << 20)
-    packer = zlib.compressobj(9, wbits=31)
+    if coding == "br":
+        packer = brotli.Compressor(quality=1)
+        return b"".join(packer.process(zeros) for _ in range(300)) + packer.finish()
+    packer = zstd.ZstdCompressor() if coding == "zstd" else zlib.compressobj(9, wbits=31)
     once = b"".join(packer.compress(zeros) for _ in range(300)) + packer.flush()
-    yield "gzip", once
-    yield "gzip, gzip", gzip.compress(once)
-    packer = brotli.Compressor()
-    yield "br", b"".join(packer.process(zeros) for _ in range(300)) + packer.finish()
-    packer = zstd.ZstdCompressor()
-    yield "zstd", b"".join(packer.compress(zeros) for _ in range(300)) + packer.flush()
+    return gzip.compress(once) if coding == "gzip, gzip" else once
 
 
-@pytest.mark.parametrize(("coding", "data"), list(bombs()), ids=["gzip", "gzip twice", "br", "zstd"])
-def test_bombs_stop_at_the_limit(coding, data):
+@pytest.mark.parametrize("coding", ["gzip", "gzip, gzip", "br", "zstd"])
+def test_bombs_stop_at_the_limit(coding):
+    data = bomb(coding)
     assert len(data) < 1 << 20
     tracemalloc.start()
     try:

@@ -5,6 +5,7 @@ import pytest
 from fuzz_inputs import TYPES, all_detectors
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from recrawl.crawl.formats.feed_items import read_feed
 from recrawl.crawl.http.charset import decode
@@ -33,7 +34,7 @@ def test_the_fuzzer_finds_what_raises():
     assert "ZeroDivisionError" in found["first_errors"][0]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.binary(max_size=300), st.sampled_from(TYPES))
 def test_any_bytes_are_a_page(body, kind):
     page = Fetched("http://a.example/", "http://a.example/", 200, 0.0, 0.0, {"content-type": kind}, body)
@@ -49,7 +50,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(JSON)
 def test_any_json_is_a_page(document):
     import json

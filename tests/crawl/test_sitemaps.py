@@ -97,21 +97,22 @@ def laughs(place):
 
 
 HOSTILE = {
-    "entities in text": laughs("").replace(b"http://b.example/", b"http://b.example/&a9;"),
-    "entities in attributes": laughs('x="&a9;"'),
-    "siblings": b"<urlset>" + b"<a/>" * 3_000_000,
-    "nested": b"<a>" * 1_000_000,
-    "text": b"<urlset><url><loc>" + b"a" * 10_000_000,
-    "attributes": b"<urlset " + b" ".join(b"a%d='1'" % n for n in range(200_000)) + b">",
-    "declarations": b"<!DOCTYPE l [" + b"".join(b'<!ENTITY a%d "x">' % n for n in range(100_000)) + b"]><urlset/>",
-    "a long line": b"http://a.example/" + b"x" * 10_000_000,
-    "many lines": b"\n" * 3_000_000,
-    "bomb": gzip.compress(b"http://a.example/\n" + b"x" * 200_000_000, 1),
+    "entities in text": lambda: laughs("").replace(b"http://b.example/", b"http://b.example/&a9;"),
+    "entities in attributes": lambda: laughs('x="&a9;"'),
+    "siblings": lambda: b"<urlset>" + b"<a/>" * 3_000_000,
+    "nested": lambda: b"<a>" * 1_000_000,
+    "text": lambda: b"<urlset><url><loc>" + b"a" * 10_000_000,
+    "attributes": lambda: b"<urlset " + b" ".join(b"a%d='1'" % n for n in range(200_000)) + b">",
+    "declarations": lambda: b"<!DOCTYPE l [" + b"".join(b'<!ENTITY a%d "x">' % n for n in range(100_000)) + b"]><urlset/>",
+    "a long line": lambda: b"http://a.example/" + b"x" * 10_000_000,
+    "many lines": lambda: b"\n" * 3_000_000,
+    "bomb": lambda: gzip.compress(b"http://a.example/\n" + b"x" * 200_000_000, 1),
 }
 
 
-@pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
-def test_hostile_files_are_read_in_little_time_and_memory(data):
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_files_are_read_in_little_time_and_memory(kind):
+    data = HOSTILE[kind]()
     tracemalloc.start()
     began = time.process_time()
     try:

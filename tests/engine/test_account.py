@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from recrawl.engine import Engine
 from recrawl.engine.beliefs.kernels import stale_time
@@ -37,7 +38,7 @@ def gamma_chance(rate: float, shape: float, t: float) -> float:
 
 
 @given(st.floats(-4, 3), st.floats(-1, 4))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @example(-4.0, 4.0)
 @example(3.0, -1.0)
 def test_a_copy_that_no_crawl_has_told_of_is_as_stale_as_is_believed(log_rate: float, log_shape: float) -> None:

@@ -41,16 +41,18 @@ def learned(seed):
     return engine
 
 
-ENGINE = learned(5)
+@pytest.fixture(scope="module")
+def engine():
+    return learned(5)
 
 
 @pytest.fixture(scope="module")
-def engines():
-    return [ENGINE, *(learned(seed) for seed in range(100, 111))]
+def engines(engine):
+    return [engine, *(learned(seed) for seed in range(100, 111))]
 
 
-def test_more_budget_is_fresher():
-    found = [ENGINE.forecast(budget).freshness for budget in (1.0, 10.0, 30.0, 100.0, 1000.0)]
+def test_more_budget_is_fresher(engine):
+    found = [engine.forecast(budget).freshness for budget in (1.0, 10.0, 30.0, 100.0, 1000.0)]
     assert found == sorted(found)
     assert found[-1] - found[0] > 0.3
 
@@ -68,8 +70,8 @@ def test_the_interval_holds_what_the_true_rates_give(budget, engines):
     assert held >= len(engines) - 1
 
 
-def test_a_higher_level_is_a_wider_interval():
-    narrow, wide = (ENGINE.forecast(50.0, level=level) for level in (0.5, 0.95))
+def test_a_higher_level_is_a_wider_interval(engine):
+    narrow, wide = (engine.forecast(50.0, level=level) for level in (0.5, 0.95))
     assert wide.low < narrow.low < narrow.high < wide.high
 
 
@@ -80,5 +82,5 @@ def test_where_nothing_is_important_there_is_nothing_to_forecast():
         engine.forecast(1.0)
 
 
-def test_the_same_draws_each_time():
-    assert ENGINE.forecast(50.0) == ENGINE.forecast(50.0)
+def test_the_same_draws_each_time(engine):
+    assert engine.forecast(50.0) == engine.forecast(50.0)

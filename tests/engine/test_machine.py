@@ -3,10 +3,13 @@
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
+from profiles import examples
 
 from .machine import EngineMachine
 
-FEW = settings(deadline=None, max_examples=40, stateful_step_count=25, suppress_health_check=list(HealthCheck))
+FEW = settings(
+    deadline=None, max_examples=examples(40), stateful_step_count=25, suppress_health_check=list(HealthCheck)
+)
 
 VARIANTS = {
     "no sources": {"sources": 0},

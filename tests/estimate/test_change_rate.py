@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import estimate as naive
+from profiles import examples
 
 from recrawl.errors import ParameterError
 from recrawl.estimate import GammaPrior, Observations, estimate_change_rate
@@ -23,7 +24,7 @@ def observations(pages):
     return Observations(offset, [t for t, _ in rows], np.array([z for _, z in rows], bool))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(histories)
 def test_mle_equals_root_finding(pages):
     found = estimate_change_rate(observations(pages), "mle", level=None).change_rate
@@ -31,7 +32,7 @@ def test_mle_equals_root_finding(pages):
     np.testing.assert_allclose(found, wanted, rtol=1e-8)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(
     st.lists(st.lists(st.tuples(st.integers(1, 12), st.booleans()), min_size=9, max_size=60), min_size=1, max_size=5)
 )
@@ -90,7 +91,7 @@ def test_corners_are_finite_and_ordered(method):
     assert (found.change_rate <= found.high).all()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(histories, st.sampled_from(METHODS))
 def test_anything_goes_in_and_finite_numbers_come_out(pages, method):
     found = estimate_change_rate(observations(pages), method, prior=GammaPrior(0.5, 1e4))

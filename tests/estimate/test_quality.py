@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import estimate as naive
+from profiles import examples
 
 from recrawl.errors import ParameterError
 from recrawl.estimate import (
@@ -60,7 +61,7 @@ def test_shrunk_equals_minimisation_with_pseudo_observations():
 row = st.tuples(st.floats(-6, 9).map(lambda x: 10.0**x), st.integers(0, 4), st.integers(0, 4), st.booleans())
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.lists(row, max_size=40))
 def test_any_history_gives_finite_quality(rows):
     table = np.array(rows, dtype=float).reshape(-1, 4)
@@ -80,7 +81,7 @@ def test_any_history_gives_finite_quality(rows):
             assert ((getattr(found, name) >= 0) & (getattr(found, name) <= 1 + 1e-12)).all()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(
     st.lists(
         st.tuples(st.floats(0.1, 10.0), st.integers(0, 3), st.integers(0, 3), st.booleans()), min_size=1, max_size=40
@@ -106,7 +107,7 @@ def test_what_cannot_be_told_apart_still_reaches_the_top():
     assert found.precision[0, 0] == pytest.approx(0.75, rel=1e-9)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 @given(
     st.lists(st.tuples(st.integers(1, 3), st.integers(0, 2), st.integers(0, 2), st.booleans()), min_size=1, max_size=30)
 )

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import estimate as naive
+from profiles import examples
 
 from recrawl.errors import ParameterError
 from recrawl.estimate import DriftStream, GammaPrior, Observations, RateStream, posterior_moments
@@ -33,7 +34,7 @@ def test_corners_stay_finite(make):
         assert (column >= 0).all()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     st.lists(st.tuples(st.floats(-6, 9).map(lambda x: 10.0**x), st.booleans()), max_size=60),
     st.sampled_from([RateStream, DriftStream]),
@@ -154,7 +155,7 @@ def test_three_hypotheses_stay_near_all_of_them():
     assert np.max(np.abs(apart)) < 0.7
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.lists(st.tuples(st.floats(0.01, 100), st.booleans()), max_size=40), st.floats(-6, 6))
 def test_time_has_no_unit(crawls, power):
     unit = 10.0**power

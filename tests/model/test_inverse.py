@@ -7,6 +7,7 @@ import pytest
 from draws import EXACT, Page, State, close, log_uniform, noisy_pages, states
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from recrawl.model import Pages, crawl_value, crawl_value_slope, elapsed_at_value, value_limit
 
@@ -18,7 +19,7 @@ def elapsed_of(page: Page, value: float, signals: float = 0, **options) -> float
 
 
 @given(states())
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @example(State(Page(1.0, 1.0, 1 - 1e-16, 0.5), 1e6, 2))
 @example(State(Page(1.0, 1.0, 0.5, 5e11), 1e-12, 0))
 @example(State(Page(1.0, 1.0, 0.5, 0.5), 1e-9, 3))  # the elapsed part is tiny beside that of the signals
@@ -47,7 +48,7 @@ def test_inverse_equals_the_bisection_of_its_twin(state):
 
 
 @given(states(), log_uniform(1e-12, 0.999))
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_value_of_the_inverse_is_the_value(state, share):
     page, _, signals = state
     value = share * float(value_limit(page.pages())[0])
@@ -96,7 +97,7 @@ def test_inverse_of_the_first_terms(state, terms):
 
 
 @given(log_uniform(1e-6, 1e6), log_uniform(1e-12, 1e6), st.sampled_from(["freshness", "harmonic", "age"]))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @example(1.0, 0.5, "freshness")
 @example(1.0, 1e6, "age")
 def test_inverse_without_signals(change_rate, x, objective):

@@ -8,6 +8,7 @@ import pytest
 from draws import ROUNDING, close, log_uniform
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from recrawl import ParameterError
 from recrawl.model import Pages, crawl_value, crawl_value_slope, elapsed_at_value, fresh_probability, value_limit
@@ -18,7 +19,7 @@ SHAPES = st.one_of(log_uniform(1e-3, 1e9), st.sampled_from([0.5, 1.0, 1 + 1e-9, 
 
 
 @given(log_uniform(1e-6, 1e6), log_uniform(1e-12, 1e6), st.sampled_from(sorted(TWINS)))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @example(1.0, math.nextafter(0.5, 0), "harmonic")  # where the series begins
 @example(1.0, 0.5, "harmonic")
 @example(1.0, math.nextafter(0.5, 0), "age")
@@ -32,7 +33,7 @@ def test_value_equals_its_twin(change_rate, x, objective):
 
 
 @given(log_uniform(1e-3, 1e3), log_uniform(1e-12, 700), st.sampled_from(sorted(TWINS)))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_slope_is_elapsed_times_the_growth_of_the_cost(change_rate, x, objective):
     elapsed = x / change_rate
     growth = -math.expm1(-x) / elapsed if objective == "harmonic" else -math.expm1(-x)
@@ -63,7 +64,7 @@ def test_unknown_objective_and_terms():
 
 
 @given(log_uniform(1e-3, 1e3), log_uniform(1e-12, 1e6), SHAPES)
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @example(1.0, 1e-3, 1.0)
 @example(1.0, 5.0, 1.0)
 @example(1.0, 1e6, 1.0 + 1e-12)
@@ -76,7 +77,7 @@ def test_posterior_value_equals_its_twin(change_rate, x, shape):
 
 
 @given(log_uniform(1e-3, 1e3), log_uniform(1e-9, 1e6), SHAPES)
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 def test_posterior_round_trip(change_rate, x, shape):
     pages = Pages([change_rate], evidence=shape)
     value = crawl_value(pages, x / change_rate)[0]
@@ -85,7 +86,7 @@ def test_posterior_round_trip(change_rate, x, shape):
 
 
 @given(log_uniform(1e-9, 1e3), SHAPES)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_posterior_slope_and_probability(x, shape):
     pages = Pages([1.0], evidence=shape)
     power = -x if math.isinf(shape) else -shape * math.log1p(x / shape)
@@ -116,7 +117,7 @@ def test_no_time_is_long_enough_for_an_infinite_value(shape):
 
 
 @given(log_uniform(1e-12, 1e3), SHAPES)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @example(1e-9, 1e6)
 @example(0.5, 1.0)
 @example(1.0, 0.01)

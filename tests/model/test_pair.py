@@ -6,6 +6,7 @@ import naive
 import pytest
 from draws import EXACT, Page, State, band_states, close, states
 from hypothesis import assume, example, given, settings
+from profiles import examples
 
 from recrawl.model import Pages, matched_source
 from recrawl.model.kernels.pair import value_and_interval
@@ -24,7 +25,7 @@ def asked(state: State) -> tuple[float, float, float, float]:
 
 
 @given(states() | band_states())
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @example(State(Page(1.0, 1.0, 0.5, 0.5), 1.0, 2))
 @example(State(Page(1.0, 1.0, 0.5, 0.5), 1e-3, 0))  # too many digits would be lost
 @example(State(Page(1.0, 1.0, 0.97, 2.0), 30.0, 40))  # a long row of terms

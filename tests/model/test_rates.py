@@ -9,6 +9,7 @@ from draws import EXACT, Page, close, log_uniform, noisy_pages
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from naive import signals as naive_signals
+from profiles import examples
 
 from recrawl import ParameterError
 from recrawl.model import Pages, crawl_interval, crawl_value, marginal_value, page_cost, page_freshness
@@ -23,7 +24,7 @@ def first(column: np.ndarray) -> float:
 
 
 @given(log_uniform(1e-6, 1e6), RATIOS, st.sampled_from(["even", "random"]))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @example(1.0, 1e12, "even")
 @example(1.0, 1e-12, "even")
 @example(0.0, 1.0, "even")
@@ -52,7 +53,7 @@ def test_freshness_in_steps_equals_its_twin(change, probability):
 @given(
     log_uniform(1e-3, 1e3), log_uniform(1e-5, 1e5), st.sampled_from(sorted(COSTS)), st.sampled_from(["even", "random"])
 )
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @example(1.0, math.nextafter(40.0, 0), "harmonic", "even")  # where the series gives way to the logarithm
 @example(1.0, math.nextafter(40.0, 50), "harmonic", "even")
 @example(1.0, 0.5, "age", "even")
@@ -90,7 +91,7 @@ def test_complete_signals_followed_at_every_nth(n):
 
 
 @given(noisy_pages(), log_uniform(1e-6, 40))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_noisy_signals_earn_what_their_threshold_earns(page, exponent):
     assume(0 < page.recall < 1 - 1e-9)
     assume(page.false_rate > 0)
@@ -130,7 +131,7 @@ def test_even_is_fresher_than_random_and_both_rise(change_rate, ratios):
 
 
 @given(log_uniform(1e-3, 1e3), RATIOS, st.sampled_from([0.5, 1.0, 2.0, 7.5, 1e6]))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_uncertain_rates(change_rate, ratio, shape):
     # d freshness / d rate = V(1/rate), and freshness = P + rate·V by integration by parts
     pages, rate = Pages([change_rate], evidence=shape), change_rate / ratio

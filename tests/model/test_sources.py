@@ -8,6 +8,7 @@ import pytest
 from draws import ROUNDING, close, log_uniform
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from recrawl import ParameterError
 from recrawl.model import Pages, crawl_value, matched_source, signal_weight, staleness_exponent
@@ -48,7 +49,7 @@ def twin(pages, elapsed, counts) -> float:
 
 
 @given(several())
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @example((Pages([1.0], 2.0, [[0.5, 0.0]], [[0.5, 1.0]]), 1.0, np.array([[1, 2]])))  # one of them is noise
 @example((Pages([1.0], 2.0, [[0.0, 0.0]], [[0.5, 1.0]]), 1.0, np.array([[1, 2]])))  # both are
 @example((Pages([1.0], 2.0, [[1.0, 0.5]], [[0.5, 0.5]]), 1.0, np.array([[1, 0]])))  # one sees every change

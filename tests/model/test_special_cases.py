@@ -6,6 +6,7 @@ import pytest
 from draws import ROUNDING, Page, log_uniform
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from recrawl.model import Pages, crawl_interval, crawl_value, crawl_value_slope, elapsed_at_value, value_limit
 
@@ -43,7 +44,7 @@ def test_no_jump(inside, limit, step, elapsed, signals):
 
 
 @given(log_uniform(1e-6, 1e6), log_uniform(1e-12, 1e6), log_uniform(1e-12, 1e12), st.integers(0, 1000))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_pure_noise_is_no_signal_at_all(change_rate, x, noise, signals):
     plain, noisy = Pages([change_rate]), Pages([change_rate], false_rate=noise * change_rate)
     elapsed = x / change_rate
@@ -96,7 +97,7 @@ def test_series_and_closed_form_meet(objective, seam):
 
 
 @given(st.floats(-16, -1), st.integers(1, 30))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_evidence_tends_to_certainty(power, tenth):
     x = tenth / 3
     sure, nearly = Pages([1.0]), Pages([1.0], evidence=10.0**-power)

@@ -9,6 +9,7 @@ import pytest
 from draws import EXACT, ROUNDING, Page, State, band_states, close, log_uniform, noisy_pages, states
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from recrawl.model import Pages, crawl_interval, crawl_value, crawl_value_slope, fresh_probability, value_limit
 
@@ -68,13 +69,13 @@ def test_value_at_the_corners(page, elapsed, signals):
 
 
 @given(states())
-@settings(max_examples=1200)
+@settings(max_examples=examples(1200))
 def test_value_equals_its_twin(state):
     assert close(value_of(state), naive.value(*state.page, state.elapsed, state.signals))
 
 
 @given(band_states())
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @example(State(Page(1.0, 1.0, 0.5, 0.5), math.nextafter(90.0, 0), 0))  # s just below and above 45: saturated
 @example(State(Page(1.0, 1.0, 0.5, 0.5), math.nextafter(90.0, 100), 0))
 @example(State(Page(1.0, 1.0, 0.999, 200.0), 2000.0, 300))
@@ -97,7 +98,7 @@ def test_value_of_signals_without_number(recall, elapsed):
 
 
 @given(states())
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @example(State(Page(1.0, recall=2e-309), 1e-6))
 def test_slope_equals_its_twin(state):
     expected = slope_twin(state)
@@ -106,13 +107,13 @@ def test_slope_equals_its_twin(state):
 
 
 @given(band_states())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_slope_with_many_weak_signals(state):
     assert close(float(crawl_value_slope(state.page.pages(), state.elapsed, state.signals)[0]), slope_twin(state))
 
 
 @given(noisy_pages(), log_uniform(1e-9, 1e3))
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @example(Page(1.0, recall=1.0), 2.0)
 @example(Page(1.0, recall=1.0, false_rate=0.5), 3.0)
 @example(Page(1.0), math.inf)
@@ -124,7 +125,7 @@ def test_interval_equals_its_twin(page, exponent):
 
 
 @given(band_states())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_interval_with_many_weak_signals(state):
     page = state.page
     exponent = page.missed_rate * state.elapsed
@@ -133,7 +134,7 @@ def test_interval_with_many_weak_signals(state):
 
 
 @given(states(noisy_pages(recall=log_uniform(1e-9, 0.999))), st.integers(1, 8))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @example(State(Page(1.0, 1.0, 0.5, 0.5), 3.0, 2), 1)
 @example(State(Page(1.0, 1.0, 1.0, 0.5), 3.0, 7), 2)
 @example(State(Page(1.0, 1.0, 0.01, 1.4e-6), 1.0, 82), 1)  # s = 728: e^{−s} is no longer a normal float
@@ -146,7 +147,7 @@ def test_first_terms_equal_their_twin(state, terms):
 
 
 @given(states(), log_uniform(1e-6, 1e3))
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @example(State(Page(1.0, 1.0, 0.4589367700271304, 1.5963385442879422e-09), 0.31622776601683794, 2), 1.7782794100389228)
 def test_value_never_falls_with_time_or_signals(state, longer):
     now = value_of(state)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive.bandit import NaiveExp3, NaiveLosses
+from profiles import examples
 
 from recrawl.errors import ParameterError
 from recrawl.schedule import BANDIT_RULES, Exp3, regret_bound
@@ -19,7 +20,7 @@ def twin_of(rule, n, share):
 
 
 @pytest.mark.parametrize("rule", BANDIT_RULES)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(n=st.integers(2, 6), seed=st.integers(0, 99), best=st.floats(0.0, 1.0))
 def test_probabilities_equal_the_twin(rule, n, seed, best):
     rng = np.random.default_rng(seed)

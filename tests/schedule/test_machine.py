@@ -2,10 +2,13 @@
 
 import numpy as np
 from hypothesis import HealthCheck, settings
+from profiles import examples
 
 from .machine import SchedulerMachine
 
-FEW = settings(deadline=None, max_examples=60, stateful_step_count=20, suppress_health_check=list(HealthCheck))
+FEW = settings(
+    deadline=None, max_examples=examples(60), stateful_step_count=20, suppress_health_check=list(HealthCheck)
+)
 
 
 class Plain(SchedulerMachine):

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
+from profiles import examples
 
 from .machine import SchedulerMachine
 
-FEW = settings(deadline=None, max_examples=30, stateful_step_count=20, suppress_health_check=list(HealthCheck))
+FEW = settings(
+    deadline=None, max_examples=examples(30), stateful_step_count=20, suppress_health_check=list(HealthCheck)
+)
 
 
 class Noisy(SchedulerMachine):

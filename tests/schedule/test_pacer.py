@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive.schedule import integral, worst_window
+from profiles import examples
 
 from recrawl.errors import ParameterError
 from recrawl.schedule import Pacer
@@ -32,14 +33,14 @@ def drive(pacer, start, events):
     return starts, times, budgets
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(events=EVENTS, budget=BUDGET, start=st.sampled_from([0.0, EPOCH]), catch_up=st.sampled_from([0.0, 0.25, 3.0]))
 def test_no_window_holds_more_than_its_share(events, budget, start, catch_up):
     starts, times, budgets = drive(Pacer(budget, start, catch_up=catch_up), start, events)
     assert worst_window(starts, times, budgets, Fraction(catch_up)) <= 1 + Fraction(1, 10**5)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(events=EVENTS, budget=BUDGET, start=st.sampled_from([0.0, EPOCH]))
 def test_no_credit_is_lost_or_gained_over_budget_changes(events, budget, start):
     pacer = Pacer(budget, start, catch_up=1e6)
@@ -130,7 +131,7 @@ def test_setting_the_budget_takes_effect_at_the_last_time_told():
     assert pacer.next_at(0.5) == 1.0
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(before=EVENTS, after=EVENTS, budget=BUDGET, catch_up=st.sampled_from([0.0, 1.0]))
 def test_a_restored_pacer_goes_on(before, after, budget, catch_up):
     pacer = Pacer(budget, EPOCH, catch_up=catch_up)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from naive.schedule import deadline_schedule
+from profiles import examples
 
 from recrawl import Pages, solve
 from recrawl.errors import ParameterError
@@ -33,7 +34,7 @@ def crawl(policy, times):
     return order
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     parts=st.lists(st.integers(0, 12), min_size=1, max_size=9).filter(any),
     spare=st.integers(0, 6),
@@ -48,7 +49,7 @@ def test_deadlines_equal_brute_force(parts, spare, start):
     )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     weight=st.lists(st.floats(0.001, 1.0), min_size=1, max_size=40),
     load=st.sampled_from([1.0, 0.97, 0.5]),
@@ -297,4 +298,6 @@ class PoissonLife(Life):
 
 TestDeadlineLife = DeadlineLife.TestCase
 TestPoissonLife = PoissonLife.TestCase
-TestDeadlineLife.settings = TestPoissonLife.settings = settings(deadline=None, max_examples=40, stateful_step_count=30)
+TestDeadlineLife.settings = TestPoissonLife.settings = settings(
+    deadline=None, max_examples=examples(40), stateful_step_count=30
+)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive.schedule import proportional
 from naive.solve import solve_bisect
+from profiles import examples
 
 from recrawl.errors import ParameterError
 from recrawl.schedule import proportional_rates
@@ -15,7 +16,7 @@ WEIGHT = st.one_of(st.just(0.0), st.floats(1e-6, 1e6), st.sampled_from([1.0, 2.0
 CEILING = st.one_of(st.just(np.inf), st.just(1.0), st.floats(1e-3, 1e3), st.just(0.0))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(rows=st.lists(st.tuples(WEIGHT, CEILING), min_size=1, max_size=30), budget=st.floats(1e-3, 1e4))
 def test_equals_repeated_passes(rows, budget):
     weight, ceiling = (np.array(column) for column in zip(*rows, strict=True))

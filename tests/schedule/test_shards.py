@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive.schedule import equal_slope_split
+from profiles import examples
 
 from recrawl import Pages, solve
 from recrawl.errors import ParameterError
@@ -48,7 +49,7 @@ def test_a_shard_taken_out_gives_its_hosts_to_the_others():
     assert len(np.unique(after[before == "green"])) == 3
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     curves=st.lists(st.tuples(st.floats(0.01, 100.0), st.floats(0.3, 4.0)), min_size=1, max_size=8),
     budget=st.floats(0.1, 1000.0),

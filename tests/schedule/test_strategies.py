@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive.bandit import freshness, proportional
 from naive.solve import solve_bisect
+from profiles import examples
 from scipy.optimize import minimize
 
 from recrawl.errors import ParameterError
@@ -16,7 +17,7 @@ RATE = st.sampled_from([0.0, 0.0, 0.001, 0.3, 0.5, 0.999, 1.0]) | st.floats(1e-9
 PAGES = st.lists(st.tuples(RATE, st.sampled_from([0.0, 1.0, 1.0]) | st.floats(0.001, 100.0)), min_size=1, max_size=12)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(pages=PAGES, budget=st.floats(0.0, 15.0), rule=st.sampled_from(STRATEGIES))
 def test_every_strategy_spends_its_budget_within_both_clips(pages, budget, rule):
     change, click = (np.array(column) for column in zip(*pages, strict=True))
@@ -32,7 +33,7 @@ def test_every_strategy_spends_its_budget_within_both_clips(pages, budget, rule)
         assert rate == pytest.approx(proportional(weight.tolist(), budget), rel=1e-9, abs=1e-12)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(pages=PAGES, share=st.floats(0.01, 0.99))
 def test_lambda_is_the_optimum(pages, share):
     change, click = (np.array(column) for column in zip(*pages, strict=True))
