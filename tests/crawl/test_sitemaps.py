@@ -103,7 +103,9 @@ HOSTILE = {
     "nested": lambda: b"<a>" * 1_000_000,
     "text": lambda: b"<urlset><url><loc>" + b"a" * 10_000_000,
     "attributes": lambda: b"<urlset " + b" ".join(b"a%d='1'" % n for n in range(200_000)) + b">",
-    "declarations": lambda: b"<!DOCTYPE l [" + b"".join(b'<!ENTITY a%d "x">' % n for n in range(100_000)) + b"]><urlset/>",
+    "declarations": lambda: (
+        b"<!DOCTYPE l [" + b"".join(b'<!ENTITY a%d "x">' % n for n in range(100_000)) + b"]><urlset/>"
+    ),
     "a long line": lambda: b"http://a.example/" + b"x" * 10_000_000,
     "many lines": lambda: b"\n" * 3_000_000,
     "bomb": lambda: gzip.compress(b"http://a.example/\n" + b"x" * 200_000_000, 1),

@@ -7,10 +7,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 from naive.float_value import noisy
 from naive.groups import Group, fresh_value, hurried
+from profiles import examples
 
 from .machine import SEEDS, SchedulerMachine
 
-FEW = settings(deadline=None, max_examples=30, stateful_step_count=25, suppress_health_check=list(HealthCheck))
+FEW = settings(
+    deadline=None, max_examples=examples(30), stateful_step_count=25, suppress_health_check=list(HealthCheck)
+)
 ROUNDING = 1e-4  # bins of groups are 32-bit floats
 SPAN, BASELINE, SHRINK, FADE = 2.0, 0.02, 2.0, 5.0
 
@@ -98,7 +101,9 @@ def test_bursts():
 
 def test_seasons():
     week = np.random.default_rng(1).uniform(0.1, 3.0, 168).tolist()
-    run_state_machine_as_test(type("Variant", (Grouped,), {"week": week}), settings=settings(FEW, max_examples=15))
+    run_state_machine_as_test(
+        type("Variant", (Grouped,), {"week": week}), settings=settings(FEW, max_examples=examples(15))
+    )
 
 
 def test_many_pages():
