@@ -20,6 +20,14 @@ VARIANTS = {
     "forgetting": {"half_life": 0.01},
     "hosts": {"hosts": True, "sources": 0},
     "hosts and signals": {"hosts": True},
+    "siblings": {"together": True, "sources": 0},
+    "siblings and signals": {"together": True},
+    "siblings and two sources": {"together": True, "sources": 2},
+    "siblings and hosts": {"together": True, "hosts": True},
+    "siblings, bursts and seasons": {
+        "together": True,
+        "options": {"bursts": True, "seasons": True, "priors": True, "drift": True},
+    },
     "rules for all hosts": {"hosts": True, "options": {"host_spacing": 0.0}},
 }
 

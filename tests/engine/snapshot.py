@@ -1,0 +1,60 @@
+"""Every byte of an engine's state, by the path of attributes that leads to it; and all methods that only read."""
+
+import numpy as np
+
+from recrawl.engine.views.expected import expected_fresh, fitting_mean
+
+SKIPPED = {"header"}  # holds addresses of the arrays; the arrays themselves are looked at
+
+
+def snapshot(thing, path="engine", found=None):
+    """A dictionary from paths to bytes or values, of all that hangs on a thing."""
+    found = {} if found is None else found
+    if isinstance(thing, np.ndarray):
+        found[path] = (thing.dtype.str, thing.shape, thing.tobytes())
+    elif isinstance(thing, dict):
+        found[path] = list(thing)
+        for name, value in thing.items():
+            snapshot(value, f"{path}[{name!r}]", found)
+    elif hasattr(thing, "_asdict"):
+        for name, value in thing._asdict().items():
+            snapshot(value, f"{path}.{name}", found)
+    elif isinstance(thing, list | tuple):
+        found[path] = len(thing)
+        for k, value in enumerate(thing):
+            snapshot(value, f"{path}[{k}]", found)
+    elif hasattr(thing, "__dict__") and not isinstance(thing, type):
+        for name, value in vars(thing).items():
+            if name not in SKIPPED:
+                snapshot(value, f"{path}.{name}", found)
+    else:
+        found[path] = set(thing) if isinstance(thing, set) else thing
+    return found
+
+
+READS = {
+    "explain": lambda engine, ids, now: [str(engine.explain(page, now)) for page in ids.tolist()],
+    "fresh": lambda engine, ids, now: engine.fresh(ids, now),
+    "forecast": lambda engine, ids, now: engine.forecast(0.5) if len(ids) else None,
+    "value": lambda engine, ids, now: engine.scheduler.value(ids, now),
+    "pages": lambda engine, ids, now: (engine.pages(), engine.pages(ids)) if len(ids) else None,
+    "account": lambda engine, ids, now: (engine.account(now), engine.account(now, ids)),
+    "rows": lambda engine, ids, now: (engine.rows(), engine.rows(ids)),
+    "state": lambda engine, ids, now: engine.state(),
+    "stats": lambda engine, ids, now: engine.stats,
+    "threshold": lambda engine, ids, now: (engine.threshold, engine.budget, engine.now, len(engine)),
+    "url": lambda engine, ids, now: (engine.url(ids), engine.id(engine.url(ids)), engine.ids()),
+    "hosts": lambda engine, ids, now: [engine.held_until(host) for host in [*engine.hosts(), "unknown.example"]],
+    "is_paused": lambda engine, ids, now: engine.is_paused(ids),
+    "expected_fresh": lambda engine, ids, now: (expected_fresh(engine, ids, now), fitting_mean(engine)),
+}
+
+
+def assert_reading_changes_nothing(engine, ids, now, names=tuple(READS)):
+    """Call methods that read; every byte must be as it was after each of them."""
+    before = snapshot(engine)
+    for name in names:
+        READS[name](engine, ids, now)
+        after = snapshot(engine)
+        changed = [path for path in before.keys() | after.keys() if before.get(path) != after.get(path)]
+        assert not changed, f"{name} changed {', '.join(sorted(changed)[:5])}"
