@@ -10,6 +10,7 @@ import time
 import pytest
 
 from recrawl.crawl.run.pages import open_engine
+from recrawl.logs import configure
 from recrawl.store import EventLimits, Follower, Outcome, SqliteStore
 from recrawl.store.testing.contract import example_rows
 
@@ -155,7 +156,8 @@ def test_a_receiver_that_fails_is_told_of_and_nothing_secret_is_said(run, hook, 
     hook.status = 500
     result = run(*RUN, "--for", "1s")
     assert result.code == 0
-    assert "recrawl: webhook: events were not taken: answered 500; they are kept and tried again\n" in result.err
+    record = 'WARNING recrawl.crawl.run.report subscriber.failed subscriber=webhook failures=1 reason="answered 500"'
+    assert record in result.err
     status = run("status").out
     assert "events behind" in status
     assert "last: answered 500" in status
@@ -189,18 +191,20 @@ def test_settings_that_cannot_work_are_refused(run, site, here, toml, line):  # 
 
 
 def test_mistakes_of_the_crawler_are_told_in_a_line_each_and_not_without_end(capsys):
-    from recrawl.cli.views.run_log import Log
+    from recrawl.crawl.run.report import Reporter
 
-    log = Log()
+    configure()
+    report = Reporter()
     for k in range(50):
-        log("error", {"url": f"https://a.example/{k}", "problem": ValueError("line one\nline two")})
-    said = capsys.readouterr().err.splitlines()
-    assert said[0] == "recrawl: https://a.example/0: a mistake of the crawler's own: ValueError: line one line two"
-    assert len(said) == 21
-    log("dropped", {"follower": "webhook", "n": 7})
-    log("crawled", {})
+        report("error", url=f"https://a.example/{k}", problem=ValueError("line one\nline two"))
+    lines = capsys.readouterr().err.splitlines()
+    fields = 'crawl.error url=https://a.example/0 error="ValueError: line one line two"'
+    assert lines[0].endswith(f"Z ERROR recrawl.crawl.run.report {fields}")
+    assert len(lines) == 21
+    report("dropped", follower="webhook", n=7)
+    report("commands", n=3)
     for n in (1, 2, 3, 4):
-        log("not taken", {"follower": "webhook", "failures": n, "why": "down"})
+        report("not taken", follower="webhook", failures=n, why="down", problem=ValueError())
     assert len(capsys.readouterr().err.splitlines()) == 4
 
 
@@ -211,7 +215,8 @@ def test_run_says_what_went_wrong_in_a_detector(run, site, here, monkeypatch):  
     monkeypatch.setattr(MainText, "digest", lambda self, fetched: {}["no"])
     result = run(*RUN, "--for", "1s")
     assert result.code == 0
-    assert "/p/0: a mistake of the crawler's own: KeyError: 'no'" in result.err
+    assert "crawl.error url=" in result.err
+    assert "/p/0 error=\"KeyError: 'no'\"" in result.err
     assert json.loads(result.out)["errors"] >= 3
 
 

@@ -9,8 +9,19 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli.shared.crawl_options import AsJson, Config, Database, engine_of, own, settings_of, visit
+from recrawl.cli.shared.crawl_options import (
+    AsJson,
+    Config,
+    Database,
+    LogFormat,
+    LogLevel,
+    engine_of,
+    own,
+    settings_of,
+    visit,
+)
 from recrawl.errors import ParameterError
+from recrawl.logs import configure
 
 EPILOG = (
     "Example:  recrawl add https://docs.example.org/ urls.txt --importance 5\n\n"
@@ -27,6 +38,8 @@ def add(
     importance: Annotated[float, typer.Option(help="Weight of the pages.", min=0.0)] = 1.0,
     model: Annotated[Path | None, typer.Option(help="Model file: their change rates are predicted from URLs.")] = None,
     contact: Annotated[str | None, typer.Option(help="How site owners can reach you.")] = None,
+    log_level: LogLevel = "warning",
+    log_format: LogFormat = "text",
     config: Config = None,
     database: Database = None,
     as_json: AsJson = False,
@@ -34,6 +47,7 @@ def add(
     """Add pages to a database, which is made if there is none; pages that are known already stay as they are."""
     from recrawl.cli.shared.page_sources import gather
 
+    configure(log_level, log_format)
     settings = settings_of(config, database=database, contact=contact)
     if not pages and not sitemap:
         raise ParameterError("nothing to add: give URLs, files, - or --sitemap")

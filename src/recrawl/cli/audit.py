@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.shared.crawl_options import AsJson, Config, Database, settings_of, visit
+from recrawl.cli.shared.crawl_options import AsJson, Config, Database, LogFormat, LogLevel, settings_of, visit
 from recrawl.cli.shared.options import check_level
 from recrawl.cli.shared.outputs import check_outputs
 from recrawl.errors import ParameterError, StoreError
+from recrawl.logs import configure
 
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
@@ -33,6 +34,8 @@ def audit(
     contact: Annotated[str | None, typer.Option(help="How site owners can reach you.")] = None,
     allow_private: Annotated[bool | None, typer.Option("--allow-private", help="Also local addresses.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw all audits and forecasts (PNG).")] = None,
+    log_level: LogLevel = "warning",
+    log_format: LogFormat = "text",
     config: Config = None,
     database: Database = None,
     as_json: AsJson = False,
@@ -41,6 +44,7 @@ def audit(
     check_level(level)
     check_outputs(None, plot)
     flags = {"budget": budget, "delay": delay, "contact": contact}
+    configure(log_level, log_format)
     settings = settings_of(config, database=database, allow_private=allow_private, **flags)
     queued = False if listed else _make_or_queue(settings, requests, level)
     from recrawl.crawl.run.audits import kept_audits

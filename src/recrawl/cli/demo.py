@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from recrawl.cli.shared.crawl_options import AsJson, LogFormat, LogLevel, need_crawl
 from recrawl.errors import ParameterError
+from recrawl.logs import configure
 
 if TYPE_CHECKING:
     from recrawl.store import SqliteStore
@@ -23,13 +25,15 @@ def demo(
     seed: Annotated[int, typer.Option(help="Which world is drawn.", min=0)] = 1,
     database: Annotated[Path, typer.Option(help="Where the crawler keeps its database.")] = Path("demo.db"),
     plot: Annotated[Path | None, typer.Option(help="Draw freshness over time (PNG).")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    log_level: LogLevel = "warning",
+    log_format: LogFormat = "text",
+    as_json: AsJson = False,
 ) -> None:
     """Crawl a changing web on this machine, live, and compare with what is true and with other policies."""
-    from recrawl.cli.shared.crawl_options import need_crawl
     from recrawl.cli.shared.outputs import check_outputs
     from recrawl.model.budget import parse_budget
 
+    configure(log_level, log_format)
     check_outputs(None, plot)
     need_crawl()
     from recrawl.cli.views import demo_report as report

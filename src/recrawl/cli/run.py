@@ -9,9 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.shared.crawl_options import AsJson, Config, Database, engine_of, settings_of, visit
+from recrawl.cli.shared.crawl_options import (
+    AsJson,
+    Config,
+    Database,
+    LogFormat,
+    LogLevel,
+    engine_of,
+    settings_of,
+    visit,
+)
 from recrawl.cli.shared.effect_options import NoBursts, NoDrift, NoPriors, NoSeasons, NoSiblings, chosen
 from recrawl.errors import ParameterError
+from recrawl.logs import configure
 
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
@@ -39,11 +49,14 @@ def run(
     no_drift: NoDrift = False,
     no_seasons: NoSeasons = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No live view.")] = False,
+    log_level: LogLevel = "warning",
+    log_format: LogFormat = "text",
     config: Config = None,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
     """Keep the copies of a database fresh, until --for or --once, SIGTERM or Ctrl-C; everything found is kept."""
+    configure(log_level, log_format)
     words = {"budget": budget, "hours": hours, "delay": delay, "contact": contact, "audit_share": audit_share}
     flags: dict[str, Any] = {**words, "concurrency": concurrency}
     left_out = chosen(siblings=no_siblings, priors=no_priors, bursts=no_bursts, drift=no_drift, seasons=no_seasons)
@@ -67,12 +80,11 @@ def run(
 
 async def _run(settings: Settings, seconds: float | None, once: bool, quiet: bool) -> dict[str, Any]:
     from recrawl.cli.shared.interrupts import stop_on_signals
-    from recrawl.cli.views.run_log import Log
     from recrawl.cli.views.run_view import View
     from recrawl.crawl.run.assemble import open_crawl
     from recrawl.crawl.run.pages import warm_up
 
-    live = open_crawl(settings, on_event=Log())
+    live = open_crawl(settings)
     try:
         stop_on_signals(live.crawler)
         if not quiet:

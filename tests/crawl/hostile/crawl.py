@@ -16,7 +16,6 @@ from pathlib import Path
 
 from aiohttp.abc import AbstractResolver
 
-from recrawl.cli.views.run_log import Log
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.http import connect
 from recrawl.crawl.run.assemble import Web, open_crawl
@@ -57,7 +56,7 @@ async def main(given):
     settings = Settings(**given["settings"])
     trust = ssl.create_default_context(cafile=Path(__file__).parent / "authority.pem")
     web = Web.http(settings, resolver=Names(given["names"]), ssl_context=trust)
-    live = open_crawl(settings, web=web, on_event=Log())
+    live = open_crawl(settings, web=web)
     warm_up()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     limit = written() + given["memory"]

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 Config = Annotated[Path | None, typer.Option(help="File of settings.  [default: recrawl.toml, if there is one]")]
 Database = Annotated[str | None, typer.Option(help="The database.  [default: recrawl.db]")]
+LogLevel = Annotated[
+    str, typer.Option(help="Least level of log records: debug, info, warning or error.", metavar="LEVEL")
+]
+LogFormat = Annotated[str, typer.Option(help="Log records as text or as lines of json.", metavar="text|json")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 

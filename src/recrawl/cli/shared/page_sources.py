@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from recrawl.crawl.clock import SystemClock
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.formats.sitemaps import read_sitemap
 from recrawl.crawl.http.fetcher import HttpFetcher, Limits
+from recrawl.crawl.run.assemble import http_fetcher
 from recrawl.crawl.urls import canonical
 from recrawl.errors import ParameterError
+from recrawl.logs import event
+
+log = logging.getLogger(__name__)
 
 _MOST_SITEMAPS = 1000  # of one index
 _LARGEST = 50 << 20  # bytes of a sitemap
@@ -83,10 +89,8 @@ def _usable(urls: Iterable[str]) -> list[str]:
 
 
 async def _from_web(sitemaps: list[str], settings: Settings) -> list[str]:
-    from recrawl import __version__
-
     limits = Limits(body=_LARGEST, total=settings.seconds("timeout"))
-    fetcher = HttpFetcher(settings.agent(__version__), limits=limits, allow_private=settings.allow_private)
+    fetcher = http_fetcher(settings, limits, SystemClock())
     found: list[str] = []
     try:
         for url in sitemaps:
@@ -104,6 +108,7 @@ async def _sitemap(fetcher: HttpFetcher, url: str, settings: Settings, *, index:
     if not entries:
         raise ParameterError(f"{url}: no sitemap, or one without entries")
     found = _usable(entry.url for entry in entries if not entry.is_index)
+    event(log, logging.INFO, "sitemap.read", url=url, pages=len(found))
     inner = [entry.url for entry in entries if entry.is_index][: _MOST_SITEMAPS if index else 0]
     for one in _usable(inner):
         await asyncio.sleep(settings.seconds("delay"))

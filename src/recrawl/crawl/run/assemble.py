@@ -28,7 +28,7 @@ from recrawl.store.protocol import Store
 
 if TYPE_CHECKING:
     from recrawl.crawl.deliver.webhook import Webhook
-    from recrawl.crawl.http.fetcher import HttpFetcher
+    from recrawl.crawl.http.fetcher import HttpFetcher, Limits
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,18 @@ class Web:
 
     @classmethod
     def http(cls, settings: Settings, **system: Any) -> Web:
-        """By HTTP; ``system`` are the options of `HttpFetcher` that replace the system's: resolver, ssl_context."""
+        """By HTTP; ``system`` are the options of `HttpFetcher` that replace the system's: resolver, ssl_context.
+
+        The fetchers follow no redirects: the crawler does, politely.
+        """
+        from recrawl.crawl.http.fetcher import Limits
+
         clock = SystemClock()
-        pages = http_fetcher(settings, settings.largest_body, clock, **system)
-        robots = http_fetcher(settings, READ + 1, clock, cut=True, **system) if settings.robots else None
+        total, connections = settings.seconds("timeout"), settings.concurrency
+        limits = Limits(body=settings.largest_body, redirects=0, total=total, connections=connections)
+        pages, robots = http_fetcher(settings, limits, clock, **system), None
+        if settings.robots:
+            robots = http_fetcher(settings, replace(limits, body=READ + 1, cut=True), clock, **system)
         return cls(agent_of(settings), pages, robots, clock)
 
     async def close(self) -> None:
@@ -62,13 +70,12 @@ def agent_of(settings: Settings) -> str:
     return settings.agent(__version__)
 
 
-def http_fetcher(settings: Settings, largest: int, clock: Clock, *, cut: bool = False, **system: Any) -> HttpFetcher:
-    """A fetcher under these settings. It follows no redirects: the crawler does, politely."""
-    from recrawl.crawl.http.fetcher import HttpFetcher, Limits
+def http_fetcher(settings: Settings, limits: Limits, clock: Clock, **system: Any) -> HttpFetcher:
+    """A fetcher under these settings."""
+    from recrawl.crawl.http.fetcher import HttpFetcher
 
-    total, connections = settings.seconds("timeout"), settings.concurrency
-    limits = Limits(body=largest, redirects=0, total=total, connections=connections, cut=cut)
-    return HttpFetcher(agent_of(settings), limits=limits, allow_private=settings.allow_private, clock=clock, **system)
+    agent, private = agent_of(settings), settings.allow_private
+    return HttpFetcher(agent, limits=limits, allow_private=private, clock=clock, **system)
 
 
 def engine_of(store: Store, settings: Settings, now: float) -> Engine:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from recrawl.crawl.clock import Clock, MonotonicClock, SystemClock
 from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.deliver.subscribers import Deliveries
@@ -22,6 +20,7 @@ from recrawl.crawl.run.compare import Comparer
 from recrawl.crawl.run.counters import Counters
 from recrawl.crawl.run.page_crawler import PageCrawler
 from recrawl.crawl.run.recorder import Recorder
+from recrawl.crawl.run.report import Reporter
 from recrawl.crawl.run.tasks import TaskPool
 from recrawl.engine import Engine
 from recrawl.errors import ParameterError
@@ -45,6 +44,7 @@ class Components:
         self.engine, self.store, self.options, self.robots = engine, store, options, robots
         self.clock = MonotonicClock(clock or SystemClock())
         self.counters = Counters()
+        self.report = Reporter(options.on_event)
         self.pool = TaskPool(self.clock, options.concurrency)
         self.slots = Slots(options.concurrency)
         self.feeds = FeedCache(options.feed_interval)
@@ -73,11 +73,6 @@ class Components:
             self.not_modified.restore(trusted[TRUST])
         self.audits.restore(self.store.noted(AUDITS))
         self.limiter.restore(self.store.noted(DELAY), resumed=mark is not None)
-
-    def report(self, name: str, **fields: Any) -> None:
-        """Let the caller of the crawler know of something that happened."""
-        if self.options.on_event is not None:
-            self.options.on_event(name, fields)
 
     def _saved(self, outcomes: list[Outcome]) -> None:
         """A batch is committed."""

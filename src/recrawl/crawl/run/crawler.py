@@ -59,6 +59,7 @@ class Crawler:
         loop.starter.picking = audit is None
         if audit is not None:
             components.audits.ask(*audit)
+        components.report.started(len(components.engine), components.budget.rate)
         try:
             at = math.inf if until is None else until
             await (sweep(loop, at) if once else loop.run(at, n))
@@ -67,6 +68,7 @@ class Crawler:
                 await self._end()
             finally:
                 await components.deliveries.close()
+        components.report.ended(components.counters)
         return components.counters
 
     async def _end(self) -> None:
