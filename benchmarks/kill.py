@@ -34,7 +34,7 @@ from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.http.fetcher import HttpFetcher
 from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.run.pages import add_pages, open_engine, save_pages
-from recrawl.store import SqliteStore
+from recrawl.store import BlockingStore, SqliteStore
 
 BUDGET, DELAY, HOSTS, PAGES = 40.0, 0.2, 20, 300
 SLACK = 0.005  # seconds by which a gap may be shorter than the delay
@@ -97,10 +97,10 @@ def crawl(database: Path, acknowledged: Path, shared: Shared, port: int) -> None
                 shared.add(0, -1)
 
     class Store(SqliteStore):
-        def save(self, outcomes=(), rows=None, **more):
+        async def save(self, outcomes=(), rows=None, **more):
             shared.add(1, len(outcomes))
             try:
-                super().save(outcomes, rows, **more)
+                await super().save(outcomes, rows, **more)
             finally:
                 shared.add(1, -len(outcomes))
 
@@ -112,10 +112,10 @@ def crawl(database: Path, acknowledged: Path, shared: Shared, port: int) -> None
     async def main() -> None:
         clock, store = SystemClock(), Store(database)
         settings = {"budget": BUDGET, "host_spacing": DELAY, "host_concurrency": 1}
-        engine = open_engine(store, clock.now(), **settings)
+        engine = await open_engine(store, clock.now(), **settings)
         if not len(engine):
             urls = [f"http://h{k % HOSTS}.test:{port}/{k}" for k in range(PAGES)]
-            save_pages(engine, store, add_pages(engine, Rules(), urls, clock.now()))
+            await save_pages(engine, store, add_pages(engine, Rules(), urls, clock.now()))
         fetcher = Fetcher("recrawl-kill/1 (+loopback)", allow_private=True, resolver=Loopback(), clock=clock)
         crawler = Crawler(engine, store, fetcher, CrawlOptions(commit_delay=0.02, on_event=heard), clock=clock)
         await crawler.run()
@@ -154,7 +154,7 @@ def kill_one(database: Path, acknowledged: Path, shared: Shared, port: int, rng:
 def judge(database: Path, acknowledged: Path) -> dict[str, int]:
     """What is missing from the database after a kill."""
     said = [line.split() for line in acknowledged.read_text().splitlines()]
-    with SqliteStore(database) as store:
+    with BlockingStore(SqliteStore(database)) as store:
         outcomes = list(store.observations())
         rows = store.load()
         problems = store.check()

@@ -33,7 +33,7 @@ from recrawl.crawl.deliver.webhook import SIGNATURE, TIMESTAMP, Webhook, verify
 from recrawl.crawl.http.fetcher import HttpFetcher
 from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.run.pages import add_pages, open_engine, save_pages
-from recrawl.store import SqliteStore
+from recrawl.store import BlockingStore, SqliteStore
 
 _SPEC = spec_from_file_location("kill", Path(__file__).with_name("kill.py"))
 kill = module_from_spec(_SPEC)
@@ -85,21 +85,21 @@ def crawl(database: Path, port: int, seconds: float | None) -> None:
 
     async def main() -> None:
         clock, store = SystemClock(), SqliteStore(database)
-        engine = open_engine(store, clock.now(), budget=100.0, host_spacing=0.05, host_concurrency=1)
+        engine = await open_engine(store, clock.now(), budget=100.0, host_spacing=0.05, host_concurrency=1)
         if not len(engine):
             urls = [f"http://h{k % HOSTS}.test:{port}/{k}" for k in range(PAGES)]
-            save_pages(engine, store, add_pages(engine, Rules(), urls, clock.now()))
+            await save_pages(engine, store, add_pages(engine, Rules(), urls, clock.now()))
         fetcher = HttpFetcher("recrawl-kill/1 (+loopback)", allow_private=True, resolver=kill.Loopback(), clock=clock)
         hook = Webhook(f"http://127.0.0.1:{port}/hook", SECRET, timeout=0.2)
         options = CrawlOptions(commit_delay=0.02, subscribers={"webhook": hook})
         crawler = Crawler(engine, store, fetcher, options, clock=clock)
         await crawler.run(None if seconds is None else clock.now() + seconds)
-        while store.followers()[0].cursor < store.event_counts()["last"]:
+        while (await store.followers())[0].cursor < (await store.event_counts())["last"]:
             await crawler.run(clock.now() + 0.1)
         await hook.close()
         await fetcher.close()
         crawler.close()
-        store.close()
+        await store.close()
 
     asyncio.run(main())
 
@@ -119,7 +119,7 @@ def judge(database: Path, log: Path) -> dict[str, int]:
         firsts[event["id"]] = event
         disordered += event["number"] <= last[event["url"]]
         last[event["url"]] = event["number"]
-    with SqliteStore(database, visit=True) as store:
+    with BlockingStore(SqliteStore(database, visit=True)) as store:
         kept = store.events(0, 10_000_000)
         observed = {(o.url, o.began_at) for o in store.observations() if o.fetched and o.changed is not False}
         documents = {event.url: event.new_digest for event in store.standing()}

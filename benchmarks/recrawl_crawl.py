@@ -34,7 +34,7 @@ async def crawl(urls: list[str], concurrency: int, database: str) -> tuple[float
     engine = Engine(UNPACED, start=clock.now(), sources=0)
     engine.add(urls, clock.now())
     store = SqliteStore(database, keep=0)
-    store.save(rows=engine.rows())
+    await store.save(rows=engine.rows())
     limits = Limits(connections=concurrency)
     fetcher = HttpFetcher(AGENT, allow_private=True, limits=limits, clock=clock)
 
@@ -54,7 +54,7 @@ async def crawl(urls: list[str], concurrency: int, database: str) -> tuple[float
     await crawler.run()
     took, used = time.perf_counter() - began, usage() - before
     crawler.close()
-    store.close()
+    await store.close()
     await fetcher.close()
     return took, used
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from recrawl import Engine
 from recrawl.crawl.run.pages import open_engine, save_pages
-from recrawl.store import SqliteStore
+from recrawl.store import BlockingStore, SqliteStore
 
 NOW = 1.75e9
 HOSTS = 5000
@@ -37,8 +37,8 @@ def make(path: Path, n: int) -> None:
         some = ids[first : first + 20_000]
         kind, now = rng.random(len(some)), NOW + first / 50.0
         engine.record(some, now, changed=rng.random(len(some)) < 0.3, failed=kind < 0.02, gone=kind > 0.99)
-    with SqliteStore(path) as store:
-        save_pages(engine, store, ids)
+    with BlockingStore(SqliteStore(path)) as store:
+        store.run(save_pages(engine, store.store, ids))
 
 
 def start(path: Path) -> dict[str, float]:
@@ -48,12 +48,13 @@ def start(path: Path) -> dict[str, float]:
     warm.record(warm.pick(1e5, 1), 1e5, changed=[True])
     Engine.restore(warm.rows(), 2e5).pick(3e5, 1)
     before, cpu, began = _resident(), time.process_time(), time.perf_counter()
-    with SqliteStore(path) as store:
+    with BlockingStore(SqliteStore(path)) as store:
         loaded = store.load()
         read = time.perf_counter() - began
         pages = len(loaded["url"])
         del loaded
-        engine = open_engine(store, NOW + pages / 50.0 + 3600.0, budget=50.0, host_spacing=1.0, host_concurrency=1)
+        settings = {"budget": 50.0, "host_spacing": 1.0, "host_concurrency": 1}
+        engine = store.run(open_engine(store.store, NOW + pages / 50.0 + 3600.0, **settings))
         picked = engine.pick(engine.now + 1.0, 100)
     return {
         "pages": pages,

@@ -84,12 +84,12 @@ async def crawl(port: int, database: Path) -> None:
     from recrawl.store import SqliteStore
 
     clock, store = SystemClock(), SqliteStore(database, keep=0)
-    saved = store.load()
+    saved = await store.load()
     if saved is None:
         web = DemoWeb(world(), clock, port)
         engine = Engine(BUDGET, start=clock.now(), day=24.0, sources=0, host_spacing=DELAY, host_concurrency=1)
         engine.add(web.urls + web.private_urls, clock.now())
-        store.save(rows=engine.rows())
+        await store.save(rows=engine.rows())
     else:
         engine = Engine.restore(saved, clock.now())
     fetcher = HttpFetcher(AGENT, allow_private=True, resolver=LoopbackResolver(), clock=clock)
@@ -99,7 +99,7 @@ async def crawl(port: int, database: Path) -> None:
     await crawler.run()
     crawler.close()
     await fetcher.close()
-    store.close()
+    await store.close()
 
 
 def measure(fetches: int, seed: int = 1) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import os
 import pytest
 from aiohttp import web
 
-from recrawl.store import SqliteStore
+from recrawl.store import BlockingStore, SqliteStore
 
 from .web import SmallWeb
 
@@ -91,7 +91,7 @@ def test_servers_that_lie_are_found_out_and_status_says_so(run, sites):
     for site in sites:
         site.version = 1
     assert run("run", *QUICK, "--once", "--json").code == 0
-    with SqliteStore("recrawl.db", visit=True) as store:
+    with BlockingStore(SqliteStore("recrawl.db", visit=True)) as store:
         said = [outcome.changed for outcome in store.observations() if outcome.changed is not None]
         pages = [store.body(store.versions(url)[0].key) for url in store.urls()]
     fresh = sum(b"version 1" in page for page in pages) / len(pages)
@@ -115,7 +115,7 @@ def test_a_share_of_a_crawl_goes_to_audits(run, sites):
     flags = ("--audit-share", "50%", "--for", "6s", "--quiet", "--json")
     assert run("run", *QUICK, *flags).code == 0
     figures, _ = status(run)
-    with SqliteStore("recrawl.db", visit=True) as store:
+    with BlockingStore(SqliteStore("recrawl.db", visit=True)) as store:
         unended = store.noted("audit_unended").get("audit_unended")
     assert figures["audits"] or unended["drawn"] > 0
 
@@ -123,7 +123,7 @@ def test_a_share_of_a_crawl_goes_to_audits(run, sites):
 @pytest.mark.parametrize("sites", [False], indirect=True)
 def test_a_crawl_that_runs_is_left_word_and_makes_the_audit(run, sites):
     crawled(run, sites)
-    with SqliteStore("recrawl.db"):  # as a crawl would have it
+    with BlockingStore(SqliteStore("recrawl.db")):  # as a crawl would have it
         result = run("audit", *QUICK, "--requests", 20)
         assert result.out.startswith("a crawl is running: it audits 20 pages"), result
     assert run("run", *QUICK, "--for", "6s", "--quiet").code == 0

@@ -14,7 +14,7 @@ from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.feeds.polling import PREFIX, polled
 from recrawl.crawl.formats.feed_items import Item
 from recrawl.crawl.run.pages import add_pages, open_engine
-from recrawl.store import Outcome, SqliteStore
+from recrawl.store import BlockingStore, Outcome, SqliteStore
 
 from .web import SmallWeb
 
@@ -66,7 +66,7 @@ def test_pages_come_from_everywhere_once(run, site, here, monkeypatch):
     assert json.loads(result.out) == {"database": "recrawl.db", "added": 8, "known": 0, "pages": 8}
     result = run("add", f"{site.url}/p/1", f"{site.url}/p/99")
     assert result.out == "1 pages added, 1 known already, 9 in recrawl.db\n"
-    with SqliteStore("recrawl.db", visit=True) as store:
+    with BlockingStore(SqliteStore("recrawl.db", visit=True)) as store:
         rows = store.load()
     assert dict(zip(rows["url"], rows["given"], strict=True))[f"{site.url}/p/24"] == 3.0
 
@@ -161,7 +161,7 @@ def test_sigterm_ends_a_crawl_cleanly_and_pages_can_be_added_meanwhile(run, site
     command = [sys.executable, "-m", "recrawl", *RUN, "--budget", "10/s", "--for", "60s"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=here) as crawl:
         deadline = time.monotonic() + 60
-        with SqliteStore("recrawl.db", visit=True) as store:
+        with BlockingStore(SqliteStore("recrawl.db", visit=True)) as store:
             while store.counts()["observations"] < 5 and time.monotonic() < deadline:
                 time.sleep(0.05)
             assert "in use by process" in refused(run, *RUN)
@@ -177,7 +177,7 @@ def test_sigterm_ends_a_crawl_cleanly_and_pages_can_be_added_meanwhile(run, site
         out, err = crawl.communicate(timeout=60)
     assert crawl.returncode == 0, err
     counts = json.loads(out)
-    with SqliteStore("recrawl.db") as store:
+    with BlockingStore(SqliteStore("recrawl.db")) as store:
         lost = counts["acknowledged"] - store.counts()["observations"]
     assert 0 <= lost <= 30, "only those of the page that was removed"
 
@@ -201,7 +201,7 @@ def test_bad_runs_are_refused(run, words, line):
 
 
 def test_a_database_without_pages_is_refused(run):
-    SqliteStore("recrawl.db").close()
+    BlockingStore(SqliteStore("recrawl.db")).close()
     assert "has no pages" in refused(run, *RUN)
     assert "has no pages" in refused(run, "run", "--dry-run", 3)
 
@@ -337,7 +337,7 @@ def test_what_is_exported_can_be_read_by_others_and_by_recrawl(run, site, here):
     ],
 )
 def test_bad_exports_are_refused(run, words, line):
-    SqliteStore("recrawl.db").close()
+    BlockingStore(SqliteStore("recrawl.db")).close()
     assert line in refused(run, "export", *words)
 
 
@@ -347,7 +347,7 @@ def test_pages_are_removed_with_all_that_is_known_of_them(run, site, here):
     assert run("remove", f"{site.url}/p/1", f"{site.url}/p/2").out == "2 pages removed\n"
     assert "no such page" in refused(run, "remove", f"{site.url}/p/1")
     assert json.loads(run("remove", "http://*/p/*", "--json").out)["removed"] == 4
-    with SqliteStore("recrawl.db") as store:
+    with BlockingStore(SqliteStore("recrawl.db")) as store:
         assert set(store.counts().values()) == {0}
         assert store.check() == []
     assert "is not among the pages" in refused(run, "why", f"{site.url}/p/1")
@@ -365,8 +365,8 @@ def test_a_damaged_database_is_told_in_one_line(run, here):
 def write_noticed(path):
     """A database with a page that flaps, one in which nothing was found, and a feed."""
     urls = {name: f"https://a.example/{name}" for name in ("flapping", "nothing", "feed")}
-    now, store = time.time(), SqliteStore(path)
-    engine = open_engine(store, now - 50.0, budget=1.0)
+    now, store = time.time(), BlockingStore(SqliteStore(path))
+    engine = store.run(open_engine(store.store, now - 50.0, budget=1.0))
     add_pages(engine, Rules(), list(urls.values()), now - 50.0)
     items = [[Item(k, "", None) for k in range(3 * j, 3 * j + 3)] for j in range(2)]
     feed, _ = polled(polled(None, items[0], now - 4000.0, 300.0)[0], items[1], now - 40.0, 300.0)

@@ -11,8 +11,8 @@ import pytest
 
 from recrawl.crawl.run.pages import open_engine
 from recrawl.logs import configure
-from recrawl.store import EventLimits, Follower, Outcome, SqliteStore
-from recrawl.store.testing.contract import example_rows
+from recrawl.store import BlockingStore, EventLimits, Follower, Outcome, SqliteStore
+from recrawl.store.testing.rows import example_rows
 
 from .test_crawl import RUN, added, here, refused, site  # noqa: F401
 from .web import SmallWeb
@@ -22,7 +22,7 @@ URLS = [f"https://a.example/{k}" for k in range(5)]
 
 def filled(path, n, first=0, **options):
     """A database with n more events."""
-    with SqliteStore(path, **options) as store:
+    with BlockingStore(SqliteStore(path, **options)) as store:
         if not store.urls():
             store.save(rows=example_rows(URLS))
         for k in range(first, first + n):
@@ -232,8 +232,8 @@ def test_status_names_hosts_that_fail_and_why(run, here):  # noqa: F811
     assert run("add", *urls).code == 0
     kept = {"text": None, "at": [0, 0, 0], "failure": "dns"}
     now = time.time()
-    with SqliteStore("recrawl.db") as store:
-        engine = open_engine(store, now, budget=1.0)
+    with BlockingStore(SqliteStore("recrawl.db")) as store:
+        engine = store.run(open_engine(store.store, now, budget=1.0))
         engine.record(engine.id(urls[:2]), now, failed=[True, True])
         outcomes = [Outcome(url, now, failure=word) for url, word in zip(urls, failures, strict=True)]
         store.save(outcomes, engine.rows(), notes={"robots:https://b.example": kept})

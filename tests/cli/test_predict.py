@@ -137,10 +137,10 @@ def test_pages_are_added_with_predicted_rates(capsys, crawls, tmp_path, monkeypa
     assert stop.value.code == 0
 
     from recrawl.estimate import Predictor
-    from recrawl.store import SqliteStore
+    from recrawl.store import BlockingStore, SqliteStore
 
     prior = Predictor.load("m.json").prior({"url": urls})
-    with SqliteStore("recrawl.db") as store:
+    with BlockingStore(SqliteStore("recrawl.db")) as store:
         rows = store.load()
     order = np.argsort(np.array(rows["url"]))[::-1]
     np.testing.assert_allclose(np.array(rows["change_rate"])[order] * 86400.0, prior.mean, rtol=1e-6)

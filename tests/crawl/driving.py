@@ -11,7 +11,7 @@ from recrawl.crawl.polite.budget import Budget
 from recrawl.crawl.polite.robots import Robots
 from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.run.pages import add_pages, open_engine, save_pages
-from recrawl.store import MemoryStore
+from recrawl.store import BlockingStore, MemoryStore
 
 START = 1.7e9
 AGENT = "recrawl/1 (+test)"
@@ -23,17 +23,18 @@ class World:
     def __init__(self, page, urls=(), *, store=None, budget=1.0, delay=1.0, rules=None, robots=True, **options):
         self.clock = ManualClock(START)
         self.web = MemoryWeb(page, self.clock, max_redirects=0)
-        self.store = MemoryStore() if store is None else store
+        self.store = store if isinstance(store, BlockingStore) else BlockingStore(store or MemoryStore())
         self.budget, self.delay, self.rules, self.options = budget, delay, rules or Rules(), options
         self.robots = Robots(self.web, AGENT, self.clock) if robots else None
         self.events, self.engine = [], None
         if len(urls):
             engine = self.opened()
-            save_pages(engine, self.store, add_pages(engine, self.rules, list(urls), self.clock.now()))
+            new = add_pages(engine, self.rules, list(urls), self.clock.now())
+            self.store.run(save_pages(engine, self.store.store, new))
 
     def opened(self):
         settings = {"budget": self.budget, "host_spacing": self.delay, "host_concurrency": 1}
-        return open_engine(self.store, self.clock.now(), rules=self.rules, **settings)
+        return self.store.run(open_engine(self.store.store, self.clock.now(), rules=self.rules, **settings))
 
     def crawler(self, **options):
         self.engine = self.opened()
@@ -43,7 +44,7 @@ class World:
         robots = chosen.pop("robots", self.robots)
         hear = lambda name, fields: self.events.append((name, fields))  # noqa: E731
         crawl = CrawlOptions(on_event=hear, **chosen)
-        return Crawler(self.engine, self.store, self.web, crawl, robots=robots, clock=self.clock)
+        return Crawler(self.engine, self.store.store, self.web, crawl, robots=robots, clock=self.clock)
 
     def run(self, seconds=None, *, once=False, n=None, **options):
         """One run from start to end; its counts."""

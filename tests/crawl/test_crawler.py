@@ -424,7 +424,7 @@ def test_pages_come_and_go_while_it_runs():
     async def main():
         run = asyncio.ensure_future(crawler.run(START + 300.0))
         await world.clock.advance(60.0)
-        world.store.post([added(URLS[100:110], 5.0), removed(URLS[:10])])
+        await world.store.store.post([added(URLS[100:110], 5.0), removed(URLS[:10])])
         return await world.clock.drive(run)
 
     asyncio.run(main())
@@ -445,7 +445,7 @@ def test_pages_may_come_with_predicted_rates():
     async def main():
         run = asyncio.ensure_future(crawler.run(START + 30.0))
         await world.clock.advance(5.0)
-        world.store.post([added(URLS[100:102], 1.0, change_rate=[1e-3, 1e-6], evidence=[1e6, 1e6])])
+        await world.store.store.post([added(URLS[100:102], 1.0, change_rate=[1e-3, 1e-6], evidence=[1e6, 1e6])])
         return await world.clock.drive(run)
 
     asyncio.run(main())

@@ -18,7 +18,7 @@ from recrawl.crawl.polite.robots_cache import RobotsCache
 from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.run.pages import add_pages, open_engine
 from recrawl.errors import StoreError
-from recrawl.store import MemoryStore, SqliteStore
+from recrawl.store import BlockingStore, MemoryStore, SqliteStore
 
 from .driving import AGENT, START, World, gaps_by_host, largest_share
 from .test_crawler import URLS, changing
@@ -53,13 +53,13 @@ def test_no_window_sees_more_than_the_budget_over_restarts(budget, lives):
 
 def test_what_was_acknowledged_is_there_and_what_was_learned_is_resumed(tmp_path):
     path, acknowledged = tmp_path / "a.db", []
-    world = World(slow, URLS[:60], store=SqliteStore(path), budget=2.0, delay=0.5)
+    world = World(slow, URLS[:60], store=BlockingStore(SqliteStore(path)), budget=2.0, delay=0.5)
     for _ in range(8):
         world.killed_after(25.0, commit_delay=1.0)
         world.store.close()
         acknowledged += [o for name, fields in world.events if name == "saved" for o in fields["outcomes"]]
         world.events.clear()
-        world.store = SqliteStore(path)
+        world.store = BlockingStore(SqliteStore(path))
         kept = list(world.store.observations())
         assert {(o.url, o.began_at) for o in acknowledged} <= {(o.url, o.began_at) for o in kept}
         rows = world.store.load()
@@ -73,18 +73,18 @@ def test_what_was_acknowledged_is_there_and_what_was_learned_is_resumed(tmp_path
 
 
 def test_a_full_disk_ends_the_run_with_a_clear_line_and_keeps_what_was_acknowledged(tmp_path):
-    store = SqliteStore(tmp_path / "a.db")
+    store = BlockingStore(SqliteStore(tmp_path / "a.db"))
     world = World(
         lambda url, now: f"<p>{np.random.default_rng(int(now)).bytes(3000).hex()}", URLS, store=store, budget=5.0
     )
-    pages = store._writer.execute("PRAGMA page_count").fetchone()[0]
-    store._writer.execute(f"PRAGMA max_page_count = {pages + 40}")
+    pages = store.store._database.writer.execute("PRAGMA page_count").fetchone()[0]
+    store.store._database.writer.execute(f"PRAGMA max_page_count = {pages + 40}")
     with pytest.raises(StoreError, match="the disk is full"):
         world.run(600.0, robots=None)
     acknowledged = [o for name, fields in world.events if name == "saved" for o in fields["outcomes"]]
     assert 0 < len(acknowledged) == store.counts()["observations"]
     assert store.check() == []
-    store._writer.execute("PRAGMA max_page_count = 1000000")
+    store.store._database.writer.execute("PRAGMA max_page_count = 1000000")
     before = len(acknowledged)
     world.run(20.0, robots=None)
     assert store.counts()["observations"] > before
@@ -136,15 +136,15 @@ def test_what_robots_txt_said_is_kept_across_runs(tmp_path):
     def page(url, now):
         return "User-agent: *\nDisallow: /h\n" if url.endswith("robots.txt") else "<p>x"
 
-    with SqliteStore(tmp_path / "a.db") as store:
+    with BlockingStore(SqliteStore(tmp_path / "a.db")) as store:
         world = World(page, [*URLS[:20], "https://h1.example/hidden"], store=store, budget=5.0)
         for _ in range(3):
-            cache = RobotsCache(store)
+            cache = RobotsCache(store.store)
             world.run(20.0, robots=Robots(world.web, AGENT, world.clock, cache))
         assert len(world.asked("/robots.txt")) == 10, "once for each host, over three runs"
         assert len(world.asked("/hidden")) == 0
         world.clock._now += 2 * 86400.0
-        cache = RobotsCache(store)
+        cache = RobotsCache(store.store)
         world.run(20.0, robots=Robots(world.web, AGENT, world.clock, cache))
         assert len(world.asked("/robots.txt")) == 20, "and again after a day"
 
@@ -155,7 +155,7 @@ def test_robots_txt_is_a_request_of_its_own_by_the_machine_s_clock_too():
     web = MemoryWeb(lambda url, now: None if "robots" in url else "<p>x", clock, max_redirects=0)
     robots, store = Robots(web, AGENT, clock), MemoryStore()
     assert not any(robots.known(f"https://h{k}.example/") for k in range(1000))
-    engine = open_engine(store, clock.now(), budget=100.0, host_spacing=0.1, host_concurrency=1)
+    engine = asyncio.run(open_engine(store, clock.now(), budget=100.0, host_spacing=0.1, host_concurrency=1))
     add_pages(engine, Rules(), [f"https://h{k}.example/" for k in range(20)], clock.now())
     crawler = Crawler(engine, store, web, robots=robots, clock=clock)
     counts = asyncio.run(crawler.run(clock.now() + 1.0))
@@ -169,11 +169,11 @@ def test_a_batch_that_cannot_be_written_is_not_acknowledged():
     class Broken(MemoryStore):
         n = 0
 
-        def save(self, outcomes=(), rows=None, **more):
+        async def save(self, outcomes=(), rows=None, **more):
             Broken.n += bool(outcomes)
             if Broken.n == 5:
                 raise StoreError("broken")
-            super().save(outcomes, rows, **more)
+            await super().save(outcomes, rows, **more)
 
     world = World(changing, URLS, store=Broken(), budget=5.0, robots=False)
     with pytest.raises(StoreError, match="broken"):

@@ -11,8 +11,8 @@ from recrawl.crawl.deliver.subscribers import FIRST_WAIT, LONGEST_WAIT, Delivery
 from recrawl.crawl.http.memory import Answer, ManualClock
 from recrawl.crawl.run.commands import removed
 from recrawl.crawl.run.pages import add_pages
-from recrawl.store import EventLimits, MemoryStore, Outcome, SqliteStore
-from recrawl.store.testing.contract import example_rows
+from recrawl.store import BlockingStore, EventLimits, MemoryStore, Outcome, SqliteStore
+from recrawl.store.testing.rows import example_rows
 
 from .driving import START, World
 from .test_crawler import URLS
@@ -78,7 +78,7 @@ def every_event(store):
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_an_index_that_follows_has_what_the_crawler_has(tmp_path, kind):
-    store = MemoryStore() if kind == "memory" else SqliteStore(tmp_path / "a.db")
+    store = BlockingStore(MemoryStore() if kind == "memory" else SqliteStore(tmp_path / "a.db"))
     world, index = World(busy, URLS[:70], store=store, budget=0.1), Index()
     for _ in range(3):
         world.run(8 * 3600.0, subscribers={"index": index}, commit_delay=600.0)
@@ -117,14 +117,14 @@ def test_a_follower_that_fails_half_the_time_misses_nothing_and_keeps_the_order(
 
 
 def test_killed_again_and_again_nothing_is_missing(tmp_path):
-    world = World(busy, URLS[:70], store=SqliteStore(tmp_path / "a.db"), budget=0.1)
+    world = World(busy, URLS[:70], store=BlockingStore(SqliteStore(tmp_path / "a.db")), budget=0.1)
     index = Index(fails=0.3)
     for k in range(12):
         (world.run if k % 4 == 3 else world.killed_after)(
             1800.0 + 77 * k, subscribers={"index": index}, commit_delay=60.0
         )
         world.store.close()
-        world.store = SqliteStore(tmp_path / "a.db")
+        world.store = BlockingStore(SqliteStore(tmp_path / "a.db"))
         kept = {event.id: event for event in every_event(world.store)}
         assert all(kept[one] == event for one, event in index.seen.items()), "what was heard is what is kept"
     index._fails = 0.0
@@ -164,7 +164,7 @@ def test_backing_off_is_bounded():
 
 def test_a_follower_that_is_down_for_hours_is_tried_no_more_often_than_that_and_disk_is_bounded(tmp_path):
     limits = EventLimits(rows=100, size=50_000)
-    world = World(busy, URLS[:70], store=SqliteStore(tmp_path / "a.db", events=limits), budget=0.1)
+    world = World(busy, URLS[:70], store=BlockingStore(SqliteStore(tmp_path / "a.db", events=limits)), budget=0.1)
     tries = []
 
     def down(events, missed):
@@ -295,13 +295,13 @@ def test_a_page_that_moves_for_good_to_another_page_is_gone():
 def test_a_database_from_before_events_tells_only_what_is_new(tmp_path):
     from recrawl.store.sqlite import migrate as migrating
 
-    with SqliteStore(tmp_path / "a.db") as store:
+    with BlockingStore(SqliteStore(tmp_path / "a.db")) as store:
         store.save([Outcome(URLS[0], START, status=200, digest="d1")], example_rows(URLS[:2]))
         for table in ("event", "told", "follower", "event_total"):
-            store._writer.execute(f"DROP TABLE {table}")
-        store._writer.execute("PRAGMA user_version = 3")
-    with SqliteStore(tmp_path / "a.db") as store:
-        assert migrating.version_of(store._writer) >= 4
+            store.store._database.writer.execute(f"DROP TABLE {table}")
+        store.store._database.writer.execute("PRAGMA user_version = 3")
+    with BlockingStore(SqliteStore(tmp_path / "a.db")) as store:
+        assert migrating.version_of(store.store._database.writer) >= 4
         store.save([Outcome(URLS[0], START + 1, status=200, digest="d2", changed=True)])
         (event,) = store.events()
         assert (event.kind, event.old_digest, event.new_digest) == ("changed", "d1", "d2")
@@ -320,10 +320,10 @@ def test_a_store_that_breaks_ends_the_delivery():
     from recrawl.errors import StoreError
 
     class Broken(MemoryStore):
-        def follow(self, follower):
+        async def follow(self, follower):
             if follower.cursor:
                 raise StoreError("broken")
-            super().follow(follower)
+            await super().follow(follower)
 
     world = World(busy, URLS[:10], store=Broken(), budget=1.0)
     with pytest.raises(StoreError, match="broken"):
@@ -331,20 +331,16 @@ def test_a_store_that_breaks_ends_the_delivery():
 
 
 def test_delivery_by_itself():
-    async def call(work):
-        return work()
-
     async def main():
         store, clock, heard = MemoryStore(), ManualClock(START), []
-        store.save(rows=example_rows(URLS[:1]))
-        delivery = Delivery(
-            "one", lambda events, missed: heard.extend(events), store, clock, call, lambda *a, **k: None
-        )
+        await store.save(rows=example_rows(URLS[:1]))
+        delivery = Delivery("one", lambda events, missed: heard.extend(events), store, clock, lambda *a, **k: None)
+        await delivery.resume()
         assert await delivery.step() == 0.0
-        store.save([Outcome(URLS[0], START, status=200, digest="d")])
+        await store.save([Outcome(URLS[0], START, status=200, digest="d")])
         assert await delivery.step() is None
         assert [event.kind for event in heard] == ["new"]
-        assert store.followers()[0].taken_at == START
+        assert (await store.followers())[0].taken_at == START
 
     asyncio.run(main())
 

@@ -15,7 +15,7 @@ from recrawl.crawl.formats.feed_items import read_feed
 from recrawl.crawl.http.memory import Answer
 from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.run.pages import add_pages, open_engine, save_pages
-from recrawl.store import MemoryStore, SqliteStore
+from recrawl.store import BlockingStore, MemoryStore, SqliteStore
 
 from .driving import START, World
 from .servers import fetching, serving
@@ -188,7 +188,7 @@ def test_polls_come_in_time():
 
 def test_a_restart_goes_on_in_time(tmp_path):
     seen = []
-    store = SqliteStore(tmp_path / "a.db")
+    store = BlockingStore(SqliteStore(tmp_path / "a.db"))
     world = world_of_feed(seen, store)
     world.run(DAY)
     interval = store.noted(PREFIX)[PREFIX + FEED]["interval"]
@@ -201,7 +201,7 @@ def test_a_restart_goes_on_in_time(tmp_path):
 
 
 def test_notes_of_feeds_go_with_their_pages(tmp_path):
-    store = SqliteStore(tmp_path / "a.db")
+    store = BlockingStore(SqliteStore(tmp_path / "a.db"))
     world = world_of_feed([], store)
     world.run(0.2 * DAY)
     assert store.noted(PREFIX)
@@ -239,15 +239,15 @@ class Newsroom:
 async def crawl_newsroom(feed_interval, seconds, each=0.15, n_pages=60, budget=20.0):
     room, store, clock = Newsroom(each), MemoryStore(), SystemClock()
     async with serving(room.answer) as origin, fetching() as fetcher:
-        engine = open_engine(store, clock.now(), budget=budget, host_spacing=0.0, host_concurrency=8)
+        engine = await open_engine(store, clock.now(), budget=budget, host_spacing=0.0, host_concurrency=8)
         urls = [f"{origin}/feed", *(f"{origin}/{k}" for k in range(n_pages))]
-        save_pages(engine, store, add_pages(engine, Rules(), urls, clock.now()))
+        await save_pages(engine, store, add_pages(engine, Rules(), urls, clock.now()))
         crawler = Crawler(engine, store, fetcher, clock=clock, feed_interval=feed_interval)
         try:
             counts = await crawler.run(clock.now() + seconds)
         finally:
             crawler.close()
-    return room, counts, store
+    return room, counts, BlockingStore(store)
 
 
 def test_items_are_no_longer_missed_over_http():

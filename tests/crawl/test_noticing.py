@@ -5,7 +5,7 @@ import pytest
 from recrawl import ParameterError
 from recrawl.crawl.config.rules import Rule, Rules
 from recrawl.crawl.http.memory import Answer
-from recrawl.store import SqliteStore
+from recrawl.store import BlockingStore, SqliteStore
 
 from .driving import World
 
@@ -55,7 +55,7 @@ def test_what_returned_is_kept_all_the_same():
 
 
 def test_flapping_is_seen_across_restarts(tmp_path):
-    store = SqliteStore(tmp_path / "a.db")
+    store = BlockingStore(SqliteStore(tmp_path / "a.db"))
     world = looked(in_turn(A, B, A, B), 2, store=store)
     world.run(n=1)
     world.run(n=1)

@@ -11,7 +11,7 @@ from recrawl.crawl.clock import SystemClock
 from recrawl.crawl.http.memory import Answer, ManualClock, MemoryWeb
 from recrawl.crawl.polite.robots import READ, CachedRobots, Robots, product_token
 from recrawl.crawl.polite.robots_cache import RobotsCache
-from recrawl.store import MemoryStore
+from recrawl.store import BlockingStore, MemoryStore
 
 DAY = 86400.0
 PAGE = "http://a.example/private/page"
@@ -316,15 +316,18 @@ def test_redirects_in_a_circle_end():
 
 def test_what_is_kept_in_memory_is_bounded_and_read_again_from_the_store(monkeypatch):
     monkeypatch.setattr("recrawl.crawl.polite.robots_cache._BYTES", 20_000)
-    store = MemoryStore()
-    cache = RobotsCache(store)
+    store = BlockingStore(MemoryStore())
+    cache = RobotsCache(store.store)
     for k in range(100):
         cache[f"http://h{k}.example"] = CachedRobots(bytes([k]) * 1000, float(k), 1e9)
         if k % 10 == 9:
             store.save(notes=cache.pending_notes())
     store.save(notes=cache.pending_notes())
     cache.pending_notes()
-    assert [cache[f"http://h{k}.example"].text[0] for k in range(100)] == list(range(100))
+    for k in range(100):
+        store.run(cache.recall(f"http://h{k}.example"))
+        assert cache[f"http://h{k}.example"].text[0] == k
+    store.run(cache.recall("http://never.example"))
     assert len(cache) < 30
     assert "http://never.example" not in cache
     del cache["http://h99.example"]

@@ -18,8 +18,8 @@ from recrawl.crawl.deliver import subscribers as delivery
 from recrawl.crawl.deliver.subscribers import Delivery, NotTaken
 from recrawl.crawl.deliver.webhook import LARGEST, SIGNATURE, TIMESTAMP, Webhook, sign, verify
 from recrawl.errors import ParameterError
-from recrawl.store import Event, MemoryStore, Outcome, SqliteStore
-from recrawl.store.testing.contract import example_rows
+from recrawl.store import BlockingStore, Event, MemoryStore, Outcome, SqliteStore
+from recrawl.store.testing.rows import example_rows
 
 SECRET = "a secret of some length"
 URLS = [f"https://a.example/{k}" for k in range(20)]
@@ -91,6 +91,7 @@ class Receiver:
 
 def store_of(store, n, seed=0):
     """A store with n events, of pages that change in turn."""
+    store = BlockingStore(store)
     store.save(rows=example_rows(URLS))
     rng = random.Random(seed)
     for k in range(n):
@@ -103,16 +104,14 @@ def delivered(receiver, store, *, seconds=20.0, timeout=0.3, told=None):
     """Let a store's events be posted until all were taken."""
 
     async def main():
-        async def call(work):
-            return await asyncio.to_thread(work)
-
         tell = lambda name, **fields: told is not None and told.append((name, fields))  # noqa: E731
         async with receiver:
             hook = Webhook(receiver.url, SECRET, timeout=timeout)
-            mine = Delivery("webhook", hook, store, SystemClock(), call, tell, random.Random(1))
+            mine = Delivery("webhook", hook, store.store, SystemClock(), tell, random.Random(1))
+            await mine.resume()
             task = mine.begin()
             async with asyncio.timeout(seconds):
-                while mine.follower.cursor < store.event_counts()["last"]:
+                while mine.follower.cursor < (await store.store.event_counts())["last"]:
                     await asyncio.sleep(0.005)
             task.cancel()
             await hook.close()
@@ -168,20 +167,18 @@ def test_a_receiver_that_is_down_gets_everything_when_it_is_up():
     receiver = Receiver()
 
     async def main():
-        async def call(work):
-            return work()
-
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         hook = Webhook(f"http://127.0.0.1:{port}/", SECRET, timeout=1.0)
         tell = lambda name, **fields: told.append(fields)  # noqa: E731
-        mine = Delivery("webhook", hook, store, SystemClock(), call, tell)
+        mine = Delivery("webhook", hook, store.store, SystemClock(), tell)
+        await mine.resume()
         task = mine.begin()
         while len(told) < 5:
             await asyncio.sleep(0.01)
         assert mine.follower.cursor == 0
-        assert store.followers()[0].failure == "no connection"
+        assert (await store.store.followers())[0].failure == "no connection"
         server = await asyncio.start_server(receiver._connected, "127.0.0.1", port)
         while mine.follower.cursor < 40:
             await asyncio.sleep(0.01)
@@ -202,7 +199,7 @@ def test_a_body_that_is_too_large_for_the_receiver_is_halved():
 
 
 def test_bodies_are_bounded():
-    store = MemoryStore()
+    store = BlockingStore(MemoryStore())
     store.save(rows=example_rows(URLS))
     for k in range(30):
         store.save([Outcome(URLS[k % 20], 1.7e9 + k, status=200, digest=f"d{k}", changed=True, text="é" * 100_000)])

@@ -10,7 +10,7 @@ import pytest
 from recrawl.demo.judge import true_freshness
 from recrawl.demo.live import LiveDemo
 from recrawl.errors import ParameterError
-from recrawl.store import MemoryStore
+from recrawl.store import BlockingStore, MemoryStore
 
 FORECAST = 0.06  # by which the forecast may miss the true freshness of the second half
 BELIEVED = 0.2  # and what the engine believes of its copies at the moment, while it still learns
@@ -21,7 +21,7 @@ SEEDS = (1, 2, 3)
 def verdict(seed):
     store = MemoryStore()
     demo = LiveDemo(store, seconds=60.0, seed=seed)
-    return asyncio.run(demo.run_in_memory()), demo, store
+    return asyncio.run(demo.run_in_memory()), demo, BlockingStore(store)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

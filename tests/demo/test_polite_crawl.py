@@ -26,10 +26,10 @@ async def live(web, clock, path, seconds):
     """One life of a crawler."""
     store = SqliteStore(path, keep=0)
     fetcher = HttpFetcher(AGENT, allow_private=True, resolver=LoopbackResolver(), clock=clock)
-    engine = open_engine(store, clock.now(), budget=150.0, **SETTINGS)
+    engine = await open_engine(store, clock.now(), budget=150.0, **SETTINGS)
     if not len(engine):
         add_pages(engine, Rules(), web.urls + web.private_urls, clock.now())
-        store.save(rows=engine.rows())
+        await store.save(rows=engine.rows())
     crawler = Crawler(engine, store, fetcher, robots=Robots(fetcher, AGENT, clock), clock=clock)
     running = asyncio.create_task(crawler.run())
     await asyncio.sleep(seconds)
@@ -37,7 +37,7 @@ async def live(web, clock, path, seconds):
     await running
     crawler.close()
     await fetcher.close()
-    store.close()
+    await store.close()
 
 
 def test_no_rule_is_broken_over_a_restart(tmp_path):

@@ -1,5 +1,6 @@
 """SqliteStore: locks, schema, full disks, other processes, and what is on disk after a kill."""
 
+import asyncio
 import os
 import signal
 import sqlite3
@@ -13,9 +14,9 @@ import pytest
 
 from recrawl import Engine
 from recrawl.errors import StoreError
-from recrawl.store import Outcome, SqliteStore
+from recrawl.store import BlockingStore, Outcome, SqliteStore
 from recrawl.store.sqlite import migrate as migrating
-from recrawl.store.testing.contract import example_rows, same_rows
+from recrawl.store.testing.rows import example_rows, same_rows
 
 URLS = [f"https://a.example/{k}" for k in range(20)]
 HERE = Path(__file__).parent
@@ -29,12 +30,12 @@ def outcome(k=0, **more):
 
 
 def test_a_second_run_is_refused_with_a_line_that_names_the_first(tmp_path):
-    with SqliteStore(tmp_path / "a.db"):
+    with BlockingStore(SqliteStore(tmp_path / "a.db")):
         with pytest.raises(StoreError, match=rf"a\.db: in use by process {os.getpid()}; only one run at a time"):
-            SqliteStore(tmp_path / "a.db")
-        with SqliteStore(tmp_path / "a.db", visit=True) as visitor:
+            BlockingStore(SqliteStore(tmp_path / "a.db"))
+        with BlockingStore(SqliteStore(tmp_path / "a.db", visit=True)) as visitor:
             assert visitor.counts()["pages"] == 0
-    SqliteStore(tmp_path / "a.db").close()
+    BlockingStore(SqliteStore(tmp_path / "a.db")).close()
 
 
 def test_the_lock_is_given_back_when_its_process_is_killed(tmp_path):
@@ -44,20 +45,23 @@ def test_the_lock_is_given_back_when_its_process_is_killed(tmp_path):
     with subprocess.Popen(command, stdout=subprocess.PIPE) as other:
         other.stdout.readline()
         with pytest.raises(StoreError, match=f"in use by process {other.pid}"):
-            SqliteStore(tmp_path / "a.db")
+            BlockingStore(SqliteStore(tmp_path / "a.db"))
         other.send_signal(signal.SIGKILL)
-    SqliteStore(tmp_path / "a.db").close()
+    BlockingStore(SqliteStore(tmp_path / "a.db")).close()
 
 
 def test_a_visitor_leaves_word_for_the_run(tmp_path):
-    with SqliteStore(tmp_path / "a.db") as store, SqliteStore(tmp_path / "a.db", visit=True) as visitor:
+    with (
+        BlockingStore(SqliteStore(tmp_path / "a.db")) as store,
+        BlockingStore(SqliteStore(tmp_path / "a.db", visit=True)) as visitor,
+    ):
         visitor.post([{"add": URLS}])
         assert [post for _, post in store.posts()] == [{"add": URLS}]
 
 
 def test_a_database_that_stays_locked_is_refused_and_nothing_is_written(tmp_path, monkeypatch):
-    monkeypatch.setattr("recrawl.store.sqlite.store._WAIT", 0.2)
-    store = SqliteStore(tmp_path / "a.db")
+    monkeypatch.setattr("recrawl.store.sqlite.database._WAIT", 0.2)
+    store = BlockingStore(SqliteStore(tmp_path / "a.db"))
     store.save(rows=example_rows(URLS))
     other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -76,37 +80,105 @@ def test_a_database_that_stays_locked_is_refused_and_nothing_is_written(tmp_path
 def test_what_is_no_database_is_refused(tmp_path):
     (tmp_path / "text.db").write_text("this is no database, but a text of some length" * 20)
     with pytest.raises(StoreError, match="not a database"):
-        SqliteStore(tmp_path / "text.db")
+        BlockingStore(SqliteStore(tmp_path / "text.db"))
     other = sqlite3.connect(tmp_path / "other.db")
     other.execute("CREATE TABLE mine (x)")
     other.close()
     with pytest.raises(StoreError, match="not one of recrawl"):
-        SqliteStore(tmp_path / "other.db")
+        BlockingStore(SqliteStore(tmp_path / "other.db"))
     with pytest.raises(StoreError, match="no such folder"):
-        SqliteStore(tmp_path / "nowhere" / "a.db")
+        BlockingStore(SqliteStore(tmp_path / "nowhere" / "a.db"))
     with pytest.raises(StoreError, match="no such database"):
-        SqliteStore(tmp_path / "absent.db", visit=True)
+        BlockingStore(SqliteStore(tmp_path / "absent.db", visit=True))
     assert not (tmp_path / "absent.db").exists()
 
 
 def test_after_close_nothing_is_answered(tmp_path):
-    store = SqliteStore(tmp_path / "a.db")
-    store.close()
-    store.close()
-    for call in (store.load, store.save, store.posts):
-        with pytest.raises(StoreError, match="is closed"):
-            call()
+    async def main():
+        store = SqliteStore(tmp_path / "a.db")
+        await store.close()
+        await store.close()
+        for call in (store.load, store.save, store.posts):
+            with pytest.raises(StoreError, match="is closed"):
+                await call()
+
+    asyncio.run(main())
+
+
+# --- calls that are cancelled --------------------------------------------------------------------------------------
+
+
+def test_a_save_whose_caller_is_cancelled_is_applied_as_a_whole_and_in_order(tmp_path):
+    async def main():
+        async with SqliteStore(tmp_path / "a.db") as store:
+            await store.save(rows=example_rows(URLS))
+            calls = [store.save([outcome(k), outcome(k + 10)], notes={"last": k}) for k in range(10)]
+            tasks = [asyncio.ensure_future(call) for call in calls]
+            await asyncio.sleep(0)  # all are made, at most one runs
+            for task in tasks:
+                task.cancel()
+            assert all(isinstance(one, asyncio.CancelledError) for one in await gathered(tasks))
+            await store.save()  # after all before it
+            found = [o.digest async for o in store.observations()]
+            assert found == [f"d{j}" for k in range(10) for j in (k, k + 10)]
+            assert await store.noted() == {"last": 9}
+            assert await store.check() == []
+
+    async def gathered(tasks):
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(main())
+
+
+def test_a_store_closes_after_the_calls_that_were_made_also_when_their_loop_has_ended(tmp_path):
+    async def main():
+        store = SqliteStore(tmp_path / "a.db")
+        await store.save(rows=example_rows(URLS))
+        tasks = [asyncio.ensure_future(store.save([outcome(k)])) for k in range(5)]
+        tasks += [asyncio.ensure_future(store.counts()), asyncio.ensure_future(store.close())]
+        await asyncio.sleep(0)
+        return tasks  # the loop cancels them
+
+    asyncio.run(main())
+    deadline = time.monotonic() + 10.0
+    while True:  # the lock is given back when all is written
+        try:
+            again = BlockingStore(SqliteStore(tmp_path / "a.db"))
+            break
+        except StoreError:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    with again:
+        assert again.counts()["observations"] == 5
+
+
+def test_a_slow_write_holds_up_neither_the_loop_nor_reads(tmp_path):
+    async def main():
+        async with SqliteStore(tmp_path / "a.db") as store:
+            await store.save(rows=example_rows(URLS))
+            other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
+            other.execute("BEGIN IMMEDIATE")  # the save waits for this
+            saving = asyncio.ensure_future(store.save([outcome()]))
+            await asyncio.sleep(0)
+            assert (await store.counts())["observations"] == 0
+            assert not saving.done()
+            other.execute("ROLLBACK")
+            other.close()
+            await saving
+            assert (await store.counts())["observations"] == 1
+
+    asyncio.run(main())
 
 
 # --- the disk is full ----------------------------------------------------------------------------------------------
 
 
 def test_a_full_disk_undoes_the_batch_and_keeps_all_before_it(tmp_path):
-    store = SqliteStore(tmp_path / "a.db")
+    store = BlockingStore(SqliteStore(tmp_path / "a.db"))
     rows = example_rows(URLS)
     store.save([outcome(0)], rows)
-    pages = store._writer.execute("PRAGMA page_count").fetchone()[0]
-    store._writer.execute(f"PRAGMA max_page_count = {pages + 5}")
+    pages = store.store._database.writer.execute("PRAGMA page_count").fetchone()[0]
+    store.store._database.writer.execute(f"PRAGMA max_page_count = {pages + 5}")
     body = np.random.default_rng(0).bytes(200_000)
     with pytest.raises(StoreError, match="the disk is full; the last batch was not written, all before it was"):
         store.save([outcome(1, body=body)], example_rows(URLS, seed=1), notes={"n": 1})
@@ -114,7 +186,7 @@ def test_a_full_disk_undoes_the_batch_and_keeps_all_before_it(tmp_path):
     assert not same_rows(rows, store.load())
     assert store.noted() == {}
     assert store.check() == []
-    store._writer.execute("PRAGMA max_page_count = 100000")
+    store.store._database.writer.execute("PRAGMA max_page_count = 100000")
     store.save([outcome(1, body=body)])
     assert store.body(store.versions(URLS[1])[0].key) == body
     store.close()
@@ -128,8 +200,8 @@ def test_databases_of_the_first_version_are_brought_up_to_date(tmp_path):
     old.executescript((HERE / "version_1.sql").read_text())
     old.execute("PRAGMA user_version = 1")
     old.close()
-    with SqliteStore(tmp_path / "a.db") as store:
-        assert migrating.version_of(store._writer) == migrating.migrations()[-1][0]
+    with BlockingStore(SqliteStore(tmp_path / "a.db")) as store:
+        assert migrating.version_of(store.store._database.writer) == migrating.migrations()[-1][0]
         assert store.counts() == {"pages": 3, "copies": 2, "observations": 3, "bodies": 1}
         assert store.body(store.versions("https://a.example/0")[0].key) == b"<p>second"
         assert [o.changed for o in store.observations("https://a.example/0")] == [None, True]
@@ -140,35 +212,37 @@ def test_databases_of_the_first_version_are_brought_up_to_date(tmp_path):
 
 def test_migrations_are_applied_once_each_and_wholly(tmp_path, monkeypatch):
     first = migrating.migrations()
-    SqliteStore(tmp_path / "a.db").close()
+    BlockingStore(SqliteStore(tmp_path / "a.db")).close()
     last = first[-1][0]
     good = (last + 1, "ALTER TABLE page ADD COLUMN colour TEXT;")
     bad = (last + 2, "CREATE TABLE more (x); INSERT INTO nowhere VALUES (1);")
     monkeypatch.setattr(migrating, "migrations", lambda: [*first, good, bad])
     with pytest.raises(StoreError, match="nowhere"):
-        SqliteStore(tmp_path / "a.db")
+        BlockingStore(SqliteStore(tmp_path / "a.db"))
     monkeypatch.setattr(migrating, "migrations", lambda: [*first, good])
-    with SqliteStore(tmp_path / "a.db") as store:
-        assert migrating.version_of(store._writer) == last + 1, "the good one was applied, the bad one wholly undone"
+    with BlockingStore(SqliteStore(tmp_path / "a.db")) as store:
+        assert migrating.version_of(store.store._database.writer) == last + 1, (
+            "the good one was applied, the bad one wholly undone"
+        )
         store.save([outcome()], example_rows(URLS))
     monkeypatch.setattr(migrating, "migrations", lambda: first)
     with pytest.raises(StoreError, match=f"version {last + 1}, this recrawl knows only {last}"):
-        SqliteStore(tmp_path / "a.db")
+        BlockingStore(SqliteStore(tmp_path / "a.db"))
 
 
 def test_a_visitor_does_not_change_the_schema(tmp_path, monkeypatch):
-    SqliteStore(tmp_path / "a.db").close()
+    BlockingStore(SqliteStore(tmp_path / "a.db")).close()
     first = migrating.migrations()
-    monkeypatch.setattr("recrawl.store.sqlite.store.migrations", lambda: [*first, (99, "")])
+    monkeypatch.setattr("recrawl.store.sqlite.database.migrations", lambda: [*first, (99, "")])
     with pytest.raises(StoreError, match="recrawl run brings it up to date"):
-        SqliteStore(tmp_path / "a.db", visit=True)
+        BlockingStore(SqliteStore(tmp_path / "a.db", visit=True))
 
 
 # --- bodies --------------------------------------------------------------------------------------------------------
 
 
 def test_a_damaged_body_is_noticed(tmp_path):
-    with SqliteStore(tmp_path / "a.db") as store:
+    with BlockingStore(SqliteStore(tmp_path / "a.db")) as store:
         store.save([outcome(0, body=b"text" * 100)], example_rows(URLS))
         key = store.versions(URLS[0])[0].key
         other = sqlite3.connect(tmp_path / "a.db")
@@ -181,11 +255,11 @@ def test_a_damaged_body_is_noticed(tmp_path):
 
 def test_bodies_are_small_and_none_are_kept_with_keep_0(tmp_path):
     text = b"<p>the same words again and again</p>" * 3000
-    with SqliteStore(tmp_path / "a.db") as store:
+    with BlockingStore(SqliteStore(tmp_path / "a.db")) as store:
         store.save([outcome(k, body=text) for k in range(20)], example_rows(URLS))
-        size = store._reader.execute("SELECT sum(length(data)) FROM body").fetchone()[0]
+        size = store.store._database.reader.execute("SELECT sum(length(data)) FROM body").fetchone()[0]
         assert size < len(text) / 100
-    with SqliteStore(tmp_path / "b.db", keep=0) as store:
+    with BlockingStore(SqliteStore(tmp_path / "b.db", keep=0)) as store:
         store.save([outcome(0, body=text)], example_rows(URLS))
         assert store.versions(URLS[0]) == []
 
@@ -200,7 +274,7 @@ def test_rows_written_at_different_times_make_the_engine_that_wrote_them(tmp_pat
     engine = Engine(1.0, start=now, sources=sources, host_spacing=0.1, host_concurrency=2)
     urls = [f"https://{'abc'[k % 3]}.example/{k}" for k in range(150)]
     ids = engine.add(urls, now)
-    store = SqliteStore(tmp_path / "a.db")
+    store = BlockingStore(SqliteStore(tmp_path / "a.db"))
     store.save(rows=engine.rows(ids))
     for _ in range(300):
         now += 3000.0
@@ -229,7 +303,7 @@ def test_rows_written_at_different_times_make_the_engine_that_wrote_them(tmp_pat
 @pytest.mark.slow
 def test_many_pages_are_loaded_quickly(tmp_path):
     n = 50_000
-    with SqliteStore(tmp_path / "a.db") as store:
+    with BlockingStore(SqliteStore(tmp_path / "a.db")) as store:
         store.save(rows=example_rows([f"https://h{k % 100}.example/{k}" for k in range(n)]))
         began = time.process_time()
         rows = store.load()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +22,10 @@ from recrawl.cli.shared.crawl_options import (
 )
 from recrawl.errors import ParameterError
 from recrawl.logs import configure
+
+if TYPE_CHECKING:
+    from recrawl.crawl.config.settings import Settings
+    from recrawl.store import BlockingStore, SqliteStore
 
 EPILOG = (
     "Example:  recrawl add https://docs.example.org/ urls.txt --importance 5\n\n"
@@ -81,18 +85,18 @@ def _predicted(path: Path, urls: list[str]) -> dict[str, list[float]]:
 
 
 def _add(
-    store: object, settings: object, urls: list[str], importance: float, known: dict[str, list[float]]
+    store: BlockingStore[SqliteStore],
+    settings: Settings,
+    urls: list[str],
+    importance: float,
+    known: dict[str, list[float]],
 ) -> dict[str, object]:
-    from recrawl.crawl.config.settings import Settings
     from recrawl.crawl.run.pages import add_pages, save_pages
-    from recrawl.store import SqliteStore
 
-    assert isinstance(store, SqliteStore)
-    assert isinstance(settings, Settings)
     now = time.time()
-    engine = engine_of(store, settings, now)
+    engine = store.run(engine_of(store.store, settings, now))
     new = add_pages(engine, settings.rules(), urls, now, importance=importance, **known)
-    save_pages(engine, store, new)
+    store.run(save_pages(engine, store.store, new))
     return {
         "database": str(Path(settings.database)),
         "added": len(new),

@@ -47,10 +47,10 @@ def audit(
     configure(log_level, log_format)
     settings = settings_of(config, database=database, allow_private=allow_private, **flags)
     queued = False if listed else _make_or_queue(settings, requests, level)
-    from recrawl.crawl.run.audits import kept_audits
+    from recrawl.crawl.run.audits import KEPT, kept_audits
 
     with visit(settings) as store:
-        audits = kept_audits(store)
+        audits = kept_audits(store.noted(KEPT))
     if plot is not None and not queued:
         from recrawl.cli.views.audit_plot import draw_audits
 
@@ -80,7 +80,7 @@ async def _make(settings: Settings, requests: int, level: float) -> None:
     from recrawl.cli.shared.interrupts import stop_on_signals
     from recrawl.crawl.run.assemble import open_crawl
 
-    live = open_crawl(settings)
+    live = await open_crawl(settings)
     try:
         stop_on_signals(live.crawler)
         await live.crawler.run(audit=(requests, level))

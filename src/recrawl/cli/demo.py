@@ -13,7 +13,7 @@ from recrawl.errors import ParameterError
 from recrawl.logs import configure
 
 if TYPE_CHECKING:
-    from recrawl.store import SqliteStore
+    from recrawl.store import BlockingStore, SqliteStore
 
 EPILOG = "Example:  recrawl demo --for 30s --budget 10/s --seed 7 --plot demo.png"
 _NOTE = "demo"  # by which a database of the demo is known
@@ -44,7 +44,7 @@ def demo(
     check(seconds, rate)
     store = _fresh_store(database, seed)
     try:
-        live = LiveDemo(store, seconds=seconds, budget=rate, seed=seed)
+        live = LiveDemo(store.store, seconds=seconds, budget=rate, seed=seed)
         verdict = report.watched(live, quiet=as_json)
     finally:
         store.close()
@@ -58,17 +58,17 @@ def demo(
     report.print_verdict(verdict, database, live.example, [] if plot is None else [plot])
 
 
-def _fresh_store(path: Path, seed: int) -> SqliteStore:
+def _fresh_store(path: Path, seed: int) -> BlockingStore[SqliteStore]:
     """An empty database; one that an earlier demo left is replaced, any other file is not touched."""
-    from recrawl.store import SqliteStore
+    from recrawl.store import BlockingStore, SqliteStore
 
     if path.exists():
-        with SqliteStore(path, visit=True) as old:
+        with BlockingStore(SqliteStore(path, visit=True)) as old:
             if not old.noted(_NOTE):
                 raise ParameterError(f"{path} is not a database of the demo: move it, or give another --database")
-        SqliteStore(path).close()  # refused while a crawler has it
+        BlockingStore(SqliteStore(path)).close()  # refused while a crawler has it
         for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
             path.with_name(name).unlink(missing_ok=True)
-    store = SqliteStore(path)
+    store = BlockingStore(SqliteStore(path))
     store.save(notes={_NOTE: {"seed": seed}})
     return store

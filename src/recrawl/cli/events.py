@@ -17,7 +17,7 @@ from recrawl.cli.shared.interrupts import stop_requests
 from recrawl.errors import ParameterError
 
 if TYPE_CHECKING:
-    from recrawl.store import Event, SqliteStore
+    from recrawl.store import BlockingStore, Event, SqliteStore
 
 EPILOG = (
     "Example:  recrawl events --after 1200\n\nExample:  recrawl events --follow --output events.jsonl\n\n"
@@ -54,7 +54,7 @@ def events(
                 time.sleep(_POLL)
 
 
-def _write_snapshot(store: SqliteStore, output: Path | None) -> None:
+def _write_snapshot(store: BlockingStore[SqliteStore], output: Path | None) -> None:
     """Let a file that is not there yet begin with all pages: whole, or not at all."""
     if output is None or (output.exists() and output.stat().st_size):
         return
@@ -65,7 +65,7 @@ def _write_snapshot(store: SqliteStore, output: Path | None) -> None:
     part.replace(output)
 
 
-def _print(store: SqliteStore, after: int, lines: _Lines) -> int:
+def _print(store: BlockingStore[SqliteStore], after: int, lines: _Lines) -> int:
     """Write all events after a number; the number of the last."""
     while found := store.events(after):
         if found[0].number > after + 1:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from recrawl.cli.shared.crawl_log import CrawlLog
     from recrawl.crawl.config.settings import Settings
     from recrawl.engine import Engine
-    from recrawl.store import SqliteStore
+    from recrawl.store import BlockingStore, SqliteStore
 
 EPILOG = "Example:  recrawl import crawls.csv"
 _MANY = 20_000  # outcomes written at a time
@@ -53,22 +53,22 @@ def import_log(
         typer.echo("the log's signals are not taken over")
 
 
-def take_over(log: CrawlLog, urls: list[str], store: SqliteStore, settings: Settings) -> dict[str, Any]:
+def take_over(log: CrawlLog, urls: list[str], store: BlockingStore[SqliteStore], settings: Settings) -> dict[str, Any]:
     """Give a log's pages to a database: into an empty one with all that is learned, else with each page's own rate."""
     from recrawl.crawl.run.pages import add_pages, save_pages
 
     now = time.time()
     taught, fetched_at = _taught(log, urls, settings)
-    engine, known = engine_of(store, settings, now), 0
+    engine, known = store.run(engine_of(store.store, settings, now)), 0
     if len(engine) == 0:
         engine, new = taught, taught.ids()
-        save_pages(engine, store, new)
+        store.run(save_pages(engine, store.store, new))
     else:
         known = int((engine.addresses.known(urls) >= 0).sum())
         gamma = taught.beliefs.gamma(taught.ids())
         belief = {"change_rate": gamma.mean, "evidence": gamma.shape, "fetched_at": fetched_at}
         new = add_pages(engine, settings.rules(), urls, now, importance=_importance(log), **belief)
-        save_pages(engine, store, new)
+        store.run(save_pages(engine, store.store, new))
     _save_observations(log, urls, set(engine.url(new)), store)
     return {
         "pages": len(urls),
@@ -128,7 +128,7 @@ def _taught(log: CrawlLog, urls: list[str], settings: Settings) -> tuple[Engine,
     return engine, last
 
 
-def _save_observations(log: CrawlLog, urls: list[str], new: set[str], store: SqliteStore) -> None:
+def _save_observations(log: CrawlLog, urls: list[str], new: set[str], store: BlockingStore[SqliteStore]) -> None:
     from recrawl.store import Outcome
 
     seen = log.observations

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from recrawl.cli.shared.crawl_options import AsJson, Config, Database, own, settings_of, visit
 from recrawl.errors import ParameterError
+
+if TYPE_CHECKING:
+    from recrawl.store import BlockingStore, SqliteStore
 
 EPILOG = "Example:  recrawl remove https://docs.example.org/old\n\nExample:  recrawl remove 'https://shop.example.org/cart/*'"
 
@@ -38,17 +41,15 @@ def remove(
     typer.echo(json.dumps(found) if as_json else words)
 
 
-def _matching(store: object, words: list[str]) -> list[str]:
+def _matching(store: BlockingStore[SqliteStore], words: list[str]) -> list[str]:
     from recrawl.crawl.config.rules import pattern
     from recrawl.crawl.urls import canonical
-    from recrawl.store import SqliteStore
 
-    assert isinstance(store, SqliteStore)
     known = dict.fromkeys(store.urls())
     found: dict[str, None] = {}
     for word in words:
         mine = [url for url in known if pattern(word).fullmatch(url)] if "*" in word else [canonical(word)]
         if not mine or mine[0] not in known:
-            raise ParameterError(f"{word}: no such page in {store.path}")
+            raise ParameterError(f"{word}: no such page in {store.store.path}")
         found |= dict.fromkeys(mine)
     return list(found)

@@ -84,7 +84,7 @@ async def _run(settings: Settings, seconds: float | None, once: bool, quiet: boo
     from recrawl.crawl.run.assemble import open_crawl
     from recrawl.crawl.run.pages import warm_up
 
-    live = open_crawl(settings)
+    live = await open_crawl(settings)
     try:
         stop_on_signals(live.crawler)
         if not quiet:
@@ -111,7 +111,7 @@ def _print_next(settings: Settings, n: int, as_json: bool) -> None:
 
     with visit(settings) as store:
         now = start = time.time()
-        engine = engine_of(store, settings, now)
+        engine = store.run(engine_of(store.store, settings, now))
         if not len(engine):
             raise ParameterError(f"{settings.database}: has no pages; recrawl add adds some")
     budget, found = Budget.parse(settings.budget, len(engine), now), list[dict[str, Any]]()

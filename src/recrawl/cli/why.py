@@ -12,7 +12,7 @@ from recrawl.cli.shared.crawl_options import AsJson, Config, Database, engine_of
 
 if TYPE_CHECKING:
     from recrawl.crawl.feeds.polling import Feed
-    from recrawl.store import Store
+    from recrawl.store import BlockingStore, SqliteStore
     from recrawl.store.protocol import Copy
 
 EPILOG = "Example:  recrawl why https://docs.example.org/install"
@@ -31,7 +31,7 @@ def why(
     wanted = canonical(url)
     with visit(settings) as store:
         now = time.time()
-        engine = engine_of(store, settings, now)
+        engine = store.run(engine_of(store.store, settings, now))
         page = int(engine.id([wanted])[0])
         found = engine.explain(page, now)
         copy = store.copies([wanted]).get(wanted)
@@ -55,7 +55,7 @@ def why(
         typer.echo(line)
 
 
-def feed_of(store: Store, url: str) -> Feed | None:
+def feed_of(store: BlockingStore[SqliteStore], url: str) -> Feed | None:
     """What is known of a page as a feed; None where it is none."""
     from recrawl.crawl.feeds.polling import PREFIX, Feed
 

@@ -31,7 +31,7 @@ from recrawl.engine import Engine
 from recrawl.engine.views.forecast import Forecast
 from recrawl.errors import ParameterError
 from recrawl.store import MemoryStore
-from recrawl.store.protocol import Store
+from recrawl.store.protocol import Outcome, Store
 
 BUDGET = 15.0  # requests a second
 _FIRST_BUDGET, _FIRST_SECONDS = 200.0, 30.0  # for the first copies: requests a second, and how long at most
@@ -112,22 +112,23 @@ class LiveDemo:
         return await clock.drive(self._run(MemoryWeb(self._web.ask, clock), clock, tell))
 
     async def _run(self, fetcher: Fetcher, clock: Clock, tell: Tell) -> Verdict:
-        crawler = self._new_crawler(fetcher, clock)
+        crawler = await self._new_crawler(fetcher, clock)
         try:
             await self._crawl(crawler, clock, tell)
             end = min(self._web.now(), self._begin + self._seconds)
-            return self._judge(end, crawler.engine.forecast(self._budget))
+            outcomes = [outcome async for outcome in self._store.observations()]
+            return self._judge(outcomes, end, crawler.engine.forecast(self._budget))
         finally:
             crawler.close()
 
-    def _new_crawler(self, fetcher: Fetcher, clock: Clock) -> Crawler:
+    async def _new_crawler(self, fetcher: Fetcher, clock: Clock) -> Crawler:
         now = clock.now()
         engine = Engine(
             self._budget, start=now, day=DAY, sources=0, host_spacing=_SPACING, host_concurrency=_CONCURRENCY
         )
         add_pages(engine, Rules(), self._web.urls, now, importance=self.world.trace.importance)
         add_pages(engine, Rules(), self._web.private_urls, now)
-        self._store.save(rows=engine.rows())
+        await self._store.save(rows=engine.rows())
         self._ids = engine.id(self._web.urls)
         options = CrawlOptions(budget=Budget(_FIRST_BUDGET, now, catch_up=0.5))
         self._crawler = new_crawler(engine, self._store, Web(_USER_AGENT, fetcher, fetcher, clock), options)
@@ -175,12 +176,11 @@ class LiveDemo:
         page = np.repeat(np.arange(len(trace)), trace.n_changes)
         return np.bincount(page[trace.changed_at <= at], minlength=len(trace))
 
-    def _judge(self, end: float, forecast: Forecast) -> Verdict:
+    def _judge(self, outcomes: list[Outcome], end: float, forecast: Forecast) -> Verdict:
         begin, log = self._begin, self._web.log
         if end - begin < 1.0:
             raise ParameterError("the demo was ended before there was anything to judge")
         page_of = {url: number for number, url in enumerate(self._web.urls)}
-        outcomes = list(self._store.observations())
         found = renewals(log, outcomes, page_of, self._web.started_at)
         first = [renewal for renewal in found if renewal.at <= begin]
         later = [renewal for renewal in found if begin < renewal.at <= end]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from recrawl._lazy import attach
 
 if TYPE_CHECKING:
+    from recrawl.store.blocking import BlockingStore as BlockingStore
     from recrawl.store.events import Event as Event
     from recrawl.store.events import EventLimits as EventLimits
     from recrawl.store.events import Follower as Follower
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
+        "blocking": ["BlockingStore"],
         "events": ["Event", "EventLimits", "Follower"],
         "memory.store": ["MemoryStore"],
         "protocol": ["Copy", "Outcome", "Store", "Version"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -123,13 +123,14 @@ class Version:
 
 @runtime_checkable
 class Store(Protocol):
-    """What a crawler keeps between runs. Everything a call writes is written when it returns, or nothing of it is.
+    """What a crawler keeps between runs; every call is awaited, so that none holds up an event loop.
 
-    ``rows`` are those of ``Engine.rows``: columns of some pages and what belongs to the engine as a whole. Calls may
-    come from several threads.
+    A call that writes is one transaction: it is committed when the call returns, or nothing of it is. A call whose
+    caller is cancelled is still applied as a whole or not at all. Calls may be made concurrently. ``rows`` are those of
+    ``Engine.rows``: columns of some pages and the state of the engine as a whole.
     """
 
-    def save(
+    async def save(
         self,
         outcomes: Sequence[Outcome] = (),
         rows: Mapping[str, Any] | None = None,
@@ -144,62 +145,62 @@ class Store(Protocol):
         pages are passed over. ``at`` is when pages were removed (default: the machine's time).
         """
 
-    def load(self) -> dict[str, Any] | None:
+    async def load(self) -> dict[str, Any] | None:
         """The rows of all pages, ready for ``Engine.restore``; None where nothing was ever saved."""
 
-    def urls(self) -> list[str]:
+    async def urls(self) -> list[str]:
         """The URLs of all pages, in the order in which they came."""
 
-    def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
+    async def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
         """The newest copies of those pages that have one."""
 
-    def observations(self, url: str | None = None, *, since: float | None = None) -> Iterator[Outcome]:
+    def observations(self, url: str | None = None, *, since: float | None = None) -> AsyncIterator[Outcome]:
         """Outcomes in the order in which they were saved (without bodies): of all pages or one, from a time on."""
 
-    def last_observation(self) -> Outcome | None:
+    async def last_observation(self) -> Outcome | None:
         """The outcome that was saved last."""
 
-    def failing(self, since: float) -> list[Outcome]:
+    async def failing(self, since: float) -> list[Outcome]:
         """The last outcomes of pages that fail, or that robots.txt kept from being fetched from a time on."""
 
-    def recent(self, since: float) -> dict[str, int]:
+    async def recent(self, since: float) -> dict[str, int]:
         """How many crawls, changes, failures, flaps and rolled feeds there were from a time on."""
 
-    def versions(self, url: str) -> list[Version]:
+    async def versions(self, url: str) -> list[Version]:
         """The bodies of a page that are kept, newest first."""
 
-    def body(self, key: bytes) -> bytes | None:
+    async def body(self, key: bytes) -> bytes | None:
         """A body that is kept."""
 
-    def noted(self, prefix: str = "") -> dict[str, Any]:
+    async def noted(self, prefix: str = "") -> dict[str, Any]:
         """The facts whose names begin so."""
 
-    def events(self, after: int = 0, many: int = 200) -> list[Event]:
+    async def events(self, after: int = 0, many: int = 200) -> list[Event]:
         """Events after a number, oldest first, at most so many; those before the first that is kept are no more."""
 
-    def standing(self) -> Iterator[Event]:
+    def standing(self) -> AsyncIterator[Event]:
         """The pages that are there, as events of kind new, all with the number after which events go on from here."""
 
-    def followers(self) -> list[Follower]:
+    async def followers(self) -> list[Follower]:
         """Who takes events, by name, and how far each is."""
 
-    def follow(self, follower: Follower) -> None:
+    async def follow(self, follower: Follower) -> None:
         """Keep how far a follower is; what was ``dropped`` is the store's to count."""
 
-    def event_counts(self) -> dict[str, int]:
+    async def event_counts(self) -> dict[str, int]:
         """The ``last`` number given, and of events that are kept the ``first``, their ``rows`` and ``size`` (bytes)."""
 
-    def post(self, posts: Sequence[Mapping[str, Any]]) -> None:
+    async def post(self, posts: Sequence[Mapping[str, Any]]) -> None:
         """Leave word (JSON objects) for the crawler that runs, from any process."""
 
-    def posts(self) -> list[tuple[int, dict[str, Any]]]:
+    async def posts(self) -> list[tuple[int, dict[str, Any]]]:
         """What was left and not taken yet, oldest first, each with its number."""
 
-    def counts(self) -> dict[str, int]:
+    async def counts(self) -> dict[str, int]:
         """How many pages, copies, observations and bodies there are."""
 
-    def check(self) -> list[str]:
+    async def check(self) -> list[str]:
         """What contradicts itself, in words; empty where all is well."""
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End; nothing can be asked or saved any more."""

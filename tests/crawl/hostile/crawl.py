@@ -56,7 +56,7 @@ async def main(given):
     settings = Settings(**given["settings"])
     trust = ssl.create_default_context(cafile=Path(__file__).parent / "authority.pem")
     web = Web.http(settings, resolver=Names(given["names"]), ssl_context=trust)
-    live = open_crawl(settings, web=web)
+    live = await open_crawl(settings, web=web)
     warm_up()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     limit = written() + given["memory"]

@@ -11,7 +11,7 @@ import pytest
 
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.run.pages import add_pages, open_engine, save_pages
-from recrawl.store import SqliteStore
+from recrawl.store import BlockingStore, SqliteStore
 
 from .cases import CASES
 
@@ -53,9 +53,9 @@ def crawling(folder, urls, names):
     """A process that will crawl some pages, and what it says when it has ended, with the block."""
     folder.mkdir()
     database, found = folder / "recrawl.db", {}
-    with SqliteStore(database) as store:
-        engine = open_engine(store, 1.7e9, budget=1.0)
-        save_pages(engine, store, add_pages(engine, Rules(), urls, 1.7e9))
+    with BlockingStore(SqliteStore(database)) as store:
+        engine = store.run(open_engine(store.store, 1.7e9, budget=1.0))
+        store.run(save_pages(engine, store.store, add_pages(engine, Rules(), urls, 1.7e9)))
     given = {"settings": {**SETTINGS, "database": str(database)}, "names": names, "seconds": SECONDS, "memory": MEMORY}
     command = [sys.executable, "-m", "crawl.hostile.crawl", json.dumps(given)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -98,7 +98,7 @@ def found(tmp_path_factory):
                 process.stdin.write("go\n")
                 process.stdin.flush()
     said = json.loads(status(result["database"], "--json"))
-    with SqliteStore(result["database"], visit=True) as store:
+    with BlockingStore(SqliteStore(result["database"], visit=True)) as store:
         outcomes = list(store.observations())
     return {
         "control": control,

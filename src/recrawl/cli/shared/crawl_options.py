@@ -14,7 +14,7 @@ from recrawl.errors import ParameterError, StoreError
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
     from recrawl.engine import Engine
-    from recrawl.store import SqliteStore, Store
+    from recrawl.store import BlockingStore, SqliteStore, Store
 
 Config = Annotated[Path | None, typer.Option(help="File of settings.  [default: recrawl.toml, if there is one]")]
 Database = Annotated[str | None, typer.Option(help="The database.  [default: recrawl.db]")]
@@ -42,26 +42,26 @@ def need_crawl() -> None:
         raise ParameterError("this command needs pip install 'recrawl[crawl]'") from None
 
 
-def engine_of(store: Store, settings: Settings, now: float | None = None) -> Engine:
+async def engine_of(store: Store, settings: Settings, now: float | None = None) -> Engine:
     """The engine of a store, under these settings."""
     from recrawl.crawl.run import assemble
 
-    return assemble.engine_of(store, settings, time.time() if now is None else now)
+    return await assemble.engine_of(store, settings, time.time() if now is None else now)
 
 
-def visit(settings: Settings) -> SqliteStore:
+def visit(settings: Settings) -> BlockingStore[SqliteStore]:
     """The database to read from, whoever writes to it."""
-    from recrawl.store import SqliteStore
+    from recrawl.store import BlockingStore, SqliteStore
 
-    return SqliteStore(settings.database, visit=True)
+    return BlockingStore(SqliteStore(settings.database, visit=True))
 
 
-def own(settings: Settings) -> SqliteStore | None:
+def own(settings: Settings) -> BlockingStore[SqliteStore] | None:
     """The database to write to; None while a crawl has it."""
-    from recrawl.store import SqliteStore
+    from recrawl.store import BlockingStore, SqliteStore
 
     try:
-        return SqliteStore(settings.database, keep=settings.keep, events=settings.event_limits())
+        return BlockingStore(SqliteStore(settings.database, keep=settings.keep, events=settings.event_limits()))
     except StoreError as problem:
         if "in use by" in str(problem):
             return None

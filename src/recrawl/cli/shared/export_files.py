@@ -16,7 +16,7 @@ import numpy as np
 
 from recrawl.cli.shared.outputs import check_folder, check_outputs
 from recrawl.errors import ParameterError
-from recrawl.store import SqliteStore
+from recrawl.store import BlockingStore, SqliteStore
 
 _MANY = 20_000
 OBSERVATION = {
@@ -63,7 +63,7 @@ def check_warc(path: Path) -> None:
     _warcio()
 
 
-def write_observations(store: SqliteStore, path: Path) -> int:
+def write_observations(store: BlockingStore[SqliteStore], path: Path) -> int:
     """Every crawl, one row each."""
     rows = (
         tuple(outcome.began_at if name == "time" else getattr(outcome, name) for name in OBSERVATION)
@@ -72,7 +72,7 @@ def write_observations(store: SqliteStore, path: Path) -> int:
     return _write(path, OBSERVATION, rows)
 
 
-def write_pages(store: SqliteStore, path: Path) -> int:
+def write_pages(store: BlockingStore[SqliteStore], path: Path) -> int:
     """Every page, one row each; rates are per second."""
     rows = store.load()
     if rows is None:
@@ -111,7 +111,7 @@ def _write_parquet(path: Path, names: dict[str, str], rows: Iterable[tuple[Any, 
     return n
 
 
-def write_warc(store: SqliteStore, path: Path) -> int:
+def write_warc(store: BlockingStore[SqliteStore], path: Path) -> int:
     """Every body that is kept, as resource records: what a server sent beside it is not kept."""
     writer_of = _warcio()
     n = 0

@@ -13,21 +13,21 @@ from recrawl.cli.shared.crawl_options import engine_of
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
     from recrawl.engine import Engine
-    from recrawl.store import Outcome, SqliteStore
+    from recrawl.store import BlockingStore, Outcome, SqliteStore
 
 _DAY = 86400.0
 _LISTED = 10_000  # hosts at most
 _DOUBTED = "not-modified lies"  # the reason given for hosts whose 304 is not believed
 
 
-def figures(store: SqliteStore, settings: Settings, now: float) -> dict[str, Any]:
+def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -> dict[str, Any]:
     """Everything that ``recrawl status --json`` prints."""
-    engine = engine_of(store, settings, now)
+    engine = store.run(engine_of(store.store, settings, now))
     last = store.last_observation()
     found: dict[str, Any] = {
-        "database": str(store.path),
+        "database": str(store.store.path),
         **store.counts(),
-        "bytes": store.path.stat().st_size,
+        "bytes": store.store.path.stat().st_size,
         "posted": sum(len(command.get("add", [])) for _, command in store.posts()),
         "failing": engine.stats["failing"],
         "gone": engine.stats["away"],
@@ -69,7 +69,7 @@ def freshness_so_far(engine: Engine, now: float) -> float | None:
     return 1.0 - ledger.staleness if ledger.time > 0.0 else None
 
 
-def feed_figures(store: SqliteStore) -> dict[str, int]:
+def feed_figures(store: BlockingStore[SqliteStore]) -> dict[str, int]:
     """Number of feeds, of those polled more often because items would be lost, and of those that lost items."""
     from recrawl.crawl.feeds.polling import PREFIX
 
@@ -78,13 +78,13 @@ def feed_figures(store: SqliteStore) -> dict[str, int]:
     return {"pages": len(notes), "hurried": hurried, "rolled_off": rolled}
 
 
-def audit_figures(store: SqliteStore) -> dict[str, Any]:
+def audit_figures(store: BlockingStore[SqliteStore]) -> dict[str, Any]:
     """The last audit, the number of audits, and whether they agree with the forecasts."""
     from recrawl.cli.views.audit_report import verdict_text
-    from recrawl.crawl.run.audits import kept_audits
+    from recrawl.crawl.run.audits import KEPT, kept_audits
     from recrawl.estimate.audit import verdict
 
-    audits = kept_audits(store)
+    audits = kept_audits(store.noted(KEPT))
     judged = verdict(audits)
     if judged is None:
         return {"audit": None, "audits": 0, "verdict": None}
@@ -95,7 +95,7 @@ def audit_figures(store: SqliteStore) -> dict[str, Any]:
     }
 
 
-def event_figures(store: SqliteStore, now: float) -> dict[str, Any]:
+def event_figures(store: BlockingStore[SqliteStore], now: float) -> dict[str, Any]:
     """Events in the store, and how far behind each subscriber is."""
     found: dict[str, Any] = store.event_counts()
     subscribers = []
@@ -107,7 +107,7 @@ def event_figures(store: SqliteStore, now: float) -> dict[str, Any]:
     return {**found, "subscribers": subscribers, "followers": subscribers}  # followers: the name in version 0.1
 
 
-def failing_hosts(store: SqliteStore, engine: Engine, now: float) -> list[dict[str, Any]]:
+def failing_hosts(store: BlockingStore[SqliteStore], engine: Engine, now: float) -> list[dict[str, Any]]:
     """Hosts that failed in the last day: number of pages per reason, last attempt, end of the host's pause."""
     by_host: defaultdict[str, list[Outcome]] = defaultdict(list)
     for outcome in store.failing(now - _DAY):
@@ -125,7 +125,7 @@ def failing_hosts(store: SqliteStore, engine: Engine, now: float) -> list[dict[s
     return sorted(found, key=lambda one: str(one["host"]))[:_LISTED]
 
 
-def _reason(store: SqliteStore, outcome: Outcome) -> str | None:
+def _reason(store: BlockingStore[SqliteStore], outcome: Outcome) -> str | None:
     """Why a page fails. None if robots.txt was read and disallows the page: that is no failure of its host."""
     if outcome.failure != "robots":
         return outcome.failure
@@ -137,7 +137,7 @@ def _reason(store: SqliteStore, outcome: Outcome) -> str | None:
     return f"robots.txt: {cached['failure']}" if cached and cached["failure"] else None
 
 
-def _doubted(store: SqliteStore, now: float, listed: Container[str]) -> list[str]:
+def _doubted(store: BlockingStore[SqliteStore], now: float, listed: Container[str]) -> list[str]:
     """Hosts whose "not modified" is not believed, without those listed already."""
     trust = store.noted("trust").get("trust", {"hosts": {}})
     return [host for host, one in trust["hosts"].items() if one["doubted_until"] > now and host not in listed]

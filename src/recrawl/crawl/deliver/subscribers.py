@@ -19,7 +19,6 @@ _LAST = 15.0  # seconds that followers have when a crawl ends
 
 # Takes events and how many before them were dropped; how many it has taken (None: all). What it raises is a no.
 Take = Callable[[list[Event], int], Awaitable[int | None] | int | None]
-Call = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
 class NotTaken(Exception):
@@ -47,18 +46,21 @@ class Delivery:
         take: Take,
         store: Store,
         clock: Clock,
-        call: Call,
         tell: Callable[..., None],
         rng: random.Random | None = None,
     ) -> None:
-        self._take, self._store, self._clock, self._call, self._tell = take, store, clock, call, tell
+        self._take, self._store, self._clock, self._tell = take, store, clock, tell
         self._rng = rng or random.Random()
         self._news, self._over = asyncio.Event(), asyncio.Event()
         self._missed = 0
-        known = {one.name: one for one in store.followers()}
-        self.follower = known.get(name, Follower(name))
-        if name not in known:
-            store.follow(self.follower)
+        self.follower = Follower(name)
+
+    async def resume(self) -> None:
+        """Read how far the follower is; one that is not known yet is kept from now on."""
+        known = {one.name: one for one in await self._store.followers()}
+        if self.follower.name not in known:
+            await self._store.follow(self.follower)
+        self.follower = known.get(self.follower.name, self.follower)
 
     def begin(self) -> asyncio.Task[None]:
         """Let it run."""
@@ -88,7 +90,7 @@ class Delivery:
 
     async def step(self) -> float | None:
         """Hand over one batch; None where it was taken, else seconds to wait (0: there is nothing to hand over)."""
-        events = await self._call(lambda: self._store.events(self.follower.cursor, _MANY))
+        events = await self._store.events(self.follower.cursor, _MANY)
         if not events:
             return 0.0
         missed = events[0].number - self.follower.cursor - 1
@@ -122,7 +124,7 @@ class Delivery:
 
     async def _keep(self, follower: Follower) -> None:
         self.follower = follower
-        await self._call(lambda: self._store.follow(follower))
+        await self._store.follow(follower)
 
     async def _pause(self, seconds: float) -> None:
         """Wait, unless the end comes."""
@@ -138,12 +140,15 @@ class Delivery:
 class Deliveries:
     """The deliveries of a crawl to all its followers, each at its own pace."""
 
-    def __init__(
-        self, followers: Mapping[str, Take], store: Store, clock: Clock, call: Call, tell: Callable[..., None]
-    ) -> None:
+    def __init__(self, followers: Mapping[str, Take], store: Store, clock: Clock, tell: Callable[..., None]) -> None:
         self._clock = clock
-        self._all = [Delivery(name, take, store, clock, call, tell) for name, take in followers.items()]
+        self._all = [Delivery(name, take, store, clock, tell) for name, take in followers.items()]
         self._tasks: list[asyncio.Task[None]] = []
+
+    async def resume(self) -> None:
+        """Read how far each follower is."""
+        for one in self._all:
+            await one.resume()
 
     def begin(self, watch: Callable[[asyncio.Task[Any]], None]) -> None:
         """Let them run."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, TypeVar
 
+from recrawl._worker import n_calls
 from recrawl.crawl.clock import Clock
 from recrawl.crawl.http.encoding import TooLarge
 from recrawl.crawl.http.exchange import Visit
@@ -185,9 +186,10 @@ class ManualClock:
 
     async def _settle(self) -> None:
         """Let every task run until all wait."""
-        ready = getattr(asyncio.get_running_loop(), "_ready", None)  # asyncio's own loop; others get rounds
+        loop = asyncio.get_running_loop()
+        ready = getattr(loop, "_ready", None)  # asyncio's own loop; others get rounds
         rounds = 0
         await asyncio.sleep(0)
-        while self._holds or (rounds < 50 if ready is None else len(ready) > 0):
-            await asyncio.sleep(0.0002 if self._holds else 0)
+        while (held := self._holds + n_calls(loop)) or (rounds < 50 if ready is None else len(ready) > 0):
+            await asyncio.sleep(0.0002 if held else 0)
             rounds += 1

@@ -79,6 +79,12 @@ class Robots:
         self._offload = Offload(clock)
         self._running: dict[str, asyncio.Task[CachedRobots]] = {}
 
+    async def recall(self, url: str) -> None:
+        """Read the robots.txt of the URL's host from the store, where the cache is kept in one."""
+        recall: Callable[[str], Awaitable[None]] | None = getattr(self._cache, "recall", None)
+        if recall is not None:
+            await recall(_origin(url))
+
     def known(self, url: str) -> bool:
         """Whether ``rules(url)`` answers without a fetch."""
         cached = self._cache.get(_origin(url))
@@ -92,6 +98,7 @@ class Robots:
         """What the robots.txt of the URL's host allows; ``request`` makes the requests where one is needed, one per
         redirect (default: ``fetch``).
         """
+        await self.recall(url)
         origin = _origin(url)
         cached = self._cache.get(origin)
         if cached is None or self._clock.now() >= cached.until:

@@ -17,7 +17,7 @@ _ENTRY = 500  # bytes that a host counts beside its text
 
 
 class RobotsCache(MutableMapping[str, CachedRobots]):
-    """The files by origin, read from the store on first use.
+    """The files by origin; ``recall`` reads those from the store that are not in memory.
 
     ``pending_notes()`` are the notes to write with the next batch.
     """
@@ -29,10 +29,15 @@ class RobotsCache(MutableMapping[str, CachedRobots]):
         self._pending: set[str] = set()
         self._written: set[str] = set()  # given out as pending, perhaps not in the store yet
 
-    def __getitem__(self, origin: str) -> CachedRobots:
+    async def recall(self, origin: str) -> None:
+        """Read the file of an origin from the store, unless it is in memory."""
         if origin not in self._known:
             name = PREFIX + origin
-            self._put(origin, _read(self._store.noted(name)[name]))
+            note = (await self._store.noted(name)).get(name)
+            if note is not None and origin not in self._known:
+                self._put(origin, _read(note))
+
+    def __getitem__(self, origin: str) -> CachedRobots:
         self._known.move_to_end(origin)
         return self._known[origin]
 

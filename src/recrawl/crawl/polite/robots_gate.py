@@ -47,6 +47,7 @@ class RobotsGate:
         """Whether a URL may be fetched; None where robots.txt must be read first."""
         if self._robots is None:
             return _FREE
+        await self._robots.recall(url)
         rule = self._robots.cached_rule(url)
         if rule is None:
             return None

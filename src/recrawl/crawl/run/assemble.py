@@ -78,9 +78,9 @@ def http_fetcher(settings: Settings, limits: Limits, clock: Clock, **system: Any
     return HttpFetcher(agent, limits=limits, allow_private=private, clock=clock, **system)
 
 
-def engine_of(store: Store, settings: Settings, now: float) -> Engine:
+async def engine_of(store: Store, settings: Settings, now: float) -> Engine:
     """The engine of a store, under these settings."""
-    engine = open_engine(
+    engine = await open_engine(
         store,
         now,
         rules=settings.rules(),
@@ -135,10 +135,10 @@ class LiveCrawl:
             if self._webhook is not None:
                 await self._webhook.close()
         self.crawler.close()
-        self.store.close()
+        await self.store.close()
 
 
-def open_crawl(settings: Settings, *, web: Web | None = None, **options: Any) -> LiveCrawl:
+async def open_crawl(settings: Settings, *, web: Web | None = None, **options: Any) -> LiveCrawl:
     """Open the crawl of a database; ``options`` are fields of `CrawlOptions` that replace those of the settings."""
     web = web or Web.http(settings)
     webhook = _webhook(settings)
@@ -147,14 +147,14 @@ def open_crawl(settings: Settings, *, web: Web | None = None, **options: Any) ->
     store = SqliteStore(settings.database, keep=settings.keep, events=settings.event_limits())
     try:
         now = web.clock.now()
-        engine = engine_of(store, settings, now)
-        if not len(engine) and not store.posts():
+        engine = await engine_of(store, settings, now)
+        if not len(engine) and not await store.posts():
             raise ParameterError(f"{settings.database}: has no pages; recrawl add adds some")
         chosen = options_of(settings, len(engine), now)
         chosen = replace(chosen, subscribers={} if webhook is None else {"webhook": webhook})
         crawler = new_crawler(engine, store, web, replace(chosen, **options))
     except BaseException:
-        store.close()
+        await store.close()
         raise
     return LiveCrawl(store, web, crawler, webhook)
 

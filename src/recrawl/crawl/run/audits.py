@@ -24,7 +24,7 @@ from recrawl.engine.addresses import host_of
 from recrawl.engine.views.expected import expected_fresh, fitting_mean
 from recrawl.estimate.audit import Audit, Judged, audit_of, draw_pages
 from recrawl.schedule.exact import access
-from recrawl.store.protocol import Outcome, Store
+from recrawl.store.protocol import Outcome
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -279,6 +279,6 @@ def _saved(open_: _Open) -> dict[str, Any]:
     return {**saved, "waiting": dict.fromkeys([*open_.waiting, *sorted(open_.running)])}
 
 
-def kept_audits(store: Store) -> list[Audit]:
-    """The audits that a store knows of, oldest first."""
-    return [Audit.from_dict(saved) for saved in store.noted(KEPT).get(KEPT, [])]
+def kept_audits(notes: Mapping[str, Any]) -> list[Audit]:
+    """The audits among a store's notes, oldest first."""
+    return [Audit.from_dict(saved) for saved in notes.get(KEPT, [])]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.run.pages import add_pages
-from recrawl.crawl.run.recorder import Recorder
 from recrawl.engine import Engine
 from recrawl.store.protocol import Store
 
@@ -33,26 +31,22 @@ def asked_audit(draws: int, level: float) -> dict[str, Any]:
 class Posts:
     """Takes what was posted; it leaves the store in the transaction that writes what it led to."""
 
-    def __init__(
-        self, engine: Engine, store: Store, rules: Rules, recorder: Recorder, audit: Callable[[int, float], None]
-    ) -> None:
-        self._engine, self._store, self._rules, self._recorder = engine, store, rules, recorder
-        self._audit = audit
+    def __init__(self, engine: Engine, store: Store, rules: Rules, audit: Callable[[int, float], None]) -> None:
+        self._engine, self._store, self._rules, self._audit = engine, store, rules, audit
 
     async def take(self, now: float) -> int:
         """Do what was posted since the last time; how many pages came or went."""
         n = 0
-        for number, post in await self._recorder.call(self._store.posts):
+        for number, post in await self._store.posts():
             if "add" in post:
                 known = {name: post[name] for name in ("change_rate", "evidence") if name in post}
                 weight = post.get("importance", 1.0)
                 new = add_pages(self._engine, self._rules, post["add"], now, importance=weight, **known)
-                save = partial(self._store.save, rows=self._engine.rows(new), taken=[number])
-                await self._recorder.call(save)
+                await self._store.save(rows=self._engine.rows(new), taken=[number])
                 n += len(new)
             elif "audit" in post:
                 self._audit(int(post["audit"]), float(post.get("level", 0.9)))
-                await self._recorder.call(partial(self._store.save, taken=[number]))
+                await self._store.save(taken=[number])
             else:
                 n += await self._remove(post.get("remove", []), number, now)
         return n
@@ -61,5 +55,5 @@ class Posts:
         known = self._engine.addresses.known(urls)
         ids = np.unique(known[known >= 0])
         self._engine.remove(ids)
-        await self._recorder.call(lambda: self._store.save(removed=urls, taken=[number], at=now))
+        await self._store.save(removed=urls, taken=[number], at=now)
         return len(ids)

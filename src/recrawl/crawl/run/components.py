@@ -49,7 +49,7 @@ class Components:
         self.slots = Slots(options.concurrency)
         self.feeds = FeedCache(options.feed_interval)
         self.not_modified = NotModified()
-        self.recorder = Recorder(engine, store, self.clock, options, self.feeds, self._saved)
+        self.recorder = Recorder(engine, store, options, self.feeds, self._saved)
         self.budget = options.budget or _budget_of(engine, self.clock.now())
         self.budget.attach(self.pool, self.recorder.save_notes)
         self.limiter = HostLimiter(engine, self.clock, options.longest_delay)
@@ -58,21 +58,22 @@ class Components:
         self.comparer = Comparer(options, self.feeds, self.not_modified, self.clock)
         self.page_crawler = PageCrawler(fetcher, gate, self.comparer, options.rules, self.clock, self._is_page)
         self.audits = Audits(engine, self.limiter, options)
-        self.deliveries = Deliveries(options.subscribers, store, self.clock, self.recorder.call, self.report)
+        self.deliveries = Deliveries(options.subscribers, store, self.clock, self.report)
         self._loaded = False
 
     async def load(self) -> None:
         """Take up what earlier runs noted in the store; once."""
         if self._loaded:
             return
-        self._loaded = True
-        mark = self.store.noted(MARK).get(MARK)
+        mark = (await self.store.noted(MARK)).get(MARK)
         self.budget.resume(mark, self.clock.now())
-        self.feeds.restore(self.store.noted(PREFIX), self.engine)
-        if trusted := self.store.noted(TRUST):
+        self.feeds.restore(await self.store.noted(PREFIX), self.engine)
+        if trusted := await self.store.noted(TRUST):
             self.not_modified.restore(trusted[TRUST])
-        self.audits.restore(self.store.noted(AUDITS))
-        self.limiter.restore(self.store.noted(DELAY), resumed=mark is not None)
+        self.audits.restore(await self.store.noted(AUDITS))
+        self.limiter.restore(await self.store.noted(DELAY), resumed=mark is not None)
+        await self.deliveries.resume()
+        self._loaded = True
 
     def _saved(self, outcomes: list[Outcome]) -> None:
         """A batch is committed."""
@@ -86,7 +87,6 @@ class Components:
 
     def close(self) -> None:
         """End the threads."""
-        self.recorder.close()
         self.comparer.close()
 
 

@@ -24,22 +24,22 @@ _MANY = 20_000  # pages written at a time
 _TOLERANCE = 5.0  # seconds that clocks of two runs may differ
 
 
-def open_engine(store: Store, now: float, *, rules: Rules | None = None, **settings: Any) -> Engine:
+async def open_engine(store: Store, now: float, *, rules: Rules | None = None, **settings: Any) -> Engine:
     """The engine of a store as it was left, or a new one; ``settings`` are those of `Engine`, and hold from now on.
 
     Where the clock was set back since, everything that is kept moves back with it.
     """
-    saved = store.load()
+    saved = await store.load()
     if saved is None:
         return Engine(start=now, **settings)
     saved["settings"] = {**saved["settings"], **settings}
-    _move_times(saved, store.noted(MARK).get(MARK), now)
+    _move_times(saved, (await store.noted(MARK)).get(MARK), now)
     spacing, most = (saved["settings"].get(name) for name in ("host_spacing", "host_concurrency"))
     rule = (spacing or 0.0, np.inf if most is None else most)
     saved["hosts"] = {host: (*rule, until) for host, (*_, until) in saved["hosts"].items()}
     engine = Engine.restore(saved, now)
     apply_rules(engine, rules or Rules(), engine.ids())
-    apply_notes(engine, rules or Rules(), store.noted(PREFIX))
+    apply_notes(engine, rules or Rules(), await store.noted(PREFIX))
     return engine
 
 
@@ -108,9 +108,9 @@ def add_pages(
     return new
 
 
-def save_pages(engine: Engine, store: Store, ids: Ids, **more: Any) -> None:
+async def save_pages(engine: Engine, store: Store, ids: Ids, **more: Any) -> None:
     """Write the rows of pages, many at a time; what else is to be written goes with the last of them."""
     parts = [ids[k : k + _MANY] for k in range(0, len(ids), _MANY)] or [ids]
     for part in parts[:-1]:
-        store.save(rows=engine.rows(part))
-    store.save(rows=engine.rows(parts[-1]), **more)
+        await store.save(rows=engine.rows(part))
+    await store.save(rows=engine.rows(parts[-1]), **more)

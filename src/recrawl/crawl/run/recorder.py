@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from recrawl.crawl.clock import Clock
 from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.feeds.cache import FeedCache
 from recrawl.engine import Engine
@@ -36,28 +33,27 @@ class Recorder:
         self,
         engine: Engine,
         store: Store,
-        clock: Clock,
         options: CrawlOptions,
         feeds: FeedCache,
         acknowledged: Callable[[list[Outcome]], None],
     ) -> None:
-        self._engine, self._store, self._clock, self._rules = engine, store, clock, options.rules
+        self._engine, self._store, self._rules = engine, store, options.rules
         self._delay, self._most, self._acknowledged = options.commit_delay, options.commit_size, acknowledged
         self._longest_hint, self._feeds = options.longest_hint, feeds
         self._ended: list[Ended] = []
         self._pending: list[tuple[int, Outcome]] = []
         self._pending_since = math.inf
         self._newest: dict[str, Copy] = {}  # copies that the store does not have yet
-        self._thread = None if getattr(store, "inline", False) else ThreadPoolExecutor(1, "recrawl-store")
         self._saving: asyncio.Task[None] | None = None
         self.threshold = 0.0  # smoothed over picks
 
     # --- what is known ----------------------------------------------------------------------------------------------
 
-    def copies(self, urls: list[str]) -> dict[str, Copy]:
+    async def copies(self, urls: list[str]) -> dict[str, Copy]:
         """The newest copies, also those that are on their way to the store."""
-        found = self._store.copies([url for url in urls if url not in self._newest])
-        return found | {url: self._newest[url] for url in urls if url in self._newest}
+        newest = {url: self._newest[url] for url in urls if url in self._newest}  # before a batch is committed
+        rest = [url for url in urls if url not in newest]
+        return (await self._store.copies(rest) if rest else {}) | newest
 
     def ended(
         self,
@@ -149,7 +145,7 @@ class Recorder:
         try:
             outcomes = [outcome for _, outcome in batch]
             rows = self.rows(batch) if batch else None
-            await self.call(lambda: self._store.save(outcomes, rows, notes=notes))
+            await self._store.save(outcomes, rows, notes=notes)
             for outcome in outcomes:
                 copy = self._newest.get(outcome.url)
                 if copy is not None and copy.fetched_at == outcome.began_at:
@@ -164,16 +160,9 @@ class Recorder:
         rows = self._engine.rows(np.unique(known[known == [page for page, _ in batch]]))
         return {**rows, "threshold": self.threshold or rows["threshold"]}
 
-    async def call(self, work: Callable[[], Any]) -> Any:
-        """Run something of the store's in its thread, the clock standing still where it is moved by hand."""
-        if self._thread is None:
-            return work()
-        with getattr(self._clock, "hold", nullcontext)():
-            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
-
     async def save_notes(self, notes: Mapping[str, Any]) -> None:
         """Write notes at once."""
-        await self.call(lambda: self._store.save(notes=notes))
+        await self._store.save(notes=notes)
 
     async def finish(self, notes: Mapping[str, Any], now: float) -> None:
         """Write all that is left."""
@@ -191,8 +180,3 @@ class Recorder:
     def saving(self) -> asyncio.Task[None] | None:
         """The batch that is being written."""
         return self._saving
-
-    def close(self) -> None:
-        """End the thread."""
-        if self._thread is not None:
-            self._thread.shutdown(wait=True)

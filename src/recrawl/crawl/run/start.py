@@ -73,7 +73,7 @@ class Starter:
 
     async def _begin(self, pairs: list[Pair], now: float, *, audit: bool = False) -> int:
         self._budget.take(now, len(pairs))
-        copies = self._recorder.copies([url for _, url in pairs])
+        copies = await self._recorder.copies([url for _, url in pairs])
         for page, url in pairs:
             self.attempts.begin(page, url, copies.get(url), audit=audit)
         return len(pairs)

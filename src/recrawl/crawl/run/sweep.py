@@ -50,7 +50,7 @@ async def _crawl_all(loop: CrawlLoop, pages: deque[Pair], slots: asyncio.Semapho
                 await components.budget.further()
                 if not await starter.allowed(page, url, components.clock.now()):
                     break
-                copy = components.recorder.copies([url]).get(url)
+                copy = (await components.recorder.copies([url])).get(url)
                 crawled = await asyncio.shield(starter.attempts.begin(page, url, copy))
 
 

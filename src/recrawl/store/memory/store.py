@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 from recrawl.store.events import Event, EventLimits, Follower, event_of, removed_event
 from recrawl.store.memory.events import EventList
@@ -18,8 +18,6 @@ from recrawl.store.sqlite.columns import TABLE, Gathered, cells, whole
 
 class MemoryStore:
     """Keeps everything in dictionaries; ``keep`` bodies of each page, ``events`` within limits."""
-
-    inline = True  # quick enough to be called without a thread
 
     def __init__(self, *, keep: int = 1, events: EventLimits | None = None) -> None:
         self._keep = keep
@@ -35,7 +33,7 @@ class MemoryStore:
         self._posts: dict[int, str] = {}
         self._n_posts = 0
 
-    def save(
+    async def save(
         self,
         outcomes: Sequence[Outcome] = (),
         rows: Mapping[str, Any] | None = None,
@@ -92,7 +90,7 @@ class MemoryStore:
         self._observations = [outcome for outcome in self._observations if outcome.url != url]
         self._sweep()
 
-    def load(self) -> dict[str, Any] | None:
+    async def load(self) -> dict[str, Any] | None:
         """See `Store.load`."""
         if self._whole is None:
             return None
@@ -102,25 +100,25 @@ class MemoryStore:
         assert len(TABLE) == len(next(iter(self._rows.values()), TABLE))
         return {**copy.deepcopy(self._whole), "hosts": dict(self._hosts), **gathered.rows()}
 
-    def urls(self) -> list[str]:
+    async def urls(self) -> list[str]:
         """See `Store.urls`."""
         return list(self._rows)
 
-    def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
+    async def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
         """See `Store.copies`."""
         return {url: self._copies[url] for url in urls if url in self._copies}
 
-    def observations(self, url: str | None = None, *, since: float | None = None) -> Iterator[Outcome]:
+    async def observations(self, url: str | None = None, *, since: float | None = None) -> AsyncIterator[Outcome]:
         """See `Store.observations`."""
         for outcome in list(self._observations):
             if (url is None or outcome.url == url) and (since is None or outcome.began_at >= since):
                 yield outcome
 
-    def last_observation(self) -> Outcome | None:
+    async def last_observation(self) -> Outcome | None:
         """See `Store.last_observation`."""
         return self._observations[-1] if self._observations else None
 
-    def failing(self, since: float) -> list[Outcome]:
+    async def failing(self, since: float) -> list[Outcome]:
         """See `Store.failing`."""
         last = {outcome.url: outcome for outcome in self._observations}
         at = TABLE.index("failures")
@@ -130,9 +128,9 @@ class MemoryStore:
         found = [last[url] for url in looked if url in last and last[url].failure is not None]
         return sorted(found, key=lambda outcome: order[id(outcome)])
 
-    def recent(self, since: float) -> dict[str, int]:
+    async def recent(self, since: float) -> dict[str, int]:
         """See `Store.recent`."""
-        found = list(self.observations(since=since))
+        found = [outcome async for outcome in self.observations(since=since)]
         changes, failures = sum(bool(o.changed) for o in found), sum(o.failure is not None for o in found)
         flapping, rolled_off = sum(o.flapping for o in found), sum(o.rolled_off for o in found)
         return {
@@ -143,49 +141,50 @@ class MemoryStore:
             "rolled_off": rolled_off,
         }
 
-    def versions(self, url: str) -> list[Version]:
+    async def versions(self, url: str) -> list[Version]:
         """See `Store.versions`."""
         return list(self._versions.get(url, []))
 
-    def body(self, key: bytes) -> bytes | None:
+    async def body(self, key: bytes) -> bytes | None:
         """See `Store.body`."""
         return self._bodies.get(key)
 
-    def noted(self, prefix: str = "") -> dict[str, Any]:
+    async def noted(self, prefix: str = "") -> dict[str, Any]:
         """See `Store.noted`."""
         return {name: json.loads(text) for name, text in sorted(self._notes.items()) if name.startswith(prefix)}
 
-    def events(self, after: int = 0, many: int = 200) -> list[Event]:
+    async def events(self, after: int = 0, many: int = 200) -> list[Event]:
         """See `Store.events`."""
         return self._events.read(after, many)
 
-    def standing(self) -> Iterator[Event]:
+    async def standing(self) -> AsyncIterator[Event]:
         """See `Store.standing`."""
-        return iter(self._events.standing(self._copies))
+        for event in self._events.standing(self._copies):
+            yield event
 
-    def followers(self) -> list[Follower]:
+    async def followers(self) -> list[Follower]:
         """See `Store.followers`."""
         return self._events.followers()
 
-    def follow(self, follower: Follower) -> None:
+    async def follow(self, follower: Follower) -> None:
         """See `Store.follow`."""
         self._events.set_follower(follower)
 
-    def event_counts(self) -> dict[str, int]:
+    async def event_counts(self) -> dict[str, int]:
         """See `Store.event_counts`."""
         return self._events.totals()
 
-    def post(self, posts: Sequence[Mapping[str, Any]]) -> None:
+    async def post(self, posts: Sequence[Mapping[str, Any]]) -> None:
         """See `Store.post`."""
         for value in [json.dumps(post) for post in posts]:
             self._n_posts += 1
             self._posts[self._n_posts] = value
 
-    def posts(self) -> list[tuple[int, dict[str, Any]]]:
+    async def posts(self) -> list[tuple[int, dict[str, Any]]]:
         """See `Store.posts`."""
         return [(number, json.loads(text)) for number, text in sorted(self._posts.items())]
 
-    def counts(self) -> dict[str, int]:
+    async def counts(self) -> dict[str, int]:
         """See `Store.counts`."""
         return {
             "pages": len(self._rows),
@@ -194,10 +193,16 @@ class MemoryStore:
             "bodies": len(self._bodies),
         }
 
-    def check(self) -> list[str]:
+    async def check(self) -> list[str]:
         """See `Store.check`."""
         lost = [url for url in self._copies if url not in self._rows]
         return [f"a copy of {url}, which is no page" for url in lost]
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """See `Store.close`."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

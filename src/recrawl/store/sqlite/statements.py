@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from recrawl.store.protocol import Copy, Outcome
@@ -110,3 +111,8 @@ def observation_cells(page: int, outcome: Outcome) -> tuple[Any, ...]:
 def copy_cells(page: int, copy: Copy) -> tuple[Any, ...]:
     """A row of copies."""
     return (page, *(getattr(copy, name) for name in _COPY))
+
+
+def copies(rows: Iterable[tuple[Any, ...]]) -> dict[str, Copy]:
+    """Copies by URL, from rows of COPIES."""
+    return {row[0]: Copy(*row) for row in rows}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import itertools
-import threading
 from dataclasses import replace
 
-from recrawl.store.events import Event, Follower
+from recrawl.store.events import Follower
 from recrawl.store.protocol import Outcome, Store
+from recrawl.store.testing.rows import listed
 
 _NOW = 1_700_000_000.0
 _URL = "https://a.example/0"
@@ -29,11 +30,11 @@ _STORY = [  # an outcome, and the event that it is
 ]
 
 
-def check_story(store: Store) -> None:
+async def check_story(store: Store) -> None:
     """Each outcome is the event it is, told against the one before."""
     for outcome, _ in _STORY:
-        store.save([outcome])
-    events = store.events()
+        await store.save([outcome])
+    events = await store.events()
     told = [(outcome.began_at, kind) for outcome, kind in _STORY if kind]
     assert [(event.at, event.kind) for event in events] == told, [event.as_dict() for event in events]
     assert [event.number for event in events] == list(range(1, len(told) + 1)), "numbers go up by one"
@@ -45,86 +46,82 @@ def check_story(store: Store) -> None:
     assert texts[3:] == [("one", None), ("one", "three"), ("three", None)]
     assert [event.reason for event in events if event.kind == "gone"] == ["not-found", "moved"]
     assert (events[2].old_final_url, events[2].new_final_url) == (None, "https://a.example/1")
-    assert store.events(3) == events[3:], "from any number on"
-    assert store.events(1, 2) == events[1:3], "and as many as asked for"
-    assert store.events(len(events)) == []
-    assert list(store.standing()) == []
+    assert await store.events(3) == events[3:], "from any number on"
+    assert await store.events(1, 2) == events[1:3], "and as many as asked for"
+    assert await store.events(len(events)) == []
+    assert await listed(store.standing()) == []
 
 
-def check_batch(store: Store) -> None:
+async def check_batch(store: Store) -> None:
     """Several outcomes of one page in one batch, and pages that are taken away."""
-    store.save([outcome for outcome, _ in _STORY[:4]])
-    assert [event.kind for event in store.events()] == ["new", "changed"]
-    (standing,) = store.standing()
+    await store.save([outcome for outcome, _ in _STORY[:4]])
+    assert [event.kind for event in await store.events()] == ["new", "changed"]
+    (standing,) = await listed(store.standing())
     assert (standing.kind, standing.number, standing.new_digest, standing.new_text) == ("new", 2, "d2", "two")
-    store.save(removed=[_URL, "https://never.example/"], at=_NOW + 9)
-    last = store.events(2)
+    await store.save(removed=[_URL, "https://never.example/"], at=_NOW + 9)
+    last = await store.events(2)
     assert [(one.kind, one.reason, one.at, one.old_digest) for one in last] == [("gone", "removed", _NOW + 9, "d2")]
-    assert list(store.standing()) == [], "a page that was removed does not stand"
+    assert await listed(store.standing()) == [], "a page that was removed does not stand"
 
 
-def check_atomic(store: Store) -> None:
+async def check_atomic(store: Store) -> None:
     """A save that fails leaves no event and takes no number."""
-    store.save([_PAGE])
+    await store.save([_PAGE])
     changed = replace(_PAGE, began_at=_NOW + 1, changed=True, digest="d2")
     with contextlib.suppress(TypeError):
-        store.save([changed], notes={"bad": object()})
-    assert [event.kind for event in store.events()] == ["new"], "no event without its outcome"
-    store.save([changed])
-    assert [event.number for event in store.events()] == [1, 2]
-    counts = store.event_counts()
+        await store.save([changed], notes={"bad": object()})
+    assert [event.kind for event in await store.events()] == ["new"], "no event without its outcome"
+    await store.save([changed])
+    assert [event.number for event in await store.events()] == [1, 2]
+    counts = await store.event_counts()
     assert (counts["first"], counts["last"], counts["rows"]) == (1, 2, 2)
     assert counts["size"] > 0
 
 
-def check_followers(store: Store) -> None:
+async def check_followers(store: Store) -> None:
     """How far followers are is kept; what was dropped is not theirs to say."""
-    assert store.followers() == []
+    assert await store.followers() == []
     one = Follower("one", cursor=3, taken=3, failures=2, failure="down", failed_at=_NOW, taken_at=_NOW - 1)
-    store.follow(one)
-    store.follow(Follower("another"))
-    assert store.followers() == [Follower("another"), one]
-    store.follow(replace(one, cursor=5, failures=0, dropped=7))
-    assert store.followers()[1] == replace(one, cursor=5, failures=0), "dropped is the store's to count"
+    await store.follow(one)
+    await store.follow(Follower("another"))
+    assert await store.followers() == [Follower("another"), one]
+    await store.follow(replace(one, cursor=5, failures=0, dropped=7))
+    assert (await store.followers())[1] == replace(one, cursor=5, failures=0), "dropped is the store's to count"
 
 
-def check_limits(store: Store) -> None:
+async def check_limits(store: Store) -> None:
     """A store made for at most 5 events lets the oldest go and counts them for those who had not taken them."""
-    store.follow(Follower("quick", cursor=8))
-    store.follow(Follower("slow", cursor=2))
+    await store.follow(Follower("quick", cursor=8))
+    await store.follow(Follower("slow", cursor=2))
     for k in range(10):
-        store.save([replace(_PAGE, began_at=_NOW + k, changed=True, digest=f"d{k}")])
-    assert [event.number for event in store.events()] == [6, 7, 8, 9, 10], "the newest are kept"
-    counts = store.event_counts()
+        await store.save([replace(_PAGE, began_at=_NOW + k, changed=True, digest=f"d{k}")])
+    assert [event.number for event in await store.events()] == [6, 7, 8, 9, 10], "the newest are kept"
+    counts = await store.event_counts()
     assert (counts["first"], counts["last"], counts["rows"]) == (6, 10, 5)
-    assert {one.name: one.dropped for one in store.followers()} == {"quick": 0, "slow": 3}
+    assert {one.name: one.dropped for one in await store.followers()} == {"quick": 0, "slow": 3}
 
 
-def check_age(store: Store) -> None:
+async def check_age(store: Store) -> None:
     """A store made for 100 s of events keeps older ones until all have taken them."""
-    store.follow(Follower("slow", cursor=1))
+    await store.follow(Follower("slow", cursor=1))
     for k in range(4):
-        store.save([replace(_PAGE, began_at=_NOW + 200 * k, changed=True, digest=f"d{k}")])
-    assert [event.number for event in store.events()] == [2, 3, 4], "old and not taken: kept"
-    store.follow(Follower("slow", cursor=3))
-    store.save([replace(_PAGE, began_at=_NOW + 700, changed=True, digest="x")])
-    assert [event.number for event in store.events()] == [4, 5], "old and taken: let go"
-    assert store.followers()[0].dropped == 0
+        await store.save([replace(_PAGE, began_at=_NOW + 200 * k, changed=True, digest=f"d{k}")])
+    assert [event.number for event in await store.events()] == [2, 3, 4], "old and not taken: kept"
+    await store.follow(Follower("slow", cursor=3))
+    await store.save([replace(_PAGE, began_at=_NOW + 700, changed=True, digest="x")])
+    assert [event.number for event in await store.events()] == [4, 5], "old and taken: let go"
+    assert (await store.followers())[0].dropped == 0
 
 
-def check_event_threads(store: Store) -> None:
+async def check_concurrent_events(store: Store) -> None:
     """Numbers are given once each, whoever saves."""
 
-    def work(first: int) -> None:
+    async def work(first: int) -> None:
         for k in range(first, 40, 4):
-            store.save([replace(_PAGE, began_at=_NOW + k, changed=True, digest=f"d{k}")])
+            await store.save([replace(_PAGE, began_at=_NOW + k, changed=True, digest=f"d{k}")])
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    events: list[Event] = store.events()
+    await asyncio.gather(*(work(k) for k in range(4)))
+    events = await store.events()
     assert [event.number for event in events] == list(range(1, 41)), "numbers go up by one"
     chain = itertools.pairwise(events)
     assert all(one.new_digest == two.old_digest for one, two in chain), "each is told against the one before"

@@ -1,0 +1,163 @@
+"""BlockingStore: a store for programs without an event loop, such as commands and scripts."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Generic, Self, TypeVar
+
+from recrawl.errors import StoreError
+from recrawl.store.events import Event, Follower
+from recrawl.store.protocol import Copy, Outcome, Store, Version
+
+T = TypeVar("T")
+S = TypeVar("S", bound=Store)
+
+_MANY = 1000  # items of an iterator awaited at a time
+
+
+class BlockingStore(Generic[S]):
+    """The calls of a store, each run to its end on an event loop of its own. ``store`` is the store behind it.
+
+    >>> from recrawl.store import MemoryStore
+    >>> with BlockingStore(MemoryStore()) as store:
+    ...     store.counts()["pages"]
+    0
+    """
+
+    def __init__(self, store: S) -> None:
+        self.store = store
+        self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+        self._loop = self._runner.get_loop()
+        weakref.finalize(self, self._loop.close)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run anything that awaits the store, from outside of event loops."""
+        if self._loop.is_closed():
+            work.close()
+            raise StoreError("the store is closed")
+        return self._runner.run(work)
+
+    def save(
+        self,
+        outcomes: Sequence[Outcome] = (),
+        rows: Mapping[str, Any] | None = None,
+        *,
+        notes: Mapping[str, Any] | None = None,
+        removed: Iterable[str] = (),
+        taken: Iterable[int] = (),
+        at: float | None = None,
+    ) -> None:
+        """See `Store.save`."""
+        self.run(self.store.save(outcomes, rows, notes=notes, removed=removed, taken=taken, at=at))
+
+    def load(self) -> dict[str, Any] | None:
+        """See `Store.load`."""
+        return self.run(self.store.load())
+
+    def urls(self) -> list[str]:
+        """See `Store.urls`."""
+        return self.run(self.store.urls())
+
+    def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
+        """See `Store.copies`."""
+        return self.run(self.store.copies(urls))
+
+    def observations(self, url: str | None = None, *, since: float | None = None) -> Iterator[Outcome]:
+        """See `Store.observations`."""
+        return self._each(self.store.observations(url, since=since))
+
+    def last_observation(self) -> Outcome | None:
+        """See `Store.last_observation`."""
+        return self.run(self.store.last_observation())
+
+    def failing(self, since: float) -> list[Outcome]:
+        """See `Store.failing`."""
+        return self.run(self.store.failing(since))
+
+    def recent(self, since: float) -> dict[str, int]:
+        """See `Store.recent`."""
+        return self.run(self.store.recent(since))
+
+    def versions(self, url: str) -> list[Version]:
+        """See `Store.versions`."""
+        return self.run(self.store.versions(url))
+
+    def body(self, key: bytes) -> bytes | None:
+        """See `Store.body`."""
+        return self.run(self.store.body(key))
+
+    def noted(self, prefix: str = "") -> dict[str, Any]:
+        """See `Store.noted`."""
+        return self.run(self.store.noted(prefix))
+
+    def events(self, after: int = 0, many: int = 200) -> list[Event]:
+        """See `Store.events`."""
+        return self.run(self.store.events(after, many))
+
+    def standing(self) -> Iterator[Event]:
+        """See `Store.standing`."""
+        return self._each(self.store.standing())
+
+    def followers(self) -> list[Follower]:
+        """See `Store.followers`."""
+        return self.run(self.store.followers())
+
+    def follow(self, follower: Follower) -> None:
+        """See `Store.follow`."""
+        self.run(self.store.follow(follower))
+
+    def event_counts(self) -> dict[str, int]:
+        """See `Store.event_counts`."""
+        return self.run(self.store.event_counts())
+
+    def post(self, posts: Sequence[Mapping[str, Any]]) -> None:
+        """See `Store.post`."""
+        self.run(self.store.post(posts))
+
+    def posts(self) -> list[tuple[int, dict[str, Any]]]:
+        """See `Store.posts`."""
+        return self.run(self.store.posts())
+
+    def counts(self) -> dict[str, int]:
+        """See `Store.counts`."""
+        return self.run(self.store.counts())
+
+    def check(self) -> list[str]:
+        """See `Store.check`."""
+        return self.run(self.store.check())
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        if not self._loop.is_closed():
+            self.run(self.store.close())
+            self._runner.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _each(self, items: AsyncIterator[T]) -> Iterator[T]:
+        """The items of an asynchronous iterator, awaited many at a time."""
+        try:
+            while some := self.run(_some(items)):
+                yield from some
+        finally:
+            if isinstance(items, AsyncGenerator) and not self._loop.is_closed():
+                self.run(_end(items))
+
+
+async def _end(items: AsyncGenerator[Any, None]) -> None:
+    await items.aclose()
+
+
+async def _some(items: AsyncIterator[T]) -> list[T]:
+    found: list[T] = []
+    async for item in items:
+        found.append(item)
+        if len(found) == _MANY:
+            break
+    return found
