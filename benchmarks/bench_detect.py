@@ -21,7 +21,7 @@ from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser
 
-from recrawl.crawl.detect.detector import Detection, chosen
+from recrawl.crawl.detect.detector import Detection, detector_for
 from recrawl.crawl.http.fetched import Fetched
 
 HERE = Path(__file__).resolve().parent
@@ -113,7 +113,7 @@ def measured(bodies: list[bytes], rounds: int) -> dict[str, Any]:
     pages = [Fetched("http://a.example/", "http://a.example/", 200, 0.0, 0.0, kind, body) for body in bodies]
     looks: dict[str, Callable[[Fetched], object]] = {
         "selectolax": lambda page: LexborHTMLParser(page.body).text(separator=" "),
-        **{name: chosen(detection).digest for name, detection in WAYS.items()},
+        **{name: detector_for(detection).digest for name, detection in WAYS.items()},
     }
     repeat = max(1, round(0.02 / max(seconds(looks["main"], pages, 1), 1e-4)))
     times: dict[str, list[float]] = {name: [] for name in looks}

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from recrawl.crawl.detect.detector import Detection, chosen
+from recrawl.crawl.detect.detector import Detection, detector_for
 from recrawl.crawl.http.fetched import Fetched
 
 CORPUS = Path(__file__).parent / "crawl" / "corpus"
@@ -102,4 +102,4 @@ def robots_texts(rng: random.Random) -> Iterator[bytes]:
 
 def all_detectors():
     """Every detector that is fuzzed."""
-    return [chosen(detection) for detection in DETECTIONS]
+    return [detector_for(detection) for detection in DETECTIONS]

@@ -26,9 +26,7 @@ def written(capsys):
 
 def test_a_record_of_text_is_one_line(capsys):
     configure("info")
-    event(
-        log, logging.INFO, "crawl.failed", url="https://a.example/", n=2, changed=None, y='so "so"\nand so', empty=""
-    )
+    event(log, logging.INFO, "crawl.failed", url="https://a.example/", n=2, changed=None, y='so "so"\nand so', empty="")
     (line,) = written(capsys)
     head = "INFO recrawl.tests crawl.failed"
     fields = r'url=https://a.example/ n=2 changed=null y="so \"so\" and so" empty=""'

@@ -27,7 +27,7 @@ from recrawl.crawl.clock import SystemClock
 from recrawl.demo.live import warm_up
 from recrawl.demo.politeness import manners
 from recrawl.demo.server import DemoServer
-from recrawl.demo.web import DemoWeb, Visit
+from recrawl.demo.web import DemoWeb, ServedRequest
 from recrawl.demo.world import DemoWorld, Site, draw_world
 
 RESULT = Path(__file__).with_name("politeness.json")
@@ -68,7 +68,7 @@ async def serve(log_path: Path) -> None:
         line = loop.run_in_executor(None, sys.stdin.readline)
         while not line.done():
             await asyncio.sleep(0.5)
-            print(sum(visit.page >= 0 for visit in web.log), flush=True)
+            print(sum(request.page >= 0 for request in web.log), flush=True)
         await line
     log_path.write_text(json.dumps([[v.came_at, v.at, v.host, v.path, v.page, v.version, v.status] for v in web.log]))
 
@@ -134,13 +134,13 @@ def measure(fetches: int, seed: int = 1) -> dict[str, Any]:
             server.kill()
             if crawler is not None:
                 crawler.kill()
-        log = [Visit(*row) for row in json.loads(log_path.read_text())]
+        log = [ServedRequest(*row) for row in json.loads(log_path.read_text())]
     delay = {site.host: max(DELAY, site.crawl_delay or 0.0) for site in sites()}
     found = manners(log, delay)
     return {
         **found.as_dict(),
-        "fetches": sum(visit.page >= 0 for visit in log),
-        "robots_requests": sum(visit.path == "/robots.txt" for visit in log),
+        "fetches": sum(request.page >= 0 for request in log),
+        "robots_requests": sum(request.path == "/robots.txt" for request in log),
         "delays": sorted(set(delay.values())),
         "crawlers": restarts + 1,
         "killed": killed,

@@ -5,7 +5,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from recrawl.crawl.detect.detector import Detection, chosen, same, tag
+from recrawl.crawl.detect.detector import Detection, detector_for, same, tag
 from recrawl.crawl.http.fetched import Fetched
 from recrawl.store.protocol import Copy, Outcome
 
@@ -34,7 +34,7 @@ def detection_of(sequence, mode):
 
 def said_of(sequence, detection):
     """What is said of each step, by the way a crawler goes: the copy, its digest and what was there lately."""
-    detector, copy, said = chosen(detection), None, []
+    detector, copy, said = detector_for(detection), None, []
     for number in range(1, len(sequence["labels"]) + 2):
         fetched = look(sequence["name"], sequence["kind"], number)
         digest = tag(detector) + detector.digest(fetched)

@@ -10,8 +10,8 @@ from naive import simhash as naive_simhash
 from profiles import examples
 from selectolax.lexbor import LexborHTMLParser
 
-from recrawl.crawl.detect import cut as cutting
-from recrawl.crawl.detect.detector import Detection, chosen, detector, same, tag
+from recrawl.crawl.detect import remove_matches as removal
+from recrawl.crawl.detect.detector import Detection, detector, detector_for, same, tag
 from recrawl.crawl.detect.ignore import Ignoring
 from recrawl.crawl.detect.main_text import main_text
 from recrawl.crawl.detect.select import pointed, selected_text
@@ -146,7 +146,7 @@ def test_other_content_counts_by_bytes():
 
 
 def test_a_selector():
-    css = chosen(Detection("css", ".price"))
+    css = detector_for(Detection("css", ".price"))
     one = css.digest(page("<p class=price>5 <script>1</script></p><p>a"))
     assert one == css.digest(page("<p>b</p><b class='price x'>5</b>"))
     assert one != css.digest(page("<p class=price>6</p>"))
@@ -156,7 +156,7 @@ def test_a_selector():
 
 
 def test_a_selector_on_a_page_that_is_too_complex_falls_back():
-    css, main = chosen(Detection("css", "p")), detector("main")
+    css, main = detector_for(Detection("css", "p")), detector("main")
     for html in (
         "<div>" * 30_000 + "<p>a",
         "<p " + " ".join(f"a{n}" for n in range(5000)) + ">a",
@@ -166,7 +166,7 @@ def test_a_selector_on_a_page_that_is_too_complex_falls_back():
 
 
 def test_a_long_value_of_an_attribute_is_not_too_complex():
-    css = chosen(Detection("css", "p"))
+    css = detector_for(Detection("css", "p"))
     assert css.content(page(f"<img src='data:x,{'a b ' * 5000}'><p>one</p><div>two</div>")) == b"one"
 
 
@@ -193,7 +193,7 @@ def test_pointers(pointer, found):
 
 
 def test_a_pointer():
-    point = chosen(Detection("json", "/a/b"))
+    point = detector_for(Detection("json", "/a/b"))
     one = point.digest(page('{"a": {"b": {"x": 1, "y": 2}}, "t": 1}', "application/json"))
     assert one == point.digest(page('{"t": 2, "a": {"b": {"y": 2, "x": 1}}}', "text/plain"))
     assert point.digest(page('{"a": 1}', "application/json")) == "nothing"
@@ -204,14 +204,14 @@ def test_a_pointer():
 
 
 def test_what_is_ignored_does_not_count():
-    one = chosen(Detection("text", ignore=(r"[0-9]+ in stock", "(?i)ref\\. \\w+")))
+    one = detector_for(Detection("text", ignore=(r"[0-9]+ in stock", "(?i)ref\\. \\w+")))
     digests = {one.digest(page(f"<p>Lamp, {n} in stock. Ref. {n}x</p>")) for n in range(5)}
     assert len(digests) == 1
     assert one.digest(page("<p>Chair, 1 in stock. Ref. 1x</p>")) not in digests
 
 
 def test_ignored_lines_have_an_anchor():
-    one = chosen(Detection("main", ignore=(r"^Seen: .*$",)))
+    one = detector_for(Detection("main", ignore=(r"^Seen: .*$",)))
     assert one.content(page("<p>a</p><p>Seen: <b>5</b></p><p>b Seen: 6</p>")).split() == b"a b Seen: 6".split()
 
 
@@ -247,7 +247,7 @@ def test_no_pattern_takes_long(pattern, text):
 def test_both_ways_to_cut_are_one(text, pattern, most):
     compiled = re2.compile(f"(?m){pattern}")
     data = text.encode()
-    assert cutting.cut(compiled, data, most) == cutting._cut_by_iterator(compiled, data, most)
+    assert removal.remove_matches(compiled, data, most) == removal._remove_by_iterator(compiled, data, most)
 
 
 @settings(max_examples=examples(200))
@@ -274,7 +274,7 @@ def test_the_more_differs_the_more_bits_differ():
 
 
 def test_nearly_the_same_is_the_same():
-    one = chosen(Detection("main", similarity=5))
+    one = detector_for(Detection("main", similarity=5))
     text = " ".join(f"w{k * k % 9973}" for k in range(800))
     a, b, c = (one.digest(page(f"<p>{x}")) for x in (text, text + " more", "<p>".join(reversed(text.split()))))
     assert a != b
@@ -290,20 +290,20 @@ def test_tags_tell_detectors_and_options_apart():
         Detection("main", ignore=("a",)), Detection("main", ignore=("b",)),
         Detection("main", similarity=3), Detection("main", similarity=4),
     ]  # fmt: skip
-    tags = [tag(chosen(one)) for one in made]
+    tags = [tag(detector_for(one)) for one in made]
     assert len(set(tags)) == len(tags)
-    assert tag(chosen(Detection())) == tag(chosen(Detection("main"))) == "main-1:"
-    assert tag(chosen(Detection(ignore=("a",)), "main")) == tags[6], "by what is looked at, however it was said"
-    assert [tag(chosen(one)) for one in made] == tags
+    assert tag(detector_for(Detection())) == tag(detector_for(Detection("main"))) == "main-1:"
+    assert tag(detector_for(Detection(ignore=("a",)), "main")) == tags[6], "by what is looked at, however it was said"
+    assert [tag(detector_for(one)) for one in made] == tags
 
 
 def test_digests_are_the_same_tomorrow():
     assert detector("main").digest(page("<p>abc")) == "06b05ab6733a618578af5f94892f3950"
     assert (
-        chosen(Detection("main", similarity=3)).digest(page("<p>abcd"))
+        detector_for(Detection("main", similarity=3)).digest(page("<p>abcd"))
         == "8d6b60383dfa90c21be79eecd1b1353d~9798a50ae9f9eb97"
     )
-    assert tag(chosen(Detection("css", "p"))) == "css-1+ddfd8340:"
+    assert tag(detector_for(Detection("css", "p"))) == "css-1+ddfd8340:"
 
 
 @pytest.mark.parametrize(
@@ -352,7 +352,7 @@ def test_no_page_takes_long(part):
     html = NESTED[part]() if part in NESTED else part * (LARGE // len(part))
     for one in DEEP:
         began = time.process_time()
-        one = chosen(one)
+        one = detector_for(one)
         one.digest(page(html))
         assert time.process_time() - began < 5
 

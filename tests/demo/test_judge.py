@@ -14,12 +14,12 @@ from recrawl.simulate.worlds.events import offsets
 instants = st.lists(st.floats(0.0, 10.0), max_size=6)
 
 
-def naive_share_fresh(changes, copied_at, visits, begin, end):
+def naive_share_fresh(changes, copied_at, requests, begin, end):
     """A page's fresh time, instant by instant."""
-    marks = sorted({begin, end, *(t for t in [*changes, *visits] if begin < t < end)})
+    marks = sorted({begin, end, *(t for t in [*changes, *requests] if begin < t < end)})
     fresh = 0.0
     for low, high in pairwise(marks):
-        copy = max([t for t in [copied_at, *visits] if t <= low], default=-np.inf)
+        copy = max([t for t in [copied_at, *requests] if t <= low], default=-np.inf)
         fresh += (high - low) * (copy > -np.inf and not any(copy < t <= low for t in changes))
     return fresh / (end - begin)
 
@@ -29,13 +29,13 @@ def naive_share_fresh(changes, copied_at, visits, begin, end):
 )
 def test_freshness_is_what_happened(pages):
     changes = [sorted(set(each[0])) for each in pages]
-    visits = [sorted({t for t in each[1] if 4.0 < t < 9.0}) for each in pages]
+    requests = [sorted({t for t in each[1] if 4.0 < t < 9.0}) for each in pages]
     copied = [each[2] for each in pages]
     weight = np.arange(1.0, len(pages) + 1)
     trace = Trace(0.0, 10.0, offsets([len(c) for c in changes]), np.array([*chain(*changes)]), importance=weight)
-    page = np.repeat(np.arange(len(pages)), [len(v) for v in visits])
-    run = true_freshness(window(trace, copied, 4.0, 9.0), page, np.array([*chain(*visits)]))
-    fresh = [naive_share_fresh(c, t, v, 4.0, 9.0) for c, t, v in zip(changes, copied, visits, strict=True)]
+    page = np.repeat(np.arange(len(pages)), [len(v) for v in requests])
+    run = true_freshness(window(trace, copied, 4.0, 9.0), page, np.array([*chain(*requests)]))
+    fresh = [naive_share_fresh(c, t, v, 4.0, 9.0) for c, t, v in zip(changes, copied, requests, strict=True)]
     assert np.isclose(run.freshness, np.average(fresh, weights=weight), atol=1e-12)
     assert run.requests == len(page)
 

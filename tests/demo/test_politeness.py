@@ -3,11 +3,11 @@
 import pytest
 
 from recrawl.demo.politeness import manners
-from recrawl.demo.web import Visit
+from recrawl.demo.web import ServedRequest
 
 
 def seen(*requests):
-    return [Visit(at, at, host, path, -1, -1, 200) for at, host, path in requests]
+    return [ServedRequest(at, at, host, path, -1, -1, 200) for at, host, path in requests]
 
 
 POLITE = seen(

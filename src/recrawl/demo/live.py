@@ -166,9 +166,9 @@ class LiveDemo:
     def _shown(self) -> Any:
         """The version of each page that was last served; −1: none."""
         shown = np.full(len(self.world.pages), -1)
-        for visit in self._web.log:
-            if visit.version >= 0:
-                shown[visit.page] = visit.version
+        for request in self._web.log:
+            if request.version >= 0:
+                shown[request.page] = request.version
         return shown
 
     def _versions(self, at: float) -> Any:
@@ -187,7 +187,7 @@ class LiveDemo:
         trace = window(self.world.trace, _copied_at(first, len(page_of)), begin, end)
         bins = max(1, round(end - begin))
         page, at = np.array([r.page for r in later], np.int64), np.array([r.at for r in later])
-        counted = [visit for visit in log if begin < visit.at <= end]
+        counted = [request for request in log if begin < request.at <= end]
         return Verdict(
             seconds=end - begin,
             budget=self._budget,
@@ -199,7 +199,7 @@ class LiveDemo:
             rivals=rivals(trace, len(counted), bins),
             detection=detection(found),
             requests=len(counted),
-            failures=sum(visit.status >= 400 for visit in counted),
+            failures=sum(request.status >= 400 for request in counted),
             not_modified=sum(outcome.status == 304 for outcome in outcomes),
             forbidden=forbidden(log),
             without_copy=int((_copied_at(found, len(page_of)) == -math.inf).sum()),

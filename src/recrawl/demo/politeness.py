@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.demo.web import PRIVATE, Visit
+from recrawl.demo.web import PRIVATE, ServedRequest
 
 TOLERANCE = 0.005  # seconds by which a gap may be too short: what a network can take off it
 
@@ -39,24 +39,24 @@ class Manners:
         return {**asdict(self), "is_polite": self.is_polite}
 
 
-def manners(log: Iterable[Visit], delay: Mapping[str, float], *, with_robots: bool = True) -> Manners:
+def manners(log: Iterable[ServedRequest], delay: Mapping[str, float], *, with_robots: bool = True) -> Manners:
     """What a log says of a crawler that is to leave ``delay`` seconds between two requests to a host.
 
     ``with_robots`` counts the requests for robots.txt among them.
     """
-    by_host: dict[str, list[Visit]] = {}
-    for visit in sorted(log, key=lambda visit: visit.came_at):
-        by_host.setdefault(visit.host, []).append(visit)
+    by_host: dict[str, list[ServedRequest]] = {}
+    for request in sorted(log, key=lambda request: request.came_at):
+        by_host.setdefault(request.host, []).append(request)
     forbidden = before_robots = requests = 0
     over: list[float] = []
     ratio: list[float] = []
-    for host, visits in by_host.items():
-        forbidden += sum(visit.path.startswith(PRIVATE) for visit in visits)
-        known = next((k for k, visit in enumerate(visits) if visit.path == "/robots.txt"), len(visits))
+    for host, served in by_host.items():
+        forbidden += sum(request.path.startswith(PRIVATE) for request in served)
+        known = next((k for k, request in enumerate(served) if request.path == "/robots.txt"), len(served))
         before_robots += known
-        counted = [visit for visit in visits if with_robots or visit.path != "/robots.txt"]
+        counted = [request for request in served if with_robots or request.path != "/robots.txt"]
         requests += len(counted)
-        gap = np.diff([visit.came_at for visit in counted])
+        gap = np.diff([request.came_at for request in counted])
         if delay[host] > 0:
             over += (delay[host] - gap).tolist()
             ratio += (gap / delay[host]).tolist()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.demo.judge import Rival, as_dict
-from recrawl.demo.web import PRIVATE, Visit
+from recrawl.demo.web import PRIVATE, ServedRequest
 from recrawl.engine.views.forecast import Forecast
 from recrawl.simulate.tally import Run
 from recrawl.simulate.trace import Trace
@@ -109,22 +109,24 @@ class Verdict:
         }
 
 
-def renewals(log: Iterable[Visit], outcomes: Iterable[Outcome], page_of: dict[str, int], start: float) -> list[Renewal]:
+def renewals(
+    log: Iterable[ServedRequest], outcomes: Iterable[Outcome], page_of: dict[str, int], start: float
+) -> list[Renewal]:
     """Which copies were renewed as of when: the answers of the server that became copies of the crawler.
 
     ``start`` is when the server's time began, by the crawler's clock. A copy is as of the moment its answer was made.
     """
-    shown: dict[int, list[Visit]] = {}
-    for visit in log:
-        if visit.version >= 0:
-            shown.setdefault(visit.page, []).append(visit)
+    shown: dict[int, list[ServedRequest]] = {}
+    for request in log:
+        if request.version >= 0:
+            shown.setdefault(request.page, []).append(request)
     found = []
     for outcome in outcomes:
         if not outcome.fetched or outcome.url not in page_of:
             continue
         page, began = page_of[outcome.url], outcome.began_at - start
         fitting = [
-            visit for visit in shown.get(page, ()) if began - _SLACK <= visit.at <= began + outcome.took + _SLACK
+            request for request in shown.get(page, ()) if began - _SLACK <= request.at <= began + outcome.took + _SLACK
         ]
         if not fitting:
             raise AssertionError(f"{outcome.url}: a copy that the server never gave")
@@ -152,6 +154,6 @@ def detection(renewed: Iterable[Renewal]) -> Detection:
     return Detection(looks, imagined, missed)
 
 
-def forbidden(log: Iterable[Visit]) -> int:
+def forbidden(log: Iterable[ServedRequest]) -> int:
     """Requests that robots.txt forbids."""
-    return sum(visit.path.startswith(PRIVATE) for visit in log)
+    return sum(request.path.startswith(PRIVATE) for request in log)

@@ -16,7 +16,7 @@ PRIVATE = "/private/"  # what robots.txt forbids on every host
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class ServedRequest:
     """One request as the server saw it: when it came and was answered, for which page, in which version, with what."""
 
     came_at: float
@@ -33,7 +33,7 @@ class DemoWeb:
 
     def __init__(self, world: DemoWorld, clock: Clock, port: int = 80) -> None:
         self.world, self.clock, self.port = world, clock, port
-        self.log: list[Visit] = []
+        self.log: list[ServedRequest] = []
         self.started_at = clock.now()
         self._random = random.Random(world.seed)
         self._sites = {site.host: site for site in world.sites}
@@ -93,7 +93,7 @@ class DemoWeb:
             version = self.world.version(page.number, at)
             answer = self._page(page, version)
         number = -1 if page is None else page.number
-        self.log.append(Visit(came_at, at, host, path, number, version, answer.status))
+        self.log.append(ServedRequest(came_at, at, host, path, number, version, answer.status))
         return answer
 
     def _page(self, page: Page, version: int) -> Answer:

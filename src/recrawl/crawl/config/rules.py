@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from recrawl.crawl.detect.detector import UNSAID, Detection, chosen
+from recrawl.crawl.detect.detector import UNSPECIFIED, Detection, detector_for
 from recrawl.errors import ParameterError, unknown
 from recrawl.model.budget import unit_seconds
 
@@ -102,7 +102,7 @@ def _check_detection(given: Mapping[str, Any], where: str) -> None:
     if "select" in given and "detector" not in given:
         raise ParameterError(f'{where}: select goes with detector = "css" or "json"')
     try:
-        chosen(Detection(given.get("detector"), given.get("select"), given["ignore"]))
+        detector_for(Detection(given.get("detector"), given.get("select"), given["ignore"]))
     except ParameterError as problem:
         raise ParameterError(f"{where}: {problem}") from None
 
@@ -132,7 +132,7 @@ class Ruling:
     max_interval: float | None = None
     never: bool = False
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    detection: Detection = UNSAID
+    detection: Detection = UNSPECIFIED
 
 
 _NOTHING = Ruling()

@@ -87,14 +87,14 @@ class Detection:
     flapping: bool | None = None  # whether a return to content seen before is told from a change; None: it is
 
 
-UNSAID = Detection()
+UNSPECIFIED = Detection()
 
 
 @lru_cache(maxsize=1024)
-def chosen(detection: Detection, default: str = "main") -> Plain | Chosen:
+def detector_for(detection: Detection, default: str = "main") -> Plain | Chosen:
     """The detector that rules ask for.
 
-    >>> chosen(Detection("css", ".price")).name, chosen(Detection(ignore=("[0-9]+ left",)), "text").name
+    >>> detector_for(Detection("css", ".price")).name, detector_for(Detection(ignore=("[0-9]+ left",)), "text").name
     ('css', 'text')
     """
     name = detection.detector or default

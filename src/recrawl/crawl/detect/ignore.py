@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from recrawl.crawl.detect.cut import cut
+from recrawl.crawl.detect.remove_matches import remove_matches
 from recrawl.errors import ParameterError
 
 PATTERNS = 20  # of one rule
@@ -39,7 +39,7 @@ class Ignoring:
         if max(map(len, text.split(b"\n"))) > _LINE:
             text = _LONG_LINE.sub(rb"\g<0>\n", text)
         for pattern in self._patterns:
-            text = cut(pattern, text, _MATCHES)
+            text = remove_matches(pattern, text, _MATCHES)
         return text
 
 

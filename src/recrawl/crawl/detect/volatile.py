@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re2
 
-from recrawl.crawl.detect.cut import cut
+from recrawl.crawl.detect.remove_matches import remove_matches
 
 _N = "[0-9٠-٩۰-۹०-९০-৯]"
 _NUMBER = r"[0-9](?:[., ]?[0-9])*\s?(?:k|m|тыс\.?|tys\.?|万|萬|천|만)?"
@@ -90,4 +90,4 @@ def without_volatile(text: bytes) -> bytes:
     >>> without_volatile("Anna · vor 3 Stunden · 1.204 Aufrufe".encode()).decode()
     'Anna ·  · '
     """
-    return cut(PATTERN, text, _MOST)
+    return remove_matches(PATTERN, text, _MOST)

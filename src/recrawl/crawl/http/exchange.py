@@ -1,4 +1,4 @@
-"""Visit: what is known of a fetch while it runs, over all its hops."""
+"""Exchange: what is known of a fetch while it runs, over all its hops."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SAFE_ELSEWHERE = frozenset({"accept", "accept-language"})  # headers that a hos
 _UNKEPT = frozenset({"set-cookie", "set-cookie2"})
 
 
-class Visit:
+class Exchange:
     """One fetch: where it is, what it sends there, what came back."""
 
     def __init__(

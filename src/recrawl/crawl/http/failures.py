@@ -46,7 +46,7 @@ _TOO_LARGE = ("Got more than", "Too many headers", "Too many trailers")
 _CUT = "Not enough data"
 
 
-def failure_word(error: BaseException) -> str | None:
+def failure_name(error: BaseException) -> str | None:
     """The word of FAILURES for an error, None for one that no server can cause."""
     cause = error.__cause__
     if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, ForbiddenAddress):

@@ -23,8 +23,8 @@ from yarl import URL
 from recrawl.crawl.clock import Clock, SystemClock
 from recrawl.crawl.http.connect import Checked, Connection, SystemResolver, check_public, public_socket
 from recrawl.crawl.http.encoding import ACCEPTED, Body, TooLarge
-from recrawl.crawl.http.exchange import Visit
-from recrawl.crawl.http.failures import failure_word
+from recrawl.crawl.http.exchange import Exchange
+from recrawl.crawl.http.failures import failure_name
 from recrawl.crawl.http.fetched import Fetched
 from recrawl.crawl.http.semantics import REDIRECTS
 from recrawl.errors import ParameterError
@@ -97,15 +97,15 @@ class HttpFetcher:
         """Fetch a URL, following redirects; what goes wrong is told, not raised."""
         extra = headers or {}
         check_headers(extra)
-        visit = Visit(self._clock, url, extra, etag, last_modified)
+        exchange = Exchange(self._clock, url, extra, etag, last_modified)
         try:
             async with asyncio.timeout(self._limits.total):
-                return await self._follow(visit)
+                return await self._follow(exchange)
         except Exception as error:
-            word = failure_word(error)
+            word = failure_name(error)
             if word is None:
                 raise
-            return visit.done(b"", word)
+            return exchange.done(b"", word)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -115,36 +115,36 @@ class HttpFetcher:
         if self._own_resolver is not None:
             await self._own_resolver.close()
 
-    async def _follow(self, visit: Visit) -> Fetched:
-        visit.begin()
+    async def _follow(self, exchange: Exchange) -> Fetched:
+        exchange.begin()
         while True:
             if not self._allow_private:
-                _check_literal(visit.at)
-            request = self._opened().get(URL(visit.at, encoded=True), headers=visit.sent, allow_redirects=False)
+                _check_literal(exchange.at)
+            request = self._opened().get(URL(exchange.at, encoded=True), headers=exchange.sent, allow_redirects=False)
             async with request as response:
-                visit.answered(response.status, response.headers.items(), self._limits.headers)
+                exchange.answered(response.status, response.headers.items(), self._limits.headers)
                 goal = response.headers.get("Location") if response.status in REDIRECTS else None
                 if goal is None:
-                    return await self._finish(visit, response)
+                    return await self._finish(exchange, response)
                 await _drain(response)
-            visit.hop(goal, self._limits.redirects)
+            exchange.hop(goal, self._limits.redirects)
 
-    async def _finish(self, visit: Visit, response: aiohttp.ClientResponse) -> Fetched:
-        failure = visit.verdict()
-        if failure is not None or visit.status == 304:
+    async def _finish(self, exchange: Exchange, response: aiohttp.ClientResponse) -> Fetched:
+        failure = exchange.verdict()
+        if failure is not None or exchange.status == 304:
             await _drain(response)
-            return visit.done(b"", failure)
+            return exchange.done(b"", failure)
         if (response.content_length or 0) > self._limits.body and not self._limits.cut:
             raise TooLarge
-        body = Body(visit.headers.get("content-encoding", ""), self._limits.body)
+        body = Body(exchange.headers.get("content-encoding", ""), self._limits.body)
         try:
             async for piece in response.content.iter_any():
                 body.feed(piece)
         except TooLarge:
             if not self._limits.cut:
                 raise
-            return visit.done(body.begun(), None)
-        return visit.done(body.whole(), None)
+            return exchange.done(body.begun(), None)
+        return exchange.done(body.whole(), None)
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:

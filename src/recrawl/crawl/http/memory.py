@@ -14,7 +14,7 @@ from recrawl._worker import n_calls
 from recrawl.crawl.clock import Clock
 from recrawl.crawl.http.encoding import TooLarge
 from recrawl.crawl.http.exchange import Visit
-from recrawl.crawl.http.failures import BadRedirect, BadUrl, failure_word
+from recrawl.crawl.http.failures import BadRedirect, BadUrl, failure_name
 from recrawl.crawl.http.fetched import Fetched
 from recrawl.crawl.http.semantics import REDIRECTS
 
@@ -67,7 +67,7 @@ class MemoryWeb:
         try:
             return await self._follow(visit)
         except (BadUrl, BadRedirect, TooLarge) as error:
-            return visit.done(b"", failure_word(error))
+            return visit.done(b"", failure_name(error))
 
     async def _follow(self, visit: Visit) -> Fetched:
         visit.begin()

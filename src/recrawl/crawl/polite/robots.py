@@ -43,7 +43,7 @@ Request = Callable[[str], Awaitable[Fetched]]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RobotsRule:
     """What robots.txt allows for a URL."""
 
     allowed: bool
@@ -75,7 +75,7 @@ class Robots:
         self._cache: MutableMapping[str, CachedRobots] = {} if cache is None else cache
         self._parsed: OrderedDict[str, _Parsed] = OrderedDict()
         self._parsed_bytes = 0
-        self._checked: OrderedDict[str, tuple[float, Rule]] = OrderedDict()
+        self._checked: OrderedDict[str, tuple[float, RobotsRule]] = OrderedDict()
         self._offload = Offload(clock)
         self._running: dict[str, asyncio.Task[CachedRobots]] = {}
 
@@ -94,7 +94,7 @@ class Robots:
         """Fetch by the fetcher that robots.txt is read with."""
         return await self._fetcher.fetch(url)
 
-    async def rules(self, url: str, request: Request | None = None) -> Rule:
+    async def rules(self, url: str, request: Request | None = None) -> RobotsRule:
         """What the robots.txt of the URL's host allows; ``request`` makes the requests where one is needed, one per
         redirect (default: ``fetch``).
         """
@@ -105,7 +105,7 @@ class Robots:
             cached = await self._renewed(origin, request or self.fetch)
         return self._rule(url, origin, cached)
 
-    def cached_rule(self, url: str) -> Rule | None:
+    def cached_rule(self, url: str) -> RobotsRule | None:
         """What ``rules(url)`` answers where it needs no fetch; None where it does."""
         origin = _origin(url)
         cached = self._cache.get(origin)
@@ -128,13 +128,13 @@ class Robots:
         self._checked.clear()
         self._parsed_bytes = 0
 
-    def _rule(self, url: str, origin: str, cached: CachedRobots) -> Rule:
+    def _rule(self, url: str, origin: str, cached: CachedRobots) -> RobotsRule:
         if cached.text is None:
-            return Rule(allowed=False, unreachable=cached.failure)
+            return RobotsRule(allowed=False, unreachable=cached.failure)
         checked = self._checked.get(url)
         if checked is None or checked[0] != cached.read_at:
             parsed = self._rules(origin, cached.text, cached.read_at)
-            rule = Rule(parsed.rules.can_fetch(url, self._token), parsed.delay, parsed.sitemaps)
+            rule = RobotsRule(parsed.rules.can_fetch(url, self._token), parsed.delay, parsed.sitemaps)
             checked = self._checked[url] = cached.read_at, rule
             if len(self._checked) > _CHECKED:
                 self._checked.popitem(last=False)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from recrawl.crawl.clock import Clock
 from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.deliver.texts import text_of
-from recrawl.crawl.detect.detector import PLAIN, UNSAID, Detector, chosen, same, tag
+from recrawl.crawl.detect.detector import PLAIN, UNSPECIFIED, Detector, detector_for, same, tag
 from recrawl.crawl.detect.detectors import MainText
 from recrawl.crawl.feeds.cache import FeedCache
 from recrawl.crawl.http.fetched import Fetched
@@ -115,7 +115,7 @@ class Comparer:
     def _detector_of(self, url: str) -> Detector:
         """The detector of a page: by its rules, otherwise the general one."""
         detection = replace(self._rules.of(url).detection, flapping=None)
-        return self._detector if detection == UNSAID else chosen(detection, self._default)
+        return self._detector if detection == UNSPECIFIED else detector_for(detection, self._default)
 
     def _text(self, fetched: Fetched, copy: Copy | None, changed: bool | None, final_url: str | None) -> str | None:
         """The text for the event that this crawl may lead to."""

@@ -1,4 +1,4 @@
-"""Cutting: a text without what an RE2 pattern matches."""
+"""Removal of what an RE2 pattern matches."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import re2
 _ANCHOR = getattr(re2, "_Anchor", None)
 
 
-def cut(pattern: Any, text: bytes, most: int) -> bytes:
+def remove_matches(pattern: Any, text: bytes, most: int) -> bytes:
     """A text in UTF-8 without the first ``most`` matches of a pattern that has no groups."""
     match = getattr(getattr(pattern, "_regexp", None), "Match", None)
     if match is None or _ANCHOR is None:
-        return _cut_by_iterator(pattern, text, most)
+        return _remove_by_iterator(pattern, text, most)
     anywhere, end = _ANCHOR.UNANCHORED, len(text)
     pieces, kept_from, at = list[bytes](), 0, 0
     while len(pieces) < most and at <= end:
@@ -28,7 +28,7 @@ def cut(pattern: Any, text: bytes, most: int) -> bytes:
     return b"".join([*pieces, text[kept_from:]]) if pieces else text
 
 
-def _cut_by_iterator(pattern: Any, text: bytes, most: int) -> bytes:
+def _remove_by_iterator(pattern: Any, text: bytes, most: int) -> bytes:
     pieces, at = [], 0
     for found in islice(pattern.finditer(text), most):
         pieces.append(text[at : found.start()])
