@@ -39,7 +39,7 @@ def html(seed: int, page: int, version: int, token: int) -> str:
 <meta name="csrf-token" content="{token:016x}"><link rel="stylesheet" href="/style.css?v={token % 977}">
 <script>window.ad = {{"slot": {token % 5}, "id": "{token:x}"}};</script>
 <style>.ad-{token % 89} {{ display: none }}</style></head>
-<body data-visit="{token:016x}">
+<body data-request="{token:016x}">
 <!-- served by node {token % 7}, {token:x} -->
 <nav><a href="/">Home</a> <a href="/sitemap.xml?session={token:x}">Contents</a></nav>
 <main><h1>{title}</h1>

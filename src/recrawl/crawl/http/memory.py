@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from recrawl._worker import n_calls
 from recrawl.crawl.clock import Clock
 from recrawl.crawl.http.encoding import TooLarge
-from recrawl.crawl.http.exchange import Visit
+from recrawl.crawl.http.exchange import Exchange
 from recrawl.crawl.http.failures import BadRedirect, BadUrl, failure_name
 from recrawl.crawl.http.fetched import Fetched
 from recrawl.crawl.http.semantics import REDIRECTS
@@ -63,25 +63,25 @@ class MemoryWeb:
         headers: Mapping[str, str] | None = None,
     ) -> Fetched:
         """Ask the page of a URL, following redirects."""
-        visit = Visit(self._clock, url, headers or {}, etag, last_modified)
+        exchange = Exchange(self._clock, url, headers or {}, etag, last_modified)
         try:
-            return await self._follow(visit)
+            return await self._follow(exchange)
         except (BadUrl, BadRedirect, TooLarge) as error:
-            return visit.done(b"", failure_name(error))
+            return exchange.done(b"", failure_name(error))
 
-    async def _follow(self, visit: Visit) -> Fetched:
-        visit.begin()
+    async def _follow(self, exchange: Exchange) -> Fetched:
+        exchange.begin()
         while True:
-            answer = await self._ask(visit.at)
+            answer = await self._ask(exchange.at)
             if answer.failure is not None:
-                return visit.done(b"", answer.failure)
-            is_same = answer.status == 200 and _matches(answer.headers, visit.sent)
-            visit.answered(304 if is_same else answer.status, answer.headers.items(), _HEADERS)
-            goal = visit.headers.get("location") if visit.status in REDIRECTS else None
+                return exchange.done(b"", answer.failure)
+            is_same = answer.status == 200 and _matches(answer.headers, exchange.sent)
+            exchange.answered(304 if is_same else answer.status, answer.headers.items(), _HEADERS)
+            goal = exchange.headers.get("location") if exchange.status in REDIRECTS else None
             if goal is None:
                 body = b"" if is_same else answer.body
-                return visit.done(body.encode() if isinstance(body, str) else body, visit.verdict())
-            visit.hop(goal, self._max_redirects)
+                return exchange.done(body.encode() if isinstance(body, str) else body, exchange.verdict())
+            exchange.hop(goal, self._max_redirects)
 
     async def _ask(self, url: str) -> Answer:
         now = self._clock.now()
