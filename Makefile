@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-fast test-full lint bench clean
+.PHONY: demo test test-fast test-full lint docs bench clean
 
 # A file's tests stay in one process: its fixtures are made and its kernels compiled once.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
@@ -26,6 +26,10 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
 	$(BIN)/lint-imports
+
+# The documentation site; a warning is an error. Open docs/_build/index.html.
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -E -W --keep-going -q -b html docs docs/_build
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/bench_solve.py
@@ -50,5 +54,9 @@ $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) -e .[test]
 	@touch $@ $(VENV)/.demo
 
+$(VENV)/.docs: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) -e .[docs]
+	@touch $@
+
 clean:
-	rm -rf $(VENV) $(VENV)-tool demo.png demo.db demo.db-wal demo.db-shm demo.db.lock
+	rm -rf docs/_build $(VENV) $(VENV)-tool demo.png demo.db demo.db-wal demo.db-shm demo.db.lock

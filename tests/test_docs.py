@@ -1,9 +1,10 @@
-"""The documentation cannot rot: commands, options, public names, links, targets and doctests are checked."""
+"""The documentation cannot rot: commands, settings, names, failures, events, links, code and words are checked."""
 
 import doctest
 import importlib
 import pkgutil
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,17 @@ import recrawl
 from recrawl.cli import app
 
 ROOT = Path(__file__).parents[1]
-MARKDOWN = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+DOCS = ROOT / "docs"
+MARKDOWN = sorted(
+    path for path in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")] if "_build" not in path.relative_to(ROOT).parts
+)
+LINKED = [*MARKDOWN, *sorted([*ROOT.glob("benchmarks/*.md"), *ROOT.glob("experiments/**/*.md")])]
+WIDTH = 110  # columns of prose
+BANNED = re.compile(
+    r"\b(heed(s|ed|ing)?|reckon(s|ed|ing)?|foretold|foretells?|anew|newcomers?|kin|told|stir(s|red|ring)?|tending|onward)\b",
+    re.IGNORECASE,
+)
+QUOTED = re.compile(r"`[^`]*`")  # names in code may be those of columns and tables that stay
 
 
 def commands(group, before=""):
@@ -29,9 +40,18 @@ COMMANDS = dict(commands(typer.main.get_command(app)))
 MODULES = sorted(module.name for module in pkgutil.walk_packages(recrawl.__path__, "recrawl."))
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def section(text: str, heading: str) -> str:
+def named(path):
+    return str(path.relative_to(ROOT))
+
+
+def read(name):
+    return (DOCS / name).read_text()
+
+
+def section(text, heading):
     """The text under a heading, up to the next one of the same level."""
     level = heading.split()[0]
     start = text.index(f"\n{heading}\n")
@@ -39,14 +59,24 @@ def section(text: str, heading: str) -> str:
     return text[start : end if end >= 0 else None]
 
 
-def anchor(heading: str) -> str:
-    """The anchor that a heading gets on a code host."""
+def anchor(heading):
+    """The anchor that a heading gets on a code host and on the site."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def prose(text):
+    """The lines of a page that are no code, table, picture or comment, with their numbers."""
+    code = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            code = not code
+        elif not code and not line.startswith(("|", "![", "<!--", "    ")):
+            yield number, line
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_and_option_is_described(name):
-    text = section((ROOT / "docs/reference/commands.md").read_text(), f"## recrawl {name}")
+    text = section(read("reference/commands.md"), f"## recrawl {name}")
     for parameter in COMMANDS[name].params:
         for option in parameter.opts:
             if option.startswith("--") and option != "--help":
@@ -55,7 +85,7 @@ def test_every_command_and_option_is_described(name):
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_described_option_exists(name):
-    text = section((ROOT / "docs/reference/commands.md").read_text(), f"## recrawl {name}")
+    text = section(read("reference/commands.md"), f"## recrawl {name}")
     known = {option for parameter in COMMANDS[name].params for option in parameter.opts}
     assert set(re.findall(r"^\| `(--[\w-]+)` \|", text, re.MULTILINE)) <= known
 
@@ -68,34 +98,93 @@ def test_every_command_has_help_with_an_example(name):
 
 @pytest.mark.parametrize("name", recrawl.__all__)
 def test_every_public_name_is_described(name):
-    assert f"\n## `{name}`\n" in (ROOT / "docs/reference/api.md").read_text()
+    assert f"\n## `{name}`\n" in read("reference/api.md")
     assert getattr(recrawl, name).__doc__
 
 
-@pytest.mark.parametrize("path", MARKDOWN, ids=lambda path: path.name)
+def test_every_setting_of_a_crawl_is_described():
+    from recrawl.crawl.config.rules import Rule
+    from recrawl.crawl.config.settings import Settings
+
+    text = read("reference/settings.md")
+    settings, rules = section(text, "## Settings"), section(text, "## Rules")
+    for field in fields(Settings):
+        assert f"| `{field.name}` |" in settings
+    for field in fields(Rule):
+        assert f"`{field.name}`" in rules
+    described = set(re.findall(r"^\| `(\w+)` \|", settings, re.MULTILINE))
+    assert described == {field.name for field in fields(Settings)}
+
+
+def test_every_failure_word_is_described_and_no_other():
+    from recrawl.crawl.http.fetched import FAILURES
+
+    table = read("reference/failures.md").split("\n## ")[0]
+    assert set(re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE)) == set(FAILURES)
+
+
+def test_every_kind_and_field_of_an_event_is_described():
+    from recrawl.store import Event
+
+    text = read("reference/events.md")
+    kinds = set(re.findall(r"^\| `(\w+)` \|", section(text, "## Kinds"), re.MULTILINE))
+    assert kinds == {"new", "changed", "redirected", "gone"}
+    for field in fields(Event):
+        assert f"`{field.name}`" in section(text, "## Fields")
+
+
+def test_every_counter_of_a_run_is_described():
+    from recrawl.crawl.run.counters import Counters
+
+    text = section(read("reference/commands.md"), "### Counters")
+    for name in Counters().as_dict():
+        assert f"`{name}`" in text
+
+
+@pytest.mark.parametrize("path", LINKED, ids=named)
 def test_relative_links_resolve(path):
     for link in LINK.findall(path.read_text()):
         if link.startswith(("https://", "http://", "mailto:")):
             continue
         file, _, place = link.partition("#")
         target = (path.parent / file).resolve() if file else path
-        assert target.exists(), f"{path.name}: {link}"
+        assert target.exists(), f"{named(path)}: {link}"
         if place:
             headings = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)
-            assert place in map(anchor, headings), f"{path.name}: {link}"
+            assert place in map(anchor, headings), f"{named(path)}: {link}"
 
 
-@pytest.mark.parametrize("path", MARKDOWN, ids=lambda path: path.name)
+def test_every_page_is_on_the_site():
+    listed = re.findall(
+        r"^([\w/-]+)$", "".join(re.findall(r"```\{toctree\}(.*?)```", read("index.md"), re.DOTALL)), re.M
+    )
+    pages = {str(path.relative_to(DOCS).with_suffix("")) for path in MARKDOWN if DOCS in path.parents}
+    assert sorted(listed) == sorted(pages - {"index"})
+
+
+@pytest.mark.parametrize("path", MARKDOWN, ids=named)
 def test_shell_blocks_name_existing_targets_commands_and_options(path):
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for line in "".join(SHELL.findall(path.read_text())).splitlines():
         words = line.split()
         if words[:1] == ["make"]:
             assert set(words[1:]) <= targets, line
-        if words[:1] == ["recrawl"]:
+        if words[:1] == ["recrawl"] and words[1] != "--version":
             name = words[1] if words[1] in COMMANDS else " ".join(words[1:3])
             known = {option for parameter in COMMANDS[name].params for option in parameter.opts}
             assert {word for word in words if word.startswith("--")} <= known, line
+
+
+@pytest.mark.parametrize("path", MARKDOWN, ids=named)
+def test_prose_is_wrapped(path):
+    long = [(number, len(line)) for number, line in prose(path.read_text()) if len(line) > WIDTH and "](" not in line]
+    assert not long
+
+
+@pytest.mark.parametrize("path", MARKDOWN, ids=named)
+def test_words_of_our_own_are_not_used_in_documentation(path):
+    lines = enumerate(path.read_text().splitlines(), 1)
+    assert not [(number, word[0]) for number, line in lines for word in BANNED.finditer(QUOTED.sub("", line))]
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
@@ -104,30 +193,21 @@ def test_doctests(name):
     assert failed == 0
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        ROOT / name
-        for name in (
-            "README.md",
-            "docs/reference/bandits.md",
-            "docs/reference/fetching.md",
-            "docs/reference/detectors.md",
-            "docs/reference/engine.md",
-            "docs/reference/predict.md",
-            "docs/reference/events.md",
-            "docs/reference/settings.md",
-            "docs/reference/scheduler.md",
-            "docs/reference/shop.md",
-            "docs/reference/simulate.md",
-            "docs/reference/store.md",
-        )
-    ],
-    ids=lambda path: path.name,
-)
+WITH_CODE = [path for path in MARKDOWN if PYTHON.search(path.read_text())]
+
+
+@pytest.mark.parametrize("path", WITH_CODE, ids=named)
 def test_python_blocks_run(path):
-    for block in re.findall(r"^```python\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL):
-        exec(compile(block, str(path), "exec"), {})
+    names, parser = {}, doctest.DocTestParser()
+    for number, block in enumerate(PYTHON.findall(path.read_text())):
+        if ">>>" not in block:
+            exec(compile(block, f"{named(path)}, block {number}", "exec"), {})
+            continue
+        test = parser.get_doctest(block, names, f"{named(path)}, block {number}", str(path), 0)
+        runner = doctest.DocTestRunner()
+        runner.run(test, clear_globs=False)
+        names = test.globs
+        assert runner.failures == 0
 
 
 def test_the_bundled_example_is_what_its_script_makes(tmp_path):
@@ -135,17 +215,3 @@ def test_the_bundled_example_is_what_its_script_makes(tmp_path):
     script.write_bytes((ROOT / "examples/make_pages.py").read_bytes())
     exec(compile(script.read_text(), str(script), "exec"), {"__name__": "__main__", "__file__": str(script)})
     assert (tmp_path / "pages.csv").read_bytes() == (ROOT / "examples/pages.csv").read_bytes()
-
-
-def test_every_setting_of_a_crawl_is_described():
-    from dataclasses import fields
-
-    from recrawl.crawl.config.rules import Rule
-    from recrawl.crawl.config.settings import Settings
-
-    text = (ROOT / "docs/reference/settings.md").read_text()
-    settings, rules = section(text, "## Settings"), section(text, "## Rules")
-    for field in fields(Settings):
-        assert f"| `{field.name}` |" in settings
-    for field in fields(Rule):
-        assert f"`{field.name}`" in rules

@@ -1,4 +1,4 @@
-"""Shop: offers with prices, clicks and impressions, day by day; synthetic, in published ratios (docs/reference/shop.md)."""
+"""Shop: offers with prices, clicks and impressions, day by day, in published ratios (docs/reference/shop.md)."""
 
 from __future__ import annotations
 
