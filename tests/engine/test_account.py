@@ -13,8 +13,7 @@ from profiles import examples
 
 from recrawl.engine import Engine
 from recrawl.engine.beliefs.kernels import stale_time
-from recrawl.schedule.exact import layout as at
-from recrawl.schedule.exact.kernels.groups import mass_since
+from recrawl.schedule.exact.kernels.groups import excess_since
 
 from .test_parts import ALL, NONE, run, trace_of
 
@@ -101,16 +100,16 @@ def test_the_integral_with_siblings_equals_a_plain_one() -> None:
     _, engine = run(trace_of(np.random.default_rng(5), 60.0, together=0.02, alone=0.01), 20.0, **ALL)
     state, belief, parts = engine.scheduler._memory.state, engine.beliefs.belief, engine.parts.arrays
     assert engine.parts.level is not None
-    assert state.flts[at.BOOST] == state.flts[at.HOUR] == 0.0  # neither bursts nor seasons were found
+    assert state.head[0]["boost"] == state.head[0]["hour"] == 0.0  # neither bursts nor seasons were found
     checked, off = 0, []
     for page in range(0, 400, 7):
-        kin, begin, end = state.kin[page], float(state.rec[page]["last"]), engine.now
+        kin, begin, end = state.member[page], float(state.rec[page]["last"]), engine.now
         if kin["group"] < 0 or end - begin < 1.0:
             continue
         group, (shape, rate) = int(kin["group"]), belief.gamma[page, 0]
 
         def chance(t: float) -> float:
-            mass = mass_since(state, group, begin, end) - mass_since(state, group, t, end)  # noqa: B023
+            mass = excess_since(state, group, begin, end) - excess_since(state, group, t, end)  # noqa: B023
             return -math.expm1(-shape * math.log1p((t - begin) / rate) - kin["weight"] * mass)  # noqa: B023
 
         plain = area(chance, begin, end)

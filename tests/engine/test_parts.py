@@ -11,7 +11,6 @@ import pytest
 from recrawl.engine import PARTS, Engine
 from recrawl.engine.effects.groups import folders
 from recrawl.engine.effects.kernels import AS_HEEDED, KIN
-from recrawl.schedule.exact import layout as at
 from recrawl.simulate.run.policies import admit_unknown, learning
 from recrawl.simulate.run.run import Contender, simulate
 from recrawl.simulate.run.runners import PlainRunner
@@ -106,7 +105,7 @@ def test_siblings_are_heeded_only_where_they_foretell_better() -> None:
     assert unheeded >= 10  # by chance they may seem to help
     assert np.mean(ratios) == pytest.approx(1.0, rel=0.01), ratios  # equals come in another order: one run says little
     assert engine.parts.level is None
-    assert (engine.scheduler._memory.state.kin["group"][: len(URLS)] == -1).all()
+    assert (engine.scheduler._memory.state.member["group"][: len(URLS)] == -1).all()
     assert str(engine.explain(0, engine.now)).count("\n") == 3
     together = trace_of(np.random.default_rng(32), 100.0, together=0.03, alone=0.001)
     assert run(together, 20.0, **{**NONE, "siblings": True})[1].parts.level is not None
@@ -162,7 +161,7 @@ def test_a_page_alone_in_its_group_has_no_siblings() -> None:
     engine.add(["https://a.example/x/1", "https://a.example/x/2", "https://b.example/y/1"], 0.0)
     engine.parts.arrays.heeded[0] = True
     engine.parts.gather(engine.scheduler, engine.ids())
-    groups = engine.scheduler._memory.state.kin["group"][:3]
+    groups = engine.scheduler._memory.state.member["group"][:3]
     assert groups[0] == groups[1] >= 0
     assert groups[2] == -1
 
@@ -239,7 +238,7 @@ def test_seasons_are_learned_where_there_are_some_and_only_there() -> None:
         trace = poisson_trace(rng, np.repeat([0.1, 1.5], 50), 60.0, urls, week)
         stale, engine = run(trace, 200.0, **{**NONE, "seasons": True})
         plain = run(trace, 200.0, **NONE)[0]
-        assert (engine.scheduler._memory.state.flts[at.HOUR] > 0) == learned
+        assert (engine.scheduler._memory.state.head[0]["hour"] > 0) == learned
         assert stale.staleness < plain.staleness if learned else stale.staleness == plain.staleness
     again = Engine.restore(engine.rows(), 60.0)
     assert again.parts.arrays.clock == pytest.approx(engine.parts.arrays.clock)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from recrawl.engine import Engine
-from recrawl.schedule.exact import layout as at
 from recrawl.simulate.run.policies import admit_unknown, learning
 from recrawl.simulate.run.run import Contender, simulate
 
@@ -59,8 +58,8 @@ def test_calm_times_are_the_mean_over_all_members_and_bins() -> None:
     total = 0.0
     for page in rows.tolist():
         group = int(parts.arrays.group[page, parts.arrays.active[0]])
-        pace = state.paces[group, at.PACE : at.PACE + at.BINS]
-        total += float(pace.mean()) if np.isfinite(state.groups[group, at.G_NEWEST]) else float(state.flts[at.CALM])
+        pace = state.bins["rate"][group]
+        total += float(pace.mean()) if np.isfinite(state.groups[group]["newest"]) else float(state.head[0]["baseline"])
     assert parts._calm(engine.scheduler, rows) == pytest.approx(total / len(rows), rel=1e-6)
 
 

@@ -18,6 +18,7 @@ def ask_everything(scheduler: Scheduler, now: float, most: int = 60) -> None:
     state, header = scheduler._memory.state, scheduler._memory.header
     len(scheduler), scheduler.threshold, scheduler.stats, scheduler.nbytes, scheduler.budget, scheduler.state()
     alive = np.flatnonzero(state.rec["state"][: len(state.rec)] != 0)[:most]
+    scheduler.is_paused(alive)
     levels = sorted({scheduler.threshold, 1e-3, 10.0})
     for time in (now, now + 1.0, now + 1e4):
         value = scheduler.value(alive, time)
@@ -25,5 +26,5 @@ def ask_everything(scheduler: Scheduler, now: float, most: int = 60) -> None:
             for level in levels:
                 assert reaches_at(header, i, time, level, worth) >= time
             page_time(header, i, float(state.rec["last"][i]), time - float(state.rec["last"][i]))
-            if len(state.kin):
+            if len(state.member):
                 sibling_effect(header, i, time)

@@ -1,4 +1,4 @@
-"""EXP3 and its kin: against plain twins, over ten million steps, and with what cannot be used."""
+"""EXP3 and its variants: against plain twins, over ten million steps, and with what cannot be used."""
 
 import math
 

@@ -32,7 +32,9 @@ class Grouped(SchedulerMachine):
         return super().columns(rng, n) | {"change_rate": rng.choice([0.001, 0.05, 0.3, 1.0], n)} | signals
 
     def prepare(self):
-        self.scheduler.relate(SPAN, calm=BASELINE, shrink=SHRINK, boost=self.boost, fade=FADE, week=self.week, hour=0.1)
+        self.scheduler.relate(
+            SPAN, baseline=BASELINE, shrink=SHRINK, boost=self.boost, fade=FADE, week=self.week, hour=0.1
+        )
         self.groups, self.member, self.changed_at = {}, {}, {}
 
     @rule(step=st.sampled_from([0.0, 1e-9, 1e-3, 0.1, 0.3, 1.0, 3.0, 20.0, 500.0]))

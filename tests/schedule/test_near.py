@@ -26,7 +26,7 @@ def parts(x, shape, out):
         out[k] = posterior_parts(x[k], shape[k])
 
 
-def kin(case: int, n: int = 400) -> tuple[Scheduler, np.random.Generator]:
+def grouped(case: int, n: int = 400) -> tuple[Scheduler, np.random.Generator]:
     """Pages of all kinds in groups that have had news, some of them with bursts, a season, costs."""
     rng = np.random.default_rng(case)
     evidence = np.where(rng.random(n) < 0.2, np.inf, rng.uniform(0.05, 5.0, n))
@@ -36,7 +36,7 @@ def kin(case: int, n: int = 400) -> tuple[Scheduler, np.random.Generator]:
     scheduler = Scheduler(pages, budget=n / 20.0)
     week = rng.uniform(0.05, 3.0, 168) if case % 3 == 2 else None
     boost = 3.0 * (case % 2)
-    scheduler.relate(2.0, calm=0.01 * (case % 4 > 0), boost=boost, fade=5.0, week=week, hour=0.05)
+    scheduler.relate(2.0, baseline=0.01 * (case % 4 > 0), boost=boost, fade=5.0, week=week, hour=0.05)
     scheduler.join(np.arange(n), rng.integers(-1, 12, n), rng.uniform(0.0, 1.5, n))
     for now in np.arange(1.0, 30.0):
         ids = scheduler.pick(now, 12)
@@ -48,7 +48,7 @@ def kin(case: int, n: int = 400) -> tuple[Scheduler, np.random.Generator]:
 
 @pytest.mark.parametrize("case", range(12))
 def test_no_value_outgrows_its_bound(case):
-    scheduler, rng = kin(case)
+    scheduler, rng = grouped(case)
     ids, out = np.arange(400), np.empty((400, 5))
     for now in (29.0, 29.7, 45.0, 300.0):
         bounds(scheduler._memory.header, ids, now, out)
@@ -66,7 +66,7 @@ def test_no_value_outgrows_its_bound(case):
 
 @pytest.mark.parametrize("case", [0, 1, 3, 4])
 def test_bounds_are_not_far_off_where_hours_are_alike(case):
-    scheduler, _ = kin(case)
+    scheduler, _ = grouped(case)
     ids, out = np.arange(400), np.empty((400, 5))
     bounds(scheduler._memory.header, ids, 40.0, out)
     held = (out[:, 1] > 0) & np.isfinite(out[:, 2]) & (out[:, 0] > 0)
@@ -77,20 +77,20 @@ def test_bounds_are_not_far_off_where_hours_are_alike(case):
 
 @pytest.mark.parametrize("case", range(6))
 def test_news_of_a_group_lift_no_member_beyond_its_bound(case):
-    scheduler, rng = kin(case)
+    scheduler, rng = grouped(case)
     ids, out = np.arange(400), np.empty((400, 5))
     state, now = scheduler._memory.state, 31.0
     tried = 0
     for _ in range(60):
         bounds(scheduler._memory.header, ids, now, out)
         page = int(rng.integers(400))
-        group = int(state.kin["group"][page])
+        group = int(state.member["group"][page])
         if group < 0:
             continue
-        before = state.groups[group, at.G_RISEN]
+        before = state.groups[group]["risen"]
         scheduler.notice([page], now, since=now - rng.uniform(0.1, 30.0), changed=rng.random() < 0.5, own=0.02)
-        rise = state.groups[group, at.G_RISEN] - before
-        mine = np.flatnonzero((state.kin["group"][:400] == group) & np.isfinite(out[:, 4]) & (ids != page))
+        rise = state.groups[group]["risen"] - before
+        mine = np.flatnonzero((state.member["group"][:400] == group) & np.isfinite(out[:, 4]) & (ids != page))
         mine = mine[out[mine, 4] * rise < 0.1]
         after = scheduler.value(mine, now) if len(mine) else np.zeros(0)
         assert (after <= (out[mine, 0] + rise * out[mine, 3]) * (1 + 1e-9)).all()
@@ -107,7 +107,7 @@ def test_few_values_are_evaluated_among_related_pages(n):
     pages = Pages(rng.gamma(0.5, 0.04, n_pages) + 1e-4, rng.pareto(1.5, n_pages) + 0.1, evidence=1.0)
     scheduler = Scheduler(budget=budget, policy="no-signals")
     scheduler.add(pages, 0.0, fetched_at=-rng.random(n_pages) * 50.0)
-    scheduler.relate(2.0, calm=0.005)
+    scheduler.relate(2.0, baseline=0.005)
     scheduler.join(np.arange(n_pages), np.arange(n_pages) // 50, 0.5)
     for rounds in (3_000, 3_000):
         before = scheduler.stats
@@ -128,13 +128,13 @@ def test_few_values_are_evaluated_among_related_pages(n):
 
 def test_all_pages_are_placed_anew_at_once():
     """Leased, paused and parked pages stay what they are; levels suit the new values; picks are the largest."""
-    scheduler, _ = kin(1)
+    scheduler, _ = grouped(1)
     now = 40.0
     leased = scheduler.pick(now, 5)
     paused = np.setdiff1d(np.arange(50), leased)[:7]
     scheduler.pause(paused)
-    for calm in (0.0, 1.0, 0.01):
-        scheduler.relate(2.0, calm=calm, boost=3.0, fade=5.0)
+    for baseline in (0.0, 1.0, 0.01):
+        scheduler.relate(2.0, baseline=baseline, boost=3.0, fade=5.0)
         scheduler._check()
         now += 0.5
         free = np.setdiff1d(np.arange(400), np.concatenate([leased, paused]))

@@ -21,7 +21,7 @@ def related(
     )
     scheduler = Scheduler(pages, budget=n / 20.0)
     week = rng.uniform(0.05, 3.0, 168) if season else None
-    scheduler.relate(2.0, calm=0.01, boost=boost, fade=5.0, week=week, hour=0.05)
+    scheduler.relate(2.0, baseline=0.01, boost=boost, fade=5.0, week=week, hour=0.05)
     group = rng.integers(-lost, groups, n)
     scheduler.join(np.arange(n), group, rng.uniform(0.0, 1.5, n))
     return scheduler
@@ -53,7 +53,7 @@ def test_a_pick_is_the_largest_value(case: int) -> None:
 
 def test_a_change_found_raises_those_not_looked_at_since_and_a_quiet_crawl_lowers_them() -> None:
     scheduler = Scheduler(Pages(np.full(4, 0.01), evidence=2.0), budget=1.0)
-    scheduler.relate(1.0, calm=0.001)
+    scheduler.relate(1.0, baseline=0.001)
     scheduler.join(np.arange(4), [0, 0, 0, 1], 1.0)
     scheduler.pick(10.0, 4)
     scheduler.record([1], 10.0)  # looked at before the change that is found can have happened
@@ -71,11 +71,11 @@ def test_a_change_found_raises_those_not_looked_at_since_and_a_quiet_crawl_lower
 def test_the_mass_is_what_a_plain_group_says() -> None:
     rng = np.random.default_rng(3)
     for case in range(20):
-        span, calm = float(rng.uniform(0.5, 3.0)), float(rng.uniform(0.0, 0.05))
+        span, baseline = float(rng.uniform(0.5, 3.0)), float(rng.uniform(0.0, 0.05))
         scheduler = Scheduler(Pages([1e-9, 1.0]), budget=1.0)
-        scheduler.relate(span, calm=calm, shrink=2.0)
+        scheduler.relate(span, baseline=baseline, shrink=2.0)
         scheduler.join([0, 1], 0, [1.0, 0.7])
-        twin, now = Group(span, calm, 2.0), 0.0
+        twin, now = Group(span, baseline, 2.0), 0.0
         for _ in range(60):
             now += float(rng.exponential(span * (40 if rng.random() < 0.02 else 0.4)))
             since, changed = now - float(rng.exponential(4 * span)), bool(rng.random() < 0.3)
@@ -84,7 +84,7 @@ def test_the_mass_is_what_a_plain_group_says() -> None:
             ahead = now + float(rng.exponential(span))
             value = scheduler.value([0], ahead)[0]  # page 0: fetched at 0, almost no rate of its own, weight 1
             mass = twin.mass(0.0, ahead)
-            rate = 1e-9 + calm
+            rate = 1e-9 + baseline
             assert value == pytest.approx(fresh_value(mass + 1e-9 * ahead) / rate, rel=2e-5), case
 
 
@@ -172,7 +172,7 @@ def test_pages_that_only_a_long_wait_can_bring_to_the_level_sleep() -> None:
     n = 5000
     rng = np.random.default_rng(1)
     scheduler = Scheduler(Pages(np.full(n, 0.5), rng.pareto(1.5, n) + 0.1, evidence=1.0), budget=n / 50.0)
-    scheduler.relate(2.0, calm=0.01)
+    scheduler.relate(2.0, baseline=0.01)
     scheduler.join(np.arange(n), np.arange(n) // 50, 1.2)
     assert values_per_pick(scheduler, rng, 50.0 / n, 1500, 1000, 0.1) < n / 20
 
@@ -181,7 +181,7 @@ def test_pages_that_only_a_long_wait_can_bring_to_the_level_sleep() -> None:
     ("call", "says"),
     [
         (lambda s: s.relate(0.0), "span"),
-        (lambda s: s.relate(1.0, calm=-1.0), "calm"),
+        (lambda s: s.relate(1.0, baseline=-1.0), "baseline"),
         (lambda s: s.relate(1.0, fade=0.0), "fade"),
         (lambda s: s.relate(1.0, shrink=math.nan), "shrink"),
         (lambda s: s.join([0], 0, 1.0), "relate must come first"),

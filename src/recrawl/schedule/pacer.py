@@ -64,7 +64,7 @@ class Pacer:
 
     @property
     def budget(self) -> float:
-        """Crawls per time. Setting it takes effect from the last time the pacer was told."""
+        """Crawls per time. Setting it takes effect from the last time that the pacer knows."""
         return self._budget
 
     @budget.setter

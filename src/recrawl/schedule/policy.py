@@ -15,7 +15,7 @@ class Policy(Protocol):
     """Decides which page to crawl next; does no input or output and reads no clock.
 
     Time is an argument and never runs backwards: a ``now`` below the largest one seen counts as that one, and is
-    counted in ``stats`` where the policy has them. Ids are integers that ``add`` hands out and that are never used
+    counted in ``stats`` where the policy has them. Ids are integers that ``add`` returns and that are never used
     again. A page that ``pick`` returns is leased: it is not returned again until it is recorded or released, or its
     lease ends. Wrong use (an id that is unknown or removed, a time or parameter that is not a number) raises
     ``ParameterError`` and leaves the state as it was. ``check_policy`` runs these rules against any policy.

@@ -150,9 +150,9 @@ def _learn(power: Array, share: Array, following: Array, price: Array, answer: A
     with np.errstate(divide="ignore", invalid="ignore"):
         moved = np.log(answer / price)
         slope = np.log(following / share) / moved
-    told = np.isfinite(slope) & (np.abs(moved) > 1e-9) & (slope < 0)
+    usable = np.isfinite(slope) & (np.abs(moved) > 1e-9) & (slope < 0)
     too_much = (answer == 0) & (following > share)
-    return np.where(told, np.clip(slope, -20.0, -0.01), np.where(too_much, power / 2, power))
+    return np.where(usable, np.clip(slope, -20.0, -0.01), np.where(too_much, power / 2, power))
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def time_of(now: float) -> float:
 
 
 def horizon(now: float) -> float:
-    """The latest instant that cannot be told from ``now``: a few units of its resolution later.
+    """The latest instant that cannot be distinguished from ``now``: a few units of its resolution later.
 
     >>> horizon(1.0) - 1.0 < 1e-15
     True

@@ -1,7 +1,7 @@
 """Limits per host as part of the optimum: on a host at its limit, a crawl costs a surcharge over the common price.
 
 Where all crawls of a host cost the same, its pages behave as if the price were max(common price, the host's own), and
-the host's own price does not depend on the common one: it is found once. Otherwise it is found anew for every common
+the host's own price does not depend on the common one: it is found once. Otherwise it is found again for every common
 price asked about.
 """
 

@@ -45,7 +45,7 @@ class Arm:
 
 
 class Arms:
-    """Several policies told the same; ids must agree."""
+    """Several policies that get the same calls; their ids must agree."""
 
     def __init__(self, policies: Mapping[str, Any]) -> None:
         if not policies:
@@ -78,32 +78,32 @@ class Arms:
         awake = left & np.array([arm.rests_until <= step for arm in self.all])
         return awake if awake.any() else left
 
-    def tell(self, step: int, call: str, *args: Any, **columns: Any) -> Any:
+    def call_all(self, step: int, call: str, *args: Any, **columns: Any) -> Any:
         """Call a method of every arm; what the first one gave.
 
-        Arms that refuse most are told first. A ``ParameterError`` of the first one is the caller's: none has been told
-        yet. Whatever goes wrong later leaves that arm behind the others, so it is left out for good; only a signal
-        that an arm cannot take is just missed.
+        Arms that refuse most are called first. A ``ParameterError`` of the first one goes to the caller: no arm has
+        changed yet. An arm that raises later is behind the others and is left out for good, except for a signal that
+        it cannot take.
         """
         given: Any = None
-        told = False
+        called = False
         for arm, own in ((self.all[at], self._own[at]) for at in self._order):
             if arm.dropped:
                 continue
             wanted = {name: value for name, value in columns.items() if name not in _OWN or name in own}
             try:
                 answer = getattr(arm.policy, call)(*args, **wanted)
-                if told and isinstance(given, np.ndarray) and not np.array_equal(given, answer):
+                if called and isinstance(given, np.ndarray) and not np.array_equal(given, answer):
                     raise ParameterError("gives out other ids than the arms before it")
             except ParameterError as error:
-                if not told:
+                if not called:
                     raise
                 arm.fail(error, step, drop=call != "signal")
             except Exception as error:
                 arm.fail(error, step, drop=call != "signal")
             else:
-                given, told = (given, True) if told else (answer, True)
-        if not told:
+                given, called = (given, True) if called else (answer, True)
+        if not called:
             raise PolicyError(f"every arm failed: {self.report()}")
         return given
 
@@ -146,7 +146,7 @@ def _policy_of(entry: dict[str, Any], kinds: Mapping[str, Any]) -> Any:
 
 
 def _leniency(policy: Any) -> int:
-    """Which arms are told first: those that refuse what others take (`lambda`: more than one change a step)."""
+    """Which arms are called first: those that refuse what others take (`lambda`: more than one change a step)."""
     from recrawl.schedule.rates.policy import RatePolicy
 
     if not isinstance(policy, RatePolicy):

@@ -38,12 +38,12 @@ class Bandit:
     """A ``Policy`` that draws one of several policies at every step and lets it pick (Han et al. 2020, Algorithm 1).
 
     ``arms`` are policies by name that hold the same pages (usually none yet); from then on pages, crawls and signals
-    are told to the bandit, which tells all of them. The reward of a step is Σ importance·[changed] / Σ importance over
-    the crawls that its arm picked and whose outcome was recorded with ``changed``, learned when the last of them has
-    ended; with ``reward="gained"`` the sum below the line is that of as many pages of the largest importance, so that
-    an arm does not earn more by crawling what matters less. An arm whose ``pick`` raises is passed over, rests for
-    1, 2, 4 … 64 steps, and is reported; one that raises while the others are told something knows less than they from
-    then on, and is left out for good.
+    are given to the bandit, which passes them to all arms. The reward of a step is Σ importance·[changed] /
+    Σ importance over the crawls that its arm picked and whose outcome was recorded with ``changed``, learned when the
+    last of them has ended; with ``reward="gained"`` the sum below the line is that of as many pages of the largest
+    importance, so that an arm does not earn more by crawling what matters less. An arm whose ``pick`` raises is
+    passed over, rests for 1, 2, 4 … 64 steps, and is reported; one that raises in a call that the others take knows
+    less than they from then on, and is left out for good.
 
     >>> from recrawl import Pages
     >>> from recrawl.schedule import RatePolicy
@@ -87,7 +87,7 @@ class Bandit:
         at = instant(now)
         fetched = column_of("fetched_at", fetched_at, len(pages), -math.inf)
         given = {} if fetched_at is None else {"fetched_at": fetched_at}
-        ids: Ids = self._arms.tell(self._step, "add", pages, max(at, self._now), **given, **columns)
+        ids: Ids = self._arms.call_all(self._step, "add", pages, max(at, self._now), **given, **columns)
         if not np.array_equal(ids, np.arange(len(self._table), len(self._table) + len(ids))):
             raise ParameterError("arms: they held pages before the bandit did")
         self._advance(at)
@@ -126,9 +126,9 @@ class Bandit:
         lost = flags_of("gone", gone, len(rows))
         began = np.minimum(column_of("as_of", as_of, len(rows), math.inf), max(at, self._now))
         self._advance(at)
-        told = {"changed": changed, "failed": failed, "gone": gone, "as_of": None if as_of is None else began}
-        given = {name: value for name, value in told.items() if value is not None}
-        self._arms.tell(self._step, "record", rows, self._now, **given)
+        flags = {"changed": changed, "failed": failed, "gone": gone, "as_of": None if as_of is None else began}
+        given = {name: value for name, value in flags.items() if value is not None}
+        self._arms.call_all(self._step, "record", rows, self._now, **given)
         valid = accept(self._table["crawled_at"], rows, began, missed)
         self._stats["recorded"] += int(np.count_nonzero(valid))
         self._stats["outdated"] += int(np.count_nonzero(~valid))
@@ -140,14 +140,14 @@ class Bandit:
         rows, at = self._ids(ids), instant(now)
         self._advance(at)
         held = np.array([page for page in rows.tolist() if page in self._leased], np.int64)
-        self._arms.tell(self._step, "release", held, self._now)
+        self._arms.call_all(self._step, "release", held, self._now)
         self._stats["released"] += len(held)
         self._end(held)
 
     def signal(self, ids: ArrayLike, now: float, *, source: int = 0, changed_at: ArrayLike | None = None) -> None:
         """Change signals, for all arms."""
         rows, at = self._ids(ids, repeated=True), instant(now)
-        self._arms.tell(self._step, "signal", rows, max(at, self._now), source=source, changed_at=changed_at)
+        self._arms.call_all(self._step, "signal", rows, max(at, self._now), source=source, changed_at=changed_at)
         self._advance(at)
 
     def update(self, ids: ArrayLike, **columns: ArrayLike) -> None:
@@ -155,14 +155,14 @@ class Bandit:
         rows = self._ids(ids)
         if len(rows) == 0:
             return
-        self._arms.tell(self._step, "update", rows, **columns)
+        self._arms.call_all(self._step, "update", rows, **columns)
         if "importance" in columns:
             self._table["importance"][rows] = columns["importance"]
 
     def remove(self, ids: ArrayLike) -> None:
         """Pages that are no longer crawled."""
         rows = self._ids(ids)
-        self._arms.tell(self._step, "remove", rows)
+        self._arms.call_all(self._step, "remove", rows)
         self._table["status"][rows] = _REMOVED
         self._end(rows)
 
@@ -195,7 +195,7 @@ class Bandit:
 
     @property
     def stats(self) -> dict[str, int]:
-        """Counts of what was asked for and told."""
+        """Counts of calls, by kind."""
         return {**self._stats, "arm_failures": sum(arm.failures for arm in self._arms.all)}
 
     def rows(self) -> dict[str, Any]:
@@ -263,7 +263,7 @@ class Bandit:
             ended.append(page)
         if ended:
             rows = np.array(ended, np.int64)
-            self._arms.tell(self._step, "release", rows, self._now)
+            self._arms.call_all(self._step, "release", rows, self._now)
             self._stats["leases_ended"] += len(ended)
             self._end(rows)
 

@@ -117,8 +117,8 @@ class ContextualBandit:
     ) -> None:
         """Crawls that ended."""
         rows, at = self._ids(ids, repeated=True), instant(now)
-        told = {"changed": changed, "failed": failed, "gone": gone}
-        given: dict[str, Any] = {k: flags_of(k, v, len(rows)) for k, v in told.items() if v is not None}
+        flags = {"changed": changed, "failed": failed, "gone": gone}
+        given: dict[str, Any] = {k: flags_of(k, v, len(rows)) for k, v in flags.items() if v is not None}
         if as_of is not None:
             given["as_of"] = column_of("as_of", as_of, len(rows), 0.0)
         at = self._advance(at)
@@ -144,7 +144,7 @@ class ContextualBandit:
         """New parameters of some pages; a page stays in its class."""
         rows = self._ids(ids)
         given = {name: np.broadcast_to(np.asarray(value), (len(rows),)) for name, value in columns.items()}
-        for name in given.keys() & {"importance", "change_rate"}:  # refused before any class is told
+        for name in given.keys() & {"importance", "change_rate"}:  # refused before any class is called
             bad = ~((given[name] >= 0) & np.isfinite(given[name]))
             if bad.any():
                 raise ParameterError(f"{name}, row {int(np.argmax(bad))}: must be finite and at least 0")

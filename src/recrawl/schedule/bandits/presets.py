@@ -1,4 +1,4 @@
-"""The paper's bandits, ready to run: strategies as arms that are told pages, budgets and rates."""
+"""The paper's bandits, ready to run: strategies as arms with known pages, budgets and rates."""
 
 from __future__ import annotations
 

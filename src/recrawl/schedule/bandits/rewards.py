@@ -77,8 +77,8 @@ class Accounts:
 
     def end(self, number: Numbers, known: NDArray[np.bool_], importance: Array, changed: Array) -> list[Earned]:
         """Crawls that ended, with the step each belongs to; rewards of steps that are over and now complete."""
-        told = np.unique(number).tolist()
-        for step in told:
+        steps = np.unique(number).tolist()
+        for step in steps:
             account = self._by_number.get(step)
             if account is not None:
                 here = number == step
@@ -87,7 +87,7 @@ class Accounts:
                 account.seen += int(np.count_nonzero(here))
                 account.weight += float(importance[here].sum())
                 account.changed += float((importance * changed)[here].sum())
-        return self._settle(told)
+        return self._settle(steps)
 
     def _settle(self, numbers: list[int]) -> list[Earned]:
         earned = []

@@ -34,11 +34,16 @@ if TYPE_CHECKING:
 Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
 
-reinsert_members = events.stir
+reinsert_members = events.reinsert
 FIRST_GROWTH, LAST_GROWTH = GROW_NEAR, GROW_LEASES  # what a kernel answers when an array must grow lies between these
 assert FIRST_GROWTH <= FIT_LOG <= LAST_GROWTH
 REMOVED, LEASED, PAUSED, PARKED = at.GONE, at.LEASED, at.PAUSED, at.PARKED  # what `status` says of a page
-_EFFECTS = {"calm": at.CALM, "boost": at.BOOST, "fade": at.FADE, "hour": at.HOUR}  # names as saved rows have them
+_EFFECTS = {
+    "calm": "baseline",
+    "boost": "boost",
+    "fade": "fade",
+    "hour": "hour",
+}  # fields by their names in saved rows
 
 
 # --- memory and its growth -----------------------------------------------------------------------------------------
@@ -70,12 +75,12 @@ def check_ids(scheduler: Scheduler, ids: ArrayLike, *, distinct: bool = False) -
 
 def now(scheduler: Scheduler) -> float:
     """The largest time that the scheduler knows."""
-    return float(scheduler._memory.state.flts[at.NOW])
+    return float(scheduler._memory.state.head[0]["now"])
 
 
 def id_count(scheduler: Scheduler) -> int:
     """How many ids were ever given."""
-    return int(scheduler._memory.state.ints[at.N_PAGES])
+    return int(scheduler._memory.state.head[0]["n_pages"])
 
 
 def present_ids(scheduler: Scheduler) -> Ids:
@@ -127,7 +132,7 @@ def signal_weights(scheduler: Scheduler, rows: Ids, source: int) -> Array:
 
 def set_threshold(scheduler: Scheduler, threshold: float) -> None:
     """Take over the crawl value at the margin of an earlier run."""
-    scheduler._memory.state.flts[at.THRESHOLD] = threshold
+    scheduler._memory.state.head[0]["threshold"] = threshold
 
 
 # --- hosts ---------------------------------------------------------------------------------------------------------
@@ -150,13 +155,13 @@ def host_rules(scheduler: Scheduler, host: Any) -> tuple[float, float, float] | 
     if number is None:
         return None
     row = scheduler._memory.state.hosts[number]
-    return float(row[at.H_SPACING]), float(row[at.H_LIMIT]), float(row[at.H_UNTIL])
+    return float(row["spacing"]), float(row["limit"]), float(row["until"])
 
 
 def host_until(scheduler: Scheduler, page: int) -> float:
     """Before when no page of this page's host is picked; −infinity: nothing holds it."""
     number = int(host_numbers(scheduler, np.array([page]))[0])
-    return float(scheduler._memory.state.hosts[number, at.H_UNTIL]) if number >= 0 else -math.inf
+    return float(scheduler._memory.state.hosts[number]["until"]) if number >= 0 else -math.inf
 
 
 # --- placement -----------------------------------------------------------------------------------------------------
@@ -180,7 +185,7 @@ def place_all(scheduler: Scheduler) -> None:
 
 def reinsert_group(scheduler: Scheduler, group: int, time: float) -> None:
     """Place those members of a group again that its risen excess can have brought up."""
-    scheduler._stir(group, time)
+    scheduler._reinsert(group, time)
 
 
 # --- groups, bursts, seasons ---------------------------------------------------------------------------------------
@@ -188,7 +193,7 @@ def reinsert_group(scheduler: Scheduler, group: int, time: float) -> None:
 
 def bin_width(scheduler: Scheduler) -> float:
     """The width of a bin in which the changes of a group are counted."""
-    return float(scheduler._memory.state.flts[at.SPAN])
+    return float(scheduler._memory.state.head[0]["span"])
 
 
 def set_bin_width(scheduler: Scheduler, width: float) -> None:
@@ -200,30 +205,30 @@ def join_groups(scheduler: Scheduler, rows: Ids, groups: NDArray[np.int32], weig
     """Put pages into groups (−1: none), of which there are at most so many; the caller places the pages again."""
     scheduler._memory.add_groups(most)
     events.join(scheduler._memory.header, rows, groups)
-    scheduler._memory.state.kin["weight"][rows] = weights
+    scheduler._memory.state.member["weight"][rows] = weights
 
 
 def group_numbers(scheduler: Scheduler, rows: Ids) -> NDArray[np.int32]:
     """The group of each page, −1: none."""
-    return np.asarray(scheduler._memory.state.kin["group"][rows])
+    return np.asarray(scheduler._memory.state.member["group"][rows])
 
 
 def group_weights(scheduler: Scheduler, rows: Ids) -> Array:
     """How many changes of each page one excess change of its group stands for."""
-    return np.asarray(scheduler._memory.state.kin["weight"][rows])
+    return np.asarray(scheduler._memory.state.member["weight"][rows])
 
 
 def excess_rates(scheduler: Scheduler) -> Array:
     """The mean excess rate of each group over all bins; the baseline where there was no outcome yet."""
     state = scheduler._memory.state
-    rate = state.paces[:, at.PACE : at.PACE + at.BINS].mean(axis=1)
-    return np.asarray(np.where(np.isfinite(state.groups[:, at.G_NEWEST]), rate, state.flts[at.CALM]))
+    rate = state.bins["rate"].mean(axis=1)
+    return np.asarray(np.where(np.isfinite(state.groups["newest"]), rate, state.head[0]["baseline"]))
 
 
 def set_baseline(scheduler: Scheduler, rate: float, time: float) -> None:
     """The excess rate while nothing is known; the caller places all pages again."""
-    scheduler._memory.state.flts[at.CALM] = rate
-    events.reckon(scheduler._memory.header, time)
+    scheduler._memory.state.head[0]["baseline"] = rate
+    events.recompute_rates(scheduler._memory.header, time)
 
 
 def group_exponent(scheduler: Scheduler, page: int, time: float) -> tuple[float, float]:
@@ -234,19 +239,19 @@ def group_exponent(scheduler: Scheduler, page: int, time: float) -> tuple[float,
 
 def changed_at(scheduler: Scheduler, rows: Ids) -> Array:
     """When pages were last seen to have changed; −infinity: never, or effects are not in use."""
-    times = scheduler._memory.state.kin["changed_at"]
+    times = scheduler._memory.state.member["changed_at"]
     return np.asarray(times[rows]) if len(times) else np.full(len(rows), -math.inf)
 
 
 def set_changed_at(scheduler: Scheduler, rows: Ids, times: ArrayLike) -> None:
     """Take over when pages were last seen to have changed; effects must be in use."""
-    scheduler._memory.state.kin["changed_at"][rows] = times
+    scheduler._memory.state.member["changed_at"][rows] = times
 
 
 def set_bursts(scheduler: Scheduler, boost: float, fade: float) -> None:
     """How much more often pages change just after a change, and in what time that fades."""
-    flts = scheduler._memory.state.flts
-    flts[at.BOOST], flts[at.FADE] = boost, fade
+    head = scheduler._memory.state.head[0]
+    head["boost"], head["fade"] = boost, fade
 
 
 def set_season(scheduler: Scheduler, clock: Array | None, hour: float) -> None:
@@ -256,13 +261,13 @@ def set_season(scheduler: Scheduler, clock: Array | None, hour: float) -> None:
 
 def effect_settings(scheduler: Scheduler) -> dict[str, float]:
     """Baseline, bursts and length of an hour, by the names that saved rows use."""
-    return {name: float(scheduler._memory.state.flts[place]) for name, place in _EFFECTS.items()}
+    return {name: float(scheduler._memory.state.head[field][0]) for name, field in _EFFECTS.items()}
 
 
 def set_effect_settings(scheduler: Scheduler, settings: Any) -> None:
     """Take them over."""
-    for name, place in _EFFECTS.items():
-        scheduler._memory.state.flts[place] = settings[name]
+    for name, field in _EFFECTS.items():
+        scheduler._memory.state.head[field] = settings[name]
 
 
 # --- questions about one page --------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ POLICIES = {
 }
 _ALL_TERMS = 1 << 62
 _ONE = np.ones(1)
+_DEFAULTS = {"cost": 1.0, "evidence": np.inf}  # optional columns
 
 
 class PageColumns:
@@ -51,9 +52,9 @@ class PageColumns:
         self._sources: Array | None = None  # (2, pages, sources): recall and false rate
         believe, terms = POLICIES[policy]
         self._trusting = believe in (1, 3)
-        memory.state.ints[at.POLICY] = believe
-        memory.state.ints[at.TERMS] = terms or _ALL_TERMS
-        memory.state.ints[at.OBJECTIVE] = OBJECTIVES.index(objective)
+        memory.state.head[0]["policy"] = believe
+        memory.state.head[0]["terms"] = terms or _ALL_TERMS
+        memory.state.head[0]["objective"] = OBJECTIVES.index(objective)
 
     @property
     def nbytes(self) -> int:
@@ -80,7 +81,7 @@ class PageColumns:
         rate = np.asarray(floor, dtype=np.float64)
         if not ((rate >= 0) & np.isfinite(rate)).all():
             raise ParameterError("floor must be finite and at least 0")
-        self._memory.optional(at.FLOOR, self._floor)[rows] = rate
+        self._memory.optional("floor", self._floor)[rows] = rate
 
     def revised(self, rows: Ids, columns: Mapping[str, Any]) -> Pages:
         """What some pages will be with some columns exchanged, if that is valid."""
@@ -100,8 +101,8 @@ class PageColumns:
         rec = state.rec[rows]
         names = {index: name for name, index in self._hosts.items()}
         optional = {
-            name: state.extra[state.ints[place]][rows] if state.ints[place] >= 0 else default
-            for name, place, default in (("cost", at.COST, 1.0), ("evidence", at.EVIDENCE, np.inf))
+            name: state.extra[row][rows] if (row := int(state.head[f"{name}_row"][0])) >= 0 else default
+            for name, default in _DEFAULTS.items()
         }
         recall, false_rate = rec["recall"], rec["false_rate"]
         if self._sources is not None:
@@ -131,7 +132,7 @@ class PageColumns:
     def raise_for(self, problem: int, bad: int) -> None:
         """ParameterError for what a kernel found wrong with an id."""
         if problem == at.UNKNOWN_ID:
-            last = int(self._memory.state.ints[at.N_PAGES]) - 1
+            last = int(self._memory.state.head[0]["n_pages"]) - 1
             raise ParameterError(f"id {bad} does not exist: ids go from 0 to {last}")
         if problem == at.REMOVED_ID:
             raise ParameterError(f"id {bad} was removed")
@@ -141,7 +142,7 @@ class PageColumns:
         n_sources = 1 if self._sources is None else self._sources.shape[2]
         if not 0 <= source < n_sources:
             raise ParameterError(f"source is {source}: there are {n_sources}, counted from 0")
-        if self._memory.state.ints[at.EXPONENT] < 0 or len(rows) == 0:
+        if self._memory.state.head[0]["exponent_row"] < 0 or len(rows) == 0:
             return _ONE
         if self._trusting:
             recall = self._memory.state.rec["recall"][rows] if self._sources is None else self._sources[0][rows, source]
@@ -169,7 +170,7 @@ class PageColumns:
 
     def _check(self, pages: Pages) -> None:
         useful = (pages.recall if pages.recall.ndim == 1 else pages.recall.max(axis=1)) > 0
-        if self._memory.state.ints[at.POLICY] == 0:
+        if self._memory.state.head[0]["policy"] == 0:
             return
         first_row("evidence", useful & np.isfinite(pages.evidence), "a page with signals needs a known rate")
         if self._objective == "age":
@@ -181,10 +182,10 @@ class PageColumns:
 
     def _check_sources(self, pages: Pages) -> None:
         n = 0 if self._sources is None else self._sources.shape[2]
-        if self._memory.state.ints[at.N_PAGES] == 0:
+        if self._memory.state.head[0]["n_pages"] == 0:
             if pages.n_sources > 1:
                 self._sources = np.zeros((2, 0, pages.n_sources))
-                self._memory.optional(at.EXPONENT, 0.0)
+                self._memory.optional("exponent", 0.0)
         elif pages.n_sources != max(n, 1):
             raise ParameterError(f"recall has {pages.n_sources} signal sources, the scheduler {max(n, 1)}")
 
@@ -194,17 +195,17 @@ class PageColumns:
         rec["change_rate"][rows] = pages.change_rate
         rec["importance"][rows] = pages.importance
         rec["least"][rows] = 0.0
-        if len(self._memory.state.kin):
-            self._memory.state.kin["wake_after"][rows] = 0.0
+        if len(self._memory.state.member):
+            self._memory.state.member["wake_after"][rows] = 0.0
         if self._sources is None:
             rec["recall"][rows] = pages.recall
             rec["false_rate"][rows] = pages.false_rate
         else:
             self._write_sources(rows, pages)
-        for name, place, default in (("cost", at.COST, 1.0), ("evidence", at.EVIDENCE, np.inf)):
+        for name, default in _DEFAULTS.items():
             column = getattr(pages, name)
-            if self._memory.state.ints[place] >= 0 or not (column == default).all():
-                self._memory.optional(place, default)[rows] = column
+            if self._memory.state.head[f"{name}_row"][0] >= 0 or not (column == default).all():
+                self._memory.optional(name, default)[rows] = column
         if pages.host is not None:
             self._memory.set_hosts(rows, self._host_indices(pages.host.tolist()))
 

@@ -1,60 +1,24 @@
-"""How a scheduler's state lies in memory: 52 bytes in one place per page, 5 in the wheel, a few small arrays.
+"""The scheduler's state as a schema: one structured dtype per kind of row, one table of all arrays (`State`).
 
-Kernels take `ints`, which knows where the other arrays lie (`_view_kernels.py`). Columns that only some users need
-(cost, evidence, floor, the exponent of several signal sources, host) take memory only when used.
+A page takes 52 bytes in its record and 5 in the wheel; everything else is small. Columns that only some users need
+(cost, evidence, floor, the exponent of several signal sources, host, group) take memory only when used.
+
+The dtypes, the addresses that kernels use (`kernels/view.py`) and the saved form all follow from `State`. A change of
+any field needs a new `VERSION`.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
-PAGE = np.dtype(
-    [
-        ("change_rate", "f8"),
-        ("importance", "f8"),
-        ("recall", "f8"),
-        ("false_rate", "f8"),
-        ("last", "f8"),  # when the copy was fetched
-        ("pos", "i4"),  # place in the near set, a band, the wheel (−1: none), the leases, a host's parked pages
-        ("least", "f4"),  # an exponent below which the value is below the far level; 0 while none is known
-        ("signals", "u2"),  # signals since the copy was fetched
-        ("state", "u1"),
-        ("band", "u1"),
-    ]
-)
-SIGNAL = np.dtype([("time", "f8"), ("id", "i4"), ("next", "i4")])  # the complement of the id once a copy has seen it
-KIN = np.dtype(  # only while pages have siblings or bursts count
-    [
-        ("group", "i4"),  # −1: none
-        ("next", "i4"),  # in a bucket of the group
-        ("prev", "i4"),  # −1 at the head
-        ("bucket", "i4"),  # −1: in none
-        ("weight", "f8"),  # how many changes of this page one of its group's excess changes stands for
-        ("changed_at", "f8"),  # when it was last seen to have changed
-        ("key", "f8"),  # how far its group may rise before it must be looked at
-        ("limit", "f8"),  # how far the mass itself may, beyond that of calm times, before it must be placed anew
-        ("wake_after", "f4"),  # how long after its fetch a sleeping page wakes; 0 while that is not known
-    ]
-)
-BOUND = np.dtype(  # of a near page where siblings or bursts count
-    [
-        ("at", "f8"),  # when it was last looked at; −∞: its group has had news since
-        ("most", "f8"),  # what it was worth then, and what news can have added
-        ("since", "f8"),  # from then on
-        ("until", "f8"),  # as long as that
-        ("growth", "f8"),  # its value grows at most so much per time
-        ("lift", "f8"),  # and at most so much with its group's mass
-        ("hurry", "f8"),  # by which share of its exponent that grows with the mass
-    ]
-)
-LEASE = np.dtype([("until", "f8"), ("id", "i4"), ("next", "i4"), ("prev", "i4"), ("pad", "i4")])
+VERSION = 2  # of the saved form; 1 was recrawl 0.1: numbered columns, without a version
 
-GONE, ASLEEP, NEAR, LEASED, PAUSED, PARKED = 0, 1, 2, 3, 4, 5
+# --- sizes ---------------------------------------------------------------------------------------------------------
 
-BLOCK = 63  # members in one block of a band's list; then the block before; when each of them wakes; their wheel places
+BLOCK = 63  # members in one block of a list; then the block before; when each member wakes; their places in the wheel
 TICKS = BLOCK + 1
 WHEEL_PLACES = TICKS + BLOCK
 BLOCK_WIDTH = 3 * BLOCK + 1
@@ -63,94 +27,240 @@ NEAR_ROOM, LEAST_NEAR = 4, 4096  # room for near pages: for each that is picked 
 FAR = 255  # band of a page below all bands
 HORIZON = 36  # the wheels together reach over 2^36 ticks
 CHUNK = 16  # numbers in one chunk of a wheel slot: the last place in the chunk before, the slot, members
-FIRST = 2  # where the members begin: 14 of them, in one cache line with the rest
+FIRST = 2  # where the members of a chunk begin: 14 of them, in one cache line with the rest
 MOST_IDS = 1_800_000_000  # their places in the wheel are 32-bit numbers
-
-# ints
-CLOCK, N_NEAR, N_BANDS, N_ASLEEP, N_BLOCKS, FREE_BLOCK, N_LOG, LOG_FIRST = 0, 1, 2, 3, 4, 5, 6, 7
-FIRST_LEASE, LAST_LEASE, N_LEASED, POLICY, OBJECTIVE, TERMS, ALIVE, N_PAGES, COVER = 8, 9, 10, 11, 12, 13, 14, 15, 16
-COST, EVIDENCE, FLOOR, EXPONENT, N_DELAYS = 17, 18, 19, 20, 21  # rows of `extra` (−1: unused), number of delays
-N_LEASES, FREE_LEASE, SCAN_AT = 22, 23, 32  # lease slots ever used, the first free one; where a scan goes on (−1: none)
-N_PARKED, WANTED, LOG_ROOM = 33, 34, 35  # parked pages; what should grow when there is time; signals to have room for
-FREE_CHUNK, WHEEL_BITS, N_WHEELS, N_FREE_BLOCKS = 36, 37, 38, 39  # the first free chunk; a wheel has 2^bits slots
-EVALUATED, DECISIONS, SCANS, WAKES, LATE, BACKWARDS, EXPIRED, LAST_SCAN = 24, 25, 26, 27, 28, 29, 30, 31
-ORDER, HEAD, TOP, SIZE = 40, 56, 72, 88  # arrays: bands from the top; head blocks; members in the head; members
-PLACES = 104  # of the arrays of `State`: address, rows, columns
-N_INTS = 164
-
-# flts
-ORIGIN, WIDTH, NOW, NEAR_LEVEL, FAR_LEVEL, LEASE_TIME, WINDOW, THRESHOLD = 0, 1, 2, 3, 4, 5, 6, 7
-LEVEL = 8  # per band: the level its pages sleep below
-DELAY_AT, DELAY_SHARE = 24, 40  # the delay distribution of signals
-CALM, SPAN, SHRINK = 56, 57, 58  # of groups: pace while nothing is known; width of a bin; crawls that count half
-BOOST, FADE = 59, 60  # bursts: times the rate just after a change; time in which that fades
-HOUR = 62  # seasons: length of an hour; 0: none
-SEASON, HOURS = 64, 168  # time by the pages' own clock at each full hour of a week
-STEEPEST = SEASON + HOURS + 1  # how fast that clock runs at most
-N_FLTS = STEEPEST + 1
-
-# groups: columns; then bins (`paces`: four columns of BINS); then buckets
-G_AT, G_RISEN, G_STIRRED, G_NEWEST, G_TAIL, G_DRAINED = 0, 1, 2, 3, 4, 5
-N_GROUP = 6
-BINS = 32
-EXCESS, EXPOSED, PACE, AFTER = 0, BINS, 2 * BINS, 3 * BINS
-BUCKETS = 30  # the next is for members that are just looked at
+MOST_DELAYS = 16
+HOURS = 168  # of a week
+BINS = 32  # of a group
+BUCKETS = 30  # of a group; one more holds the members that are being reinserted
 LEAST_SLACK = 2.0**-20
 
-# hosts: columns
-H_UNTIL, H_SPACING, H_RUNNING, H_LIMIT, H_HEAD, H_TOP, H_SIZE = 0, 1, 2, 3, 4, 5, 6
-N_HOST = 7
+# --- what numbers stand for ----------------------------------------------------------------------------------------
 
-# what a kernel answers when a small array must grow before it can go on
-DONE, GROW_NEAR, FIT_NEAR, GROW_BLOCKS, FIT_LOG, GROW_LEASES = 0, 1, 2, 3, 4, 5
+GONE, ASLEEP, NEAR, LEASED, PAUSED, PARKED = 0, 1, 2, 3, 4, 5  # `state` of a page
+DONE, GROW_NEAR, FIT_NEAR, GROW_BLOCKS, FIT_LOG, GROW_LEASES = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+)  # what must grow before a kernel goes on
 UNKNOWN_ID, REMOVED_ID = 6, 7  # what a kernel answers to a wrong id
+OPTIONAL = ("cost", "evidence", "floor", "exponent")  # columns in `State.extra`, made on first use
+
+# --- rows ----------------------------------------------------------------------------------------------------------
+
+PAGE = np.dtype(
+    [
+        ("change_rate", "f8"),
+        ("importance", "f8"),
+        ("recall", "f8"),
+        ("false_rate", "f8"),
+        ("last", "f8"),  # when the copy was fetched
+        ("pos", "i4"),  # place in the one container that `state` and `band` name:
+        # NEAR: row of near_id · ASLEEP below all bands: place in the wheel, −1: none · ASLEEP in a band, PARKED: place
+        # in the blocks (a band's block also keeps the place in the wheel) · LEASED: row of leases · else unused
+        ("least", "f4"),  # an exponent below which the value is below the far level; 0: not known
+        ("signals", "u2"),  # since the copy was fetched
+        ("state", "u1"),
+        ("band", "u1"),
+    ]
+)
+BAND = np.dtype([("head", "i8"), ("top", "i8"), ("size", "i8"), ("level", "f8")])  # a block list; sleeps below a level
+HOST = np.dtype(
+    [
+        ("until", "f8"),  # not crawled before
+        ("spacing", "f8"),  # least time between two picks
+        ("limit", "f8"),  # most pages leased at once
+        ("running", "i8"),  # pages leased
+        ("head", "i8"),  # parked pages: the newest block, −1: none
+        ("top", "i8"),  # members in it
+        ("size", "i8"),  # parked pages
+    ]
+)
+SIGNAL = np.dtype([("time", "f8"), ("id", "i4"), ("next", "i4")])  # the complement of the id once a copy has seen it
+LEASE = np.dtype([("until", "f8"), ("id", "i4"), ("next", "i4"), ("prev", "i4"), ("pad", "i4")])
+DELAY = np.dtype([("at", "f8"), ("share", "f8")])  # of the delay distribution of signals
+BOUND = np.dtype(  # of a near page where groups, bursts or seasons are in use
+    [
+        ("at", "f8"),  # when it was last evaluated; −∞: its group has had an outcome since
+        ("most", "f8"),  # its value then, and what outcomes can have added
+        ("since", "f8"),  # from then on
+        ("until", "f8"),  # as long as that
+        ("growth", "f8"),  # its value grows at most so much per time
+        ("lift", "f8"),  # and at most so much with its group's accumulated excess
+        ("hurry", "f8"),  # by which share of its exponent that grows with the accumulated excess
+    ]
+)
+MEMBER = np.dtype(  # a page where groups, bursts or seasons are in use
+    [
+        ("group", "i4"),  # −1: none
+        ("next", "i4"),  # in a bucket of the group
+        ("prev", "i4"),  # −1 at the head
+        ("bucket", "i4"),  # −1: in none
+        ("weight", "f8"),  # how many changes of this page one excess change of its group stands for
+        ("changed_at", "f8"),  # when it was last seen to have changed
+        ("key", "f8"),  # the level of `risen` at which it must be examined
+        ("limit", "f8"),  # the accumulated excess, beyond the baseline's, at which it must be reinserted
+        ("wake_after", "f4"),  # how long after its fetch it wakes while asleep; 0: not known
+    ]
+)
+GROUP = np.dtype(
+    [
+        ("updated_at", "f8"),  # time of the last outcome
+        ("risen", "f8"),  # by how much the accumulated excess of a member can have risen in all
+        ("reinserted", "f8"),  # up to which `risen` its members have been examined
+        ("newest", "f8"),  # number of the newest bin; −∞: no outcome yet
+        ("tail", "f8"),  # excess rate before the oldest bin
+        (
+            "tail_target",
+            "f8",
+        ),  # mean of the bins that left; the tail falls to it at once and rises to it with a refit
+    ]
+)
+BIN = np.dtype(
+    [
+        ("excess", "f4"),  # changes found beyond those that the pages' own rates explain
+        ("exposed", "f4"),  # crawls whose interval covers the bin
+        ("rate", "f4"),  # excess rate
+        ("after", "f4"),  # accumulated excess from the end of the bin to the last outcome
+    ]
+)
+
+_HEAD = [  # one row for the whole scheduler; every field has 8 bytes
+    ("n_pages", "i8"),  # ids ever given
+    ("n_alive", "i8"),  # pages not removed
+    ("n_near", "i8"),
+    ("n_asleep", "i8"),
+    ("n_leased", "i8"),
+    ("n_parked", "i8"),
+    ("n_bands", "i8"),  # bands in use
+    ("clock", "i8"),  # tick of the wheel
+    ("wheel_bits", "i8"),  # a wheel has 2^bits slots
+    ("n_wheels", "i8"),
+    ("free_chunk", "i8"),  # the first free chunk of the wheel
+    ("n_blocks", "i8"),  # blocks ever used
+    ("free_block", "i8"),  # the first free one
+    ("n_free_blocks", "i8"),
+    ("n_log", "i8"),  # entries of the signal log
+    ("log_first", "i8"),  # the oldest one
+    ("log_room", "i8"),  # entries to have room for
+    ("n_leases", "i8"),  # lease slots ever used
+    ("free_lease", "i8"),  # the first free one
+    ("first_lease", "i8"),  # the lease that ends first
+    ("last_lease", "i8"),
+    ("policy", "i8"),  # how signals are believed
+    ("objective", "i8"),
+    ("terms", "i8"),  # of the value that are summed
+    ("n_delays", "i8"),  # rows of `delays` in use
+    ("cost_row", "i8"),  # rows of `extra`; −1: unused
+    ("evidence_row", "i8"),
+    ("floor_row", "i8"),
+    ("exponent_row", "i8"),
+    ("scan_at", "i8"),  # where a scan goes on; −1: none
+    ("cover", "i8"),  # pages that the bands should hold
+    ("wanted", "i8"),  # what should grow when there is time
+    ("evaluated", "i8"),  # values computed for decisions
+    ("decisions", "i8"),  # pages picked
+    ("scans", "i8"),  # of all sleeping pages
+    ("last_scan", "i8"),  # decisions made before the last one
+    ("wakes", "i8"),  # pages that woke
+    ("late", "i8"),  # records older than the copy
+    ("backwards", "i8"),  # times that went back
+    ("expired", "i8"),  # leases that ended by time
+    ("now", "f8"),  # the largest time seen
+    ("origin", "f8"),  # time of tick 0
+    ("width", "f8"),  # of a tick
+    ("near_level", "f8"),
+    ("far_level", "f8"),
+    ("threshold", "f8"),  # smallest value of the last pick
+    ("lease_time", "f8"),
+    ("window", "f8"),  # signals within it after a crawl do not count
+    ("span", "f8"),  # groups: width of a bin; 0: groups, bursts and seasons are not in use
+    ("baseline", "f8"),  # groups: excess rate while nothing is known
+    ("shrink", "f8"),  # groups: crawls that count as much as the baseline
+    ("boost", "f8"),  # bursts: times the rate just after a change; 0: none
+    ("fade", "f8"),  # bursts: time in which that fades
+    ("hour", "f8"),  # seasons: length of an hour; 0: none
+    ("steepest", "f8"),  # seasons: how fast the week's clock runs at most
+]
+
+
+class Of(NamedTuple):
+    """What an array of `State` holds, and in how many dimensions."""
+
+    dtype: np.dtype[Any]
+    ndim: int = 1
+
+
+_I4, _I8, _F8 = np.dtype("i4"), np.dtype("i8"), np.dtype("f8")
+Header = NDArray[np.int64]  # `State.head` as 8-byte numbers: one pointer for kernels
 
 
 class State(NamedTuple):
-    """All arrays of a scheduler."""
+    """All arrays of a scheduler. The schema: dtypes, addresses and the saved form follow from it."""
 
-    rec: NDArray[Any]  # PAGE, one per id ever given
-    near_id: NDArray[np.int32]
-    near_val: NDArray[np.float64]
-    near_bound: NDArray[Any]  # BOUND, or empty
-    blocks: NDArray[np.int32]  # (n, BLOCK_WIDTH)
-    heads: NDArray[np.int32]  # of each slot of each wheel: where the last member lies
-    wheel: NDArray[np.int32]  # chunks of members
-    ints: NDArray[np.int64]
-    flts: NDArray[np.float64]
-    extra: NDArray[np.float64]  # (optional columns, ids)
-    host: NDArray[np.int32]  # per id, or empty while no page has one
-    hosts: NDArray[np.float64]  # (hosts, N_HOST)
-    log: NDArray[Any]  # SIGNAL, a ring in the order of arrival
-    log_heads: NDArray[np.int32]  # the newest entry in each bucket of ids
-    log_weight: NDArray[np.float64]  # of each logged signal, or empty while all of a page weigh the same
-    leases: NDArray[Any]  # LEASE, in the order in which they end
-    kin: NDArray[Any]  # KIN, per id, or empty
-    groups: NDArray[np.float64]  # (groups, N_GROUP)
-    paces: NDArray[np.float32]  # (groups, 4 · BINS)
-    buckets: NDArray[np.int32]  # (groups, BUCKETS + 1): the first member of each
+    head: NDArray[Any]  # HEAD: one row
+    rec: Annotated[NDArray[Any], Of(PAGE)]  # per id ever given
+    near_id: Annotated[NDArray[np.int32], Of(_I4)]
+    near_val: Annotated[NDArray[np.float64], Of(_F8)]
+    near_bound: Annotated[NDArray[Any], Of(BOUND)]  # or empty
+    bands: Annotated[NDArray[Any], Of(BAND)]
+    band_order: Annotated[NDArray[np.int64], Of(_I8)]  # rows of `bands` in use, the highest level first
+    blocks: Annotated[NDArray[np.int32], Of(_I4, 2)]  # (n, BLOCK_WIDTH)
+    slots: Annotated[NDArray[np.int32], Of(_I4)]  # of each wheel: where the last member lies
+    wheel: Annotated[NDArray[np.int32], Of(_I4)]  # chunks of members
+    extra: Annotated[NDArray[np.float64], Of(_F8, 2)]  # (optional columns, ids)
+    host: Annotated[NDArray[np.int32], Of(_I4)]  # per id, or empty while no page has one
+    hosts: Annotated[NDArray[Any], Of(HOST)]
+    log: Annotated[NDArray[Any], Of(SIGNAL)]  # a ring in the order of arrival
+    log_heads: Annotated[NDArray[np.int32], Of(_I4)]  # the newest entry in each bucket of ids
+    log_weight: Annotated[NDArray[np.float64], Of(_F8)]  # of each entry, or empty while all of a page weigh the same
+    leases: Annotated[NDArray[Any], Of(LEASE)]
+    delays: Annotated[NDArray[Any], Of(DELAY)]
+    season: Annotated[NDArray[np.float64], Of(_F8)]  # time by the pages' own clock at each full hour of a week
+    member: Annotated[NDArray[Any], Of(MEMBER)]  # per id, or empty
+    groups: Annotated[NDArray[Any], Of(GROUP)]
+    bins: Annotated[NDArray[Any], Of(BIN, 2)]  # (groups, BINS): rings
+    buckets: Annotated[NDArray[np.int32], Of(_I4, 2)]  # (groups, BUCKETS + 1): the first member of each
 
 
-_I4, _I8, _F4, _F8 = np.dtype("i4"), np.dtype("i8"), np.dtype("f4"), np.dtype("f8")
-DTYPES = (  # of the arrays of `State`, and how many dimensions they have
-    (PAGE, 1),
-    (_I4, 1),
-    (_F8, 1),
-    (BOUND, 1),
-    (_I4, 2),
-    (_I4, 1),
-    (_I4, 1),
-    (_I8, 1),
-    (_F8, 1),
-    (_F8, 2),
-    (_I4, 1),
-    (_F8, 2),
-    (SIGNAL, 1),
-    (_I4, 1),
-    (_F8, 1),
-    (LEASE, 1),
-    (KIN, 1),
-    (_F8, 2),
-    (_F4, 2),
-    (_I4, 2),
+HEAD = np.dtype(
+    [
+        *_HEAD,
+        ("places", "i8", (len(State._fields), 3)),  # of the arrays of `State`: address, rows, columns
+    ],
+    align=True,
 )
+
+
+def _schema() -> dict[str, Of]:
+    hints = get_type_hints(State, include_extras=True)
+    return {name: next(iter(getattr(hints[name], "__metadata__", ())), Of(HEAD)) for name in State._fields}
+
+
+SCHEMA = _schema()  # what each array of `State` holds
+assert HEAD.fields is not None
+_PLACES = HEAD.fields["places"][1] // 8
+
+
+def place_of(name: str) -> int:
+    """Which 8-byte number of the header is the address of an array; its shape follows."""
+    return int(_PLACES + 3 * State._fields.index(name))
+
+
+def empty_state() -> State:
+    """All arrays of a scheduler without pages."""
+    shapes: dict[str, Any] = dict.fromkeys(State._fields, 0)
+    shapes |= {"head": 1, "near_id": LEAST_NEAR, "near_val": LEAST_NEAR, "bands": BANDS, "band_order": BANDS}
+    shapes |= {"blocks": (64, BLOCK_WIDTH), "extra": (0, 0), "log": 64, "log_heads": 64, "leases": 64}
+    shapes |= {"delays": MOST_DELAYS, "season": HOURS + 1, "bins": (0, BINS), "buckets": (0, BUCKETS + 1)}
+    state = State(**{name: np.zeros(shapes[name], SCHEMA[name].dtype) for name in State._fields})
+    state.log_heads[:] = -1
+    state.bands["head"] = -1
+    for name in ("free_block", "free_chunk", "free_lease", "first_lease", "last_lease", "scan_at"):
+        state.head[name] = -1
+    for name in OPTIONAL:
+        state.head[f"{name}_row"] = -1
+    return state

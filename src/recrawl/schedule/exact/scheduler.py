@@ -24,19 +24,19 @@ from recrawl.schedule.exact.selfcheck import check_memory
 Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
 
-_STATS = {
-    "decisions": at.DECISIONS,
-    "evaluated": at.EVALUATED,
-    "rebuilds": at.SCANS,
-    "wakes": at.WAKES,
-    "late_records": at.LATE,
-    "time_went_back": at.BACKWARDS,
-    "leases_expired": at.EXPIRED,
-    "near": at.N_NEAR,
-    "asleep": at.N_ASLEEP,
-    "leased": at.N_LEASED,
-    "parked": at.N_PARKED,
-    "pages": at.ALIVE,
+_STATS = {  # names of counters in the header
+    "decisions": "decisions",
+    "evaluated": "evaluated",
+    "rebuilds": "scans",
+    "wakes": "wakes",
+    "late_records": "late",
+    "time_went_back": "backwards",
+    "leases_expired": "expired",
+    "near": "n_near",
+    "asleep": "n_asleep",
+    "leased": "n_leased",
+    "parked": "n_parked",
+    "pages": "n_alive",
 }
 
 
@@ -47,11 +47,12 @@ _NOW = np.full(1, np.inf)  # as_of: no copy is newer than now
 class Scheduler:
     """At every moment, the pages most worth crawling: Algorithm 1 of Busa-Fekete et al. 2025, exact and lazy.
 
-    ``policy`` says how signals are believed: not at all ("no-signals"), as proof ("trusting"), as what they are
-    ("signals"), by the first j terms of the value ("approx-j"), as proof where precision > 0.7 and recall > 0.6
-    ("trusting-plus"), or as they are but not within ``delay_window`` after a crawl ("signals-delayed"). With ``delay``
-    (sorted delays, their probabilities) late signals are weighed by the chance that they tell of a change the copy has
-    not seen. ``budget`` (crawls per time) is only a hint for the first layout: the levels follow the picks.
+    ``policy`` says how signals are used: not at all ("no-signals"), as proof ("trusting"), by their precision and
+    recall ("signals"), by the first j terms of the value ("approx-j"), as proof where precision > 0.7 and recall > 0.6
+    ("trusting-plus"), or like "signals" but not within ``delay_window`` after a crawl ("signals-delayed"). With
+    ``delay`` (sorted delays, their probabilities) a late signal is weighted by the probability that it is about a
+    change that the copy has not seen. ``budget`` (crawls per time) is only a hint for the first layout: the levels
+    follow the picks.
 
     >>> s = Scheduler(Pages([1.0, 4.0, 2.0]))
     >>> s.pick(1.0, 2).tolist()
@@ -94,7 +95,7 @@ class Scheduler:
         fetched = np.broadcast_to(fetched, (len(pages),))
         first_row("fetched_at", ~np.isfinite(fetched), "must be finite")
         ids = self._columns.append(pages, fetched)
-        self._memory.set_pace(self._budget, pages.change_rate)
+        self._memory.set_tick(self._budget, pages.change_rate)
         self._place(ids, now)
         return ids
 
@@ -108,7 +109,7 @@ class Scheduler:
         status, taken = pick(memory.header, float(now), n, out)
         while status != at.DONE:
             memory.grow(status)
-            again = float(memory.state.flts[at.NOW])  # not `now`: a time that went back is counted once
+            again = float(memory.state.head[0]["now"])  # not `now`: a time that went back is counted once
             status, more = pick(memory.header, again, n - taken, out[taken:])
             taken += more
         return out if taken == n else out[:taken]
@@ -132,7 +133,7 @@ class Scheduler:
         if as_of is None and changed is None and failed is None and gone is None:
             self._in_parts(events.record, rows, float(now), _NOW, _YES)
             return
-        here = max(float(now), float(self._memory.state.flts[at.NOW]))
+        here = max(float(now), float(self._memory.state.head[0]["now"]))
         rows = self._columns.check(rows)
         when = _per_id("as_of", here if as_of is None else as_of, rows)
         first_row("as_of", ~(when <= here), "must not lie after now")
@@ -165,14 +166,14 @@ class Scheduler:
         parked = rows[status == at.PARKED]  # their host may be another from now on
         events.withdraw(self._memory.header, parked, at.PAUSED)
         self._columns.write(rows, pages)
-        self._place(rows[status != at.PAUSED], float(self._memory.state.flts[at.NOW]))
+        self._place(rows[status != at.PAUSED], float(self._memory.state.head[0]["now"]))
 
     def set_floor(self, ids: ArrayLike, floor: ArrayLike) -> None:
         """Least crawl rates of pages: one that has waited longer than 1/floor comes before all others."""
         rows = self._columns.check(ids, distinct=True)
         self._columns.set_floor(rows, floor)
         status = self._memory.state.rec["state"][rows]
-        self._place(rows[(status != at.PAUSED) & (status != at.PARKED)], float(self._memory.state.flts[at.NOW]))
+        self._place(rows[(status != at.PAUSED) & (status != at.PARKED)], float(self._memory.state.head[0]["now"]))
 
     def remove(self, ids: ArrayLike) -> None:
         """Pages leave for good; later use of their ids raises ParameterError."""
@@ -190,6 +191,7 @@ class Scheduler:
     def state(self) -> dict[str, Any]:
         """Everything, as plain arrays and values that can be saved."""
         return {
+            "version": at.VERSION,
             "policy": self.policy,
             "objective": self.objective,
             "budget": self._budget,
@@ -199,7 +201,11 @@ class Scheduler:
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Scheduler:
-        """A scheduler that goes on exactly where ``state()`` was taken."""
+        """A scheduler that continues exactly where ``state()`` was taken."""
+        found = state.get("version", 1)
+        if found != at.VERSION:
+            known = f"this version reads form {at.VERSION}; recrawl 0.1 wrote form 1"
+            raise ParameterError(f"state has form {found}: {known}. Add the pages again")
         window = 0.0 if state["policy"] == "signals-delayed" else None  # the one in use comes with the memory
         scheduler = cls(policy=state["policy"], objective=state["objective"], delay_window=window)
         scheduler._memory.load(state["memory"])
@@ -207,10 +213,10 @@ class Scheduler:
         scheduler._budget = state["budget"]
         return scheduler
 
-    # --- beyond it ---------------------------------------------------------------------------------------------------
+    # --- more than the protocol ---------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return int(self._memory.state.ints[at.ALIVE])
+        return int(self._memory.state.head[0]["n_alive"])
 
     def value(self, ids: ArrayLike, now: float) -> Array:
         """Crawl values of pages, per unit of cost."""
@@ -223,7 +229,7 @@ class Scheduler:
     @property
     def threshold(self) -> float:
         """The smallest crawl value of the last pick: what a crawl was worth at the margin."""
-        return float(self._memory.state.flts[at.THRESHOLD])
+        return float(self._memory.state.head[0]["threshold"])
 
     @property
     def budget(self) -> float | None:
@@ -239,7 +245,7 @@ class Scheduler:
     @property
     def stats(self) -> dict[str, int]:
         """Counters: decisions made, values evaluated, scans of all pages, pages near, asleep, leased, parked …"""
-        return {name: int(self._memory.state.ints[place]) for name, place in _STATS.items()}
+        return {name: int(self._memory.state.head[field][0]) for name, field in _STATS.items()}
 
     @property
     def nbytes(self) -> int:
@@ -250,11 +256,21 @@ class Scheduler:
         """Pages are not picked until they are resumed; signals go on being counted."""
         self._withdraw(ids, at.PAUSED)
 
+    def is_paused(self, ids: ArrayLike) -> NDArray[np.bool_]:
+        """Which pages are paused: not picked until they are resumed.
+
+        >>> s = Scheduler(Pages([1.0, 4.0]))
+        >>> s.pause([1])
+        >>> s.is_paused([0, 1]).tolist()
+        [False, True]
+        """
+        return np.asarray(self._memory.state.rec["state"][self._columns.check(ids)] == at.PAUSED)
+
     def resume(self, ids: ArrayLike) -> None:
         """Paused pages may be picked again."""
         rows = self._columns.check(ids, distinct=True)
         paused = rows[self._memory.state.rec["state"][rows] == at.PAUSED]
-        self._place(paused, float(self._memory.state.flts[at.NOW]))
+        self._place(paused, float(self._memory.state.head[0]["now"]))
 
     def hold(self, host: Any, until: float) -> None:
         """No page of a host is picked before a time (infinity: until held to an earlier one)."""
@@ -274,39 +290,40 @@ class Scheduler:
         self,
         span: float,
         *,
-        calm: float = 0.0,
+        baseline: float = 0.0,
         shrink: float = 2.0,
         boost: float = 0.0,
         fade: float = 1.0,
         week: ArrayLike | None = None,
         hour: float = 3600.0,
     ) -> None:
-        """Let groups, bursts and seasons count from now on.
+        """Use groups, bursts and seasons from now on.
 
-        ``span`` is the width of a bin in which a group's changes are counted, ``calm`` the excess changes of a page per
-        time while nothing is known, ``shrink`` the number of crawls that count as much as that. Just after a change was
-        seen, a page changes 1 + ``boost`` times as often as otherwise; that fades like e^{−age/fade}. ``week`` says how
-        often pages change in each of the 168 hours of a week (which begins at multiples of 168 ``hour``), one against
-        the other.
+        ``span`` is the width of a bin in which a group's changes are counted, ``baseline`` the excess changes of a page
+        per time while nothing is known, ``shrink`` the number of crawls that count as much as that. Just after a change
+        was seen, a page changes 1 + ``boost`` times as often as otherwise; that fades like e^{−age/fade}. ``week`` says
+        how often pages change in each of the 168 hours of a week (which begins at multiples of 168 ``hour``), relative
+        to each other.
         """
         if self.objective != "freshness":
-            raise ParameterError(f"objective is {self.objective!r}: siblings and bursts count for freshness alone")
-        values = {"calm": calm, "shrink": shrink, "boost": boost, "fade": fade}
+            raise ParameterError(f"objective is {self.objective!r}: groups, bursts and seasons need 'freshness'")
+        values = {"baseline": baseline, "shrink": shrink, "boost": boost, "fade": fade}
         for name, value in values.items():
             if not (0 <= value < math.inf and (value > 0 or name not in ("shrink", "fade"))):
                 raise ParameterError(f"{name} is {value}: must be finite and {'above' if value == 0 else 'at least'} 0")
         clock = None if week is None else _clock(week, hour)
         self._memory.relate(span)
         self._memory.set_season(clock, hour)
-        flts = self._memory.state.flts
-        flts[at.CALM], flts[at.SHRINK], flts[at.BOOST], flts[at.FADE] = calm, shrink, boost, fade
-        events.reckon(self._memory.header, float(flts[at.NOW]))
+        head = self._memory.state.head[0]
+        for name, value in values.items():
+            head[name] = value
+        events.recompute_rates(self._memory.header, float(head["now"]))
         self._place_all()
 
     def join(self, ids: ArrayLike, group: ArrayLike, weight: ArrayLike) -> None:
         """Put pages into groups (numbers; −1: none), with the weight that an excess change of a member has for each."""
         rows = self._columns.check(ids, distinct=True)
-        if self._memory.state.flts[at.SPAN] == 0:
+        if self._memory.state.head[0]["span"] == 0:
             raise ParameterError("relate must come first")
         groups, weights = _per_id("group", group, rows), _per_id("weight", weight, rows)
         first_row("weight", ~((weights >= 0) & np.isfinite(weights)), "must be finite and at least 0")
@@ -314,31 +331,31 @@ class Scheduler:
         first_row("group", np.broadcast_to(groups, rows.shape) != numbers, "must be whole")
         self._memory.add_groups(int(numbers.max(initial=-1)) + 1)
         events.join(self._memory.header, rows, np.maximum(numbers, -1))
-        self._memory.state.kin["weight"][rows] = weights
+        self._memory.state.member["weight"][rows] = weights
         status = self._memory.state.rec["state"][rows]
-        self._place(rows[(status != at.PAUSED) & (status != at.PARKED)], float(self._memory.state.flts[at.NOW]))
+        self._place(rows[(status != at.PAUSED) & (status != at.PARKED)], float(self._memory.state.head[0]["now"]))
 
     def notice(self, ids: ArrayLike, now: float, *, since: ArrayLike, changed: ArrayLike, own: ArrayLike) -> None:
-        """Let the groups of pages know what crawls found: over the time ``since``, at the pages' ``own`` rates."""
+        """Add crawl outcomes to the groups of pages: each over the time ``since``, at the page's ``own`` rate."""
         rows = self._columns.check(ids)
         begin, found, rate = _per_id("since", since, rows), _flags("changed", changed, rows), _per_id("own", own, rows)
         columns = [np.broadcast_to(column, rows.shape) for column in (begin, rate, found)]
         for i, *outcome in zip(rows.tolist(), *(column.tolist() for column in columns), strict=True):
             events.notice(self._memory.header, i, outcome[0], float(now), outcome[1], outcome[2])
-            self._stir(int(self._memory.state.kin["group"][i]), float(now))
-        if self._memory.state.flts[at.BOOST] > 0:
+            self._reinsert(int(self._memory.state.member["group"][i]), float(now))
+        if self._memory.state.head[0]["boost"] > 0:
             status = self._memory.state.rec["state"][rows]
             self._place(rows[(status != at.PAUSED) & (status != at.PARKED)], float(now))
 
-    def _stir(self, group: int, now: float) -> None:
-        status = events.stir(self._memory.header, group, now) if group >= 0 else at.DONE
+    def _reinsert(self, group: int, now: float) -> None:
+        status = events.reinsert(self._memory.header, group, now) if group >= 0 else at.DONE
         while status != at.DONE:
             self._memory.grow(status)
-            status = events.stir(self._memory.header, group, now)
+            status = events.reinsert(self._memory.header, group, now)
 
     def _check(self) -> None:
         """Raise AssertionError if the memory contradicts itself."""
-        check_memory(self._memory.state, float(self._memory.state.flts[at.NOW]))
+        check_memory(self._memory.state, float(self._memory.state.head[0]["now"]))
 
     def _withdraw(self, ids: ArrayLike, state: int) -> None:
         events.withdraw(self._memory.header, self._columns.check(ids), state)
@@ -347,11 +364,11 @@ class Scheduler:
         self._in_parts(events.put_back, rows, float(now))
 
     def _place_all(self) -> None:
-        """Place all pages anew that wait to be picked, after what is believed of all of them has changed."""
-        now = float(self._memory.state.flts[at.NOW])
-        status = self._memory.state.rec["state"][: self._memory.state.ints[at.N_PAGES]]
+        """Place all waiting pages again, after the parameters of all of them have changed."""
+        now = float(self._memory.state.head[0]["now"])
+        status = self._memory.state.rec["state"][: self._memory.state.head[0]["n_pages"]]
         waiting = np.flatnonzero((status == at.ASLEEP) | (status == at.NEAR))
-        events.begin_anew(self._memory.header, now)
+        events.reset_layers(self._memory.header, now)
         self._place(waiting, now)
 
     def _in_parts(self, kernel: Any, rows: Ids, now: float, *columns: NDArray[Any]) -> None:
@@ -372,7 +389,7 @@ class Scheduler:
                 window = 5.0 / self._budget
             if not (0 <= window < math.inf):
                 raise ParameterError(f"delay_window is {window}: must be finite and at least 0")
-            self._memory.state.flts[at.WINDOW] = window
+            self._memory.state.head[0]["window"] = window
         elif window is not None:
             raise ParameterError("delay_window belongs to the policy 'signals-delayed'")
         if delay is not None:
@@ -381,12 +398,12 @@ class Scheduler:
 
 def _clock(week: ArrayLike, hour: float) -> NDArray[np.float64]:
     """Time by the season at each full hour of a week."""
-    pace = np.asarray(week, np.float64)
-    if pace.shape != (at.HOURS,) or not (np.isfinite(pace) & (pace > 0)).all():
+    rate = np.asarray(week, np.float64)
+    if rate.shape != (at.HOURS,) or not (np.isfinite(rate) & (rate > 0)).all():
         raise ParameterError(f"week must be {at.HOURS} numbers above 0")
     if not 0 < hour < math.inf:
         raise ParameterError(f"hour is {hour}: must be finite and above 0")
-    return np.concatenate([[0.0], np.cumsum(pace * (at.HOURS / pace.sum()))])
+    return np.concatenate([[0.0], np.cumsum(rate * (at.HOURS / rate.sum()))])
 
 
 def _flags(name: str, value: ArrayLike, rows: Ids) -> NDArray[np.bool_]:

@@ -1,6 +1,6 @@
 """A scheduler's memory checks itself: every page in one container, every link both ways, nothing asleep too long.
 
-For tests: it looks at everything, in plain Python, and raises AssertionError with a message that names the page.
+For tests: plain Python over the whole memory; AssertionError with a message that names the page.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TOLERANCE = 1e-9
 
 def check_memory(state: State, now: float) -> None:
     """Raise AssertionError if anything in the memory of a scheduler contradicts anything else at time ``now``."""
-    used = int(state.ints[at.N_PAGES])
+    used = int(state.head[0]["n_pages"])
     status = state.rec["state"][:used]
     held: dict[int, str] = {}
     for name, want, members in (
@@ -42,14 +42,14 @@ def check_memory(state: State, now: float) -> None:
     _check_free_blocks(state)
     _check_log(state, used)
     _check_running(state, status)
-    if state.ints[at.SCAN_AT] < 0:
+    if state.head[0]["scan_at"] < 0:
         _check_levels(state, np.flatnonzero(status == at.ASLEEP), now)
-    if len(state.kin):
+    if len(state.member):
         _check_bounds(state, now)
 
 
 def _near(state: State) -> list[int]:
-    n = int(state.ints[at.N_NEAR])
+    n = int(state.head[0]["n_near"])
     ids: list[int] = state.near_id[:n].tolist()
     for place, i in enumerate(ids):
         assert state.rec["pos"][i] == place, f"near page {i} is at {place}, its pos says {state.rec['pos'][i]}"
@@ -67,10 +67,10 @@ def _chain(links: Any, first: int, most: int, what: str) -> Iterator[int]:
 
 
 def _leases(state: State) -> list[int]:
-    slots = int(state.ints[at.N_LEASES])
+    slots = int(state.head[0]["n_leases"])
     assert slots <= len(state.leases)
     ids, before, until = [], -1, -np.inf
-    chain = list(_chain(state.leases["next"], int(state.ints[at.FIRST_LEASE]), slots, "leases"))
+    chain = list(_chain(state.leases["next"], int(state.head[0]["first_lease"]), slots, "leases"))
     for slot in chain:
         entry = state.leases[slot]
         assert entry["prev"] == before, f"lease {slot} follows {before}, but its prev is {entry['prev']}"
@@ -78,8 +78,8 @@ def _leases(state: State) -> list[int]:
         assert state.rec["pos"][entry["id"]] == slot, f"leased page {entry['id']} does not know its lease"
         ids.append(int(entry["id"]))
         before, until = slot, float(entry["until"])
-    assert state.ints[at.LAST_LEASE] == before, "the last lease is not the end of the chain"
-    free = list(_chain(state.leases["next"], int(state.ints[at.FREE_LEASE]), slots, "free leases"))
+    assert state.head[0]["last_lease"] == before, "the last lease is not the end of the chain"
+    free = list(_chain(state.leases["next"], int(state.head[0]["free_lease"]), slots, "free leases"))
     assert sorted(chain + free) == list(range(slots)), "a lease slot is lost, or both used and free"
     return ids
 
@@ -101,8 +101,8 @@ def _blocks(state: State, head: int, top: int, what: str) -> tuple[list[int], li
 def _parked(state: State) -> list[int]:
     ids: list[int] = []
     for h, row in enumerate(state.hosts):
-        here, _ = _blocks(state, int(row[at.H_HEAD]), int(row[at.H_TOP]), f"parked pages of host {h}")
-        assert len(here) == row[at.H_SIZE], f"host {h} has {len(here)} parked pages and counts {row[at.H_SIZE]}"
+        here, _ = _blocks(state, int(row["head"]), int(row["top"]), f"parked pages of host {h}")
+        assert len(here) == row["size"], f"host {h} has {len(here)} parked pages and counts {row['size']}"
         for i in here:
             assert page_hosts(state)[i] == h, f"page {i} is parked at host {h}, but on host {page_hosts(state)[i]}"
         ids += here
@@ -118,27 +118,23 @@ def page_hosts(state: State) -> Any:
 
 
 def _check_counters(state: State, status: Any) -> None:
-    for name, place, want in (
-        ("asleep", at.N_ASLEEP, at.ASLEEP),
-        ("near", at.N_NEAR, at.NEAR),
-        ("leased", at.N_LEASED, at.LEASED),
-        ("parked", at.N_PARKED, at.PARKED),
-    ):
+    head = state.head[0]
+    for name, want in (("asleep", at.ASLEEP), ("near", at.NEAR), ("leased", at.LEASED), ("parked", at.PARKED)):
         n = int((status == want).sum())
-        assert state.ints[place] == n, f"{n} pages are {name}, the counter says {state.ints[place]}"
+        assert head[f"n_{name}"] == n, f"{n} pages are {name}, the counter says {head[f'n_{name}']}"
     alive = int((status != at.GONE).sum())
-    assert state.ints[at.ALIVE] == alive, f"{alive} pages live, the counter says {state.ints[at.ALIVE]}"
+    assert state.head[0]["n_alive"] == alive, f"{alive} pages live, the counter says {state.head[0]['n_alive']}"
 
 
 def _check_wheel(state: State) -> set[int]:
     found: set[int] = set()
     used: list[int] = []
-    for slot in np.flatnonzero(state.heads >= 0).tolist():
-        end = int(state.heads[slot])
+    for slot in np.flatnonzero(state.slots >= 0).tolist():
+        end = int(state.slots[slot])
         while end >= 0:
             chunk = end - end % at.CHUNK
             assert end >= chunk + at.FIRST, f"slot {slot}: a chunk without members"
-            assert end == state.heads[slot] or end == chunk + at.CHUNK - 1, f"slot {slot}: a chunk within is not full"
+            assert end == state.slots[slot] or end == chunk + at.CHUNK - 1, f"slot {slot}: a chunk within is not full"
             assert state.wheel[chunk + 1] == slot, f"slot {slot} has a chunk of slot {state.wheel[chunk + 1]}"
             assert chunk not in used, f"slot {slot}: a chunk is used twice"
             used.append(chunk)
@@ -149,9 +145,9 @@ def _check_wheel(state: State) -> set[int]:
                 found.add(i)
             end = int(state.wheel[chunk])
     total = len(state.wheel) // at.CHUNK
-    free = list(_chain(state.wheel, int(state.ints[at.FREE_CHUNK]), total, "free chunks"))
+    free = list(_chain(state.wheel, int(state.head[0]["free_chunk"]), total, "free chunks"))
     assert sorted(used + free) == [at.CHUNK * k for k in range(total)], "a chunk is lost, or both used and free"
-    asleep = np.flatnonzero(state.rec["state"][: int(state.ints[at.N_PAGES])] == at.ASLEEP).tolist()
+    asleep = np.flatnonzero(state.rec["state"][: int(state.head[0]["n_pages"])] == at.ASLEEP).tolist()
     loose = {i for i in asleep if wheel_place(state, i) >= 0} - found
     assert not loose, f"pages {sorted(loose)[:5]} think they are in the wheel"
     return found
@@ -167,40 +163,40 @@ def wheel_place(state: State, i: int) -> int:
 
 def _check_bands(state: State) -> set[int]:
     found: set[int] = set()
-    order = state.ints[at.ORDER : at.ORDER + int(state.ints[at.N_BANDS])].tolist()
+    order = state.band_order[: int(state.head[0]["n_bands"])].tolist()
     assert len(set(order)) == len(order), f"a band stands twice in the order {order}"
-    levels = [float(state.flts[at.LEVEL + slot]) for slot in order]
-    ladder = [float(state.flts[at.NEAR_LEVEL]), *levels[1:], float(state.flts[at.FAR_LEVEL])]
+    levels = [float(state.bands[slot]["level"]) for slot in order]
+    ladder = [float(state.head[0]["near_level"]), *levels[1:], float(state.head[0]["far_level"])]
     assert all(a >= b for a, b in pairwise(ladder)), f"levels rise: {ladder}"
     if order:
-        assert levels[0] <= state.flts[at.NEAR_LEVEL], "the uppermost band reaches above the near level"
+        assert levels[0] <= state.head[0]["near_level"], "the uppermost band reaches above the near level"
     for slot in order:
-        ids, _ = _blocks(state, int(state.ints[at.HEAD + slot]), int(state.ints[at.TOP + slot]), f"band {slot}")
-        size = int(state.ints[at.SIZE + slot])
+        ids, _ = _blocks(state, int(state.bands[slot]["head"]), int(state.bands[slot]["top"]), f"band {slot}")
+        size = int(state.bands[slot]["size"])
         assert len(ids) == size, f"band {slot} has {len(ids)} pages and counts {size}"
         for i in ids:
             assert state.rec["band"][i] == slot, f"page {i} is in band {slot}, its record says {state.rec['band'][i]}"
         found.update(ids)
     banded = np.flatnonzero((state.rec["band"] != at.FAR) & (state.rec["state"] == at.ASLEEP))
-    loose = set(banded[banded < state.ints[at.N_PAGES]].tolist()) - found
+    loose = set(banded[banded < state.head[0]["n_pages"]].tolist()) - found
     assert not loose, f"pages {sorted(loose)[:5]} think they are in a band"
     return found
 
 
 def _check_free_blocks(state: State) -> None:
-    total = int(state.ints[at.N_BLOCKS])
+    total = int(state.head[0]["n_blocks"])
     assert total <= len(state.blocks), "more blocks in use than there are"
-    lists = [(int(row[at.H_HEAD]), int(row[at.H_TOP])) for row in state.hosts]
-    bands = state.ints[at.ORDER : at.ORDER + int(state.ints[at.N_BANDS])].tolist()
-    lists += [(int(state.ints[at.HEAD + slot]), int(state.ints[at.TOP + slot])) for slot in bands]
+    lists = [(int(row["head"]), int(row["top"])) for row in state.hosts]
+    bands = state.band_order[: int(state.head[0]["n_bands"])].tolist()
+    lists += [(int(state.bands[slot]["head"]), int(state.bands[slot]["top"])) for slot in bands]
     used = [block for head, top in lists for block in _blocks(state, head, top, "blocks")[1]]
-    free = list(_chain(state.blocks[:, at.BLOCK], int(state.ints[at.FREE_BLOCK]), total, "free blocks"))
+    free = list(_chain(state.blocks[:, at.BLOCK], int(state.head[0]["free_block"]), total, "free blocks"))
     assert sorted(used + free) == list(range(total)), "a block is lost, or both used and free"
-    assert len(free) == state.ints[at.N_FREE_BLOCKS], "the free blocks are not as many as counted"
+    assert len(free) == state.head[0]["n_free_blocks"], "the free blocks are not as many as counted"
 
 
 def _check_log(state: State, used: int) -> None:
-    size, n, first = len(state.log), int(state.ints[at.N_LOG]), int(state.ints[at.LOG_FIRST])
+    size, n, first = len(state.log), int(state.head[0]["n_log"]), int(state.head[0]["log_first"])
     assert n <= size, "more logged signals than there is room for"
     logged: dict[int, int] = {}
     newest: dict[int, int] = {}
@@ -225,20 +221,20 @@ def _check_running(state: State, status: Any) -> None:
     leased = page_hosts(state)[: len(status)][status == at.LEASED]
     for h, row in enumerate(state.hosts):
         n = int((leased == h).sum())
-        assert row[at.H_RUNNING] == n, f"host {h} has {n} leased pages and counts {row[at.H_RUNNING]}"
+        assert row["running"] == n, f"host {h} has {n} leased pages and counts {row['running']}"
 
 
 def _values(state: State, ids: Any, now: float) -> Any:
     from recrawl.schedule.exact.kernels.queries import fill_values
 
     value = np.empty(len(ids))
-    fill_values(state.ints, ids.astype(np.int64), max(now, float(state.flts[at.NOW])), value)
+    fill_values(state.head.view(np.int64), ids.astype(np.int64), max(now, float(state.head[0]["now"])), value)
     return value
 
 
 def _check_bounds(state: State, now: float) -> None:
     """A near page is worth no more than its bound says."""
-    n, now = int(state.ints[at.N_NEAR]), max(now, float(state.flts[at.NOW]))
+    n, now = int(state.head[0]["n_near"]), max(now, float(state.head[0]["now"]))
     ids, bound = state.near_id[:n], state.near_bound[:n]
     held = bound["until"] >= now
     most = bound["most"][held] + bound["growth"][held] * (now - bound["since"][held])
@@ -251,7 +247,7 @@ def _check_levels(state: State, asleep: Any, now: float) -> None:
     """A sleeping page is worth less than the level of its layer."""
     value = _values(state, asleep, now)
     band = state.rec["band"][asleep].astype(np.int64)
-    levels = np.append(state.flts[at.LEVEL : at.LEVEL + at.BANDS], state.flts[at.FAR_LEVEL])
+    levels = np.append(state.bands["level"], state.head[0]["far_level"])
     level = levels[np.where(band == at.FAR, at.BANDS, band)]
     late = np.flatnonzero(~(value <= level * (1 + _TOLERANCE)))
     if len(late):

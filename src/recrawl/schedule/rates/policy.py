@@ -29,7 +29,7 @@ class RatePolicy:
     problem 1) —, or a ``Plan`` or an array of rates that stay as they are. ``ceiling`` is the most crawls per time that
     one page gets; for ``lambda`` it is one a step (default 1). ``execution`` is ``deadline`` (Azar et al. 2018,
     Algorithm 3; ``phases`` 0 or random) or ``poisson`` (each crawl drawn in proportion to the rates). Rates are found
-    anew, over all pages, at the first pick after pages or the budget changed. A page added to fixed rates without a
+    again, over all pages, at the first pick after pages or the budget changed. A page added to fixed rates without a
     ``crawl_rate`` of its own gets their mean. Leases last ``lease``; a crawl whose lease ends is due again. Of a time
     without picks, the deadline schedule makes up for ``catch_up`` and puts off by the rest.
 
@@ -200,7 +200,7 @@ class RatePolicy:
 
     @property
     def stats(self) -> dict[str, int]:
-        """Counts of what was asked for and told."""
+        """Counts of calls, by kind."""
         return dict(self._stats)
 
     def state(self) -> dict[str, Any]:
@@ -255,7 +255,7 @@ class RatePolicy:
             self._stale = True
 
     def _settle(self) -> None:
-        """Find the rates anew, if pages or the budget changed."""
+        """Find the rates again, if pages or the budget changed."""
         if not self._stale:
             return
         alive = np.flatnonzero(self._table["status"] == _ALIVE)

@@ -47,7 +47,7 @@ def check_policy(
     """Run the contract suite; the first promise that is not kept raises AssertionError.
 
     ``factory(pages, start)`` makes a policy whose pages have the ids 0, 1, … and whose leases have the length ``lease``
-    (None: no end); it is called anew for each check. Give it budget enough to come back to each of two pages before a
+    (None: no end); it is called again for each check. Give it budget enough to come back to each of two pages before a
     lease ends. ``names`` chooses some of ``CHECKS``, for instance one per test:
     ``pytest.mark.parametrize("name", CHECKS)``.
 

@@ -69,12 +69,12 @@ def outdated_record_is_ignored(trial: Trial) -> None:
     policy = trial.policy(2)
     ids, now = trial.first_picks(policy, 1)
     policy.record(ids, now + 10 * trial.step, as_of=[now + 9 * trial.step])
-    told, untold = _twins(policy)
+    late, plain = _twins(policy)
     now += 11 * trial.step
-    told.record(ids, now, as_of=[now - 10 * trial.step], changed=[True])
-    untold.record(np.zeros(0, np.int64), now)
-    _assert_counted(policy, told, "an outdated record")
-    assert futures(told, now, trial.step) == futures(untold, now, trial.step), "later picks differ"
+    late.record(ids, now, as_of=[now - 10 * trial.step], changed=[True])
+    plain.record(np.zeros(0, np.int64), now)
+    _assert_counted(policy, late, "an outdated record")
+    assert futures(late, now, trial.step) == futures(plain, now, trial.step), "later picks differ"
 
 
 def _assert_counted(before: Policy, after: Policy, what: str) -> None:

@@ -1,50 +1,32 @@
 """Lists of pages in blocks: bands, and the parked pages of hosts.
 
 A page knows its place, so that leaving takes constant time; one in a band has its place in the wheel kept there. None
-of them is a chain of pages: among many pages each link would be a wait for memory, and lists of ids can be read ahead.
+of them is a chain of pages: with many pages each link would be a cache miss, and lists of ids can be prefetched.
 """
 
 from recrawl._jit import inline, jit_lean
 from recrawl.schedule.exact.kernels.pages import set_state
-from recrawl.schedule.exact.layout import (
-    BLOCK,
-    CLOCK,
-    FAR,
-    FREE_BLOCK,
-    H_HEAD,
-    H_SIZE,
-    H_TOP,
-    HEAD,
-    N_BLOCKS,
-    N_FREE_BLOCKS,
-    N_PARKED,
-    PARKED,
-    SIZE,
-    TICKS,
-    TOP,
-    WHEEL_PLACES,
-    State,
-)
+from recrawl.schedule.exact.layout import BLOCK, FAR, PARKED, TICKS, WHEEL_PLACES, State
 
 _LINK = BLOCK  # column of the block before
 
 
 @inline
 def _take_block(s: State) -> int:
-    free = s.ints[FREE_BLOCK]
+    free = s.head[0].free_block
     if free >= 0:
-        s.ints[FREE_BLOCK] = s.blocks[free, _LINK]
-        s.ints[N_FREE_BLOCKS] -= 1
+        s.head[0].free_block = s.blocks[free, _LINK]
+        s.head[0].n_free_blocks -= 1
         return int(free)
-    block = s.ints[N_BLOCKS]
-    s.ints[N_BLOCKS] += 1
+    block = s.head[0].n_blocks
+    s.head[0].n_blocks += 1
     return int(block)
 
 
 @inline
 def spare_blocks(s: State) -> int:
     """Blocks that are not in use; a caller that may need one checks that some are left."""
-    return int(s.blocks.shape[0] - s.ints[N_BLOCKS] + s.ints[N_FREE_BLOCKS])
+    return int(s.blocks.shape[0] - s.head[0].n_blocks + s.head[0].n_free_blocks)
 
 
 @inline
@@ -74,9 +56,9 @@ def _drop(s: State, i: int, head: int, top: int) -> tuple[int, int]:
     top -= 1
     if top == 0:
         before = s.blocks[head, _LINK]
-        s.blocks[head, _LINK] = s.ints[FREE_BLOCK]
-        s.ints[FREE_BLOCK] = head
-        s.ints[N_FREE_BLOCKS] += 1
+        s.blocks[head, _LINK] = s.head[0].free_block
+        s.head[0].free_block = head
+        s.head[0].n_free_blocks += 1
         return before, BLOCK if before >= 0 else 0
     return head, top
 
@@ -84,9 +66,9 @@ def _drop(s: State, i: int, head: int, top: int) -> tuple[int, int]:
 @jit_lean
 def band_add(s: State, i: int, slot: int, tick: int) -> None:
     """Put a page that wakes at a tick into a band."""
-    head, top = _push(s, i, s.ints[HEAD + slot], s.ints[TOP + slot], tick)
-    s.ints[HEAD + slot], s.ints[TOP + slot] = head, top
-    s.ints[SIZE + slot] += 1
+    head, top = _push(s, i, s.bands[slot].head, s.bands[slot].top, tick)
+    s.bands[slot].head, s.bands[slot].top = head, top
+    s.bands[slot].size += 1
     s.rec[i].band = slot
 
 
@@ -94,8 +76,8 @@ def band_add(s: State, i: int, slot: int, tick: int) -> None:
 def band_tick(s: State, i: int) -> int:
     """The tick at which a page in a band wakes; only its last bits are kept."""
     place = s.rec[i].pos
-    ahead = (s.blocks[place // BLOCK, TICKS + place % BLOCK] - s.ints[CLOCK]) & 0xFFFFFFFF
-    return int(s.ints[CLOCK] + ahead)
+    ahead = (s.blocks[place // BLOCK, TICKS + place % BLOCK] - s.head[0].clock) & 0xFFFFFFFF
+    return int(s.head[0].clock + ahead)
 
 
 @jit_lean
@@ -104,39 +86,39 @@ def band_remove(s: State, i: int) -> None:
     slot = s.rec[i].band
     if slot == FAR:
         return
-    head, top = _drop(s, i, s.ints[HEAD + slot], s.ints[TOP + slot])
-    s.ints[HEAD + slot], s.ints[TOP + slot] = head, top
-    s.ints[SIZE + slot] -= 1
+    head, top = _drop(s, i, s.bands[slot].head, s.bands[slot].top)
+    s.bands[slot].head, s.bands[slot].top = head, top
+    s.bands[slot].size -= 1
     s.rec[i].band = FAR
 
 
 @jit_lean
 def free_blocks(s: State, slot: int) -> None:
-    """Give all blocks of a band back; its members are not told."""
-    block = s.ints[HEAD + slot]
+    """Give all blocks of a band back; the records of its members are left as they are."""
+    block = s.bands[slot].head
     while block >= 0:
         before = s.blocks[block, _LINK]
-        s.blocks[block, _LINK] = s.ints[FREE_BLOCK]
-        s.ints[FREE_BLOCK] = block
-        s.ints[N_FREE_BLOCKS] += 1
+        s.blocks[block, _LINK] = s.head[0].free_block
+        s.head[0].free_block = block
+        s.head[0].n_free_blocks += 1
         block = before
-    s.ints[HEAD + slot], s.ints[TOP + slot], s.ints[SIZE + slot] = -1, 0, 0
+    s.bands[slot].head, s.bands[slot].top, s.bands[slot].size = -1, 0, 0
 
 
 @jit_lean
 def park(s: State, i: int, h: int) -> None:
     """Set a page aside until its host may be crawled again."""
-    head, top = _push(s, i, int(s.hosts[h, H_HEAD]), int(s.hosts[h, H_TOP]), 0)
-    s.hosts[h, H_HEAD], s.hosts[h, H_TOP] = head, top
-    s.hosts[h, H_SIZE] += 1
-    s.ints[N_PARKED] += 1
+    head, top = _push(s, i, int(s.hosts[h].head), int(s.hosts[h].top), 0)
+    s.hosts[h].head, s.hosts[h].top = head, top
+    s.hosts[h].size += 1
+    s.head[0].n_parked += 1
     set_state(s, i, PARKED)
 
 
 @jit_lean
 def unpark(s: State, i: int, h: int) -> None:
     """Take a page from those set aside."""
-    head, top = _drop(s, i, int(s.hosts[h, H_HEAD]), int(s.hosts[h, H_TOP]))
-    s.hosts[h, H_HEAD], s.hosts[h, H_TOP] = head, top
-    s.hosts[h, H_SIZE] -= 1
-    s.ints[N_PARKED] -= 1
+    head, top = _drop(s, i, int(s.hosts[h].head), int(s.hosts[h].top))
+    s.hosts[h].head, s.hosts[h].top = head, top
+    s.hosts[h].size -= 1
+    s.head[0].n_parked -= 1

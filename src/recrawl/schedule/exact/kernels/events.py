@@ -7,32 +7,26 @@ from recrawl._jit import jit, jit_lean
 from recrawl.schedule.exact.kernels import layers as core
 from recrawl.schedule.exact.kernels import levels as level
 from recrawl.schedule.exact.kernels.blocks import unpark
-from recrawl.schedule.exact.kernels.groups import note, reckon_all, unlink
+from recrawl.schedule.exact.kernels.groups import add_outcome, compute_all_rates, unlink
 from recrawl.schedule.exact.kernels.layers import rest, room_for
 from recrawl.schedule.exact.kernels.leases import end_lease
-from recrawl.schedule.exact.kernels.near import surprise
+from recrawl.schedule.exact.kernels.near import drop_bound
 from recrawl.schedule.exact.kernels.near_set import near_remove
 from recrawl.schedule.exact.kernels.pages import forget_bounds, host_of, set_state, state_of
 from recrawl.schedule.exact.kernels.signal_log import keep_signals_after, log_fits, remember, seen_weight
 from recrawl.schedule.exact.kernels.view import Header, opened, prefetch
 from recrawl.schedule.exact.kernels.wheel import wake_up
 from recrawl.schedule.exact.layout import (
-    ALIVE,
     ASLEEP,
     DONE,
-    EXPONENT,
     FIT_LOG,
     GONE,
-    LATE,
     LEASED,
-    N_PAGES,
     NEAR,
-    NOW,
     PARKED,
     PAUSED,
     REMOVED_ID,
     UNKNOWN_ID,
-    WINDOW,
     State,
 )
 
@@ -63,7 +57,7 @@ def valid(header: Header, ids: Ids) -> tuple[int, int]:
 @jit_lean
 def _valid(s: State, ids: Ids) -> tuple[int, int]:
     for k in range(ids.size):
-        if ids[k] < 0 or ids[k] >= s.ints[N_PAGES]:
+        if ids[k] < 0 or ids[k] >= s.head[0].n_pages:
             return UNKNOWN_ID, ids[k]
         prefetch(s.rec, ids[k])
         if state_of(s, ids[k]) == GONE:
@@ -78,7 +72,7 @@ def record(header: Header, ids: Ids, now: float, as_of: Array, fetched: NDArray[
     problem, bad = _valid(s, ids)
     if problem != DONE:
         return problem, bad
-    now = max(now, s.flts[NOW])
+    now = max(now, s.head[0].now)
     for k in range(ids.size):
         i = ids[k]
         status = room_for(s, 1)
@@ -90,14 +84,14 @@ def record(header: Header, ids: Ids, now: float, as_of: Array, fetched: NDArray[
         when = min(as_of[k] if as_of.size > 1 else as_of[0], now)
         if fetched[k] if fetched.size > 1 else fetched[0]:
             if when < s.rec[i].last:
-                s.ints[LATE] += 1
+                s.head[0].late += 1
                 continue
             s.rec[i].last = when
             keep_signals_after(s, i, when)
         if state == PAUSED:
             continue
         take_out(s, i)
-        if s.kin.size > 0:
+        if s.member.size > 0:
             forget_bounds(s, i)
         rest(s, i, now)
     return DONE, ids.size
@@ -110,7 +104,7 @@ def signal(header: Header, ids: Ids, now: float, changed_at: Array, weights: Arr
     problem, bad = _valid(s, ids)
     if problem != DONE:
         return problem, bad
-    now = max(now, s.flts[NOW])
+    now = max(now, s.head[0].now)
     if not log_fits(s, now, ids.size):
         return FIT_LOG, 0
     for k in range(ids.size):
@@ -120,26 +114,26 @@ def signal(header: Header, ids: Ids, now: float, changed_at: Array, weights: Arr
             return status, k
         p = s.rec[i]
         about = changed_at[k] if changed_at.size > 1 else changed_at[0]
-        if state_of(s, i) == GONE or about <= p.last or now - p.last < s.flts[WINDOW]:
+        if state_of(s, i) == GONE or about <= p.last or now - p.last < s.head[0].window:
             continue
         weight = seen_weight(s, weights[k] if weights.size > 1 else weights[0], now - p.last)
         p.signals = min(p.signals + 1, 65535)
-        if s.ints[EXPONENT] >= 0:
-            s.extra[s.ints[EXPONENT], i] += weight
+        if s.head[0].exponent_row >= 0:
+            s.extra[s.head[0].exponent_row, i] += weight
         remember(s, i, now, weight)
         if state_of(s, i) == ASLEEP:
             wake_up(s, i)
             rest(s, i, now)
         elif state_of(s, i) == NEAR:
-            surprise(s, i)
+            drop_bound(s, i)
     return DONE, ids.size
 
 
 @jit_lean
 def put_back(header: Header, ids: Ids, now: float) -> tuple[int, int]:
-    """(status, how many were done): place pages anew, after a change of their parameters or a pause."""
+    """(status, how many were done): place pages again after a change of their parameters or a pause."""
     s = opened(header)
-    now = max(now, s.flts[NOW])
+    now = max(now, s.head[0].now)
     for k in range(ids.size):
         status = room_for(s, 1)
         if status != DONE:
@@ -156,10 +150,10 @@ def put_back(header: Header, ids: Ids, now: float) -> tuple[int, int]:
 
 
 @jit
-def begin_anew(header: Header, now: float) -> None:
-    """Get ready for all pages that are asleep or near to be put back, which must follow at once."""
+def reset_layers(header: Header, now: float) -> None:
+    """Prepare for placing all sleeping and near pages again, which must follow at once."""
     s = opened(header)
-    level.begin_anew(s, max(now, s.flts[NOW]))
+    level.reset_layers(s, max(now, s.head[0].now))
 
 
 @jit_lean
@@ -174,43 +168,43 @@ def withdraw(header: Header, ids: Ids, state: int) -> None:
         take_out(s, i)
         set_state(s, i, state)
         if state == GONE:
-            if s.kin.size > 0:
+            if s.member.size > 0:
                 unlink(s, i)
-                s.kin[i].group = -1
-            s.ints[ALIVE] -= 1
+                s.member[i].group = -1
+            s.head[0].n_alive -= 1
             keep_signals_after(s, i, np.inf)
 
 
 @jit_lean
 def join(header: Header, ids: Ids, groups: NDArray[np.int32]) -> None:
-    """Say which group pages are in; the caller places them anew."""
+    """Put pages into groups; the caller places them again."""
     s = opened(header)
     for k in range(ids.size):
         unlink(s, ids[k])
-        s.kin[ids[k]].group = groups[k]
+        s.member[ids[k]].group = groups[k]
         forget_bounds(s, ids[k])
 
 
 @jit_lean
 def notice(header: Header, i: int, begin: float, end: float, own: float, changed: bool) -> None:
-    """Let a page's group know of an outcome; `stir` must follow."""
+    """Add a crawl outcome to a page's group; `reinsert` must follow."""
     s = opened(header)
-    p = s.kin[i]
+    p = s.member[i]
     if p.group >= 0:
-        note(s, p.group, begin, end, own, p.weight, changed)
+        add_outcome(s, p.group, begin, end, own, p.weight, changed)
     if changed:
         p.changed_at = max(p.changed_at, end)
 
 
 @jit_lean
-def reckon(header: Header, now: float) -> None:
-    """Work the paces of all groups out anew; all pages must be placed anew."""
+def recompute_rates(header: Header, now: float) -> None:
+    """Compute the excess rates of all groups again; all pages must be placed again."""
     s = opened(header)
-    reckon_all(s, max(now, s.flts[NOW]))
+    compute_all_rates(s, max(now, s.head[0].now))
 
 
 @jit_lean
-def stir(header: Header, g: int, now: float) -> int:
-    """Place those members of a group anew that its risen mass can have brought up; what must grow first, or DONE."""
+def reinsert(header: Header, g: int, now: float) -> int:
+    """Reinsert the members whose values a group's excess can have raised too far; what must grow first, or DONE."""
     s = opened(header)
-    return core.stir(s, g, max(now, s.flts[NOW]))
+    return core.reinsert_group(s, g, max(now, s.head[0].now))

@@ -1,15 +1,16 @@
 """Groups of pages that change together: how many more changes than expected were found in a group, and when.
 
 A group keeps a ring of bins over time. A crawl that found a change spreads it over the bins of its interval, by how
-probable each was; what the page's own rate led to expect is taken off, found or not. What is left over, per page that
-was looked at, is the group's pace: changes of a member that its own rate does not explain. Where few looked, the pace
-is near that of calm times. A member's mass is the pace added up since its copy was fetched, so a change found on one
-page raises what is believed of those not looked at since, and pages found unchanged lower it again.
+probable each was; the changes that the page's own rate explains are subtracted, found or not. The rest, per page that
+was crawled, is the group's excess rate. Where few pages were crawled it is near the baseline. The accumulated excess of
+a member is the integral of the excess rate since its copy was fetched: a change found on one page raises the values of
+members that were not crawled since, and pages found unchanged lower them again.
 
-No member is touched when the pace changes. Each sleeping one is in a bucket by its slack: how far the mass may rise
-before it must be placed anew. A bucket of slack ≥ q is looked through each time the group has risen by q, which is
-never less than the mass of any member has; those whose own mass, which may have fallen too, leaves slack go to the
-bucket of what is left. A page is looked at a few times between two crawls, however large the group.
+No member is touched when the excess rate changes. Each sleeping member is in a bucket by its slack: how far its
+accumulated excess may rise before it must be reinserted. A bucket of slack ≥ q is examined each time the group has
+risen by q; the group rises at least as much as the accumulated excess of any member. Members that still have slack,
+because their own excess rose less or fell, move to the bucket of what is left. A page is examined a few times between
+two crawls, whatever the size of the group.
 """
 
 import math
@@ -18,166 +19,148 @@ import numpy as np
 
 from recrawl._jit import inline, jit_lean
 from recrawl.schedule.exact.kernels.view import prefetch
-from recrawl.schedule.exact.layout import (
-    AFTER,
-    BINS,
-    BUCKETS,
-    CALM,
-    EXCESS,
-    EXPOSED,
-    G_AT,
-    G_DRAINED,
-    G_NEWEST,
-    G_RISEN,
-    G_STIRRED,
-    G_TAIL,
-    LEAST_SLACK,
-    PACE,
-    SHRINK,
-    SPAN,
-    State,
-)
+from recrawl.schedule.exact.layout import BINS, BUCKETS, LEAST_SLACK, State
 
 
 @inline
-def mass_since(s: State, g: int, since: float, now: float) -> float:
-    """Excess changes of a typical member of a group from one time to another that is not before its last news."""
-    told, calm = s.groups[g, G_AT], s.flts[CALM]
-    if math.isinf(s.groups[g, G_NEWEST]) or since >= told:
-        return float(calm * max(now - since, 0.0))
-    span = s.flts[SPAN]
-    oldest = int(s.groups[g, G_NEWEST]) - BINS + 1
+def excess_since(s: State, g: int, since: float, now: float) -> float:
+    """Accumulated excess of a typical member of a group from one time to another, not before the last outcome."""
+    updated, baseline = s.groups[g].updated_at, s.head[0].baseline
+    if math.isinf(s.groups[g].newest) or since >= updated:
+        return float(baseline * max(now - since, 0.0))
+    span = s.head[0].span
+    oldest = int(s.groups[g].newest) - BINS + 1
     b = int(np.floor(since / span))
-    mass = calm * max(now - told, 0.0)
+    excess = baseline * max(now - updated, 0.0)
     if b < oldest:
-        mass += s.groups[g, G_TAIL] * (oldest * span - since)
+        excess += s.groups[g].tail * (oldest * span - since)
         b, since = oldest, oldest * span
     k = b % BINS
-    return float(mass + s.paces[g, AFTER + k] + s.paces[g, PACE + k] * (min((b + 1) * span, told) - since))
+    return float(excess + s.bins[g, k].after + s.bins[g, k].rate * (min((b + 1) * span, updated) - since))
 
 
 @inline
 def _forget_bin(s: State, g: int, k: int) -> None:
-    s.paces[g, EXCESS + k] = s.paces[g, EXPOSED + k] = 0.0
-    s.paces[g, PACE + k] = s.flts[CALM]
+    s.bins[g, k].excess = s.bins[g, k].exposed = 0.0
+    s.bins[g, k].rate = s.head[0].baseline
 
 
 @jit_lean
 def _roll(s: State, g: int, now: float) -> float:
-    """Bring the ring to now; by how much the mass of old copies can have risen."""
-    newest = int(np.floor(now / s.flts[SPAN]))
-    if math.isinf(s.groups[g, G_NEWEST]):
+    """Bring the ring to now; by how much the accumulated excess of old copies can have risen."""
+    newest = int(np.floor(now / s.head[0].span))
+    if math.isinf(s.groups[g].newest):
         for k in range(BINS):
             _forget_bin(s, g, k)
-        s.groups[g, G_NEWEST], s.groups[g, G_AT] = newest, now
-        s.groups[g, G_TAIL] = s.groups[g, G_DRAINED] = s.flts[CALM]
+        s.groups[g].newest, s.groups[g].updated_at = newest, now
+        s.groups[g].tail = s.groups[g].tail_target = s.head[0].baseline
         return 0.0
-    before = int(s.groups[g, G_NEWEST])
+    before = int(s.groups[g].newest)
     rise = 0.0
     for b in range(max(before + 1, newest - BINS + 1), newest + 1):
-        k = b % BINS  # the place of the oldest, which goes
-        pace = s.paces[g, PACE + k]
-        rise += max(s.groups[g, G_TAIL] - pace, 0.0) * s.flts[SPAN]
-        s.groups[g, G_DRAINED] += (pace - s.groups[g, G_DRAINED]) / BINS
+        k = b % BINS  # the place of the oldest bin, which leaves
+        rate = s.bins[g, k].rate
+        rise += max(s.groups[g].tail - rate, 0.0) * s.head[0].span
+        s.groups[g].tail_target += (rate - s.groups[g].tail_target) / BINS
         _forget_bin(s, g, k)
     if newest - before > BINS:
-        rise += max(s.groups[g, G_TAIL] - s.flts[CALM], 0.0) * (newest - before - BINS) * s.flts[SPAN]
-    s.groups[g, G_NEWEST] = max(newest, before)
-    s.groups[g, G_TAIL] = min(s.groups[g, G_TAIL], s.groups[g, G_DRAINED])  # it may rise when all are placed anew
+        rise += max(s.groups[g].tail - s.head[0].baseline, 0.0) * (newest - before - BINS) * s.head[0].span
+    s.groups[g].newest = max(newest, before)
+    s.groups[g].tail = min(s.groups[g].tail, s.groups[g].tail_target)  # it may rise when all pages are placed again
     return rise
 
 
 @jit_lean
-def reckon(s: State, g: int, now: float) -> float:
-    """Work the paces out anew, as of now; by how much the mass of a copy can have risen at most."""
-    span, told = s.flts[SPAN], s.groups[g, G_AT]
-    newest = int(s.groups[g, G_NEWEST])
+def compute_rates(s: State, g: int, now: float) -> float:
+    """Compute the excess rates again, as of now; by how much a copy's accumulated excess can have risen at most."""
+    span, updated = s.head[0].span, s.groups[g].updated_at
+    newest = int(s.groups[g].newest)
     rise, after = 0.0, 0.0
     for b in range(newest, newest - BINS, -1):
         k = b % BINS
-        before = s.paces[g, PACE + k]
-        known = max(s.paces[g, EXCESS + k], 0.0) / span
-        pace = (s.flts[SHRINK] * s.flts[CALM] + known) / (s.flts[SHRINK] + s.paces[g, EXPOSED + k])
-        s.paces[g, PACE + k] = pace
-        s.paces[g, AFTER + k] = after
+        before = s.bins[g, k].rate
+        known = max(s.bins[g, k].excess, 0.0) / span
+        rate = (s.head[0].shrink * s.head[0].baseline + known) / (s.head[0].shrink + s.bins[g, k].exposed)
+        s.bins[g, k].rate = rate
+        s.bins[g, k].after = after
         inside = max(min(now - b * span, span), 0.0)
-        foreseen = max(min(told - b * span, span), 0.0)
-        mass = s.paces[g, PACE + k] * inside
-        late = (s.paces[g, PACE + k] - s.flts[CALM]) * (inside - foreseen)  # for copies fetched since the last news
-        rise += max(mass - before * foreseen - s.flts[CALM] * (inside - foreseen), late, 0.0)
-        after += mass
-    s.groups[g, G_AT] = now
+        covered = max(min(updated - b * span, span), 0.0)
+        excess = s.bins[g, k].rate * inside
+        late = (s.bins[g, k].rate - s.head[0].baseline) * (inside - covered)  # copies fetched since the last outcome
+        rise += max(excess - before * covered - s.head[0].baseline * (inside - covered), late, 0.0)
+        after += excess
+    s.groups[g].updated_at = now
     return rise
 
 
 @jit_lean
-def note(s: State, g: int, begin: float, end: float, own: float, weight: float, changed: bool) -> None:
-    """Take in a crawl's outcome: over an interval in which a member's own rate was `own`."""
-    end = max(end, s.groups[g, G_AT]) if not math.isinf(s.groups[g, G_NEWEST]) else end
+def add_outcome(s: State, g: int, begin: float, end: float, own: float, weight: float, changed: bool) -> None:
+    """Add a crawl's outcome over an interval; `own` is the member's own rate in it."""
+    end = max(end, s.groups[g].updated_at) if not math.isinf(s.groups[g].newest) else end
     rise = _roll(s, g, end)
-    span = s.flts[SPAN]
-    newest = int(s.groups[g, G_NEWEST])
+    span = s.head[0].span
+    newest = int(s.groups[g].newest)
     oldest = newest - BINS + 1
     first = max(int(np.floor(begin / span)), oldest)
-    total = max(oldest * span - begin, 0.0) * (own + weight * s.groups[g, G_TAIL])
+    total = max(oldest * span - begin, 0.0) * (own + weight * s.groups[g].tail)
     for b in range(first, newest + 1):
         inside = min(end, (b + 1) * span) - max(begin, b * span)
-        total += max(inside, 0.0) * (own + weight * s.paces[g, PACE + b % BINS])
+        total += max(inside, 0.0) * (own + weight * s.bins[g, b % BINS].rate)
     each = 0.0
     if changed and total > 0.0:
         each = 1.0 / -math.expm1(-total)
     for b in range(first, newest + 1):
         k = b % BINS
         inside = max(min(end, (b + 1) * span) - max(begin, b * span), 0.0)
-        s.paces[g, EXCESS + k] += inside * ((own + weight * s.paces[g, PACE + k]) * each - own)
-        s.paces[g, EXPOSED + k] += inside / span
-    s.groups[g, G_RISEN] += rise + reckon(s, g, end)
+        s.bins[g, k].excess += inside * ((own + weight * s.bins[g, k].rate) * each - own)
+        s.bins[g, k].exposed += inside / span
+    s.groups[g].risen += rise + compute_rates(s, g, end)
 
 
 @jit_lean
-def reckon_all(s: State, now: float) -> None:
-    """Work the paces of all groups out anew after the pace of calm times has changed; all pages must be placed anew."""
+def compute_all_rates(s: State, now: float) -> None:
+    """Compute the excess rates of all groups again after the baseline has changed; all pages must be placed again."""
     for g in range(s.groups.shape[0]):
-        if not math.isinf(s.groups[g, G_NEWEST]):
-            s.groups[g, G_TAIL] = s.groups[g, G_DRAINED]
-            reckon(s, g, max(now, s.groups[g, G_AT]))
+        if not math.isinf(s.groups[g].newest):
+            s.groups[g].tail = s.groups[g].tail_target
+            compute_rates(s, g, max(now, s.groups[g].updated_at))
 
 
-# --- who must be looked at when the mass has risen -------------------------------------------------------------------
+# --- which members must be reinserted after a rise -------------------------------------------------------------------
 
 
 @inline
 def unlink(s: State, i: int) -> None:
     """Take a page out of its bucket, if it is in one."""
-    p = s.kin[i]
+    p = s.member[i]
     if p.bucket < 0:
         return
     if p.prev >= 0:
-        s.kin[p.prev].next = p.next
+        s.member[p.prev].next = p.next
     else:
         s.buckets[p.group, p.bucket] = p.next
     if p.next >= 0:
-        s.kin[p.next].prev = p.prev
+        s.member[p.next].prev = p.prev
     p.bucket = p.next = p.prev = -1
 
 
 @jit_lean
 def forget_buckets(s: State) -> None:
     """Take all pages out of their buckets."""
-    for i in range(s.kin.size):
-        s.kin[i].bucket = s.kin[i].next = s.kin[i].prev = -1
+    for i in range(s.member.size):
+        s.member[i].bucket = s.member[i].next = s.member[i].prev = -1
     for g in range(s.groups.shape[0]):
         s.buckets[g, :] = -1
-        s.groups[g, G_STIRRED] = s.groups[g, G_RISEN]
+        s.groups[g].reinserted = s.groups[g].risen
 
 
 @inline
 def _push(s: State, i: int, bucket: int) -> None:
-    p = s.kin[i]
+    p = s.member[i]
     head = s.buckets[p.group, bucket]
     p.bucket, p.prev, p.next = bucket, -1, head
     if head >= 0:
-        s.kin[head].prev = i
+        s.member[head].prev = i
     s.buckets[p.group, bucket] = i
 
 
@@ -190,26 +173,26 @@ def _put(s: State, i: int, slack: float) -> None:
 
 
 @inline
-def _beyond_calm(s: State, i: int, now: float) -> float:
-    """A page's mass beyond that of calm times."""
+def _beyond_baseline(s: State, i: int, now: float) -> float:
+    """A page's accumulated excess minus that of the baseline."""
     last = s.rec[i].last
-    return float(mass_since(s, s.kin[i].group, last, now) - s.flts[CALM] * max(now - last, 0.0))
+    return float(excess_since(s, s.member[i].group, last, now) - s.head[0].baseline * max(now - last, 0.0))
 
 
 @inline
 def link(s: State, i: int, slack: float, now: float) -> None:
-    """Put a page that falls asleep into the bucket of its slack; one without a group, or beyond all reach, in none."""
+    """Put a page that falls asleep into the bucket of its slack; into none without a group or with infinite slack."""
     unlink(s, i)
-    if s.kin[i].group < 0 or math.isinf(slack):
+    if s.member[i].group < 0 or math.isinf(slack):
         return
-    s.kin[i].key = s.groups[s.kin[i].group, G_RISEN] + slack
-    s.kin[i].limit = _beyond_calm(s, i, now) + slack
+    s.member[i].key = s.groups[s.member[i].group].risen + slack
+    s.member[i].limit = _beyond_baseline(s, i, now) + slack
     _put(s, i, slack)
 
 
 @jit_lean
 def take_due(s: State, g: int, before: float, after: float, now: float) -> None:
-    """Gather the members whose slack is used up when a group has risen from one level to another."""
+    """Collect the members whose slack is used up when a group has risen from one level to another."""
     for k in range(BUCKETS):
         width = LEAST_SLACK * (1 << k)
         if np.floor(after / width) <= np.floor(before / width):
@@ -217,14 +200,14 @@ def take_due(s: State, g: int, before: float, after: float, now: float) -> None:
         i = s.buckets[g, k]
         s.buckets[g, k] = -1
         while i >= 0:
-            following = s.kin[i].next
+            following = s.member[i].next
             if following >= 0:
-                prefetch(s.kin, following)
+                prefetch(s.member, following)
                 prefetch(s.rec, following)
-            left = s.kin[i].key - after
+            left = s.member[i].key - after
             if left < 0.5 * width:
-                left = max(left, (s.kin[i].limit - _beyond_calm(s, i, now)) * (1.0 - 1e-6))
-                s.kin[i].key = after + left
+                left = max(left, (s.member[i].limit - _beyond_baseline(s, i, now)) * (1.0 - 1e-6))
+                s.member[i].key = after + left
             if left >= LEAST_SLACK:
                 _put(s, i, left)
             else:

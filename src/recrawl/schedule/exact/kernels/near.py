@@ -1,9 +1,9 @@
 """The near set: pages whose value is, or is about to be, among the largest.
 
-Without relatives every near page is evaluated at each pick: there are few, and a value costs little. Where siblings or
-bursts count it costs more, and groups bring many pages near at once. There a near page is looked at only when it could
-be the best: its value when last looked at, and a bound for its growth since, tell how large it can be at most. News of
-its group add to that (`disturb`).
+Where no groups, bursts or seasons are in use, every near page is evaluated at each pick: they are few, and a value
+costs little. Otherwise a value costs more, and groups bring many pages near at once. A near page is then evaluated only
+when it could be the best: its last value and a bound for its growth since then say how large it can be at most. An
+outcome of its group widens the bound (`widen_bounds`).
 """
 
 import math
@@ -11,7 +11,7 @@ import math
 from recrawl._jit import inline, jit_lean
 from recrawl.schedule.exact.kernels.near_set import NEVER
 from recrawl.schedule.exact.kernels.values import evaluate, value_and_growth
-from recrawl.schedule.exact.layout import EVALUATED, N_NEAR, NEAR_LEVEL, State
+from recrawl.schedule.exact.layout import State
 
 _AHEAD = 0.02  # how far a bound for the growth is trusted: of a page's age and of its exponent
 _STEEPER = 1.1  # by how much growth can become faster over that time
@@ -19,10 +19,10 @@ _MUCH = 0.1  # a rise of the exponent by which bounds are not trusted any more
 
 
 @jit_lean
-def look_at(s: State, j: int, now: float) -> None:
-    """Evaluate a near page where relatives count, and bound its growth."""
+def evaluate_near(s: State, j: int, now: float) -> None:
+    """Evaluate a near page and bound its growth."""
     bound = s.near_bound[j]
-    s.ints[EVALUATED] += 1
+    s.head[0].evaluated += 1
     value, span, growth, bound.lift, bound.hurry = value_and_growth(s, s.near_id[j], now)
     s.near_val[j] = bound.most = value
     bound.at = bound.since = now
@@ -42,33 +42,33 @@ def _most(s: State, j: int, now: float) -> float:
 
 @jit_lean
 def refresh_near(s: State, now: float) -> None:
-    """Evaluate every near page, unless they are looked at one by one."""
-    if s.kin.size == 0:
-        for j in range(s.ints[N_NEAR]):
+    """Evaluate every near page, unless each has a bound."""
+    if s.member.size == 0:
+        for j in range(s.head[0].n_near):
             s.near_val[j] = evaluate(s, s.near_id[j], now)[0]
 
 
 @jit_lean
-def look_at_all(s: State, now: float) -> None:
-    """Evaluate those near pages that were not looked at, where they are one by one."""
-    for j in range(s.ints[N_NEAR] if s.kin.size > 0 else 0):
+def evaluate_all(s: State, now: float) -> None:
+    """Evaluate the near pages that were not evaluated at this time, where each has a bound."""
+    for j in range(s.head[0].n_near if s.member.size > 0 else 0):
         if s.near_bound[j].at != now:
-            look_at(s, j, now)
+            evaluate_near(s, j, now)
 
 
 @inline
-def surprise(s: State, i: int) -> None:
-    """A near page has news of its own: it must be looked at again, even at the same time."""
-    if s.kin.size > 0:
+def drop_bound(s: State, i: int) -> None:
+    """A near page has a new signal: it must be evaluated again, even at the same time."""
+    if s.member.size > 0:
         bound = s.near_bound[s.rec[i].pos]
         bound.at = bound.until = NEVER
 
 
 @jit_lean
-def disturb(s: State, g: int, rise: float) -> None:
-    """A group has news, by which the mass of its members has risen by so much at most; it may have fallen, too."""
-    for j in range(s.ints[N_NEAR]):
-        if s.kin[s.near_id[j]].group == g:
+def widen_bounds(s: State, g: int, rise: float) -> None:
+    """Widen the bounds of a group's near members after its accumulated excess rose by at most so much, or fell."""
+    for j in range(s.head[0].n_near):
+        if s.member[s.near_id[j]].group == g:
             bound = s.near_bound[j]
             bound.at = NEVER
             if rise * bound.hurry < _MUCH:
@@ -82,12 +82,12 @@ def disturb(s: State, g: int, rise: float) -> None:
 def count_ripe(s: State, now: float, enough: int) -> int:
     """How many near pages have a value at or above the near level; it stops counting when there are enough."""
     n = 0
-    level = s.flts[NEAR_LEVEL]
-    lazy = s.kin.size > 0
-    for j in range(s.ints[N_NEAR]):
+    level = s.head[0].near_level
+    lazy = s.member.size > 0
+    for j in range(s.head[0].n_near):
         doubtful = lazy and s.near_bound[j].at != now and (s.near_val[j] < level or s.near_bound[j].at == NEVER)
         if doubtful and _most(s, j, now) >= level:
-            look_at(s, j, now)
+            evaluate_near(s, j, now)
         if s.near_val[j] >= level and not (lazy and s.near_bound[j].at == NEVER):
             n += 1
             if n >= enough:
@@ -97,9 +97,9 @@ def count_ripe(s: State, now: float, enough: int) -> int:
 
 @inline
 def _first(s: State, now: float) -> int:
-    """The near page that can be worth most."""
+    """The near page whose value can be largest."""
     first, most = -1, 0.0
-    for j in range(s.ints[N_NEAR]):
+    for j in range(s.head[0].n_near):
         here = _most(s, j, now)
         if here > most:
             first, most = j, here
@@ -110,20 +110,20 @@ def _first(s: State, now: float) -> int:
 def best_near(s: State, now: float) -> int:
     """The place of the near page of the largest value; −1 where none has any."""
     best, value = -1, 0.0
-    if s.kin.size == 0:
-        for j in range(s.ints[N_NEAR]):
+    if s.member.size == 0:
+        for j in range(s.head[0].n_near):
             if s.near_val[j] > value:
                 best, value = j, s.near_val[j]
         return best
     first = _first(s, now)
     if first >= 0 and s.near_bound[first].at != now:
-        look_at(s, first, now)
+        evaluate_near(s, first, now)
     if first >= 0 and s.near_val[first] > 0.0:
         best, value = first, s.near_val[first]
-    for j in range(s.ints[N_NEAR]):
+    for j in range(s.head[0].n_near):
         if _most(s, j, now) > value:
             if s.near_bound[j].at != now:
-                look_at(s, j, now)
+                evaluate_near(s, j, now)
             if s.near_val[j] > value:
                 best, value = j, s.near_val[j]
     return best

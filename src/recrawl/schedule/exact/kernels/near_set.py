@@ -4,7 +4,7 @@ import math
 
 from recrawl._jit import inline
 from recrawl.schedule.exact.kernels.pages import set_state
-from recrawl.schedule.exact.layout import N_NEAR, NEAR, State
+from recrawl.schedule.exact.layout import NEAR, State
 
 NEVER = -math.inf
 
@@ -12,13 +12,13 @@ NEVER = -math.inf
 @inline
 def near_add(s: State, i: int, value: float, now: float) -> None:
     """Put a page whose value was just computed among the near ones."""
-    n = s.ints[N_NEAR]
+    n = s.head[0].n_near
     s.near_id[n] = i
     s.near_val[n] = value
-    if s.kin.size > 0:
+    if s.member.size > 0:
         s.near_bound[n].at, s.near_bound[n].until = now, NEVER
     s.rec[i].pos = n
-    s.ints[N_NEAR] = n + 1
+    s.head[0].n_near = n + 1
     set_state(s, i, NEAR)
 
 
@@ -26,11 +26,11 @@ def near_add(s: State, i: int, value: float, now: float) -> None:
 def near_remove(s: State, i: int) -> None:
     """Take a page out of the near set."""
     place = s.rec[i].pos
-    n = s.ints[N_NEAR] - 1
+    n = s.head[0].n_near - 1
     last = s.near_id[n]
     s.near_id[place] = last
     s.near_val[place] = s.near_val[n]
-    if s.kin.size > 0:
+    if s.member.size > 0:
         s.near_bound[place] = s.near_bound[n]
     s.rec[last].pos = place
-    s.ints[N_NEAR] = n
+    s.head[0].n_near = n

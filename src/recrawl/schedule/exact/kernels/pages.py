@@ -2,7 +2,7 @@
 
 from recrawl._jit import inline
 from recrawl.schedule.exact.kernels.view import prefetch
-from recrawl.schedule.exact.layout import EVIDENCE, State
+from recrawl.schedule.exact.layout import State
 
 
 @inline
@@ -27,14 +27,14 @@ def host_of(s: State, i: int) -> int:
 def forget_bounds(s: State, i: int) -> None:
     """Forget until when a page is known to sleep: its parameters, its copy or the levels have changed."""
     s.rec[i].least = 0.0
-    if s.kin.size > 0:
-        s.kin[i].wake_after = 0.0
+    if s.member.size > 0:
+        s.member[i].wake_after = 0.0
 
 
 @inline
 def fetch_page(s: State, i: int) -> None:
-    """Let what is known of a page come into the cache."""
+    """Load the rows of a page into the cache."""
     prefetch(s.rec, i)
-    if s.kin.size > 0:
-        prefetch(s.kin, i)
-        prefetch(s.extra[max(s.ints[EVIDENCE], 0)], i)
+    if s.member.size > 0:
+        prefetch(s.member, i)
+        prefetch(s.extra[max(s.head[0].evidence_row, 0)], i)

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from recrawl._jit import jit_lean
 from recrawl.schedule.exact.kernels.page_clock import own_elapsed, season_elapsed
 from recrawl.schedule.exact.kernels.pages import state_of
-from recrawl.schedule.exact.kernels.values import sibling_part, worth_of
+from recrawl.schedule.exact.kernels.values import group_part, worth_of
 from recrawl.schedule.exact.kernels.view import Header, opened
 from recrawl.schedule.exact.kernels.wakes import earliest_wake
 from recrawl.schedule.exact.layout import GONE
@@ -33,7 +33,7 @@ def reaches_at(header: Header, i: int, now: float, level: float, value: float) -
 def sibling_effect(header: Header, i: int, now: float) -> tuple[float, float]:
     """(weight of a page's siblings, exponent that their excess changes explain)."""
     s = opened(header)
-    return float(s.kin[i].weight), float(sibling_part(s, i, max(now, s.rec[i].last))[0])
+    return float(s.member[i].weight), float(group_part(s, i, max(now, s.rec[i].last))[0])
 
 
 @jit_lean

@@ -1,8 +1,8 @@
-"""Recent signals, one by one, so that a record can say which of them its copy has seen.
+"""Recent signals, one by one, so that a record can tell which of them its copy has seen.
 
-The log is a ring in the order of arrival: signals too old to be asked about leave it at its end without a look at their
-pages. Entries of pages that share a bucket are chained from the newest on; a link to one that has left shows by its
-place in the ring, where something newer lies by then, or nothing.
+The log is a ring in the order of arrival; entries older than a lease leave it at its end, without access to their
+pages. Entries of pages that share a bucket are chained from the newest on. A link to an entry that has left is
+recognised by its place in the ring, which then holds something newer or nothing.
 """
 
 import math
@@ -12,17 +12,7 @@ from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit_lean
 from recrawl.schedule.exact.kernels.view import Header, opened
-from recrawl.schedule.exact.layout import (
-    DELAY_AT,
-    DELAY_SHARE,
-    EXPONENT,
-    LEASE_TIME,
-    LOG_FIRST,
-    LOG_ROOM,
-    N_DELAYS,
-    N_LOG,
-    State,
-)
+from recrawl.schedule.exact.layout import State
 
 _LEAST_LOG = 1024  # a log of this size is not made smaller
 
@@ -30,7 +20,7 @@ _LEAST_LOG = 1024  # a log of this size is not made smaller
 @inline
 def _rank(s: State, entry: int) -> int:
     """How many entries are older."""
-    rank = entry - s.ints[LOG_FIRST]
+    rank = entry - s.head[0].log_first
     return int(rank if rank >= 0 else rank + s.log.size)
 
 
@@ -38,7 +28,7 @@ def _rank(s: State, entry: int) -> int:
 def _newest(s: State, bucket: int) -> int:
     """The newest entry in a bucket, −1 for none. Entries that a copy has seen stay, with the complement of their id."""
     entry = s.log_heads[bucket]
-    if entry < 0 or _rank(s, entry) >= s.ints[N_LOG]:
+    if entry < 0 or _rank(s, entry) >= s.head[0].n_log:
         return -1
     i = s.log[entry].id
     return int(entry) if (i if i >= 0 else ~i) % s.log_heads.size == bucket else -1
@@ -62,19 +52,19 @@ def keep_signals_after(s: State, i: int, when: float) -> None:
         if s.log[entry].id == i:
             if s.log[entry].time > when:
                 kept += 1
-                weight += s.log_weight[entry] if s.ints[EXPONENT] >= 0 else 0.0
+                weight += s.log_weight[entry] if s.head[0].exponent_row >= 0 else 0.0
             else:
                 s.log[entry].id = ~i
         entry = _before(s, entry)
     s.rec[i].signals = kept
-    if s.ints[EXPONENT] >= 0:
-        s.extra[s.ints[EXPONENT], i] = weight
+    if s.head[0].exponent_row >= 0:
+        s.extra[s.head[0].exponent_row, i] = weight
 
 
 @inline
 def remember(s: State, i: int, now: float, weight: float) -> None:
     """Log a signal; there must be room."""
-    entry = s.ints[LOG_FIRST] + s.ints[N_LOG]
+    entry = s.head[0].log_first + s.head[0].n_log
     if entry >= s.log.size:
         entry -= s.log.size
     bucket = i % s.log_heads.size
@@ -82,21 +72,21 @@ def remember(s: State, i: int, now: float, weight: float) -> None:
     s.log[entry].time = now
     s.log[entry].id = i
     s.log_heads[bucket] = entry
-    s.ints[N_LOG] += 1
-    if s.ints[EXPONENT] >= 0:
+    s.head[0].n_log += 1
+    if s.head[0].exponent_row >= 0:
         s.log_weight[entry] = weight
 
 
 @jit_lean
 def log_fits(s: State, now: float, more: int) -> bool:
     """Drop what no record can ask about any more; whether the log then has room for more, and not far too much."""
-    first, n = s.ints[LOG_FIRST], s.ints[N_LOG]
-    while n > 0 and (s.log[first].id < 0 or s.log[first].time < now - s.flts[LEASE_TIME]):
+    first, n = s.head[0].log_first, s.head[0].n_log
+    while n > 0 and (s.log[first].id < 0 or s.log[first].time < now - s.head[0].lease_time):
         first = first + 1 if first + 1 < s.log.size else 0
         n -= 1
-    s.ints[LOG_FIRST], s.ints[N_LOG] = first, n
-    s.ints[LOG_ROOM] = room = n + more
-    fits = s.ints[EXPONENT] < 0 or s.log_weight.size == s.log.size
+    s.head[0].log_first, s.head[0].n_log = first, n
+    s.head[0].log_room = room = n + more
+    fits = s.head[0].exponent_row < 0 or s.log_weight.size == s.log.size
     return bool(fits and room <= s.log.size and (s.log.size <= _LEAST_LOG or 2 * room >= s.log.size))
 
 
@@ -104,8 +94,8 @@ def log_fits(s: State, now: float, more: int) -> bool:
 def refill_log(header: Header, log: NDArray[np.void], weight: NDArray[np.float64]) -> None:
     """Fill a new log from the old one, without what copies have seen."""
     s = opened(header)
-    first, n = s.ints[LOG_FIRST], s.ints[N_LOG]
-    s.ints[LOG_FIRST], s.ints[N_LOG] = 0, 0
+    first, n = s.head[0].log_first, s.head[0].n_log
+    s.head[0].log_first, s.head[0].n_log = 0, 0
     for k in range(first, first + n):
         entry = k if k < log.size else k - log.size
         if log[entry].id >= 0:
@@ -118,13 +108,13 @@ def seen_weight(s: State, weight: float, elapsed: float) -> float:
 
     −log(1 − precision·P(delay ≤ elapsed)), precision = 1 − e^{−weight}.
     """
-    k = s.ints[N_DELAYS]
+    k = s.head[0].n_delays
     if k == 0:
         return weight
     within = 0.0
     for j in range(k):
-        if s.flts[DELAY_AT + j] <= elapsed:
-            within += s.flts[DELAY_SHARE + j]
+        if s.delays[j].at <= elapsed:
+            within += s.delays[j].share
     if within >= 1.0 - 1e-12:
         return weight
     return -math.log1p(within * math.expm1(-weight))

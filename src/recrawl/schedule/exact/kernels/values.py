@@ -7,26 +7,9 @@ from recrawl.model.kernels.fresh import fresh_value, posterior_parts
 from recrawl.model.kernels.pages import page_value
 from recrawl.model.kernels.pair import value_and_interval
 from recrawl.model.kernels.signals import ALL_TERMS, signal_weight
-from recrawl.schedule.exact.kernels.groups import mass_since
+from recrawl.schedule.exact.kernels.groups import excess_since
 from recrawl.schedule.exact.kernels.page_clock import burst_time, season_elapsed
-from recrawl.schedule.exact.layout import (
-    BOOST,
-    CALM,
-    COST,
-    DELAY_AT,
-    DELAY_SHARE,
-    EVALUATED,
-    EVIDENCE,
-    EXPONENT,
-    FLOOR,
-    HOUR,
-    N_DELAYS,
-    OBJECTIVE,
-    POLICY,
-    STEEPEST,
-    TERMS,
-    State,
-)
+from recrawl.schedule.exact.layout import State
 
 NO_SIGNALS, TRUSTING, SIGNALS, TRUSTING_PLUS = 0, 1, 2, 3
 OVERDUE = 1e250  # a page waiting longer than its floor allows comes before all others, the longest first
@@ -34,15 +17,15 @@ OVERDUE = 1e250  # a page waiting longer than its floor allows comes before all 
 
 @inline
 def optional(s: State, row: int, i: int, default: float) -> float:
-    r = s.ints[row]
-    return s.extra[r, i] if r >= 0 else default
+    """The number of page i in a row of the optional columns; the default where the row is −1."""
+    return s.extra[row, i] if row >= 0 else default
 
 
 @inline
 def believed(s: State, i: int) -> tuple[float, float, float]:
     """(missed rate, signal rate, weight) of page i as the policy believes them."""
     p = s.rec[i]
-    policy = s.ints[POLICY]
+    policy = s.head[0].policy
     recall, false_rate = p.recall, p.false_rate
     if policy == NO_SIGNALS or p.change_rate <= 0.0:
         return p.change_rate, 0.0, 0.0
@@ -59,12 +42,12 @@ def believed(s: State, i: int) -> tuple[float, float, float]:
 @inline
 def silent_exponent(s: State, missed: float, signalled: float, elapsed: float) -> float:
     """Exponent of the time without signals; signals still on their way count as missed: α·t + λΔ·E[min(t, delay)]."""
-    k = s.ints[N_DELAYS]
+    k = s.head[0].n_delays
     if k == 0:
         return missed * elapsed
     late = 0.0
     for j in range(k):
-        late += s.flts[DELAY_SHARE + j] * min(elapsed, s.flts[DELAY_AT + j])
+        late += s.delays[j].share * min(elapsed, s.delays[j].at)
     return missed * elapsed + signalled * late
 
 
@@ -74,9 +57,9 @@ def heard_signals(s: State, i: int, kappa: float) -> tuple[float, float]:
 
     An amount where that weight is infinite (proof) but theirs is not: they may tell of changes before the fetch.
     """
-    if s.ints[EXPONENT] < 0 or s.ints[OBJECTIVE] != 0:
+    if s.head[0].exponent_row < 0 or s.head[0].objective != 0:
         return 0.0, float(s.rec[i].signals)
-    total = s.extra[s.ints[EXPONENT], i]
+    total = s.extra[s.head[0].exponent_row, i]
     if not math.isinf(kappa):
         return 0.0, (total / kappa if total > 0.0 and kappa > 0.0 else 0.0)
     return (0.0, 1.0) if math.isinf(total) else (total, 0.0)
@@ -85,7 +68,7 @@ def heard_signals(s: State, i: int, kappa: float) -> tuple[float, float]:
 @inline
 def related(s: State, i: int) -> bool:
     """Whether siblings, bursts or seasons count for a page."""
-    return bool(s.kin.size > 0 and (s.kin[i].group >= 0 or s.flts[BOOST] > 0.0 or s.flts[HOUR] > 0.0))
+    return bool(s.member.size > 0 and (s.member[i].group >= 0 or s.head[0].boost > 0.0 or s.head[0].hour > 0.0))
 
 
 @jit_lean
@@ -93,17 +76,17 @@ def own_part(s: State, i: int, missed: float, elapsed: float) -> tuple[float, fl
     """(exponent that a page's own missed rate explains, the constant rate of the same value at that exponent).
 
     And how fast at most the one rises and the other falls, for a while. Own time runs ahead less and less after a
-    burst, so that its slope is at most that from the fetch, and its pace falls by at most (1 − 1/pace)/σ.
+    burst, so that its slope is at most that from the fetch, and its speed falls by at most (1 − 1/speed)/σ.
     """
     if elapsed <= 0.0 or missed <= 0.0:
         return 0.0, missed, 0.0, 0.0
     season = season_elapsed(s, s.rec[i].last, elapsed)
     time = season + burst_time(s, i, s.rec[i].last, season)
-    pace = time / season
-    steepest = s.flts[STEEPEST] if s.flts[HOUR] > 0.0 else 1.0
-    rate, rise = missed * pace, missed * pace * steepest
-    fall = rate * steepest * (1.0 - 1.0 / pace) / season if pace > 1.0 else 0.0
-    shape = optional(s, EVIDENCE, i, math.inf)
+    speed = time / season
+    steepest = s.head[0].steepest if s.head[0].hour > 0.0 else 1.0
+    rate, rise = missed * speed, missed * speed * steepest
+    fall = rate * steepest * (1.0 - 1.0 / speed) / season if speed > 1.0 else 0.0
+    shape = optional(s, s.head[0].evidence_row, i, math.inf)
     x = missed * time
     if math.isinf(shape) or x < 1e-6 * min(shape, 1.0):
         return x, rate, rise, fall
@@ -115,33 +98,33 @@ def own_part(s: State, i: int, missed: float, elapsed: float) -> tuple[float, fl
 
 
 @inline
-def sibling_part(s: State, i: int, now: float) -> tuple[float, float]:
-    """(exponent that the group's excess changes explain, at what rate it grows in calm times)."""
-    p = s.kin[i]
+def group_part(s: State, i: int, now: float) -> tuple[float, float]:
+    """(exponent that the group's excess changes explain, the rate at which it grows at the baseline)."""
+    p = s.member[i]
     if p.group < 0 or p.weight <= 0.0:
         return 0.0, 0.0
-    return p.weight * mass_since(s, p.group, s.rec[i].last, now), p.weight * s.flts[CALM]
+    return p.weight * excess_since(s, p.group, s.rec[i].last, now), p.weight * s.head[0].baseline
 
 
 @jit_lean
 def related_value(s: State, i: int, now: float, more: float) -> tuple[float, float, float, float, float]:
     """(value per unit of importance, exponent) of a page whose siblings or bursts count, at `more` exponent.
 
-    V = ∫₀^s e^{−u} ψ(u) du with ψ(u) = u/(own rate + calm rate): siblings are a source of frequent, weak signals.
-    And how fast at most both grow while there are no news, for a while (infinity: not known); and that rate.
+    V = ∫₀^s e^{−u} ψ(u) du with ψ(u) = u/(own rate + baseline rate): siblings are a source of frequent, weak signals.
+    Then the largest growth of both for a while without outcomes (infinity: not known), and that rate.
     """
     p = s.rec[i]
     missed, gamma, kappa = believed(s, i)
     own, rate, rise, fall = own_part(s, i, missed, max(now - p.last, 0.0))
-    kin, calm = sibling_part(s, i, now)
-    total, rate, rise = own + kin + more, rate + calm, rise + calm
+    excess, baseline = group_part(s, i, now)
+    total, rate, rise = own + excess + more, rate + baseline, rise + baseline
     if rate <= 0.0 and not (gamma > 0.0 and kappa > 0.0):
         return 0.0, total, math.inf, rise, rate
     if gamma > 0.0 and kappa > 0.0:
         amount, n = heard_signals(s, i, kappa)
         offset = total + amount
         found = rate + p.change_rate - missed
-        value = value_and_interval(rate, gamma, kappa, found, offset, n, s.ints[TERMS])[0]
+        value = value_and_interval(rate, gamma, kappa, found, offset, n, s.head[0].terms)[0]
         return value, total, math.inf, rise, rate
     even = fresh_value(total)
     value = even / rate
@@ -153,36 +136,36 @@ def worth_of(s: State, i: int, now: float) -> tuple[float, float]:
     """Crawl value of page i per unit of cost, and with signals its expected interval ψ (negative: not computed)."""
     p = s.rec[i]
     elapsed = max(now - p.last, 0.0)
-    floor = optional(s, FLOOR, i, 0.0)
+    floor = optional(s, s.head[0].floor_row, i, 0.0)
     if floor > 0.0 and elapsed * floor >= 1.0:
         return float(OVERDUE * elapsed * floor), -1.0
     if p.importance <= 0.0 or p.change_rate <= 0.0:
         return 0.0, -1.0
     if related(s, i):
         v, total, _, _, _ = related_value(s, i, now, 0.0)
-        return float(p.importance * v / optional(s, COST, i, 1.0)), total
+        return float(p.importance * v / optional(s, s.head[0].cost_row, i, 1.0)), total
     alpha, gamma, kappa = believed(s, i)
-    objective = s.ints[OBJECTIVE]
+    objective = s.head[0].objective
     interval = -1.0
     if gamma > 0.0 and kappa > 0.0:
         amount, n = heard_signals(s, i, kappa)
         if objective == 0:
             offset = silent_exponent(s, alpha, p.change_rate - alpha, elapsed) + amount
-            v, interval = value_and_interval(alpha, gamma, kappa, p.change_rate, offset, n, s.ints[TERMS])
+            v, interval = value_and_interval(alpha, gamma, kappa, p.change_rate, offset, n, s.head[0].terms)
         else:
             v = page_value(objective, p.change_rate, math.inf, alpha, gamma, kappa, elapsed, n, ALL_TERMS)
-    elif objective == 0 and s.ints[EVIDENCE] < 0:  # the frequent case, without a call
+    elif objective == 0 and s.head[0].evidence_row < 0:  # the frequent case, without a call
         v = fresh_value(p.change_rate * elapsed) / p.change_rate
     else:
-        shape = optional(s, EVIDENCE, i, math.inf)
+        shape = optional(s, s.head[0].evidence_row, i, math.inf)
         v = page_value(objective, p.change_rate, shape, p.change_rate, 0.0, 0.0, elapsed, 0.0, ALL_TERMS)
-    return float(p.importance * v / optional(s, COST, i, 1.0)), interval
+    return float(p.importance * v / optional(s, s.head[0].cost_row, i, 1.0)), interval
 
 
 @inline
 def evaluate(s: State, i: int, now: float) -> tuple[float, float]:
     """The same as `worth_of`, counted among the values that decisions took."""
-    s.ints[EVALUATED] += 1
+    s.head[0].evaluated += 1
     return worth_of(s, i, now)
 
 
@@ -191,15 +174,16 @@ def value_and_growth(s: State, i: int, now: float) -> tuple[float, float, float,
     """Crawl value of page i per unit of cost, and how fast at most it grows, for a while.
 
     A time to measure that while by: its age, or less if its exponent is younger; 0 where growth is not known. How fast
-    the value grows with time, and with the group's mass; and what share of the exponent one of that mass is.
+    the value grows with time, and with the accumulated excess; and the share of the exponent that one excess change is.
     """
     p = s.rec[i]
-    if not related(s, i) or optional(s, FLOOR, i, 0.0) > 0.0 or p.importance <= 0.0 or p.change_rate <= 0.0:
+    floor = optional(s, s.head[0].floor_row, i, 0.0)
+    if not related(s, i) or floor > 0.0 or p.importance <= 0.0 or p.change_rate <= 0.0:
         return worth_of(s, i, now)[0], 0.0, math.inf, math.inf, math.inf
     value, total, growth, rise, rate = related_value(s, i, now, 0.0)
-    scale = p.importance / optional(s, COST, i, 1.0)
+    scale = p.importance / optional(s, s.head[0].cost_row, i, 1.0)
     if not (growth < math.inf and rise > 0.0 and total > 0.0):
         return float(value * scale), 0.0, math.inf, math.inf, math.inf
-    weight = s.kin[i].weight if s.kin[i].group >= 0 else 0.0
+    weight = s.member[i].weight if s.member[i].group >= 0 else 0.0
     span = max(min(now - p.last, total / rise), 0.0)
     return float(value * scale), span, float(growth * scale), scale * weight / (math.e * rate), weight / total

@@ -1,13 +1,12 @@
-"""The state as kernels see it: one array of integers that knows where all the others lie.
+"""The state as kernels see it: one header that contains the addresses of all other arrays.
 
-To hand all arrays over to a compiled function takes longer than a decision does; one takes next to no time. Between
-kernels it is the same: `s` is the address of that array, and `s.rec` looks up where the records lie. No array moves
-while a kernel runs, and the compiler is told so.
+Passing all arrays to a compiled function takes longer than a decision; passing one takes almost no time. Between
+kernels it is the same: `s` is the address of the header, and `s.rec` looks up where the pages lie. No array moves while
+a kernel runs; the loads of addresses are marked as invariant.
 """
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numba import types
 from numba.core import cgutils
 from numba.core.typing.templates import AttributeTemplate
@@ -16,7 +15,8 @@ from numba.np import arrayobj
 from numba.np.numpy_support import from_dtype
 from numpy.typing import NDArray
 
-from recrawl.schedule.exact.layout import DTYPES, PLACES, State
+from recrawl.schedule.exact.layout import SCHEMA, State, place_of
+from recrawl.schedule.exact.layout import Header as Header
 
 _types: Any = types
 _code_parts: Any = cgutils
@@ -25,8 +25,6 @@ _models: Any = models
 _base: Any = types.Type
 _template: Any = AttributeTemplate
 _lower: Any = lower_getattr_generic
-
-Header = NDArray[np.int64]  # `State.ints`
 
 
 class _View(_base):  # type: ignore[misc]
@@ -48,25 +46,26 @@ class _ViewArrays(_template):  # type: ignore[misc]
 
     def generic_resolve(self, kind: Any, name: str) -> Any:
         """The array of that name."""
-        dtype, ndim = DTYPES[State._fields.index(name)]
-        return types.Array(from_dtype(dtype), ndim, "C")
+        return types.Array(from_dtype(SCHEMA[name].dtype), SCHEMA[name].ndim, "C")
 
 
 def _array(context: Any, builder: Any, view: Any, address: Any, name: str) -> Any:
-    k = State._fields.index(name)
-    dtype, ndim = DTYPES[k]
-    kind = types.Array(from_dtype(dtype), ndim, "C")
+    ndim, place = SCHEMA[name].ndim, place_of(name)
+    kind = types.Array(from_dtype(SCHEMA[name].dtype), ndim, "C")
 
-    def number(place: int) -> Any:
-        found = builder.load(_code_parts.gep_inbounds(builder, address, place))
+    def number(k: int) -> Any:
+        found = builder.load(_code_parts.gep_inbounds(builder, address, k))
         found.set_metadata("invariant.load", builder.module.add_metadata([]))
         return found
 
     array = _arrays.make_array(kind)(context, builder)
     item = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
-    shape = [number(PLACES + 3 * k + 1 + d) for d in range(ndim)]
+    shape = [number(place + 1 + d) for d in range(ndim)]
     strides = [builder.mul(item, shape[1]), item] if ndim == 2 else [item]
-    data = builder.inttoptr(number(PLACES + 3 * k), array.data.type)
+    if name == "head":
+        data = builder.bitcast(address, array.data.type)
+    else:
+        data = builder.inttoptr(number(place), array.data.type)
     _arrays.populate_array(array, data, shape, strides, item, None)
     return array._getvalue()
 
@@ -103,10 +102,10 @@ def _prefetch_code(context: Any, builder: Any, signature: Any, args: Any) -> Any
 if TYPE_CHECKING:
 
     def opened(header: Header) -> State:
-        """The arrays whose addresses and shapes `Memory` wrote into `ints`."""
+        """The arrays whose addresses and shapes `Memory` wrote into the header."""
 
     def prefetch(rows: NDArray[Any], i: int) -> None:
-        """Let row i come into the cache while other work is done; any i will do."""
+        """Load row i into the cache while other work is done; any i is allowed."""
 else:
     opened = intrinsic(_typed)
     prefetch = intrinsic(_prefetch_typed)

@@ -21,20 +21,7 @@ from recrawl.schedule.exact.kernels.values import (
     silent_exponent,
     worth_of,
 )
-from recrawl.schedule.exact.layout import (
-    COST,
-    DELAY_AT,
-    DELAY_SHARE,
-    EVALUATED,
-    EVIDENCE,
-    FAR_LEVEL,
-    FLOOR,
-    LEAST_SLACK,
-    N_DELAYS,
-    OBJECTIVE,
-    WIDTH,
-    State,
-)
+from recrawl.schedule.exact.layout import LEAST_SLACK, State
 
 _FOR_SIBLINGS, _AWHILE = 0.02, 0.48  # how much of the way to a level a page leaves to its group; more of a long one
 _PROBES, _TRIES = 4, 16  # values computed to find out how long a page may sleep; at most, while none was short enough
@@ -58,7 +45,7 @@ def earliest_wake(
     """(wake time, slack, exponent, values computed) of page i and a level.
 
     The wake time is a time ≥ now before which the value stays below the level; infinity where it always does. The slack
-    is by how much the mass of the page's group may rise before the answer no longer holds. The exponent is one below
+    is by how much the accumulated excess may rise before the answer no longer holds. The exponent is one below
     which the value stays below the far level (0: not known). `value` and `interval` are what `worth_of` says; negative
     where they are not known. Without the value the answer is now where only the value can tell.
     """
@@ -72,7 +59,7 @@ def earliest_wake(
         values += probes
     else:
         wake, exponent = _own_wake(s, i, now, level, value, interval)
-    floor = optional(s, FLOOR, i, 0.0)
+    floor = optional(s, s.head[0].floor_row, i, 0.0)
     if floor > 0.0:
         wake = min(wake, p.last + 1.0 / floor)
     wake = max(wake - _EARLY * (wake - p.last), now) if wake < math.inf else wake
@@ -84,16 +71,16 @@ def wake_time(s: State, i: int, now: float, level: float, value: float, interval
     """(wake time, slack) as `earliest_wake` says; keeps with the page what was found."""
     p = s.rec[i]
     wake, slack, p.least, values = earliest_wake(s, i, now, level, value, interval)
-    s.ints[EVALUATED] += values
+    s.head[0].evaluated += values
     if related(s, i):
-        s.kin[i].wake_after = _rounded_down(max(wake - p.last, 0.0))
+        s.member[i].wake_after = _rounded_down(max(wake - p.last, 0.0))
     return wake, slack
 
 
 @inline
 def knows_wake(s: State, i: int) -> bool:
     """Whether a sleeping page keeps when it wakes: where groups, bursts or seasons count, but for corners."""
-    return bool(related(s, i) and 0.0 < s.kin[i].wake_after < math.inf)
+    return bool(related(s, i) and 0.0 < s.member[i].wake_after < math.inf)
 
 
 @inline
@@ -103,19 +90,19 @@ def _own_wake(s: State, i: int, now: float, level: float, value: float, interval
     exponent = float(p.least)
     if p.importance <= 0.0 or p.change_rate <= 0.0:
         return math.inf, exponent
-    scale = optional(s, COST, i, 1.0) / p.importance
+    scale = optional(s, s.head[0].cost_row, i, 1.0) / p.importance
     goal = level * scale
-    far = bool(level == s.flts[FAR_LEVEL])
+    far = bool(level == s.head[0].far_level)
     source = believed(s, i)
     if source[1] > 0.0 and source[2] > 0.0:
-        if s.ints[OBJECTIVE] == 0:
+        if s.head[0].objective == 0:
             return _signal_wake(s, i, now, far, goal, source, value * scale, interval)
         never = p.signals < goal * p.change_rate  # harmonic: the value grows with (complete) signals only
         return math.inf if never else now, exponent
     d = p.change_rate
-    shape = optional(s, EVIDENCE, i, math.inf)
-    if s.ints[OBJECTIVE] != 0:
-        elapsed = page_elapsed(s.ints[OBJECTIVE], d, shape, d, 0.0, 0.0, goal, 0.0, ALL_TERMS)
+    shape = optional(s, s.head[0].evidence_row, i, math.inf)
+    if s.head[0].objective != 0:
+        elapsed = page_elapsed(s.head[0].objective, d, shape, d, 0.0, 0.0, goal, 0.0, ALL_TERMS)
         return float(p.last + elapsed), exponent
     x = exponent if far else 0.0
     if x <= d * (now - p.last):
@@ -127,7 +114,7 @@ def _own_wake(s: State, i: int, now: float, level: float, value: float, interval
 
 @jit_lean
 def _related_wake(s: State, i: int, now: float, level: float, value: float, total: float) -> tuple[float, float, int]:
-    """(wake time, slack, values computed): most of the way to the level may be time, the rest the group's mass.
+    """(wake time, slack, values computed): most of the way to the level may be time, the rest accumulated excess.
 
     Found by trying: values grow with both.
     """
@@ -136,11 +123,11 @@ def _related_wake(s: State, i: int, now: float, level: float, value: float, tota
         return math.inf, math.inf, 0
     if value >= level:
         return now, 0.0, 0
-    scale = optional(s, COST, i, 1.0) / p.importance
+    scale = optional(s, s.head[0].cost_row, i, 1.0) / p.importance
     goal = level * scale
     rate = fresh_value(total) / (value * scale) if value > 0.0 else p.change_rate
     room = max(fresh_inverse(min(goal * rate, 1.0 - 1e-9)) - total, 0.0)
-    weight = s.kin[i].weight if s.kin[i].group >= 0 else 0.0
+    weight = s.member[i].weight if s.member[i].group >= 0 else 0.0
     more, slack = 0.0, math.inf
     if weight > 0.0:
         ahead = room / rate
@@ -158,7 +145,7 @@ def _time_below(
 ) -> tuple[float, int]:
     """(a time for which the value at `more` exponent stays below a goal, and not much shorter; values computed)."""
     low, at_low, high, at_high = 0.0, value, math.inf, math.inf
-    step, short = guess, _SHORT * s.flts[WIDTH]
+    step, short = guess, _SHORT * s.head[0].width
     values = 0
     for k in range(_TRIES):
         if step < short or (k >= _PROBES and low > 0.0):
@@ -213,20 +200,20 @@ def _signal_wake(
 @jit_lean
 def _silent_inverse(s: State, missed: float, signalled: float, exponent: float) -> float:
     """The smallest elapsed time whose silent exponent is the given one; delays are sorted."""
-    k = s.ints[N_DELAYS]
+    k = s.head[0].n_delays
     if exponent <= 0.0:
         return 0.0
     before, reached = 0.0, 0.0
     waiting = 1.0
     for j in range(k):
         slope = missed + signalled * waiting
-        at = s.flts[DELAY_AT + j]
+        at = s.delays[j].at
         gained = slope * (at - before)
         if reached + gained >= exponent and slope > 0.0:
             return before + (exponent - reached) / slope
         reached += gained
         before = at
-        waiting = max(waiting - s.flts[DELAY_SHARE + j], 0.0)
+        waiting = max(waiting - s.delays[j].share, 0.0)
     return before + (exponent - reached) / missed if missed > 0.0 else math.inf
 
 

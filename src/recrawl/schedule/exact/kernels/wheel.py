@@ -4,47 +4,31 @@ from recrawl._jit import inline, jit_lean
 from recrawl.schedule.exact.kernels.blocks import band_remove
 from recrawl.schedule.exact.kernels.pages import fetch_page, set_state
 from recrawl.schedule.exact.kernels.view import prefetch
-from recrawl.schedule.exact.layout import (
-    ASLEEP,
-    BLOCK,
-    CHUNK,
-    CLOCK,
-    FAR,
-    FIRST,
-    FREE_CHUNK,
-    HORIZON,
-    N_ASLEEP,
-    N_WHEELS,
-    ORIGIN,
-    WHEEL_BITS,
-    WHEEL_PLACES,
-    WIDTH,
-    State,
-)
+from recrawl.schedule.exact.layout import ASLEEP, BLOCK, CHUNK, FAR, FIRST, HORIZON, WHEEL_PLACES, State
 
 
 @inline
 def tick_of(s: State, time: float) -> int:
     """The wheel's tick at a time; far ahead it stops at the last one the wheel can hold."""
-    ticks = (time - s.flts[ORIGIN]) / s.flts[WIDTH]
-    most = s.ints[CLOCK] + (1 << (HORIZON - 1))
+    ticks = (time - s.head[0].origin) / s.head[0].width
+    most = s.head[0].clock + (1 << (HORIZON - 1))
     return int(ticks) if ticks < most else int(most)
 
 
 @inline
 def slot_at(s: State, wheel: int, tick: int) -> int:
     """The slot that a tick has in a wheel."""
-    bits = s.ints[WHEEL_BITS]
+    bits = s.head[0].wheel_bits
     return int((wheel << bits) + ((tick >> (bits * wheel)) & ((1 << bits) - 1)))
 
 
 @inline
 def _slot_of(s: State, tick: int) -> int:
     """The slot of a tick: in the first wheel that has the clock and the tick in one turn."""
-    bits = s.ints[WHEEL_BITS]
-    differs = s.ints[CLOCK] ^ tick
+    bits = s.head[0].wheel_bits
+    differs = s.head[0].clock ^ tick
     wheel = 0
-    while wheel < s.ints[N_WHEELS] - 1 and differs >> bits:
+    while wheel < s.head[0].n_wheels - 1 and differs >> bits:
         differs >>= bits
         wheel += 1
     return slot_at(s, wheel, tick)
@@ -69,15 +53,15 @@ def _wheel_place(s: State, i: int) -> int:
 def wheel_add(s: State, i: int, tick: int) -> None:
     """Let a page sleep until a tick after the clock. There is always a chunk: only the last of a slot is not full."""
     slot = _slot_of(s, tick)
-    place = s.heads[slot] + 1
+    place = s.slots[slot] + 1
     if place % CHUNK == 0:  # a full chunk, or none (−1)
-        chunk = s.ints[FREE_CHUNK]
-        s.ints[FREE_CHUNK] = s.wheel[chunk]
+        chunk = s.head[0].free_chunk
+        s.head[0].free_chunk = s.wheel[chunk]
         s.wheel[chunk] = place - 1
         s.wheel[chunk + 1] = slot
         place = chunk + FIRST
     s.wheel[place] = i
-    s.heads[slot] = place
+    s.slots[slot] = place
     _set_wheel_place(s, i, place)
 
 
@@ -88,34 +72,34 @@ def wheel_remove(s: State, i: int) -> None:
     if place < 0:
         return
     slot = s.wheel[place - place % CHUNK + 1]
-    end = s.heads[slot]
+    end = s.slots[slot]
     if end != place:
         last = s.wheel[end]
         s.wheel[place] = last
         _set_wheel_place(s, last, place)
     _set_wheel_place(s, i, -1)
-    s.heads[slot] = end - 1
+    s.slots[slot] = end - 1
     if end % CHUNK == FIRST:
         chunk = end - FIRST
-        s.heads[slot] = s.wheel[chunk]
-        s.wheel[chunk] = s.ints[FREE_CHUNK]
-        s.ints[FREE_CHUNK] = chunk
+        s.slots[slot] = s.wheel[chunk]
+        s.wheel[chunk] = s.head[0].free_chunk
+        s.head[0].free_chunk = chunk
 
 
 @jit_lean
 def empty_wheel(s: State, now: float) -> None:
-    """Give all chunks back, and turn the wheel to now; its members are not told."""
-    s.heads[:] = -1
+    """Give all chunks back, and turn the wheel to now; the records of its members are left as they are."""
+    s.slots[:] = -1
     for chunk in range(0, s.wheel.size, CHUNK):
         s.wheel[chunk] = chunk + CHUNK if chunk + CHUNK < s.wheel.size else -1
-    s.ints[FREE_CHUNK] = 0 if s.wheel.size > 0 else -1
-    s.ints[CLOCK] = max(s.ints[CLOCK], tick_of(s, now))
+    s.head[0].free_chunk = 0 if s.wheel.size > 0 else -1
+    s.head[0].clock = max(s.head[0].clock, tick_of(s, now))
 
 
 @inline
 def slot_size(s: State, slot: int) -> int:
     """How many pages are in a slot."""
-    n, end = 0, s.heads[slot]
+    n, end = 0, s.slots[slot]
     while end >= 0:
         n += end % CHUNK - FIRST + 1
         end = s.wheel[end - end % CHUNK]
@@ -124,7 +108,7 @@ def slot_size(s: State, slot: int) -> int:
 
 @inline
 def fetch_place(s: State, i: int) -> None:
-    """The same for a page that was looked at, and where it sleeps; −1: none."""
+    """Load a page and its place in wheel or band into the cache; −1: none."""
     if i < 0:
         return
     fetch_page(s, i)
@@ -138,7 +122,7 @@ def fetch_place(s: State, i: int) -> None:
 
 @inline
 def fetch_chunk(s: State, end: int) -> None:
-    """Let the pages of a chunk that ends there come into the cache."""
+    """Load the pages of a chunk that ends there into the cache."""
     if end >= 0:
         for place in range(end - end % CHUNK + FIRST, end + 1):
             fetch_page(s, s.wheel[place])
@@ -148,7 +132,7 @@ def fetch_chunk(s: State, end: int) -> None:
 def fall_asleep(s: State, i: int) -> None:
     """Mark a page as asleep (its wheel slot and band are set by the caller)."""
     set_state(s, i, ASLEEP)
-    s.ints[N_ASLEEP] += 1
+    s.head[0].n_asleep += 1
 
 
 @jit_lean
@@ -156,4 +140,4 @@ def wake_up(s: State, i: int) -> None:
     """Take a sleeping page out of wheel and band."""
     band_remove(s, i)
     wheel_remove(s, i)
-    s.ints[N_ASLEEP] -= 1
+    s.head[0].n_asleep -= 1
