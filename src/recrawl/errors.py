@@ -4,6 +4,7 @@ RecrawlError
 ├── ParameterError (also a ValueError)    a value, column, file or option the caller gave cannot be used
 ├── PolicyError                           a policy cannot decide: every arm of a bandit failed
 └── StoreError                            the database cannot be opened, read or written; nothing is half done
+    └── StoreInUseError                   another process has the database to itself
 """
 
 from collections.abc import Sequence
@@ -23,6 +24,10 @@ class PolicyError(RecrawlError):
 
 class StoreError(RecrawlError):
     """The database cannot be opened, read or written; what was acknowledged before is kept."""
+
+
+class StoreInUseError(StoreError):
+    """Another process has the database to itself; the message names the process."""
 
 
 def unknown(what: str, name: str, known: Sequence[str]) -> ParameterError:

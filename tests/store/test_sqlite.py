@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from recrawl import Engine
-from recrawl.errors import StoreError
+from recrawl.errors import StoreError, StoreInUseError
 from recrawl.store import BlockingStore, Outcome, SqliteStore
 from recrawl.store.sqlite import migrate as migrating
 from recrawl.store.testing.rows import example_rows, same_rows
@@ -31,7 +31,7 @@ def outcome(k=0, **more):
 
 def test_a_second_run_is_refused_with_a_line_that_names_the_first(tmp_path):
     with BlockingStore(SqliteStore(tmp_path / "a.db")):
-        with pytest.raises(StoreError, match=rf"a\.db: in use by process {os.getpid()}; only one run at a time"):
+        with pytest.raises(StoreInUseError, match=rf"a\.db: in use by process {os.getpid()}; only one run at a time"):
             BlockingStore(SqliteStore(tmp_path / "a.db"))
         with BlockingStore(SqliteStore(tmp_path / "a.db", visit=True)) as visitor:
             assert visitor.counts()["pages"] == 0
@@ -44,7 +44,7 @@ def test_the_lock_is_given_back_when_its_process_is_killed(tmp_path):
     command = [sys.executable, "-c", script, str(tmp_path / "a.db")]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as other:
         other.stdout.readline()
-        with pytest.raises(StoreError, match=f"in use by process {other.pid}"):
+        with pytest.raises(StoreInUseError, match=f"in use by process {other.pid}"):
             BlockingStore(SqliteStore(tmp_path / "a.db"))
         other.send_signal(signal.SIGKILL)
     BlockingStore(SqliteStore(tmp_path / "a.db")).close()
@@ -145,7 +145,7 @@ def test_a_store_closes_after_the_calls_that_were_made_also_when_their_loop_has_
         try:
             again = BlockingStore(SqliteStore(tmp_path / "a.db"))
             break
-        except StoreError:
+        except StoreInUseError:
             assert time.monotonic() < deadline
             time.sleep(0.01)
     with again:

@@ -12,7 +12,7 @@ import typer
 from recrawl.cli.shared.crawl_options import AsJson, Config, Database, LogFormat, LogLevel, settings_of, visit
 from recrawl.cli.shared.options import check_level
 from recrawl.cli.shared.outputs import check_outputs
-from recrawl.errors import ParameterError, StoreError
+from recrawl.errors import ParameterError, StoreInUseError
 from recrawl.logs import configure
 
 if TYPE_CHECKING:
@@ -65,9 +65,7 @@ def _make_or_queue(settings: Settings, requests: int, level: float) -> bool:
     settings.agent(__version__)
     try:
         asyncio.run(_make(settings, requests, level))
-    except StoreError as problem:
-        if "in use by" not in str(problem):
-            raise
+    except StoreInUseError:
         from recrawl.crawl.run.commands import asked_audit
 
         with visit(settings) as store:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.errors import ParameterError, StoreError
+from recrawl.errors import ParameterError, StoreInUseError
 
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
@@ -62,7 +62,5 @@ def own(settings: Settings) -> BlockingStore[SqliteStore] | None:
 
     try:
         return BlockingStore(SqliteStore(settings.database, keep=settings.keep, events=settings.event_limits()))
-    except StoreError as problem:
-        if "in use by" in str(problem):
-            return None
-        raise
+    except StoreInUseError:
+        return None

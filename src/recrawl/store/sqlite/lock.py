@@ -6,7 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from recrawl.errors import StoreError
+from recrawl.errors import StoreInUseError
 
 
 class Lock:
@@ -20,7 +20,8 @@ class Lock:
             holder = os.read(self._file, 32).decode("ascii", "replace").strip()
             os.close(self._file)
             whom = f"process {holder}" if holder.isdigit() else "another process"
-            raise StoreError(f"{str(path).removesuffix('.lock')}: in use by {whom}; only one run at a time") from None
+            name = str(path).removesuffix(".lock")
+            raise StoreInUseError(f"{name}: in use by {whom}; only one run at a time") from None
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
 
