@@ -21,8 +21,8 @@ Cases = dict[tuple[str, str], dict[tuple[str, str], dict[str, float]]]  # trace,
 HEAD = """# Siblings, group priors, bursts, drift and seasons on recorded traces
 
 `python experiments/parts/ablation.py --data FOLDER --rivals` (then with `--last`) makes this file, results.json and
-results.png. FOLDER holds the [recorded traces](../../docs/reference/simulate.md#recorded-traces), which are not part of this
-repository. Windows of 182 days begin on {windows}; the last two are held out. Budgets are 2%, 5% and 20% of the pages
+results.png. FOLDER holds the [recorded traces](../../docs/reference/simulate.md#recorded-traces), which are not
+part of this repository. Windows of 182 days begin on {windows}; the last two are held out. Budgets are 2%, 5% and 20% of the pages
 per day; warm means 90 days of running before.
 
 The held-out windows were run once, after the defaults were frozen: −38.8 ± 13.8 on the documentation sites, −18.8 ± 5.2

@@ -50,8 +50,8 @@ CASES = [
 HEAD = """# Recorded traces: every policy with the same requests
 
 `python experiments/traces/compare.py --data FOLDER` makes this file, [results.json](results.json) and results.png.
-FOLDER holds the recorded traces, each [a folder](../../docs/reference/simulate.md#recorded-traces); they are not part of this
-repository. What the policies are and why the comparison is fair is said in
+FOLDER holds the recorded traces, each [a folder](../../docs/reference/simulate.md#recorded-traces); they are not
+part of this repository. What the policies are and why the comparison is fair is said in
 [docs/reference/simulate.md](../../docs/reference/simulate.md#policies).
 
 - {days:g} days count: the last ones of each trace, or from the date given. **Cold**: nothing is known when they begin.
