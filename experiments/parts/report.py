@@ -22,12 +22,12 @@ HEAD = """# Siblings, group priors, bursts, drift and seasons on recorded traces
 
 `python experiments/parts/ablation.py --data FOLDER --rivals` (then with `--last`) makes this file, results.json and
 results.png. FOLDER holds the [recorded traces](../../docs/reference/simulate.md#recorded-traces), which are not
-part of this repository. Windows of 182 days begin on {windows}; the last two are held out. Budgets are 2%, 5% and 20% of the pages
-per day; warm means 90 days of running before.
+part of this repository. Windows of 182 days begin on {windows}; the last two are held out.
+Budgets are 2%, 5% and 20% of the pages per day; warm means 90 days of running before.
 
 The held-out windows were run once, after the defaults were frozen: −38.8 ± 13.8 on the documentation sites, −18.8 ± 5.2
-over all traces. Since then a defect was mended, found in a test of forecasts: changes put down to siblings were lost
-where these were not heeded any more. Now each page keeps what would be believed the other way. `siblings` and `all`
+over all traces. Since then a defect was fixed, found in a test of forecasts: changes attributed to siblings were lost
+when siblings stopped being used. Now each page keeps the belief of the other case. `siblings` and `all`
 were run again on every window with that, every setting as it was; that is what stands below. These runs are from before
 the scheduler learned to let pages with little-known rates sleep longer. Its choices are the same since, but for the
 order among equals, and on traces where all pages weigh the same that order alone makes single runs differ: with
@@ -43,7 +43,7 @@ ratio over budgets, cold and warm, and windows; ± a paired standard error over 
 REASONS = [
     "",
     "Group priors alone do harm on scraped-mix: what a folder's pages did there says little of how often one of them",
-    "will change, and the score by which folders are heeded counts the crawled pages only. On homebrew-cask at 2% per",
+    "will change, and the score by which folders are used counts the crawled pages only. On homebrew-cask at 2% per",
     "day not even the true mean rates (`known`) reach 0.35 of the best rival.",
 ]
 
