@@ -1,6 +1,8 @@
 """Crawls of a web in memory by a clock moved by hand, for tests."""
 
 import asyncio
+from copy import deepcopy
+from threading import Lock
 
 import numpy as np
 
@@ -31,6 +33,15 @@ class World:
             engine = self.opened()
             new = add_pages(engine, self.rules, list(urls), self.clock.now())
             self.store.run(save_pages(engine, self.store.store, new))
+
+    def copied(self):
+        """The same world at the same time with a store of its own: many tests share one long crawl."""
+        mine = self.store.store
+        store = deepcopy(mine, {id(mine._events._mutex): Lock()})  # a lock cannot be copied
+        other = World(self.web._page, store=store, budget=self.budget, delay=self.delay, rules=self.rules)
+        other.options = self.options
+        other.clock._now = self.clock.now()
+        return other
 
     def opened(self):
         settings = {"budget": self.budget, "host_spacing": self.delay, "host_concurrency": 1}

@@ -71,6 +71,20 @@ async def fetching(**options):
         await fetcher.close()
 
 
+class Held:
+    """A fetcher on real sockets for a clock moved by hand: the clock stands still while a fetch is on its way."""
+
+    def __init__(self, fetcher, clock):
+        self._fetcher, self._clock = fetcher, clock
+
+    async def fetch(self, url, **options):
+        with self._clock.hold():
+            return await self._fetcher.fetch(url, **options)
+
+    async def close(self):
+        pass
+
+
 class Names(AbstractResolver):
     """A resolver that knows the names it is given; a lookup takes the next of a name's answers, the last for good."""
 

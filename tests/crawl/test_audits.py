@@ -58,11 +58,17 @@ def truly_fresh(world, page=version):
     return np.array([u in copies and page(k, copies[u].fetched_at) == page(k, now) for k, u in enumerate(URLS)])
 
 
-@pytest.fixture
-def crawled():
+@pytest.fixture(scope="module")
+def day():
     world = World(changing, URLS, budget=0.05)
     world.run(24 * HOUR)
     return world
+
+
+@pytest.fixture
+def crawled(day):
+    """After a day of crawling."""
+    return day.copied()
 
 
 def test_an_audit_finds_what_is_true_and_costs_a_request_a_page(crawled):
@@ -164,12 +170,13 @@ def test_what_robots_forbids_is_not_asked_for():
 
 def test_a_server_that_lies_is_found_out():
     hits = 0
+    crawled = World(lying, URLS, budget=0.01)
+    crawled.run(once=True)
+    crawled.run(10 * HOUR)
+    crawled.budget = 5.0
     for seed in range(10):
-        world = World(lying, URLS, budget=0.01)
-        world.run(once=True)
-        world.run(10 * HOUR)
+        world = crawled.copied()
         fresh = truly_fresh_by_body(world)
-        world.budget = 5.0
         found = audit(world, 100, seed=seed)
         low, high = found.interval
         hits += low < fresh.mean() < high
@@ -192,7 +199,7 @@ def test_a_share_of_the_crawls_goes_to_audits_one_after_the_other():
     world.run(once=True)
     crawls = 0
     for _ in range(4):  # also across restarts
-        crawls += world.run(12 * HOUR, audit_share=0.1, audit_draws=50, audit_rng=np.random.default_rng(5)).ended
+        crawls += world.run(3 * HOUR, audit_share=0.1, audit_draws=50, audit_rng=np.random.default_rng(5)).ended
     kept = kept_audits(world.store.noted(KEPT))
     assert abs(sum(one.requests for one in kept) - 0.1 * crawls) < 60, "the last one is not ended"
     assert len(kept) >= 5
@@ -208,7 +215,7 @@ def test_a_crawl_that_runs_makes_the_audit_that_was_posted():
     world = World(changing, URLS, budget=1.0)
     world.run(once=True)
     world.store.post([asked_audit(20, 0.8)])
-    world.run(HOUR)
+    world.run(HOUR / 4)
     (found,) = kept_audits(world.store.noted(KEPT))
     assert found.draws == 20
     assert found.level == 0.8
@@ -218,9 +225,9 @@ def test_a_crawl_that_runs_makes_the_audit_that_was_posted():
 def test_an_audit_that_is_asked_for_goes_before_the_one_that_goes_on_all_the_time():
     world = World(changing, URLS, budget=1.0)
     world.run(once=True)
-    world.run(HOUR, audit_share=0.01, audit_draws=80, audit_rng=np.random.default_rng(5))
+    world.run(HOUR / 5, audit_share=0.05, audit_draws=80, audit_rng=np.random.default_rng(5))
     world.store.post([asked_audit(20, 0.9)])
-    world.run(HOUR, audit_share=0.01, audit_draws=80, audit_rng=np.random.default_rng(6))
+    world.run(HOUR / 5, audit_share=0.05, audit_draws=80, audit_rng=np.random.default_rng(6))
     assert [one.draws for one in kept_audits(world.store.noted(KEPT))] == [20, 80]
 
 

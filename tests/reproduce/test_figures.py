@@ -1,6 +1,7 @@
 """Every figure runs, is drawn, has floors, and does not depend on how many processes ran it."""
 
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -32,13 +33,19 @@ IDS = [
 ]
 
 
+@cache
+def tiny(id):
+    """A figure's result in its smallest setting."""
+    return reproduce(figures()[id], "tiny", seed=3)
+
+
 def test_all_ids_are_there():
     assert list(figures()) == IDS
 
 
 @pytest.mark.parametrize("id", IDS)
 def test_figure_runs_and_is_drawn(id, tmp_path):
-    result = reproduce(figures()[id], "tiny", seed=3)
+    result = tiny(id)
     assert result.claims
     assert len({claim.key for claim in result.claims}) == len(result.claims)
     written = json.loads(result.save(tmp_path).read_text())
@@ -51,7 +58,7 @@ def test_figure_runs_and_is_drawn(id, tmp_path):
 @pytest.mark.parametrize("id", IDS)
 def test_every_floor_is_a_claim(id):
     floors = floors_of(id, EXPERIMENTS)
-    result = reproduce(figures()[id], "tiny", seed=3)
+    result = tiny(id)
     assert floors
     assert set(floors) <= {claim.key for claim in result.claims}
     assert all(set(floor) <= {"least", "most"} and floor for floor in floors.values())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -23,7 +22,7 @@ class MemoryStore:
         self._keep = keep
         self._events = EventList(events or EventLimits())
         self._rows: dict[str, tuple[Any, ...]] = {}
-        self._whole: dict[str, Any] | None = None
+        self._whole: str | None = None  # JSON
         self._hosts: dict[str, tuple[float, float, float]] = {}
         self._copies: dict[str, Copy] = {}
         self._observations: list[Outcome] = []
@@ -47,7 +46,7 @@ class MemoryStore:
         texts = {name: json.dumps(value) for name, value in (notes or {}).items()}
         new = list(cells(rows)) if rows is not None else []
         if rows is not None:
-            self._whole = json.loads(json.dumps(whole(rows)))
+            self._whole = whole(rows)
             self._hosts.update(rows["hosts"])
             self._rows.update((cell[0], cell) for cell in new)
         for outcome in outcomes:
@@ -98,7 +97,7 @@ class MemoryStore:
         if self._rows:
             gathered.take(list(self._rows.values()))
         assert len(TABLE) == len(next(iter(self._rows.values()), TABLE))
-        return {**copy.deepcopy(self._whole), "hosts": dict(self._hosts), **gathered.rows()}
+        return {**json.loads(self._whole), "hosts": dict(self._hosts), **gathered.rows()}
 
     async def urls(self) -> list[str]:
         """See `Store.urls`."""

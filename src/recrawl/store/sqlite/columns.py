@@ -83,19 +83,19 @@ def is_column(name: str, rows: Mapping[str, Any]) -> bool:
 WHOLE = ("settings", "prior", "priors", "scores", "crawls", "refit_at", "hosts", "threshold")
 
 
-def whole(rows: Mapping[str, Any]) -> dict[str, Any]:
-    """What belongs to the engine as a whole, without hosts, ready for JSON."""
+def whole(rows: Mapping[str, Any]) -> str:
+    """What belongs to the engine as a whole, without hosts, as JSON."""
     mine = {name: value for name, value in rows.items() if not is_column(name, rows) and name != "hosts"}
-    return {name: _plain(value) for name, value in mine.items()}
+    return json.dumps(mine, default=_plain)
 
 
 def _plain(value: Any) -> Any:
-    """A value without numpy in it."""
+    """What JSON itself cannot write: arrays and numbers of numpy, and mappings of other types."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+        return dict(value)
+    raise TypeError(f"rows hold a {type(value).__name__}, which JSON cannot write")
 
 
 class Gathered:

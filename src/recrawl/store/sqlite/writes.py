@@ -101,4 +101,4 @@ class Writes:
 def _save_rows(connection: sqlite3.Connection, rows: Mapping[str, Any]) -> None:
     connection.executemany(sql.SET_PAGE, cells(rows))
     connection.executemany(sql.SET_HOST, [(name, *rule) for name, rule in rows["hosts"].items()])
-    connection.execute(sql.SET_NOTE, ("engine", json.dumps(whole(rows))))
+    connection.execute(sql.SET_NOTE, ("engine", whole(rows)))
