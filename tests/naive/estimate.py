@@ -1,6 +1,7 @@
 """Naive twins of the estimators: one page at a time, with scipy and mpmath; nothing imported from the package."""
 
 import itertools
+from functools import cache
 
 import mpmath
 import numpy as np
@@ -51,6 +52,7 @@ def posterior(interval, changed, shape, rate, probability=None):
         seen = [mpmath.mpf(float(t)) for t, z in zip(interval, changed, strict=True) if z and t > 0]
         quiet = mpmath.mpf(float(rate)) + sum(float(t) for t, z in zip(interval, changed, strict=True) if not z)
 
+        @cache  # all integrals take the same nodes
         def density(u):
             x = mpmath.e**u
             return mpmath.e ** (shape * u - quiet * x) * mpmath.fprod(-mpmath.expm1(-t * x) for t in seen)
