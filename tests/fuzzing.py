@@ -42,7 +42,7 @@ def robots_calls(rng: random.Random) -> Iterator[list[tuple[str, Call]]]:
             robots = Robots(None, "recrawl/1 (+x)", SystemClock())  # type: ignore[arg-type]
             robots._cache["https://a.example"] = _cached(page, None, time.time())
             for path in ("/", "/a?b=c", "/%C3%A9", "/é", "//x", "/robots.txt"):
-                robots.said(f"https://a.example{path}")
+                robots.cached_rule(f"https://a.example{path}")
 
         yield [("robots", ask)]
 

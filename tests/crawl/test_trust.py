@@ -7,7 +7,7 @@ import pytest
 
 from recrawl.crawl.http.cache_headers import LONGEST, fresh_for, modified_at
 from recrawl.crawl.http.fetched import Fetched
-from recrawl.crawl.polite.not_modified import DOUBTED_FOR, NotModified, Validators
+from recrawl.crawl.polite.not_modified import DISTRUSTED_FOR, NotModified, Validators
 from recrawl.errors import ParameterError
 
 HOST = "http://a.example"
@@ -130,7 +130,7 @@ def test_doubt_ends_after_a_month():
     for _ in range(50):
         crawl.visit(page)
         assert crawl.sent[-1] == Validators()
-    crawl.now += DOUBTED_FOR
+    crawl.now += DISTRUSTED_FOR
     page.lie = None
     crawl.visit(page)
     assert crawl.visits_until_doubt([page]) is None

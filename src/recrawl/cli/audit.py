@@ -47,10 +47,10 @@ def audit(
     configure(log_level, log_format)
     settings = settings_of(config, database=database, allow_private=allow_private, **flags)
     queued = False if listed else _make_or_queue(settings, requests, level)
-    from recrawl.crawl.run.audits import KEPT, kept_audits
+    from recrawl.crawl.run.audits import ENDED, saved_audits
 
     with visit(settings) as store:
-        audits = kept_audits(store.noted(KEPT))
+        audits = saved_audits(store.noted(ENDED))
     if plot is not None and not queued:
         from recrawl.cli.views.audit_plot import draw_audits
 

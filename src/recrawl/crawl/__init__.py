@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from recrawl.crawl.run.assemble import engine_of as engine_of
     from recrawl.crawl.run.assemble import new_crawler as new_crawler
     from recrawl.crawl.run.assemble import open_crawl as open_crawl
-    from recrawl.crawl.run.audits import kept_audits as kept_audits
+    from recrawl.crawl.run.audits import saved_audits as saved_audits
     from recrawl.crawl.run.commands import added as added
     from recrawl.crawl.run.commands import asked_audit as asked_audit
     from recrawl.crawl.run.commands import removed as removed
@@ -92,7 +92,7 @@ __getattr__, __dir__, __all__ = attach(
         "polite.robots": ["CachedRobots", "Robots", "RobotsRule"],
         "polite.robots_cache": ["RobotsCache"],
         "run.assemble": ["LiveCrawl", "Web", "engine_of", "new_crawler", "open_crawl"],
-        "run.audits": ["kept_audits"],
+        "run.audits": ["saved_audits"],
         "run.commands": ["added", "asked_audit", "removed"],
         "run.counters": ["Counters"],
         "run.crawler": ["Crawler"],

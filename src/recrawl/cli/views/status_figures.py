@@ -81,10 +81,10 @@ def feed_figures(store: BlockingStore[SqliteStore]) -> dict[str, int]:
 def audit_figures(store: BlockingStore[SqliteStore]) -> dict[str, Any]:
     """The last audit, the number of audits, and whether they agree with the forecasts."""
     from recrawl.cli.views.audit_report import verdict_text
-    from recrawl.crawl.run.audits import KEPT, kept_audits
+    from recrawl.crawl.run.audits import ENDED, saved_audits
     from recrawl.estimate.audit import verdict
 
-    audits = kept_audits(store.noted(KEPT))
+    audits = saved_audits(store.noted(ENDED))
     judged = verdict(audits)
     if judged is None:
         return {"audit": None, "audits": 0, "verdict": None}

@@ -29,7 +29,7 @@ class CrawlOptions:
     detector: Detector | None = None  # what counts as a change; default: the main text
     concurrency: int = 64  # crawls at a time
     longest_delay: float = 60.0  # a longer crawl-delay of robots.txt counts as this
-    longest_hint: float = 600.0  # a page is not fetched while its server says that it stays good, up to this
+    longest_hint: float = 600.0  # a page is not fetched while its cache headers call it good, up to this
     feed_interval: float = 300.0  # a feed is polled no more often than this to keep its items
     commit_delay: float = 0.1  # outcomes wait at most this long for a batch
     commit_size: int = 500  # outcomes in a batch

@@ -1,4 +1,4 @@
-"""Rules by URL pattern: what a user knows of pages beforehand, and how to ask for them."""
+"""Rules by URL pattern: importance, intervals, change detection and request headers of pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BROKEN = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def span(text: str | float, what: str = "span") -> float:
-    """Seconds from words such as ``90 s``, ``15 min``, ``2 h`` or ``7 days``; a plain number is seconds.
+    """Seconds from a text such as ``90 s``, ``15 min``, ``2 h`` or ``7 days``; a plain number is seconds.
 
     >>> span("1.5 h"), span("7d"), span(30)
     (5400.0, 604800.0, 30.0)
@@ -35,11 +35,11 @@ def span(text: str | float, what: str = "span") -> float:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What holds for the URLs that ``match`` (``*`` stands for anything). Intervals in seconds; None: nothing is said.
+    """Options of the URLs that ``match`` (``*`` stands for any text). Intervals in seconds; None: not specified.
 
-    ``min_interval`` is the least time between two crawls, ``max_interval`` the most: a page older than that comes
-    before all others. ``every`` pins a page to one interval. ``never`` keeps it from being crawled. ``detector`` and
-    those behind it say what counts as a change (see docs/reference/detectors.md).
+    ``min_interval`` is the least time between two crawls, ``max_interval`` the most: a page with an older copy comes
+    before all others. ``every`` sets both to one interval. A page with ``never`` is not crawled. ``detector`` and the
+    fields after it specify what counts as a change (see docs/reference/detectors.md).
     """
 
     match: str
@@ -58,7 +58,7 @@ class Rule:
 
     @classmethod
     def parse(cls, table: Mapping[str, Any], number: int) -> Rule:
-        """A rule from a table of settings; ``number`` counts from 1, for messages. Values of secrets are not told."""
+        """A rule from a table of settings; ``number`` counts from 1, for messages, which never show secrets."""
         where = f"rule {number}"
         known = [f.name for f in fields(cls)]
         for name in table:
@@ -93,9 +93,9 @@ def _check(given: Mapping[str, Any], where: str) -> None:
 
 def _check_detection(given: Mapping[str, Any], where: str) -> None:
     kinds = {"detector": (str, "a name"), "select": (str, "a text"), "flapping": (bool, "true or false")}
-    for name, (kind, word) in kinds.items():
+    for name, (kind, expected) in kinds.items():
         if name in given and not isinstance(given[name], kind):
-            raise ParameterError(f"{where}: {name} is {given[name]!r}: must be {word}")
+            raise ParameterError(f"{where}: {name} is {given[name]!r}: must be {expected}")
     bits = given.get("similarity", 0)
     if isinstance(bits, bool) or not isinstance(bits, int) or not 0 <= bits <= 32:
         raise ParameterError(f"{where}: similarity is {bits!r}: must be a whole number from 0 to 32, of 64 bits")
@@ -125,7 +125,7 @@ def _texts(table: Any, where: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What all rules together say of a URL; ``headers`` are ready to be sent."""
+    """The options of one URL, from all rules that match it; ``headers`` are ready to be sent."""
 
     importance: float | None = None
     min_interval: float | None = None
@@ -139,7 +139,7 @@ _NOTHING = Ruling()
 
 
 class Rules:
-    """Rules in order: where several say something of a URL, the last one holds; headers, cookies and ignore add up.
+    """Rules in order: where several specify an option of a URL, the last one wins; headers, cookies and ignore add up.
 
     >>> rules = Rules([Rule("*", importance=1.0), Rule("https://a.example/*", importance=5.0, max_interval=3600.0)])
     >>> rules.of("https://a.example/x").importance, rules.of("https://b.example/").importance
@@ -151,33 +151,33 @@ class Rules:
         self._patterns = [(pattern(rule.match), rule) for rule in self.rules]
 
     def of(self, url: str) -> Ruling:
-        """What holds for a URL."""
+        """The options of a URL."""
         if not self._patterns:
             return _NOTHING
         mine = [rule for pattern, rule in self._patterns if pattern.fullmatch(url)]
         if not mine:
             return _NOTHING
-        said: dict[str, Any] = {}
+        found: dict[str, Any] = {}
         headers: dict[str, str] = {}
         cookies: dict[str, str] = {}
         seen: dict[str, Any] = {"ignore": ()}
         for rule in mine:
             for name in ("importance", "min_interval", "max_interval", "never"):
                 if getattr(rule, name) is not None:
-                    said[name] = getattr(rule, name)
+                    found[name] = getattr(rule, name)
             if rule.every is not None:
-                said["min_interval"] = said["max_interval"] = rule.every
+                found["min_interval"] = found["max_interval"] = rule.every
             if rule.detector is not None:
                 seen |= {"detector": rule.detector, "select": rule.select}
-            seen |= {name: found for name in ("similarity", "flapping") if (found := getattr(rule, name)) is not None}
+            seen |= {name: value for name in ("similarity", "flapping") if (value := getattr(rule, name)) is not None}
             seen["ignore"] += tuple(one for one in rule.ignore if one not in seen["ignore"])
             headers |= rule.headers
             cookies |= rule.cookies
         if cookies:
             headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
-        return Ruling(**said, headers=headers, detection=Detection(**seen))
+        return Ruling(**found, headers=headers, detection=Detection(**seen))
 
 
 def pattern(match: str) -> re.Pattern[str]:
-    """What matches a URL pattern: * stands for anything."""
+    """The regular expression of a URL pattern: * stands for any text."""
     return re.compile(".*".join(re.escape(part) for part in match.split("*")), re.DOTALL)

@@ -22,7 +22,7 @@ _LEAST |= {"audit_draws": 1}
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything a crawl can be told; spans of time as words (``90 s``, ``2 h``) or seconds."""
+    """All settings of a crawl; times are texts (``90 s``, ``2 h``) or seconds."""
 
     database: str = "recrawl.db"
     budget: str = "1/s"
@@ -31,31 +31,31 @@ class Settings:
     user_agent: str = ""  # instead of recrawl's own with the contact
     delay: str = "1 s"  # between two requests to a host
     longest_delay: str = "60 s"  # a crawl-delay of robots.txt beyond this counts as this
-    longest_hint: str = "10 min"  # a page is left alone while its server says it stays good, up to this; 0 s: never
+    longest_hint: str = "10 min"  # a page is not fetched while its cache headers call it good, up to this; 0 s: never
     host_concurrency: int = 1
     concurrency: int = 64
     robots: bool = True
     siblings: bool = True  # whether a change found on one page counts for others of its folder or host
     priors: bool = False  # whether a new page is expected to change as often as others of its folder and host
     bursts: bool = False  # whether a page that just changed is expected to change again soon
-    drift: bool = False  # whether it is learned how fast the past is forgotten
+    drift: bool = False  # whether the rate of forgetting is learned
     seasons: bool = False  # whether hours of the day and days of the week may differ
     audit_share: str = ""  # share of the crawls that are audits, such as 1%; empty: none
     audit_draws: int = 100  # pages drawn for one audit
     detector: str = "main"
     feed_interval: str = "5 min"  # a feed is polled no more often than this to keep its items; 0 s: never for that
-    keep: int = 1  # bodies of each page
+    keep: int = 1  # bodies kept of each page
     timeout: str = "60 s"  # for one fetch
     largest_body: int = 10 << 20  # bytes
     allow_private: bool = False  # private and local addresses
     event_text: bool = False  # whether events carry the text of pages
     event_rows: int = 1_000_000  # events kept at most; beyond it the oldest are dropped
     event_bytes: int = 1 << 30  # the same in bytes
-    event_age: str = "30 days"  # how long events are kept that all followers have taken
-    webhook: str = ""  # where events are posted to; empty: nowhere
+    event_age: str = "30 days"  # how long events are kept that all subscribers have taken
+    webhook: str = ""  # the URL that events are sent to; empty: none
     webhook_secret: str = field(default="", repr=False)  # only from the environment
-    webhook_secret_file: str = ""  # a file that holds it
-    webhook_timeout: str = "10 s"  # for one post
+    webhook_secret_file: str = ""  # a file that holds the secret
+    webhook_timeout: str = "10 s"  # for one request
     rule: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
@@ -72,12 +72,12 @@ class Settings:
     @classmethod
     def read(cls, file: Path | None = None, environment: Mapping[str, str] | None = None, **flags: Any) -> Settings:
         """The settings of a file (default: recrawl.toml, if there is one), environment and flags (None: not given)."""
-        said = _from_file(Path(FILE), cls) if file is None and Path(FILE).is_file() else {}
+        found = _from_file(Path(FILE), cls) if file is None and Path(FILE).is_file() else {}
         if file is not None:
-            said = _from_file(file, cls)
-        said |= _from_environment(environment or {}, cls)
-        said |= {name: value for name, value in flags.items() if value is not None}
-        return cls(**said)
+            found = _from_file(file, cls)
+        found |= _from_environment(environment or {}, cls)
+        found |= {name: value for name, value in flags.items() if value is not None}
+        return cls(**found)
 
     def rules(self) -> Rules:
         """The rules by URL pattern."""
@@ -100,7 +100,7 @@ class Settings:
         return EventLimits(self.event_rows, self.event_bytes, self.seconds("event_age"))
 
     def secret(self) -> str:
-        """The secret that posts to the webhook are signed with."""
+        """The secret that signs requests to the webhook."""
         if self.webhook_secret or not self.webhook_secret_file:
             return self.webhook_secret
         path = Path(self.webhook_secret_file)
@@ -164,15 +164,15 @@ def _checked(where: str, kind: str, value: Any) -> Any:
 
 def _from_environment(environment: Mapping[str, str], kind: type[Settings]) -> dict[str, Any]:
     known = {field.name: str(field.type) for field in fields(kind) if field.name != "rule"}
-    said: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for variable, text in environment.items():
         if not variable.startswith(PREFIX):
             continue
         name = variable.removeprefix(PREFIX).lower()
         if name not in known:
             raise unknown("environment: setting", variable, [PREFIX + one.upper() for one in known])
-        said[name] = _parsed(variable, known[name], text)
-    return said
+        found[name] = _parsed(variable, known[name], text)
+    return found
 
 
 def _parsed(variable: str, kind: str, text: str) -> Any:

@@ -1,4 +1,4 @@
-"""Shares in words."""
+"""Shares written as text."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from recrawl.errors import ParameterError
 
 
 def share_of(text: str) -> float:
-    """A share of the budget in words: "2%" or "0.02"; empty for none.
+    """A share of the budget as text: "2%" or "0.02"; empty for none.
 
     >>> share_of("2%"), share_of("0.02"), share_of("")
     (0.02, 0.02, 0.0)
     """
-    words = text.strip()
-    if not words:
+    stripped = text.strip()
+    if not stripped:
         return 0.0
     try:
-        share = float(words.removesuffix("%")) / (100.0 if words.endswith("%") else 1.0)
+        share = float(stripped.removesuffix("%")) / (100.0 if stripped.endswith("%") else 1.0)
     except ValueError:
         share = math.nan
     if not 0 <= share < 1:

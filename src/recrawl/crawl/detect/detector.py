@@ -1,4 +1,4 @@
-"""Detectors: what of a page counts, as a digest that changes when it does."""
+"""Detectors: the part of a page that counts, as a digest that changes with it."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ PLAIN, NAMES = tuple(_DETECTORS), (*_DETECTORS, *_SELECTING)
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """What rules say of what counts as a change; None and empty: nothing is said."""
+    """What counts as a change, as rules specify it; None and empty: not specified."""
 
     detector: str | None = None
     select: str | None = None
     ignore: tuple[str, ...] = ()
     similarity: int | None = None
-    flapping: bool | None = None  # whether a return to content seen before is told from a change; None: it is
+    flapping: bool | None = None  # whether a return to earlier content is no change; None: it is none
 
 
 UNSPECIFIED = Detection()
@@ -92,7 +92,7 @@ UNSPECIFIED = Detection()
 
 @lru_cache(maxsize=1024)
 def detector_for(detection: Detection, default: str = "main") -> Plain | Chosen:
-    """The detector that rules ask for.
+    """The detector that rules specify.
 
     >>> detector_for(Detection("css", ".price")).name, detector_for(Detection(ignore=("[0-9]+ left",)), "text").name
     ('css', 'text')

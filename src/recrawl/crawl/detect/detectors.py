@@ -23,7 +23,7 @@ from recrawl.crawl.formats.content_kind import kind_of
 from recrawl.crawl.formats.feed_items import read_feed
 from recrawl.crawl.http.fetched import Fetched
 
-NOTHING = "nothing"  # in the place of a digest: what is looked for is not there
+NOTHING = "nothing"  # instead of a digest: the selected part is missing
 _BLANKS = b" \t\r\n\f\v"
 _NOISE = (
     "request_id|requestid|trace_id|traceid|nonce|csrf|csrf_?token|session_?id|generated_?at|server_?time|timestamp|now"
@@ -163,11 +163,11 @@ def _json(fetched: Fetched) -> bytes | None:
 def _without_noise(document: Any) -> Any:
     if not isinstance(document, dict):
         return document
-    kept = {name: value for name, value in document.items() if not _JSON_NOISE.fullmatch(name)}
+    rest = {name: value for name, value in document.items() if not _JSON_NOISE.fullmatch(name)}
     for name in _JSON_ENVELOPES:
-        if isinstance(kept.get(name), dict):
-            kept[name] = {key: value for key, value in kept[name].items() if not _JSON_NOISE.fullmatch(key)}
-    return kept
+        if isinstance(rest.get(name), dict):
+            rest[name] = {key: value for key, value in rest[name].items() if not _JSON_NOISE.fullmatch(key)}
+    return rest
 
 
 def _feed(fetched: Fetched) -> bytes | None:

@@ -54,8 +54,8 @@ def _compiled(pattern: str) -> Any:
         compiled = re2.compile(f"(?m){pattern}", options)
     except (re2.error, UnicodeEncodeError) as problem:
         said = problem.args[0] if problem.args else problem
-        words = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
-        raise ParameterError(f"ignore: {pattern!r} is not a pattern of RE2: {words}") from None
+        reason = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+        raise ParameterError(f"ignore: {pattern!r} is not a pattern of RE2: {reason}") from None
     if compiled.search(b"") is not None:
         raise ParameterError(f"ignore: {pattern!r} matches nothing at all; it would be found everywhere")
     return compiled

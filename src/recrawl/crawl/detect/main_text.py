@@ -75,8 +75,8 @@ def main_text(html: bytes, *, blocks: bool = False) -> bytes:
         found = _TITLE.search(low)
         title = b"" if found is None else data[found.start(1) : found.end(1)] + b"\n"
         data, low = data[inner[0] : inner[1]], low[inner[0] : inner[1]]
-    kept = b"\n".join(_without(data, _left_out(low)))
-    text = title + _as_lines(kept, blocks)
+    rest = b"\n".join(_without(data, _left_out(low)))
+    text = title + _as_lines(rest, blocks)
     if not text or text.isspace():  # all of it was around the content: then it is the content
         text = _as_lines(data, blocks)
     return _unescaped(text)

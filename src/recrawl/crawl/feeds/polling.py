@@ -1,4 +1,4 @@
-"""Feeds as pages: items that came and went between two polls are noticed, and polls come in time from then on.
+"""Feeds as pages: missed items are detected, and the feed is polled often enough from then on.
 
 A feed shows its newest L items. Items that arrive at a rate r push the last one seen out after a time that has the
 gamma distribution of shape L and rate r, if they come one by one and independently; the longest interval in which one
@@ -14,8 +14,8 @@ from typing import Any
 from recrawl.crawl.formats.feed_items import Item
 
 PREFIX = "feed:"  # notes of feeds
-KEPT = 0.99  # chance that polls overlap
-HOPELESS = 5  # polls in a row without overlap, in the shortest interval, after which a feed is not hurried any more
+OVERLAP = 0.99  # probability that two polls share an item
+HOPELESS = 5  # polls in a row without overlap, at the shortest interval, after which a feed gets no interval
 _HALF_LIFE = 14 * 86400.0  # seconds after which an arrival counts half
 _FUTURE = 86400.0  # seconds by which a date may be ahead
 _MOST_IDS = 500
@@ -34,7 +34,7 @@ class Feed:
     rush: float = 0.0  # per second, between the last two polls, where half of the items were new
     rolled: int = 0  # polls in which nothing was left of the one before
     rolled_in_row: int = 0
-    interval: float | None = None  # seconds; None: not hurried
+    interval: float | None = None  # seconds between polls; None: no limit
 
     @property
     def rate(self) -> float:
@@ -43,17 +43,17 @@ class Feed:
         return max(seen, self.dated, self.rush)
 
     def as_note(self) -> dict[str, Any]:
-        """In plain values that JSON can hold."""
+        """As plain values for JSON."""
         return {**asdict(self), "ids": list(self.ids)}
 
     @classmethod
     def of_note(cls, note: dict[str, Any]) -> Feed:
-        """From what `as_note` gave."""
+        """The feed of a note that `as_note` made."""
         return cls(**{**note, "ids": tuple(note["ids"])})
 
 
 def polled(before: Feed | None, items: Sequence[Item], now: float, shortest: float) -> tuple[Feed, bool]:
-    """A feed after a further poll, and whether nothing was left of the one before; ``shortest``: 0 never hurries it."""
+    """A feed after a further poll, and whether nothing was left of the one before; ``shortest``: 0 sets no interval."""
     ids = tuple(dict.fromkeys(item.id for item in items))[:_MOST_IDS]
     if before is None:
         first = Feed(ids, now, len(ids), dated=dated_rate(items, now))
@@ -102,21 +102,21 @@ def _interval(feed: Feed, shortest: float) -> float | None:
     return max(longest, shortest)
 
 
-def longest_interval(length: int, rate: float, kept: float = KEPT) -> float:
-    """The longest interval between polls in which one of ``length`` items is still there with probability ``kept``.
+def longest_interval(length: int, rate: float, overlap: float = OVERLAP) -> float:
+    """The longest interval between polls in which one of ``length`` items is still there with probability ``overlap``.
 
-    T with P(Gamma(length, rate) < T) = 1 - kept.
+    T with P(Gamma(length, rate) < T) = 1 - overlap.
 
     >>> round(longest_interval(1, 1.0, 0.5), 4)  # of one item: half an exponential's life
     0.6931
     """
     from scipy.special import gammaincinv
 
-    return float(gammaincinv(length, 1.0 - kept)) / rate
+    return float(gammaincinv(length, 1.0 - overlap)) / rate
 
 
 def dated_rate(items: Sequence[Item], now: float) -> float:
-    """Items per second by their dates: the larger of all of them and the newer half; 0 where dates say nothing."""
+    """Items per second by their dates: the larger of all of them and the newer half; 0 without usable dates."""
     dates = sorted(
         (item.published for item in items if item.published is not None and item.published <= now + _FUTURE),
         reverse=True,

@@ -1,4 +1,4 @@
-"""Which kind of content was fetched: by its type, and where that says little by its first bytes."""
+"""Kind of content: by its media type, and where that is unclear by its first bytes."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _BOM = b"\xef\xbb\xbf"
 
 def kind_of(fetched: Fetched) -> str:
     """``html``, ``json``, ``feed``, ``text`` or ``other``."""
-    said = fetched.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if said == "application/json" or said.endswith("+json"):
+    media_type = fetched.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type == "application/json" or media_type.endswith("+json"):
         return "json"
     head = fetched.body[:2048].removeprefix(_BOM)
-    if said in _FEEDS or ((said in _XML or said in _HTML) and _FEED_ROOT.match(head)):
+    if media_type in _FEEDS or ((media_type in _XML or media_type in _HTML) and _FEED_ROOT.match(head)):
         return "feed"
-    if said in _HTML:
+    if media_type in _HTML:
         return "html"
-    if said == "text/plain":
+    if media_type == "text/plain":
         return "text"
-    if not said:
+    if not media_type:
         return _sniffed(head.lstrip())
     return "other"
 

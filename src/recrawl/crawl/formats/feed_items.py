@@ -106,10 +106,10 @@ class _Reader:
     def _keep(self) -> None:
         texts = {name: text.strip() for name, text in self._texts.items()}
         name = next((texts[key] for key in ("guid", "id", "about", "link", "href", "title") if texts.get(key)), "")
-        words = "\n".join(texts[key] for key in _TEXTS if texts.get(key))
+        text = "\n".join(texts[key] for key in _TEXTS if texts.get(key))
         date = next((texts[key] for key in _DATES if texts.get(key)), "")
-        number = xxhash.xxh3_64_intdigest((name or words).encode("utf-8", "replace")) >> 16
-        self.items.append(Item(number, words, published(date)))
+        number = xxhash.xxh3_64_intdigest((name or text).encode("utf-8", "replace")) >> 16
+        self.items.append(Item(number, text, published(date)))
         if len(self.items) >= MOST:
             raise _Enough
 

@@ -31,7 +31,7 @@ class Entry(NamedTuple):
 
 
 def read_sitemap(data: bytes) -> Iterator[Entry]:
-    """The entries of a sitemap; what cannot be read ends it, what was read before is kept.
+    """The entries of a sitemap; reading stops at the first error, after the entries before it.
 
     >>> [entry.url for entry in read_sitemap(b"https://example.org/a\\nhttps://example.org/b\\n")]
     ['https://example.org/a', 'https://example.org/b']

@@ -1,4 +1,4 @@
-"""What an answer's headers say about when the page changes: hints, to be weighed and not obeyed."""
+"""Cache headers: hints of when a page changes, which the crawler may use or ignore."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Mapping
 
 from recrawl.crawl.http.semantics import http_date
 
-LONGEST = 365 * 86400.0  # seconds; what says more says this
+LONGEST = 365 * 86400.0  # seconds; longer times count as this
 
 _MAX_AGE = re.compile(r'(?:^|[\s,])(s-maxage|max-age)\s*=\s*"?(\d{1,12})')
 _NEVER = re.compile(r"(?:^|[\s,])(?:no-cache|no-store)(?:$|[\s,])")
 
 
 def fresh_for(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds from ``now`` for which caches may keep the answer: 0 to a year, None where nothing is said.
+    """Seconds from ``now`` for which caches may keep the answer: 0 to a year, None without such headers.
 
     >>> fresh_for({"cache-control": "public, max-age=600", "age": "60"}, 0.0), fresh_for({"expires": "0"}, 0.0)
     (540.0, 0.0)
@@ -23,9 +23,9 @@ def fresh_for(headers: Mapping[str, str], now: float) -> float | None:
     if _NEVER.search(control):
         return 0.0
     ages = dict(_MAX_AGE.findall(control))
-    told = ages.get("s-maxage", ages.get("max-age"))
-    if told is not None:
-        return _bounded(float(told) - _age(headers))
+    age = ages.get("s-maxage", ages.get("max-age"))
+    if age is not None:
+        return _bounded(float(age) - _age(headers))
     if "expires" not in headers:
         return None
     until = http_date(headers["expires"])
@@ -36,7 +36,7 @@ def fresh_for(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def modified_at(headers: Mapping[str, str]) -> float | None:
-    """When the page says it changed last, in seconds since the epoch."""
+    """Last-Modified in seconds since the epoch."""
     return http_date(headers.get("last-modified", ""))
 
 

@@ -21,7 +21,7 @@ class ForbiddenAddress(OSError):
 
 
 class SystemResolver(AbstractResolver):
-    """The system's own lookup, in threads of its own: slow name servers hold up nothing else."""
+    """The system's lookup, in its own threads: slow name servers delay nothing else."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="recrawl-dns")

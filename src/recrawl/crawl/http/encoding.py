@@ -21,7 +21,7 @@ _WINDOW = 23  # 8 MiB, what RFC 9659 has every zstd decoder of HTTP accept
 
 
 class BadCoding(Exception):
-    """The body is not what its content coding says."""
+    """The body does not match its content coding."""
 
 
 class TooLarge(Exception):
@@ -141,8 +141,8 @@ class Body:
             raise TooLarge
         self._pass(data, 0)
 
-    def _pass(self, data: bytes, place: int) -> None:
-        if place == len(self._decoders):
+    def _pass(self, data: bytes, position: int) -> None:
+        if position == len(self._decoders):
             room = self._limit - self._kept
             if data:
                 self._pieces.append(data[:room])
@@ -150,13 +150,13 @@ class Body:
             if len(data) > room:
                 raise TooLarge
             return
-        decoder = self._decoders[place]
+        decoder = self._decoders[position]
         while True:
             try:
                 piece = decoder.feed(data, min(_PIECE, self._limit + 1))
             except (zlib.error, brotli.error, ZstdError, EOFError) as error:
                 raise BadCoding(str(error)) from None
-            self._pass(piece, place + 1)
+            self._pass(piece, position + 1)
             if not decoder.more():
                 return
             data = b""

@@ -14,7 +14,7 @@ from recrawl.crawl.urls import canonical
 from recrawl.errors import ParameterError
 
 _SAFE_ELSEWHERE = frozenset({"accept", "accept-language"})  # headers that a host may see though meant for another
-_UNKEPT = frozenset({"set-cookie", "set-cookie2"})
+_DROPPED = frozenset({"set-cookie", "set-cookie2"})
 
 
 class Exchange:
@@ -52,7 +52,7 @@ class Exchange:
         for name, value in headers:
             size += len(name) + len(value) + 4
             name = name.lower()
-            if name not in _UNKEPT:
+            if name not in _DROPPED:
                 value = _clean(value)
                 joined[name] = f"{joined[name]}, {value}" if name in joined else value
         if size > most:

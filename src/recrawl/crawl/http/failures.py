@@ -1,4 +1,4 @@
-"""Which word of FAILURES an error is."""
+"""The failure (one of FAILURES) that an exception stands for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class BadRedirect(Exception):
 
 
 # The first kind that an error is of decides.
-_WORDS: tuple[tuple[type[BaseException], str], ...] = (
+_KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (ForbiddenAddress, "forbidden-address"),
     (BadUrl, "bad-url"),
     (BadRedirect, "redirects"),
@@ -41,13 +41,13 @@ _WORDS: tuple[tuple[type[BaseException], str], ...] = (
 )
 
 
-# aiohttp tells these apart only in words.
+# aiohttp distinguishes these only by message.
 _TOO_LARGE = ("Got more than", "Too many headers", "Too many trailers")
 _CUT = "Not enough data"
 
 
 def failure_name(error: BaseException) -> str | None:
-    """The word of FAILURES for an error, None for one that no server can cause."""
+    """The failure that an exception stands for; None for an exception that no server can cause."""
     cause = error.__cause__
     if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, ForbiddenAddress):
         return "forbidden-address"
@@ -55,4 +55,4 @@ def failure_name(error: BaseException) -> str | None:
         if cause.message.startswith(_TOO_LARGE):
             return "too-large"
         return "reset" if cause.message.startswith(_CUT) else "bad-response"
-    return next((word for kind, word in _WORDS if isinstance(error, kind)), None)
+    return next((name for kind, name in _KINDS if isinstance(error, kind)), None)

@@ -1,6 +1,6 @@
-"""Fetched: what one fetch brought, in the same form from every fetcher.
+"""Fetched: the result of one fetch, in the same form from every fetcher.
 
-A fetch never raises for what a server does: whatever went wrong is one word of ``FAILURES``.
+A fetch never raises for what a server does: whatever went wrong is one of ``FAILURES``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FAILURES: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What one fetch of a URL brought; times in seconds by the fetcher's clock."""
+    """The result of one fetch of a URL; times in seconds by the fetcher's clock."""
 
     url: str
     final_url: str  # after redirects
@@ -45,7 +45,7 @@ class Fetched:
     body: bytes = b""  # decoded; empty when not modified or failed
     not_modified: bool = False
     redirects: tuple[str, ...] = ()  # URLs passed through, the first of them ``url``
-    failure: str | None = None  # a word of FAILURES
+    failure: str | None = None  # one of FAILURES
     gone: bool = False  # 404 and 410
     retry_after: float | None = None  # seconds from began_at + took
 
@@ -69,9 +69,9 @@ class Fetcher(Protocol):
         last_modified: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Fetched:
-        """Fetch a URL, conditionally when validators are given; what goes wrong is told, not raised."""
+        """Fetch a URL, conditionally when validators are given; failures are returned, not raised."""
         ...
 
     async def close(self) -> None:
-        """Give back connections."""
+        """Close connections."""
         ...

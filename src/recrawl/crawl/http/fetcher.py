@@ -58,7 +58,7 @@ class Limits:
 
 
 class HttpFetcher:
-    """A fetcher by aiohttp. ``user_agent`` names the crawler and how to reach who runs it.
+    """A fetcher by aiohttp. ``user_agent`` names the crawler and how to reach its operator.
 
     ``allow_private`` lets it connect to private, local and reserved addresses. ``resolver`` and
     ``ssl_context`` replace the system's. It belongs to the event loop of its first fetch.
@@ -94,7 +94,7 @@ class HttpFetcher:
         last_modified: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Fetched:
-        """Fetch a URL, following redirects; what goes wrong is told, not raised."""
+        """Fetch a URL, following redirects; failures are returned, not raised."""
         extra = headers or {}
         check_headers(extra)
         exchange = Exchange(self._clock, url, extra, etag, last_modified)
@@ -102,10 +102,10 @@ class HttpFetcher:
             async with asyncio.timeout(self._limits.total):
                 return await self._follow(exchange)
         except Exception as error:
-            word = failure_name(error)
-            if word is None:
+            failure = failure_name(error)
+            if failure is None:
                 raise
-            return exchange.done(b"", word)
+            return exchange.done(b"", failure)
 
     async def close(self) -> None:
         """Close all connections."""

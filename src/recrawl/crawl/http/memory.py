@@ -25,7 +25,7 @@ _HEADERS = 64 << 10  # bytes of headers
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a page in memory answers; ``failure`` is a word of FAILURES, for what is no answer at all."""
+    """What a page in memory answers; ``failure`` is one of FAILURES, where there is no answer."""
 
     body: bytes | str = b""
     status: int = 200

@@ -1,4 +1,4 @@
-"""What an answer of HTTP means to a crawler: one reading for every fetcher."""
+"""What an HTTP answer means to a crawler, the same for every fetcher."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def failure_of(status: int, *, conditional: bool) -> str | None:
 
 
 def is_gone(status: int) -> bool:
-    """Whether the server says that the page is no longer there."""
+    """Whether the status means that the page is gone."""
     return status in _GONE
 
 
 def redirect_goal(at: str, fetched: Fetched) -> str | None:
-    """Where a redirect from ``at`` leads that the fetcher did not follow itself; None where there is no such."""
+    """The target of a redirect from ``at`` that the fetcher did not follow; None if there is none."""
     location = fetched.headers.get("location")
     if fetched.failure != "redirects" or fetched.status not in REDIRECTS or not location or len(fetched.redirects) > 1:
         return None

@@ -1,10 +1,9 @@
 """Not modified: whether a server's 304 answers can be trusted.
 
-Now and then a page is fetched in full although it could be asked for conditionally. Which fetches those are is drawn
-by lot, so under an honest server changes turn up in them as often as in the others. A server that answers 304
-whatever happens shows changes in the full fetches alone; that is tested by the beta-binomial tail of the changes seen
-in full fetches, given those seen in conditional ones. A page that comes back changed under the validators it had
-before is caught at once.
+Some pages are fetched in full although they could be fetched conditionally. These fetches are drawn at random, so with
+a correct server changes appear in them as often as in the others. A server that always answers 304 shows changes in
+the full fetches alone; the test is the beta-binomial tail of the changes seen in full fetches, given those seen in
+conditional ones. A page that changes under unchanged validators is detected at once.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from urllib.parse import urlsplit
 from recrawl.crawl.http.fetched import Fetched
 from recrawl.errors import ParameterError
 
-UNLIKELY = 1e-3  # a host this unlikely to be honest is no longer trusted
-DOUBTED_FOR = 30 * 86400.0  # seconds until a host or page is tried again
-_LIARS = 3  # pages caught that make a host one that lies
+UNLIKELY = 1e-3  # a host with a smaller probability to be correct is no longer trusted
+DISTRUSTED_FOR = 30 * 86400.0  # seconds until a host or page is tried again
+_WRONG_PAGES = 3  # pages with wrong 304 answers after which the host is distrusted
 _MOVED = 5  # times an ETag moved without a change before it is no longer sent
 _COUNTED = 2000  # fetches of a host after which older ones fade
 _MOST = 100_000  # hosts remembered, and pages
@@ -46,7 +45,7 @@ class _Host:
     asked_changed: int = 0
     checked: int = 0  # full fetches of pages that had validators
     checked_changed: int = 0
-    liars: int = 0  # pages caught
+    liars: int = 0  # pages with wrong 304 answers
     etag_moved: int = 0  # new ETag, same content
     etag_held: int = 0  # same ETag or 304
     doubted_until: float = -1.0
@@ -65,7 +64,7 @@ class NotModified:
         self._check = 1.0 / check_every
         self._rng = rng or Random()
         self._hosts: OrderedDict[str, _Host] = OrderedDict()
-        self._pages: OrderedDict[str, float] = OrderedDict()  # pages caught -> until when they are doubted
+        self._pages: OrderedDict[str, float] = OrderedDict()  # URL -> until when it is distrusted
 
     def choose(self, url: str, had: Validators, now: float) -> Validators:
         """The validators to send: all, those that work, or none, when they are not trusted or it is time to check."""
@@ -82,33 +81,33 @@ class NotModified:
         return now >= self._pages.get(url, -1.0) and (host is None or now >= host.doubted_until)
 
     def learn(
-        self, url: str, had: Validators, sent: Validators, fetched: Fetched, *, changed: bool, by_lot: bool = True
+        self, url: str, had: Validators, sent: Validators, fetched: Fetched, *, changed: bool, at_random: bool = True
     ) -> None:
         """Take in a fetch without failure of a page that had validators; ``changed``: by its digest.
 
-        A full fetch that was not ``by_lot`` among those that were due says nothing of how often such pages change.
+        A full fetch that was not ``at_random`` among those that were due says nothing of how often such pages change.
         """
         if fetched.failure is not None or not (had.etag or had.last_modified):
             return
         now = fetched.began_at
         if not self.trusts(url, now):
-            return  # fetched in full for that reason and not by lot
+            return  # fetched in full for that reason and not at random
         host = self._host(urlsplit(url).netloc, now)
         got = Validators.of(fetched.headers)
         if sent.etag or sent.last_modified:
             host.asked += 1
             host.asked_changed += changed
         else:
-            host.checked += by_lot
-            host.checked_changed += by_lot and changed
+            host.checked += at_random
+            host.checked_changed += at_random and changed
             if changed and _same(had, got):
-                self._caught(url, host, now)
+                self._distrust(url, host, now)
         if not changed and had.etag:
             moved = got.etag is not None and got.etag != had.etag
             host.etag_moved += moved
             host.etag_held += not moved
-        if host.liars >= _LIARS or honesty(host) < UNLIKELY:
-            host.doubted_until = max(host.doubted_until, now + DOUBTED_FOR)
+        if host.liars >= _WRONG_PAGES or correctness(host) < UNLIKELY:
+            host.doubted_until = max(host.doubted_until, now + DISTRUSTED_FOR)
 
     def _host(self, name: str, now: float) -> _Host:
         host = self._hosts.get(name)
@@ -121,9 +120,9 @@ class NotModified:
             self._hosts.popitem(last=False)
         return host
 
-    def _caught(self, url: str, host: _Host, now: float) -> None:
+    def _distrust(self, url: str, host: _Host, now: float) -> None:
         host.liars += 1
-        self._pages[url] = now + DOUBTED_FOR
+        self._pages[url] = now + DISTRUSTED_FOR
         self._pages.move_to_end(url)
         while len(self._pages) > _MOST:
             self._pages.popitem(last=False)
@@ -138,7 +137,7 @@ class NotModified:
         self._pages = OrderedDict(state["pages"])
 
 
-def honesty(host: _Host) -> float:
+def correctness(host: _Host) -> float:
     """How likely an honest server shows so many changes in full fetches, given those in conditional ones.
 
     P(at least k of n) when k is binomial with a chance that has the Beta posterior of the conditional fetches.

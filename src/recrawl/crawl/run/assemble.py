@@ -110,7 +110,7 @@ def options_of(settings: Settings, n_pages: int, now: float) -> CrawlOptions:
 
 
 def new_crawler(engine: Engine, store: Store, web: Web, options: CrawlOptions | None = None) -> Crawler:
-    """A crawler of an engine's pages; what robots.txt says is cached in the store."""
+    """A crawler of an engine's pages; robots.txt is cached in the store."""
     robots = None
     if web.robots is not None:
         robots = Robots(web.robots, web.user_agent, web.clock, RobotsCache(store))

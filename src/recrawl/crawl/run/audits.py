@@ -30,8 +30,8 @@ Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 NOTES = "audit"  # prefix of both notes
-KEPT, UNENDED = "audits", "audit_unended"  # notes: audits that ended, and the one that was not
-_MOST = 200  # audits that are kept
+ENDED, UNENDED = "audits", "audit_unended"  # notes: audits that ended, and the one that did not
+_MOST = 200  # ended audits that are noted
 _OWED = 10.0  # crawls that audits may be behind their share
 _POLL = 0.05  # seconds between looks at a page that is being crawled
 _PATIENCE = 120.0  # seconds: a drawn page whose host is left alone for longer cannot be judged
@@ -77,7 +77,7 @@ class Audits:
 
     def restore(self, notes: Mapping[str, Any]) -> None:
         """Take up the audits of earlier runs."""
-        self.ended_audits = list(notes.get(KEPT, []))
+        self.ended_audits = list(notes.get(ENDED, []))
         if self._share > 0 and (saved := notes.get(UNENDED)) is not None:
             self._open = _Open(**saved, whole=False)
 
@@ -248,8 +248,8 @@ class Audits:
         self._new = True
 
     def pending_notes(self, *, last: bool = False) -> dict[str, Any]:
-        """Notes to be kept, since the last time; with ``last`` also the audit that has not ended."""
-        notes: dict[str, Any] = {KEPT: self.ended_audits} if self._new else {}
+        """Notes of what changed since the last call; with ``last`` also the audit that has not ended."""
+        notes: dict[str, Any] = {ENDED: self.ended_audits} if self._new else {}
         self._new = False
         if last and self._share > 0:
             unended = self._open if self._behind is None else self._behind
@@ -274,11 +274,11 @@ class Audits:
 
 
 def _saved(open_: _Open) -> dict[str, Any]:
-    """An audit as it can be kept; pages on their way are drawn and still to be fetched."""
+    """An audit as a note; pages that are being fetched count as drawn and still to be fetched."""
     saved = {name: getattr(open_, name) for name in open_.__dataclass_fields__ if name not in ("whole", "running")}
     return {**saved, "waiting": dict.fromkeys([*open_.waiting, *sorted(open_.running)])}
 
 
-def kept_audits(notes: Mapping[str, Any]) -> list[Audit]:
+def saved_audits(notes: Mapping[str, Any]) -> list[Audit]:
     """The audits among a store's notes, oldest first."""
-    return [Audit.from_dict(saved) for saved in notes.get(KEPT, [])]
+    return [Audit.from_dict(saved) for saved in notes.get(ENDED, [])]

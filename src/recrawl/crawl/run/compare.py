@@ -103,7 +103,7 @@ class Comparer:
         if copy is None or copy.digest is None or not self._comparable(hop.url, copy):
             return Compared(digest, None, rolled_off=rolled)
         differs = digest is not None and not same(detector, copy.digest, digest)
-        self._not_modified.learn(hop.url, hop.had, hop.sent, fetched, changed=differs, by_lot=not hop.full)
+        self._not_modified.learn(hop.url, hop.had, hop.sent, fetched, changed=differs, at_random=not hop.full)
         if not differs or digest is None:  # nearly the same: the copy's digest stays, or a page could drift away
             return Compared(digest and copy.digest, False, rolled_off=rolled)
         flapping = copy.seen(digest) and self._rules.of(hop.url).detection.flapping is not False

@@ -1,4 +1,4 @@
-"""What is believed of the copies of a crawl: which pages have one, and how fresh all of them are."""
+"""Expected freshness of the copies of a crawl, and which pages have a copy."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ Ids = NDArray[np.int64]
 
 
 def audited_pages(engine: Engine) -> Ids:
-    """The pages that audits are about: all that may be crawled."""
+    """The pages that audits draw from: all that are not paused."""
     ids = engine.ids()
     return ids[~engine.is_paused(ids)]
 
 
 def never_crawled(engine: Engine, ids: Ids, now: float) -> NDArray[np.bool_]:
-    """Which pages have no copy yet: they count as ones that were fetched a year before they were added."""
+    """Which pages have no copy yet: they count as fetched a year before they were added."""
     last = access.last_fetched(engine.scheduler, ids)
     return np.asarray((engine.beliefs.belief.n_crawls[ids] == 0) & (last <= now - NEVER + 1.0))
 
 
 def believed_freshness(engine: Engine, now: float) -> float:
-    """The share of copies that are believed to be right now, by importance; pages without a copy are not."""
+    """The expected share of fresh copies, weighted by importance; a page without a copy is not fresh."""
     ids = audited_pages(engine)
     weight = access.importance(engine.scheduler, ids)
     if not weight.sum() > 0:

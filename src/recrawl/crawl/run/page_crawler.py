@@ -26,7 +26,7 @@ class CrawlResult:
     outcome: Outcome | None = None
     retry_at: float | None = None  # when a page that may not be fetched is tried again
     n_bytes: int = 0
-    good_for: float | None = None  # seconds that the server says the answer stays good
+    good_for: float | None = None  # seconds that the answer stays good, by its cache headers
     n_requests: int = 0  # for robots.txt alone, where there is no outcome
 
 

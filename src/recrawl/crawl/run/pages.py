@@ -1,4 +1,4 @@
-"""Pages: between the engine, the store and the rules, before and beside a run."""
+"""Pages of an engine: opened from a store, added under rules, saved."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _TOLERANCE = 5.0  # seconds that clocks of two runs may differ
 
 
 async def open_engine(store: Store, now: float, *, rules: Rules | None = None, **settings: Any) -> Engine:
-    """The engine of a store as it was left, or a new one; ``settings`` are those of `Engine`, and hold from now on.
+    """The engine of a store as it was left, or a new one; ``settings`` are those of `Engine`.
 
-    Where the clock was set back since, everything that is kept moves back with it.
+    If the clock was set back since, all saved times move back with it.
     """
     saved = await store.load()
     if saved is None:
@@ -72,7 +72,7 @@ def _move_times(saved: dict[str, Any], mark: float | None, now: float) -> None:
 
 
 def apply_rules(engine: Engine, rules: Rules, ids: Ids) -> None:
-    """Let the rules hold for pages: importance, intervals, and which are never crawled."""
+    """Apply rules to pages: importance, intervals, and which are never crawled."""
     paused = ids[engine.is_paused(ids)]
     never, importance, floors = [], list[tuple[int, float]](), defaultdict[float, list[int]](list)
     if rules.rules:
@@ -95,10 +95,10 @@ def apply_rules(engine: Engine, rules: Rules, ids: Ids) -> None:
 def add_pages(
     engine: Engine, rules: Rules, urls: Sequence[str], now: float, *, importance: ArrayLike = 1.0, **known: Any
 ) -> Ids:
-    """Give pages to the engine, those it knows already left as they are; the ids of the new ones."""
+    """Add pages to the engine, known ones unchanged; the ids of the new ones."""
     before = len(engine.addresses)
     fetched_at = known.pop("fetched_at", now - NEVER)
-    if rules.rules:  # at once, so that pages that are alike stay alike
+    if rules.rules:  # before they are added, so that equal pages stay in one cohort
         ruled = [rules.of(url).importance for url in urls]
         given = np.broadcast_to(np.asarray(importance, np.float64), (len(urls),)).tolist()
         importance = [one if rule is None else rule for one, rule in zip(given, ruled, strict=True)]
@@ -109,7 +109,7 @@ def add_pages(
 
 
 async def save_pages(engine: Engine, store: Store, ids: Ids, **more: Any) -> None:
-    """Write the rows of pages, many at a time; what else is to be written goes with the last of them."""
+    """Write the rows of pages, many at a time; ``more`` is written with the last batch."""
     parts = [ids[k : k + _MANY] for k in range(0, len(ids), _MANY)] or [ids]
     for part in parts[:-1]:
         await store.save(rows=engine.rows(part))
