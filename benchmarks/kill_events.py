@@ -94,7 +94,7 @@ def crawl(database: Path, port: int, seconds: float | None) -> None:
         options = CrawlOptions(commit_delay=0.02, subscribers={"webhook": hook})
         crawler = Crawler(engine, store, fetcher, options, clock=clock)
         await crawler.run(None if seconds is None else clock.now() + seconds)
-        while (await store.followers())[0].cursor < (await store.event_counts())["last"]:
+        while (await store.subscribers())[0].cursor < (await store.event_counts())["last"]:
             await crawler.run(clock.now() + 0.1)
         await hook.close()
         await fetcher.close()
@@ -119,10 +119,10 @@ def judge(database: Path, log: Path) -> dict[str, int]:
         firsts[event["id"]] = event
         disordered += event["number"] <= last[event["url"]]
         last[event["url"]] = event["number"]
-    with BlockingStore(SqliteStore(database, visit=True)) as store:
+    with BlockingStore(SqliteStore(database, exclusive=False)) as store:
         kept = store.events(0, 10_000_000)
         observed = {(o.url, o.began_at) for o in store.observations() if o.fetched and o.changed is not False}
-        documents = {event.url: event.new_digest for event in store.standing()}
+        documents = {event.url: event.new_digest for event in store.snapshot()}
         damage = len(store.check())
     index: dict[str, object] = {}
     for event in sorted(firsts.values(), key=lambda event: event["number"]):

@@ -91,7 +91,7 @@ def test_servers_that_lie_are_found_out_and_status_says_so(run, sites):
     for site in sites:
         site.version = 1
     assert run("run", *QUICK, "--once", "--json").code == 0
-    with BlockingStore(SqliteStore("recrawl.db", visit=True)) as store:
+    with BlockingStore(SqliteStore("recrawl.db", exclusive=False)) as store:
         said = [outcome.changed for outcome in store.observations() if outcome.changed is not None]
         pages = [store.body(store.versions(url)[0].key) for url in store.urls()]
     fresh = sum(b"version 1" in page for page in pages) / len(pages)
@@ -115,8 +115,8 @@ def test_a_share_of_a_crawl_goes_to_audits(run, sites):
     flags = ("--audit-share", "50%", "--for", "6s", "--quiet", "--json")
     assert run("run", *QUICK, *flags).code == 0
     figures, _ = status(run)
-    with BlockingStore(SqliteStore("recrawl.db", visit=True)) as store:
-        unended = store.noted("audit_unended").get("audit_unended")
+    with BlockingStore(SqliteStore("recrawl.db", exclusive=False)) as store:
+        unended = store.notes("audit_unended").get("audit_unended")
     assert figures["audits"] or unended["drawn"] > 0
 
 

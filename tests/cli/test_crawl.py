@@ -66,7 +66,7 @@ def test_pages_come_from_everywhere_once(run, site, here, monkeypatch):
     assert json.loads(result.out) == {"database": "recrawl.db", "added": 8, "known": 0, "pages": 8}
     result = run("add", f"{site.url}/p/1", f"{site.url}/p/99")
     assert result.out == "1 pages added, 1 known already, 9 in recrawl.db\n"
-    with BlockingStore(SqliteStore("recrawl.db", visit=True)) as store:
+    with BlockingStore(SqliteStore("recrawl.db", exclusive=False)) as store:
         rows = store.load()
     assert dict(zip(rows["url"], rows["given"], strict=True))[f"{site.url}/p/24"] == 3.0
 
@@ -161,7 +161,7 @@ def test_sigterm_ends_a_crawl_cleanly_and_pages_can_be_added_meanwhile(run, site
     command = [sys.executable, "-m", "recrawl", *RUN, "--budget", "10/s", "--for", "60s"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=here) as crawl:
         deadline = time.monotonic() + 60
-        with BlockingStore(SqliteStore("recrawl.db", visit=True)) as store:
+        with BlockingStore(SqliteStore("recrawl.db", exclusive=False)) as store:
             while store.counts()["observations"] < 5 and time.monotonic() < deadline:
                 time.sleep(0.05)
             assert "in use by process" in refused(run, *RUN)
@@ -169,7 +169,7 @@ def test_sigterm_ends_a_crawl_cleanly_and_pages_can_be_added_meanwhile(run, site
             assert "a crawl is running" in refused(run, "import", _log(here, site))
             assert run("add", f"{site.url}/p/50").out == "1 pages handed to the crawl that is running\n"
             assert "to be removed" in run("remove", f"{site.url}/p/0").out
-            while store.posts() and time.monotonic() < deadline:
+            while store.commands() and time.monotonic() < deadline:
                 time.sleep(0.05)
             assert f"{site.url}/p/50" in store.urls()
             assert f"{site.url}/p/0" not in store.urls()

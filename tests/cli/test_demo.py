@@ -33,7 +33,7 @@ def test_a_short_demo(tmp_path, capsys):
     assert 0.3 < found["freshness"] < 0.95
     assert {rival["policy"] for rival in found["rivals"]} == {"uniform", "nutch"}
     assert plot.stat().st_size > 10_000
-    with BlockingStore(SqliteStore(database, visit=True)) as store:
+    with BlockingStore(SqliteStore(database, exclusive=False)) as store:
         assert store.counts()["pages"] == 508  # 500 and the eight that robots.txt forbids
         assert store.counts()["observations"] >= 500
         assert store.check() == []
@@ -57,13 +57,13 @@ def test_ctrl_c_ends_it_cleanly(tmp_path):
     assert process.returncode == 0, err
     assert "Traceback" not in err
     assert 1.0 <= json.loads(out)["seconds"] < 60.0
-    with BlockingStore(SqliteStore(database, visit=True)) as store:
+    with BlockingStore(SqliteStore(database, exclusive=False)) as store:
         assert store.check() == []
 
 
 def copies(database):
     try:
-        with BlockingStore(SqliteStore(database, visit=True)) as store:
+        with BlockingStore(SqliteStore(database, exclusive=False)) as store:
             return store.counts()["copies"]
     except Exception:
         return 0

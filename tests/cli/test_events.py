@@ -1,4 +1,4 @@
-"""``recrawl events``, what ``status`` says of followers and hosts, and what ``run`` says on standard error."""
+"""``recrawl events``, what ``status`` says of subscribers and hosts, and what ``run`` says on standard error."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 
 from recrawl.crawl.run.pages import open_engine
 from recrawl.logs import configure
-from recrawl.store import BlockingStore, EventLimits, Follower, Outcome, SqliteStore
+from recrawl.store import BlockingStore, EventLimits, Outcome, SqliteStore, Subscriber
 from recrawl.store.testing.rows import example_rows
 
 from .test_crawl import RUN, added, here, refused, site  # noqa: F401
@@ -201,10 +201,10 @@ def test_mistakes_of_the_crawler_are_told_in_a_line_each_and_not_without_end(cap
     fields = 'crawl.error url=https://a.example/0 error="ValueError: line one line two"'
     assert lines[0].endswith(f"Z ERROR recrawl.crawl.run.report {fields}")
     assert len(lines) == 21
-    report("dropped", follower="webhook", n=7)
+    report("dropped", subscriber="webhook", n=7)
     report("commands", n=3)
     for n in (1, 2, 3, 4):
-        report("not taken", follower="webhook", failures=n, why="down", problem=ValueError())
+        report("not delivered", subscriber="webhook", failures=n, why="down", problem=ValueError())
     assert len(capsys.readouterr().err.splitlines()) == 4
 
 
@@ -237,7 +237,7 @@ def test_status_names_hosts_that_fail_and_why(run, here):  # noqa: F811
         engine.record(engine.id(urls[:2]), now, failed=[True, True])
         outcomes = [Outcome(url, now, failure=word) for url, word in zip(urls, failures, strict=True)]
         store.save(outcomes, engine.rows(), notes={"robots:https://b.example": kept})
-        store.follow(Follower("index", dropped=3))
+        store.save_subscriber(Subscriber("index", dropped=3))
     found = {one["host"]: one["reasons"] for one in json.loads(run("status", "--json").out)["hosts"]}
     assert found == {"a.example": {"timeout": 1, "reset": 1}, "b.example": {"robots.txt: dns": 1}}
     words = run("status").out

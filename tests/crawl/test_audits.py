@@ -11,7 +11,7 @@ from recrawl.crawl.config.rules import Rule, Rules
 from recrawl.crawl.config.shares import share_of
 from recrawl.crawl.http.memory import Answer
 from recrawl.crawl.run.audits import ENDED, saved_audits
-from recrawl.crawl.run.commands import asked_audit
+from recrawl.crawl.run.commands import audit_command
 from recrawl.crawl.run.freshness import believed_freshness
 from recrawl.estimate.audit import verdict
 
@@ -42,12 +42,12 @@ def lying(url, now):
 def audit(world, draws, level=0.9, seed=1, **options):
     """Make one audit; it, or None."""
     crawler = world.crawler(audit_rng=np.random.default_rng(seed), **options)
-    before = len(saved_audits(world.store.noted(ENDED)))
+    before = len(saved_audits(world.store.notes(ENDED)))
     try:
         asyncio.run(world.clock.drive(crawler.run(audit=(draws, level))))
     finally:
         crawler.close()
-    kept = saved_audits(world.store.noted(ENDED))
+    kept = saved_audits(world.store.notes(ENDED))
     return kept[-1] if len(kept) > before else None
 
 
@@ -181,7 +181,7 @@ def test_a_server_that_lies_is_found_out():
         low, high = found.interval
         hits += low < fresh.mean() < high
         assert found.freshness < found.forecast - 0.1
-        said = verdict(saved_audits(world.store.noted(ENDED)))
+        said = verdict(saved_audits(world.store.notes(ENDED)))
         assert not said.agree
         assert said.direction == "staler"
     assert hits >= 7, "of ten intervals of 90% nine are expected to hold the truth"
@@ -200,7 +200,7 @@ def test_a_share_of_the_crawls_goes_to_audits_one_after_the_other():
     crawls = 0
     for _ in range(4):  # also across restarts
         crawls += world.run(3 * HOUR, audit_share=0.1, audit_draws=50, audit_rng=np.random.default_rng(5)).ended
-    kept = saved_audits(world.store.noted(ENDED))
+    kept = saved_audits(world.store.notes(ENDED))
     assert abs(sum(one.requests for one in kept) - 0.1 * crawls) < 60, "the last one is not ended"
     assert len(kept) >= 5
     assert all(one.draws + one.unknown == 50 for one in kept)
@@ -208,27 +208,27 @@ def test_a_share_of_the_crawls_goes_to_audits_one_after_the_other():
 
 
 def test_without_a_share_none_are_made(crawled):
-    assert saved_audits(crawled.store.noted(ENDED)) == []
+    assert saved_audits(crawled.store.notes(ENDED)) == []
 
 
 def test_a_crawl_that_runs_makes_the_audit_that_was_posted():
     world = World(changing, URLS, budget=1.0)
     world.run(once=True)
-    world.store.post([asked_audit(20, 0.8)])
+    world.store.queue([audit_command(20, 0.8)])
     world.run(HOUR / 4)
-    (found,) = saved_audits(world.store.noted(ENDED))
+    (found,) = saved_audits(world.store.notes(ENDED))
     assert found.draws == 20
     assert found.level == 0.8
-    assert world.store.posts() == []
+    assert world.store.commands() == []
 
 
 def test_an_audit_that_is_asked_for_goes_before_the_one_that_goes_on_all_the_time():
     world = World(changing, URLS, budget=1.0)
     world.run(once=True)
     world.run(HOUR / 5, audit_share=0.05, audit_draws=80, audit_rng=np.random.default_rng(5))
-    world.store.post([asked_audit(20, 0.9)])
+    world.store.queue([audit_command(20, 0.9)])
     world.run(HOUR / 5, audit_share=0.05, audit_draws=80, audit_rng=np.random.default_rng(6))
-    assert [one.draws for one in saved_audits(world.store.noted(ENDED))] == [20, 80]
+    assert [one.draws for one in saved_audits(world.store.notes(ENDED))] == [20, 80]
 
 
 def test_an_audit_that_is_interrupted_says_what_it_saw(crawled):
@@ -242,7 +242,7 @@ def test_an_audit_that_is_interrupted_says_what_it_saw(crawled):
 
     asyncio.run(main())
     crawler.close()
-    (found,) = saved_audits(crawled.store.noted(ENDED))
+    (found,) = saved_audits(crawled.store.notes(ENDED))
     assert 5 < found.draws < 40
     assert found.draws + found.unknown <= 60
 

@@ -8,6 +8,7 @@ import pytest
 from recrawl import ParameterError
 from recrawl.crawl.config.rules import Rule, Rules
 from recrawl.crawl.http.memory import Answer
+from recrawl.crawl.run.commands import add_command, remove_command
 
 from .driving import START, World, gaps_by_host, largest_share
 
@@ -416,20 +417,18 @@ def test_stop_ends_cleanly():
 
 
 def test_pages_come_and_go_while_it_runs():
-    from recrawl.crawl.run.commands import added, removed
-
     world = World(changing, URLS[:20], budget=1.0)
     crawler = world.crawler(commands_every=2.0)
 
     async def main():
         run = asyncio.ensure_future(crawler.run(START + 300.0))
         await world.clock.advance(60.0)
-        await world.store.store.post([added(URLS[100:110], 5.0), removed(URLS[:10])])
+        await world.store.store.queue([add_command(URLS[100:110], 5.0), remove_command(URLS[:10])])
         return await world.clock.drive(run)
 
     asyncio.run(main())
     crawler.close()
-    assert world.store.posts() == []
+    assert world.store.commands() == []
     assert sorted(world.store.urls()) == sorted(URLS[10:20] + URLS[100:110])
     late = {url for at, url in world.web.requests if at > START + 70.0 and "robots" not in url}
     assert late.isdisjoint(URLS[:10])
@@ -437,7 +436,6 @@ def test_pages_come_and_go_while_it_runs():
 
 
 def test_pages_may_come_with_predicted_rates():
-    from recrawl.crawl.run.commands import added
 
     world = World(changing, URLS[:5], budget=1.0)
     crawler = world.crawler(commands_every=2.0)
@@ -445,7 +443,7 @@ def test_pages_may_come_with_predicted_rates():
     async def main():
         run = asyncio.ensure_future(crawler.run(START + 30.0))
         await world.clock.advance(5.0)
-        await world.store.store.post([added(URLS[100:102], 1.0, change_rate=[1e-3, 1e-6], evidence=[1e6, 1e6])])
+        await world.store.store.queue([add_command(URLS[100:102], 1.0, change_rate=[1e-3, 1e-6], evidence=[1e6, 1e6])])
         return await world.clock.drive(run)
 
     asyncio.run(main())

@@ -1,4 +1,4 @@
-"""Events: whoever follows ends with what the crawler has, whatever happens on the way; limits hold, and are told."""
+"""Events: subscribers end with what the crawler has, whatever happens in between; limits hold and are reported."""
 
 import asyncio
 import random
@@ -7,9 +7,9 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from recrawl.crawl.deliver.subscribers import FIRST_WAIT, LONGEST_WAIT, Delivery, NotTaken, backoff
+from recrawl.crawl.deliver.subscribers import FIRST_WAIT, LONGEST_WAIT, Delivery, NotDelivered, backoff
 from recrawl.crawl.http.memory import Answer, ManualClock
-from recrawl.crawl.run.commands import removed
+from recrawl.crawl.run.commands import remove_command
 from recrawl.crawl.run.pages import add_pages
 from recrawl.store import BlockingStore, EventLimits, MemoryStore, Outcome, SqliteStore
 from recrawl.store.testing.rows import example_rows
@@ -32,7 +32,7 @@ def busy(url, now):
 
 
 class Index:
-    """Whoever follows: a search index that applies events, each id once."""
+    """A subscriber: a search index that applies events, each id once."""
 
     def __init__(self, fails=0.0, seed=0):
         self.documents, self.seen, self.heard, self.missed = {}, {}, [], 0
@@ -65,8 +65,8 @@ class Index:
         return True
 
 
-def standing(store):
-    return {event.url: (event.new_digest, event.new_final_url) for event in store.standing()}
+def existing(store):
+    return {event.url: (event.new_digest, event.new_final_url) for event in store.snapshot()}
 
 
 def every_event(store):
@@ -77,12 +77,12 @@ def every_event(store):
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_an_index_that_follows_has_what_the_crawler_has(tmp_path, kind):
+def test_an_index_that_subscribes_has_what_the_crawler_has(tmp_path, kind):
     store = BlockingStore(MemoryStore() if kind == "memory" else SqliteStore(tmp_path / "a.db"))
     world, index = World(busy, URLS[:70], store=store, budget=0.1), Index()
     for _ in range(3):
         world.run(8 * 3600.0, subscribers={"index": index}, commit_delay=600.0)
-    assert index.documents == standing(store)
+    assert index.documents == existing(store)
     assert len(index.documents) > 40
     events = every_event(store)
     assert index.heard == events, "each once, in order"
@@ -104,13 +104,13 @@ def test_every_change_that_was_observed_is_an_event():
         assert [event.old_digest for event in mine[1:]] == [event.new_digest for event in mine[:-1]], "a chain"
 
 
-def test_a_follower_that_fails_half_the_time_misses_nothing_and_keeps_the_order():
+def test_a_subscriber_that_fails_half_the_time_misses_nothing_and_keeps_the_order():
     world, index = World(busy, URLS[:70], budget=0.1), Index(fails=0.5)
     for _ in range(4):
         world.run(2 * 3600.0, subscribers={"index": index})
     index._fails = 0.0
     world.run(60.0, subscribers={"index": index})
-    assert index.documents == standing(world.store)
+    assert index.documents == existing(world.store)
     assert {event.id for event in index.heard} == {event.id for event in every_event(world.store)}
     assert len(index.heard) > len(index.seen), "some came twice"
     assert index.in_order()
@@ -130,23 +130,23 @@ def test_killed_again_and_again_nothing_is_missing(tmp_path):
     index._fails = 0.0
     world.run(10.0, subscribers={"index": index})
     assert set(index.seen) == {event.id for event in every_event(world.store)}
-    assert index.documents == standing(world.store)
+    assert index.documents == existing(world.store)
     assert index.in_order()
     assert world.store.check() == []
     world.store.close()
 
 
-def test_two_followers_go_at_their_own_pace():
+def test_two_subscribers_are_independent():
     world, good, bad = World(busy, URLS[:30], budget=0.1), Index(), Index(fails=1.0)
     world.run(2 * 3600.0, subscribers={"good": good, "bad": bad})
-    assert good.documents == standing(world.store)
-    by_name = {one.name: one for one in world.store.followers()}
+    assert good.documents == existing(world.store)
+    by_name = {one.name: one for one in world.store.subscribers()}
     last = world.store.event_counts()["last"]
     assert (by_name["good"].cursor, by_name["good"].failures) == (last, 0)
     assert by_name["bad"].cursor == 0
     assert by_name["bad"].failure == "RuntimeError"
-    told = [fields for name, fields in world.events if name == "not taken"]
-    assert {one["follower"] for one in told} == {"bad"}
+    told = [fields for name, fields in world.events if name == "not delivered"]
+    assert {one["subscriber"] for one in told} == {"bad"}
 
 
 # --- backing off, and limits ------------------------------------------------------------------------------------------
@@ -162,14 +162,14 @@ def test_backing_off_is_bounded():
     assert backoff(1, rng, asked=1e9) == LONGEST_WAIT
 
 
-def test_a_follower_that_is_down_for_hours_is_tried_no_more_often_than_that_and_disk_is_bounded(tmp_path):
+def test_a_subscriber_that_is_down_for_hours_is_tried_no_more_often_than_that_and_disk_is_bounded(tmp_path):
     limits = EventLimits(rows=100, size=50_000)
     world = World(busy, URLS[:70], store=BlockingStore(SqliteStore(tmp_path / "a.db", events=limits)), budget=0.1)
     tries = []
 
     def down(events, missed):
         tries.append(world.clock.now())
-        raise NotTaken("down")
+        raise NotDelivered("down")
 
     world.run(6 * 3600.0, subscribers={"index": down}, commit_delay=300.0)
     counts = world.store.event_counts()
@@ -179,15 +179,15 @@ def test_a_follower_that_is_down_for_hours_is_tried_no_more_often_than_that_and_
     gaps = np.diff(tries)
     assert gaps.max() <= LONGEST_WAIT + 1.0
     assert gaps[20:-1].min() >= LONGEST_WAIT / 2 - 1.0
-    (follower,) = world.store.followers()
-    assert follower.dropped == counts["first"] - 1 > 0
-    assert max(fields["n"] for name, fields in world.events if name == "dropped") > 0, "and it is said"
+    (subscriber,) = world.store.subscribers()
+    assert subscriber.dropped == counts["first"] - 1 > 0
+    assert max(fields["n"] for name, fields in world.events if name == "dropped") > 0, "and it is reported"
 
     index = Index()
     world.run(60.0, subscribers={"index": index})
-    assert index.missed == counts["first"] - 1, "and whoever follows is told how many it missed"
+    assert index.missed == counts["first"] - 1, "and the subscriber gets the number it missed"
     assert index.heard[0].number == counts["first"]
-    assert world.store.followers()[0].dropped == follower.dropped
+    assert world.store.subscribers()[0].dropped == subscriber.dropped
     assert world.store.check() == []
     world.store.close()
 
@@ -198,10 +198,10 @@ def test_with_no_limit_reached_hours_down_lose_nothing():
     index._fails = 0.0
     world.run(60.0, subscribers={"index": index})
     assert index.missed == 0
-    assert index.documents == standing(world.store)
+    assert index.documents == existing(world.store)
 
 
-def test_a_slow_follower_holds_up_nothing_but_itself():
+def test_a_slow_subscriber_holds_up_nothing_but_itself():
     slow, quick = World(busy, URLS[:70], budget=0.1), World(busy, URLS[:70], budget=0.1)
     heard = []
 
@@ -216,14 +216,14 @@ def test_a_slow_follower_holds_up_nothing_but_itself():
 
 
 @pytest.mark.parametrize("said", [0, -3, 10**6])
-def test_a_follower_that_says_nonsense_has_taken_nothing(said):
+def test_a_subscriber_that_says_nonsense_has_taken_nothing(said):
     world = World(busy, URLS[:5], budget=0.1)
     world.run(600.0, subscribers={"odd": lambda events, missed: said})
-    assert world.store.followers()[0].cursor == 0
-    assert world.store.followers()[0].failures > 1
+    assert world.store.subscribers()[0].cursor == 0
+    assert world.store.subscribers()[0].failures > 1
 
 
-def test_a_follower_may_take_the_first_few():
+def test_a_subscriber_may_take_the_first_few():
     world, heard = World(busy, URLS[:40], budget=0.1), []
 
     def take(events, missed):
@@ -266,11 +266,11 @@ def test_texts_that_are_too_long_or_no_text_are_left_out():
     assert lengths == {"0": 100, "1": None, "2": None}
 
 
-def test_pages_that_are_removed_are_gone_for_followers():
+def test_pages_that_are_removed_are_gone_for_subscribers():
     world, index = World(busy, URLS[:10], budget=1.0), Index()
     world.run(60.0, subscribers={"index": index})
     assert URLS[0] in index.documents
-    world.store.post([removed([URLS[0]])])
+    world.store.queue([remove_command([URLS[0]])])
     world.run(90.0, subscribers={"index": index})
     assert URLS[0] not in index.documents
     last = [event for event in index.heard if event.url == URLS[0]][-1]
@@ -292,7 +292,7 @@ def test_a_page_that_moves_for_good_to_another_page_is_gone():
     assert (event.kind, event.reason, event.new_final_url) == ("gone", "moved", URLS[1])
 
 
-def test_a_database_from_before_events_tells_only_what_is_new(tmp_path):
+def test_a_database_from_before_events_has_only_new_events(tmp_path):
     from recrawl.store.sqlite import migrate as migrating
 
     with BlockingStore(SqliteStore(tmp_path / "a.db")) as store:
@@ -312,7 +312,7 @@ def test_a_second_run_of_one_crawler_goes_on_delivering():
     crawler = world.crawler(subscribers={"index": index})
     for _ in range(2):
         asyncio.run(world.clock.drive(crawler.run(world.clock.now() + 1800.0)))
-        assert index.documents == standing(world.store)
+        assert index.documents == existing(world.store)
     crawler.close()
 
 
@@ -320,10 +320,10 @@ def test_a_store_that_breaks_ends_the_delivery():
     from recrawl.errors import StoreError
 
     class Broken(MemoryStore):
-        async def follow(self, follower):
-            if follower.cursor:
+        async def save_subscriber(self, subscriber):
+            if subscriber.cursor:
                 raise StoreError("broken")
-            await super().follow(follower)
+            await super().save_subscriber(subscriber)
 
     world = World(busy, URLS[:10], store=Broken(), budget=1.0)
     with pytest.raises(StoreError, match="broken"):
@@ -340,12 +340,12 @@ def test_delivery_by_itself():
         await store.save([Outcome(URLS[0], START, status=200, digest="d")])
         assert await delivery.step() is None
         assert [event.kind for event in heard] == ["new"]
-        assert (await store.followers())[0].taken_at == START
+        assert (await store.subscribers())[0].taken_at == START
 
     asyncio.run(main())
 
 
-def test_new_pages_are_told_of_when_they_are_fetched_and_not_before():
+def test_new_pages_are_events_when_they_are_fetched_and_not_before():
     world, index = World(busy, URLS[:3], budget=1.0), Index()
     engine = world.opened()
     add_pages(engine, world.rules, [URLS[5]], world.clock.now())

@@ -180,7 +180,7 @@ def test_polls_come_in_time():
     late = [at for at, _ in quick if at > START + 0.5 * DAY]
     assert missed([one for one in quick if one[0] in late]) == 0
     assert np.diff(late).max() < 10 * EACH
-    note = hurried.store.noted(PREFIX)[PREFIX + FEED]
+    note = hurried.store.notes(PREFIX)[PREFIX + FEED]
     assert note["interval"] <= longest_interval(10, 0.8 / EACH)
     assert counts.rolled_off == note["rolled"] == hurried.store.recent(0.0)["rolled_off"]
 
@@ -190,7 +190,7 @@ def test_a_restart_goes_on_in_time(tmp_path):
     store = BlockingStore(SqliteStore(tmp_path / "a.db"))
     world = world_of_feed(seen, store)
     world.run(DAY)
-    interval = store.noted(PREFIX)[PREFIX + FEED]["interval"]
+    interval = store.notes(PREFIX)[PREFIX + FEED]["interval"]
     del seen[:]
     for _ in range(6):
         world.run(DAY / 4)
@@ -203,10 +203,10 @@ def test_notes_of_feeds_go_with_their_pages(tmp_path):
     store = BlockingStore(SqliteStore(tmp_path / "a.db"))
     world = world_of_feed([], store)
     world.run(0.2 * DAY)
-    assert store.noted(PREFIX)
+    assert store.notes(PREFIX)
     store.save(removed=[FEED])
     world.run(n=1)
-    assert store.noted(PREFIX) == {}
+    assert store.notes(PREFIX) == {}
     store.close()
 
 
@@ -260,6 +260,6 @@ def test_items_are_no_longer_missed_over_http():
     assert missed(before.polls) > 0, "polled as its changes alone ask for, it loses items"
     assert missed(settled) == 0
     assert len(settled) > 4
-    (note,) = store.noted(PREFIX).values()
+    (note,) = store.notes(PREFIX).values()
     assert 0.05 <= note["interval"] < math.inf
     assert counts.rolled_off == store.recent(0.0)["rolled_off"]

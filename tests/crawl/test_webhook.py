@@ -15,7 +15,7 @@ from aiohttp import web
 from crawl.servers import sending, serving, speaking
 from recrawl.crawl.clock import SystemClock
 from recrawl.crawl.deliver import subscribers as delivery
-from recrawl.crawl.deliver.subscribers import Delivery, NotTaken
+from recrawl.crawl.deliver.subscribers import Delivery, NotDelivered
 from recrawl.crawl.deliver.webhook import LARGEST, SIGNATURE, TIMESTAMP, Webhook, sign, verify
 from recrawl.errors import ParameterError
 from recrawl.store import BlockingStore, Event, MemoryStore, Outcome, SqliteStore
@@ -101,17 +101,17 @@ def store_of(store, n, seed=0):
 
 
 def delivered(receiver, store, *, seconds=20.0, timeout=0.3, told=None):
-    """Let a store's events be posted until all were taken."""
+    """Deliver the events of a store until all were accepted."""
 
     async def main():
-        tell = lambda name, **fields: told is not None and told.append((name, fields))  # noqa: E731
+        report = lambda name, **fields: told is not None and told.append((name, fields))  # noqa: E731
         async with receiver:
             hook = Webhook(receiver.url, SECRET, timeout=timeout)
-            mine = Delivery("webhook", hook, store.store, SystemClock(), tell, random.Random(1))
+            mine = Delivery("webhook", hook, store.store, SystemClock(), report, random.Random(1))
             await mine.resume()
             task = mine.begin()
             async with asyncio.timeout(seconds):
-                while mine.follower.cursor < (await store.store.event_counts())["last"]:
+                while mine.subscriber.cursor < (await store.store.event_counts())["last"]:
                     await asyncio.sleep(0.005)
             task.cancel()
             await hook.close()
@@ -156,7 +156,7 @@ def test_any_mixture_of_faults(tmp_path):
     assert list(dict.fromkeys(event["id"] for event in receiver.events)) == [one.id for one in store.events(0, 1000)]
     assert in_order(receiver.events)
     assert receiver.missed == 0
-    whys = {fields["why"] for name, fields in told if name == "not taken"}
+    whys = {fields["why"] for name, fields in told if name == "not delivered"}
     assert {"answered 500", "answered 503", "the connection ended before the answer"} <= whys
     assert not any("127.0.0.1" in str(fields) or SECRET in str(fields) for _, fields in told), "nothing secret is said"
     store.close()
@@ -171,16 +171,16 @@ def test_a_receiver_that_is_down_gets_everything_when_it_is_up():
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         hook = Webhook(f"http://127.0.0.1:{port}/", SECRET, timeout=1.0)
-        tell = lambda name, **fields: told.append(fields)  # noqa: E731
-        mine = Delivery("webhook", hook, store.store, SystemClock(), tell)
+        report = lambda name, **fields: told.append(fields)  # noqa: E731
+        mine = Delivery("webhook", hook, store.store, SystemClock(), report)
         await mine.resume()
         task = mine.begin()
         while len(told) < 5:
             await asyncio.sleep(0.01)
-        assert mine.follower.cursor == 0
-        assert (await store.store.followers())[0].failure == "no connection"
+        assert mine.subscriber.cursor == 0
+        assert (await store.store.subscribers())[0].failure == "no connection"
         server = await asyncio.start_server(receiver._connected, "127.0.0.1", port)
-        while mine.follower.cursor < 40:
+        while mine.subscriber.cursor < 40:
             await asyncio.sleep(0.01)
         server.close()
         task.cancel()
@@ -188,7 +188,7 @@ def test_a_receiver_that_is_down_gets_everything_when_it_is_up():
 
     asyncio.run(asyncio.wait_for(main(), 20.0))
     assert len(receiver.events) == 40
-    assert store.followers()[0].failures == 0
+    assert store.subscribers()[0].failures == 0
 
 
 def test_a_body_that_is_too_large_for_the_receiver_is_halved():
@@ -223,13 +223,13 @@ def test_a_redirect_is_not_followed_and_tls_is_verified():
     async def main():
         async with serving(answer, ssl=context) as origin:
             hook = Webhook(origin, SECRET, timeout=2.0)
-            with pytest.raises(NotTaken, match="no trusted encrypted connection"):
+            with pytest.raises(NotDelivered, match="no trusted encrypted connection"):
                 await hook([Event(1, "a.1", URLS[0], "new", 1.7e9)], 0)
             await hook.close()
         moved = b"HTTP/1.1 308 Moved\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
         async with speaking(sending(moved)) as origin:
             hook = Webhook(origin, SECRET, timeout=2.0)
-            with pytest.raises(NotTaken, match="answered 308"):
+            with pytest.raises(NotDelivered, match="answered 308"):
                 await hook([Event(1, "a.1", URLS[0], "new", 1.7e9)], 0)
             await hook.close()
 

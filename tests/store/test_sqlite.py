@@ -33,7 +33,7 @@ def test_a_second_run_is_refused_with_a_line_that_names_the_first(tmp_path):
     with BlockingStore(SqliteStore(tmp_path / "a.db")):
         with pytest.raises(StoreInUseError, match=rf"a\.db: in use by process {os.getpid()}; only one run at a time"):
             BlockingStore(SqliteStore(tmp_path / "a.db"))
-        with BlockingStore(SqliteStore(tmp_path / "a.db", visit=True)) as visitor:
+        with BlockingStore(SqliteStore(tmp_path / "a.db", exclusive=False)) as visitor:
             assert visitor.counts()["pages"] == 0
     BlockingStore(SqliteStore(tmp_path / "a.db")).close()
 
@@ -53,10 +53,10 @@ def test_the_lock_is_given_back_when_its_process_is_killed(tmp_path):
 def test_a_visitor_leaves_word_for_the_run(tmp_path):
     with (
         BlockingStore(SqliteStore(tmp_path / "a.db")) as store,
-        BlockingStore(SqliteStore(tmp_path / "a.db", visit=True)) as visitor,
+        BlockingStore(SqliteStore(tmp_path / "a.db", exclusive=False)) as visitor,
     ):
-        visitor.post([{"add": URLS}])
-        assert [post for _, post in store.posts()] == [{"add": URLS}]
+        visitor.queue([{"add": URLS}])
+        assert [post for _, post in store.commands()] == [{"add": URLS}]
 
 
 def test_a_database_that_stays_locked_is_refused_and_nothing_is_written(tmp_path, monkeypatch):
@@ -89,7 +89,7 @@ def test_what_is_no_database_is_refused(tmp_path):
     with pytest.raises(StoreError, match="no such folder"):
         BlockingStore(SqliteStore(tmp_path / "nowhere" / "a.db"))
     with pytest.raises(StoreError, match="no such database"):
-        BlockingStore(SqliteStore(tmp_path / "absent.db", visit=True))
+        BlockingStore(SqliteStore(tmp_path / "absent.db", exclusive=False))
     assert not (tmp_path / "absent.db").exists()
 
 
@@ -98,7 +98,7 @@ def test_after_close_nothing_is_answered(tmp_path):
         store = SqliteStore(tmp_path / "a.db")
         await store.close()
         await store.close()
-        for call in (store.load, store.save, store.posts):
+        for call in (store.load, store.save, store.commands):
             with pytest.raises(StoreError, match="is closed"):
                 await call()
 
@@ -121,7 +121,7 @@ def test_a_save_whose_caller_is_cancelled_is_applied_as_a_whole_and_in_order(tmp
             await store.save()  # after all before it
             found = [o.digest async for o in store.observations()]
             assert found == [f"d{j}" for k in range(10) for j in (k, k + 10)]
-            assert await store.noted() == {"last": 9}
+            assert await store.notes() == {"last": 9}
             assert await store.check() == []
 
     async def gathered(tasks):
@@ -184,7 +184,7 @@ def test_a_full_disk_undoes_the_batch_and_keeps_all_before_it(tmp_path):
         store.save([outcome(1, body=body)], example_rows(URLS, seed=1), notes={"n": 1})
     assert [o.digest for o in store.observations()] == ["d0"]
     assert not same_rows(rows, store.load())
-    assert store.noted() == {}
+    assert store.notes() == {}
     assert store.check() == []
     store.store._database.writer.execute("PRAGMA max_page_count = 100000")
     store.save([outcome(1, body=body)])
@@ -235,7 +235,7 @@ def test_a_visitor_does_not_change_the_schema(tmp_path, monkeypatch):
     first = migrating.migrations()
     monkeypatch.setattr("recrawl.store.sqlite.database.migrations", lambda: [*first, (99, "")])
     with pytest.raises(StoreError, match="recrawl run brings it up to date"):
-        BlockingStore(SqliteStore(tmp_path / "a.db", visit=True))
+        BlockingStore(SqliteStore(tmp_path / "a.db", exclusive=False))
 
 
 # --- bodies --------------------------------------------------------------------------------------------------------

@@ -59,11 +59,11 @@ def add(
     known = {} if model is None else _predicted(model, urls)
     store = own(settings)
     if store is None:
-        from recrawl.crawl.run.commands import added
+        from recrawl.crawl.run.commands import add_command
 
         with visit(settings) as store:
             parts = [slice(k, k + _POSTED) for k in range(0, len(urls), _POSTED)]
-            store.post([added(urls[p], importance, **{name: c[p] for name, c in known.items()}) for p in parts])
+            store.queue([add_command(urls[p], importance, **{name: c[p] for name, c in known.items()}) for p in parts])
         found = {"database": settings.database, "posted": len(urls)}
         words = f"{len(urls)} pages handed to the crawl that is running"
     else:

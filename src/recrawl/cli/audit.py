@@ -50,7 +50,7 @@ def audit(
     from recrawl.crawl.run.audits import ENDED, saved_audits
 
     with visit(settings) as store:
-        audits = saved_audits(store.noted(ENDED))
+        audits = saved_audits(store.notes(ENDED))
     if plot is not None and not queued:
         from recrawl.cli.views.audit_plot import draw_audits
 
@@ -66,10 +66,10 @@ def _make_or_queue(settings: Settings, requests: int, level: float) -> bool:
     try:
         asyncio.run(_make(settings, requests, level))
     except StoreInUseError:
-        from recrawl.crawl.run.commands import asked_audit
+        from recrawl.crawl.run.commands import audit_command
 
         with visit(settings) as store:
-            store.post([asked_audit(requests, level)])
+            store.queue([audit_command(requests, level)])
         return True
     return False
 

@@ -63,8 +63,8 @@ def _fresh_store(path: Path, seed: int) -> BlockingStore[SqliteStore]:
     from recrawl.store import BlockingStore, SqliteStore
 
     if path.exists():
-        with BlockingStore(SqliteStore(path, visit=True)) as old:
-            if not old.noted(_NOTE):
+        with BlockingStore(SqliteStore(path, exclusive=False)) as old:
+            if not old.notes(_NOTE):
                 raise ParameterError(f"{path} is not a database of the demo: move it, or give another --database")
         BlockingStore(SqliteStore(path)).close()  # refused while a crawler has it
         for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):

@@ -46,7 +46,7 @@ def events(
         with _Lines(output) as lines:
             start = store.event_counts()["last"] if snapshot and output is None else lines.last(after)
             if snapshot and output is None:
-                lines.write(store.standing())
+                lines.write(store.snapshot())
             while True:
                 start = _print(store, start, lines)
                 if stop:
@@ -61,7 +61,7 @@ def _write_snapshot(store: BlockingStore[SqliteStore], output: Path | None) -> N
     part = output.with_name(output.name + ".part")
     part.unlink(missing_ok=True)
     with _Lines(part) as lines:
-        lines.write(store.standing())
+        lines.write(store.snapshot())
     part.replace(output)
 
 

@@ -28,10 +28,10 @@ def remove(
         urls = _matching(reader, pages)
     store = own(settings)
     if store is None:
-        from recrawl.crawl.run.commands import removed
+        from recrawl.crawl.run.commands import remove_command
 
         with visit(settings) as store:
-            store.post([removed(urls)])
+            store.queue([remove_command(urls)])
         words = f"{len(urls)} pages handed to the crawl that is running, to be removed"
     else:
         with store:

@@ -59,7 +59,7 @@ def feed_of(store: BlockingStore[SqliteStore], url: str) -> Feed | None:
     """What is known of a page as a feed; None where it is none."""
     from recrawl.crawl.feeds.polling import PREFIX, Feed
 
-    note = store.noted(PREFIX + url).get(PREFIX + url)
+    note = store.notes(PREFIX + url).get(PREFIX + url)
     return None if note is None else Feed.of_note(note)
 
 

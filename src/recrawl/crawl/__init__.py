@@ -55,9 +55,9 @@ if TYPE_CHECKING:
     from recrawl.crawl.run.assemble import new_crawler as new_crawler
     from recrawl.crawl.run.assemble import open_crawl as open_crawl
     from recrawl.crawl.run.audits import saved_audits as saved_audits
-    from recrawl.crawl.run.commands import added as added
-    from recrawl.crawl.run.commands import asked_audit as asked_audit
-    from recrawl.crawl.run.commands import removed as removed
+    from recrawl.crawl.run.commands import add_command as add_command
+    from recrawl.crawl.run.commands import audit_command as audit_command
+    from recrawl.crawl.run.commands import remove_command as remove_command
     from recrawl.crawl.run.counters import Counters as Counters
     from recrawl.crawl.run.crawler import Crawler as Crawler
     from recrawl.crawl.run.freshness import believed_freshness as believed_freshness
@@ -93,7 +93,7 @@ __getattr__, __dir__, __all__ = attach(
         "polite.robots_cache": ["RobotsCache"],
         "run.assemble": ["LiveCrawl", "Web", "engine_of", "new_crawler", "open_crawl"],
         "run.audits": ["saved_audits"],
-        "run.commands": ["added", "asked_audit", "removed"],
+        "run.commands": ["add_command", "audit_command", "remove_command"],
         "run.counters": ["Counters"],
         "run.crawler": ["Crawler"],
         "run.freshness": ["believed_freshness"],

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from recrawl.store.blocking import BlockingStore as BlockingStore
     from recrawl.store.events import Event as Event
     from recrawl.store.events import EventLimits as EventLimits
-    from recrawl.store.events import Follower as Follower
+    from recrawl.store.events import Subscriber as Subscriber
     from recrawl.store.memory.store import MemoryStore as MemoryStore
     from recrawl.store.protocol import Copy as Copy
     from recrawl.store.protocol import Outcome as Outcome
@@ -21,7 +21,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         "blocking": ["BlockingStore"],
-        "events": ["Event", "EventLimits", "Follower"],
+        "events": ["Event", "EventLimits", "Subscriber"],
         "memory.store": ["MemoryStore"],
         "protocol": ["Copy", "Outcome", "Store", "Version"],
         "sqlite.store": ["SqliteStore"],

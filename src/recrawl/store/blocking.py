@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, 
 from typing import Any, Generic, Self, TypeVar
 
 from recrawl.errors import StoreError
-from recrawl.store.events import Event, Follower
+from recrawl.store.events import Event, Subscriber
 from recrawl.store.protocol import Copy, Outcome, Store, Version
 
 T = TypeVar("T")
@@ -46,11 +46,11 @@ class BlockingStore(Generic[S]):
         *,
         notes: Mapping[str, Any] | None = None,
         removed: Iterable[str] = (),
-        taken: Iterable[int] = (),
+        applied: Iterable[int] = (),
         at: float | None = None,
     ) -> None:
         """See `Store.save`."""
-        self.run(self.store.save(outcomes, rows, notes=notes, removed=removed, taken=taken, at=at))
+        self.run(self.store.save(outcomes, rows, notes=notes, removed=removed, applied=applied, at=at))
 
     def load(self) -> dict[str, Any] | None:
         """See `Store.load`."""
@@ -88,37 +88,37 @@ class BlockingStore(Generic[S]):
         """See `Store.body`."""
         return self.run(self.store.body(key))
 
-    def noted(self, prefix: str = "") -> dict[str, Any]:
-        """See `Store.noted`."""
-        return self.run(self.store.noted(prefix))
+    def notes(self, prefix: str = "") -> dict[str, Any]:
+        """See `Store.notes`."""
+        return self.run(self.store.notes(prefix))
 
     def events(self, after: int = 0, many: int = 200) -> list[Event]:
         """See `Store.events`."""
         return self.run(self.store.events(after, many))
 
-    def standing(self) -> Iterator[Event]:
-        """See `Store.standing`."""
-        return self._each(self.store.standing())
+    def snapshot(self) -> Iterator[Event]:
+        """See `Store.snapshot`."""
+        return self._each(self.store.snapshot())
 
-    def followers(self) -> list[Follower]:
-        """See `Store.followers`."""
-        return self.run(self.store.followers())
+    def subscribers(self) -> list[Subscriber]:
+        """See `Store.subscribers`."""
+        return self.run(self.store.subscribers())
 
-    def follow(self, follower: Follower) -> None:
-        """See `Store.follow`."""
-        self.run(self.store.follow(follower))
+    def save_subscriber(self, subscriber: Subscriber) -> None:
+        """See `Store.save_subscriber`."""
+        self.run(self.store.save_subscriber(subscriber))
 
     def event_counts(self) -> dict[str, int]:
         """See `Store.event_counts`."""
         return self.run(self.store.event_counts())
 
-    def post(self, posts: Sequence[Mapping[str, Any]]) -> None:
-        """See `Store.post`."""
-        self.run(self.store.post(posts))
+    def queue(self, commands: Sequence[Mapping[str, Any]]) -> None:
+        """See `Store.queue`."""
+        self.run(self.store.queue(commands))
 
-    def posts(self) -> list[tuple[int, dict[str, Any]]]:
-        """See `Store.posts`."""
-        return self.run(self.store.posts())
+    def commands(self) -> list[tuple[int, dict[str, Any]]]:
+        """See `Store.commands`."""
+        return self.run(self.store.commands())
 
     def counts(self) -> dict[str, int]:
         """See `Store.counts`."""

@@ -1,4 +1,4 @@
-"""Events: what became of pages, told once each against what was told before, in the order of their numbers."""
+"""Events: what became of pages. Each event is compared with the last event of its page; numbers go up by one."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from recrawl.errors import ParameterError
 from recrawl.store.protocol import Outcome
 
 KINDS = ("new", "changed", "redirected", "gone")
-_ROW = 200  # bytes that an event counts as beside its words
+_ROW = 200  # bytes that an event counts beside its strings
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that became of a page.
+    """One change of a page that subscribers receive.
 
-    ``number`` goes up by one from event to event and ``id`` is unique among all databases; a second delivery has the
-    same id. ``old_…`` is what the page's event before said, ``new_…`` what was found; texts only where they are kept.
+    ``number`` goes up by one from event to event. ``id`` is unique among all databases; a second delivery has the same
+    id. ``old_…`` is the state in the page's last event, ``new_…`` the state now; texts only where they are kept.
     """
 
     number: int
     id: str
     url: str
-    kind: str  # a word of KINDS
+    kind: str  # one of KINDS
     at: float  # when the fetch began, seconds since 1970
     status: int | None = None
     reason: str | None = None  # of gone: not-found, moved, removed
@@ -38,19 +38,19 @@ class Event:
     new_text: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The event as it is written out: what is not known is left out."""
+        """The event as it is written out, without unknown fields."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @property
     def size(self) -> int:
-        """Bytes that it counts as, about what it takes on disk without texts."""
-        words = (self.url, self.old_digest, self.new_digest, self.old_final_url, self.new_final_url, self.content_type)
-        return _ROW + sum(len(word.encode()) for word in words if word)
+        """Bytes towards the size limit: about its size on disk without texts."""
+        names = ("url", "old_digest", "new_digest", "old_final_url", "new_final_url", "content_type")
+        return _ROW + sum(len((getattr(self, name) or "").encode()) for name in names)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What the last event of a page said."""
+class LastEvent:
+    """The state of a page in its last event."""
 
     gone: bool
     digest: str | None
@@ -59,10 +59,11 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Follower:
-    """Who takes events, by name: ``cursor`` is the number of the last one taken.
+class Subscriber:
+    """The position of a subscriber: ``cursor`` is the number of the last event delivered to it.
 
-    ``failures`` counts deliveries that failed in a row, ``dropped`` events that were let go before they were taken.
+    ``taken`` counts delivered events and ``taken_at`` is when the last ones were delivered (seconds since 1970).
+    ``failures`` counts failed deliveries in a row. ``dropped`` counts events deleted before they were delivered.
     """
 
     name: str
@@ -77,9 +78,9 @@ class Follower:
 
 @dataclass(frozen=True, slots=True)
 class EventLimits:
-    """How many events are kept: those that all followers have taken for ``age`` seconds, others up to the limits.
+    """How many events are kept: delivered ones for ``age`` seconds, all of them within ``rows`` and ``size`` (bytes).
 
-    Beyond ``rows`` or ``size`` bytes the oldest are dropped, and counted where a follower had not taken them.
+    Beyond ``rows`` or ``size`` the oldest are deleted, and counted for each subscriber that had not received them.
     """
 
     rows: int = 1_000_000
@@ -91,60 +92,60 @@ class EventLimits:
             raise ParameterError("limits of events must be at least 0")
 
 
-def event_of(told: Told | None, outcome: Outcome) -> Event | None:
-    """The event that an outcome is, given what was told of its page; number and id are the store's to give.
+def event_of(last: LastEvent | None, outcome: Outcome) -> Event | None:
+    """The event of an outcome, given the page's last event; None if nothing changed. The store gives number and id.
 
     >>> event_of(None, Outcome("https://a.example/", 5.0, status=200, digest="d")).kind
     'new'
     """
     if outcome.gone:
-        if told is None or told.gone:
+        if last is None or last.gone:
             return None
         reason = "not-found" if outcome.final_url is None or outcome.status in (404, 410) else "moved"
-        return _event("gone", told, outcome, reason=reason, new_final_url=outcome.final_url)
+        return _event("gone", last, outcome, reason=reason, new_final_url=outcome.final_url)
     if not outcome.fetched:
         return None
     found = {
         "content_type": outcome.content_type,
-        "new_digest": outcome.digest or (told.digest if told is not None else None),
+        "new_digest": outcome.digest or (last.digest if last is not None else None),
         "new_final_url": outcome.final_url,
         "new_text": outcome.text,
     }
-    if outcome.text is None and told is not None and found["new_digest"] == told.digest:
-        found["new_text"] = told.text
-    if told is None or told.gone:
-        return _event("new", told, outcome, **found)
-    if outcome.final_url != told.final_url:
-        return _event("redirected", told, outcome, **found)
-    return _event("changed", told, outcome, **found) if outcome.changed else None
+    if outcome.text is None and last is not None and found["new_digest"] == last.digest:
+        found["new_text"] = last.text
+    if last is None or last.gone:
+        return _event("new", last, outcome, **found)
+    if outcome.final_url != last.final_url:
+        return _event("redirected", last, outcome, **found)
+    return _event("changed", last, outcome, **found) if outcome.changed else None
 
 
-def removed_event(told: Told | None, url: str, at: float) -> Event | None:
-    """The event of a page that the user takes away."""
-    if told is None or told.gone:
+def removed_event(last: LastEvent | None, url: str, at: float) -> Event | None:
+    """The event of a page that the user removes."""
+    if last is None or last.gone:
         return None
-    return _event("gone", told, Outcome(url, at), reason="removed")
+    return _event("gone", last, Outcome(url, at), reason="removed")
 
 
-def told_after(event: Event) -> Told:
-    """What has been told once an event has."""
+def last_event_after(event: Event) -> LastEvent:
+    """The state of a page after an event."""
     if event.kind == "gone":
-        return Told(True, event.old_digest, event.old_final_url, event.old_text)
-    return Told(False, event.new_digest, event.new_final_url, event.new_text)
+        return LastEvent(True, event.old_digest, event.old_final_url, event.old_text)
+    return LastEvent(False, event.new_digest, event.new_final_url, event.new_text)
 
 
-def n_untaken(follower: Follower, first: int, last: int) -> int:
-    """How many of the events from one number to another a follower has not taken."""
-    return max(0, last - max(first - 1, follower.cursor))
+def n_undelivered(subscriber: Subscriber, first: int, last: int) -> int:
+    """How many of the events from one number to another were not delivered to a subscriber."""
+    return max(0, last - max(first - 1, subscriber.cursor))
 
 
-def held_by(followers: Iterable[Follower]) -> float:
-    """The number up to which all followers have taken everything; infinity where nobody follows."""
-    return min((one.cursor for one in followers), default=math.inf)
+def delivered_to_all(subscribers: Iterable[Subscriber]) -> float:
+    """The number up to which every subscriber has received all events; infinity without subscribers."""
+    return min((one.cursor for one in subscribers), default=math.inf)
 
 
-def _event(kind: str, told: Told | None, outcome: Outcome, **found: Any) -> Event:
-    old = told or Told(True, None, None)
+def _event(kind: str, last: LastEvent | None, outcome: Outcome, **found: Any) -> Event:
+    old = last or LastEvent(True, None, None)
     return Event(
         0,
         "",

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from recrawl.store.events import Event, Follower
+    from recrawl.store.events import Event, Subscriber
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one crawl of a page found. Times are seconds since 1970; what is not known is None.
+    """What one crawl of a page found. Times are seconds since 1970; unknown values are None.
 
-    ``changed`` is None where there was nothing to compare with, ``status`` where no answer came; ``failure`` says why
-    a crawl failed, in a few words; ``requests`` counts every request made, redirects included. ``body`` is given only
-    where it is to be kept, ``text`` where events are to carry it. ``flapping``: the content differs from the copy but
-    was there before, which is no change. ``rolled_off``: a feed in which nothing was left of the poll before.
+    ``changed`` is None where there was no copy to compare with, ``status`` where no answer came. ``failure`` names the
+    reason of a failed crawl. ``requests`` counts every request made, redirects included. ``body`` is given only where
+    it is to be kept, ``text`` where events are to carry it. ``flapping``: the content differs from the copy, but the
+    page had it before; this is not a change. ``rolled_off``: a feed that shares no item with the poll before.
     """
 
     url: str
@@ -40,15 +40,15 @@ class Outcome:
 
     @property
     def fetched(self) -> bool:
-        """Whether there is a copy as of this crawl."""
+        """Whether this crawl fetched a copy."""
         return self.failure is None and not self.gone
 
 
-RECENT = 8  # contents of a page that are remembered
+RECENT = 8  # contents of a page that are kept by digest
 
 
 def _tag(digest: str) -> str:
-    """By what a digest was made."""
+    """The detector that made a digest."""
     return digest.rpartition(":")[0]
 
 
@@ -58,7 +58,7 @@ def _short(digest: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """What is known of the newest copy of a page: what the next request and the next comparison need."""
+    """The newest copy of a page: what the next request and the next comparison need."""
 
     url: str
     fetched_at: float
@@ -73,11 +73,11 @@ class Copy:
     n_flaps: int = 0
 
     def seen(self, digest: str) -> bool:
-        """Whether the page had this content lately."""
+        """Whether the page had this content recently."""
         return _short(digest) in self.recent.split()
 
     def after(self, outcome: Outcome) -> Copy:
-        """The copy after a further crawl that succeeded; an answer "not modified" leaves what it does not name."""
+        """The copy after a further successful crawl; "not modified" keeps the validators that it does not name."""
         changed_at = outcome.began_at if outcome.changed else self.changed_at
         return Copy(
             self.url,
@@ -113,7 +113,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One body of a page that was kept: when it was fetched first, its key (BLAKE2b of the bytes), and its size."""
+    """One body of a page that is kept: when it was fetched, its key (BLAKE2b of the bytes), and its size."""
 
     url: str
     fetched_at: float
@@ -137,34 +137,34 @@ class Store(Protocol):
         *,
         notes: Mapping[str, Any] | None = None,
         removed: Iterable[str] = (),
-        taken: Iterable[int] = (),
+        applied: Iterable[int] = (),
         at: float | None = None,
     ) -> None:
-        """Write outcomes with the events that they are, the engine's rows and notes (small facts by name, any JSON
-        value; None forgets one), forget pages and posts that were taken, all in one transaction. Outcomes of unknown
-        pages are passed over. ``at`` is when pages were removed (default: the machine's time).
+        """Write outcomes with their events, the engine's rows, and notes (JSON values by name; None deletes one);
+        delete removed pages and applied commands. All in one transaction. Outcomes of unknown pages are ignored.
+        ``at`` is when pages were removed (default: the machine's time).
         """
 
     async def load(self) -> dict[str, Any] | None:
-        """The rows of all pages, ready for ``Engine.restore``; None where nothing was ever saved."""
+        """The rows of all pages, ready for ``Engine.restore``; None if none were ever saved."""
 
     async def urls(self) -> list[str]:
-        """The URLs of all pages, in the order in which they came."""
+        """The URLs of all pages, in the order in which they were added."""
 
     async def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
         """The newest copies of those pages that have one."""
 
     def observations(self, url: str | None = None, *, since: float | None = None) -> AsyncIterator[Outcome]:
-        """Outcomes in the order in which they were saved (without bodies): of all pages or one, from a time on."""
+        """Outcomes without bodies, in the order in which they were saved: of all pages or one, from a time on."""
 
     async def last_observation(self) -> Outcome | None:
         """The outcome that was saved last."""
 
     async def failing(self, since: float) -> list[Outcome]:
-        """The last outcomes of pages that fail, or that robots.txt kept from being fetched from a time on."""
+        """The last outcomes of pages that fail, or that robots.txt has forbidden since a time."""
 
     async def recent(self, since: float) -> dict[str, int]:
-        """How many crawls, changes, failures, flaps and rolled feeds there were from a time on."""
+        """Numbers of crawls, changes, failures, flaps and rolled-off feeds from a time on."""
 
     async def versions(self, url: str) -> list[Version]:
         """The bodies of a page that are kept, newest first."""
@@ -172,35 +172,35 @@ class Store(Protocol):
     async def body(self, key: bytes) -> bytes | None:
         """A body that is kept."""
 
-    async def noted(self, prefix: str = "") -> dict[str, Any]:
-        """The facts whose names begin so."""
+    async def notes(self, prefix: str = "") -> dict[str, Any]:
+        """The notes whose names begin with a prefix."""
 
     async def events(self, after: int = 0, many: int = 200) -> list[Event]:
-        """Events after a number, oldest first, at most so many; those before the first that is kept are no more."""
+        """At most ``many`` events after a number, oldest first; events beyond the limits are deleted."""
 
-    def standing(self) -> AsyncIterator[Event]:
-        """The pages that are there, as events of kind new, all with the number after which events go on from here."""
+    def snapshot(self) -> AsyncIterator[Event]:
+        """The pages that exist, as events of kind new, all with the number after which events continue."""
 
-    async def followers(self) -> list[Follower]:
-        """Who takes events, by name, and how far each is."""
+    async def subscribers(self) -> list[Subscriber]:
+        """The subscribers by name, with the position of each."""
 
-    async def follow(self, follower: Follower) -> None:
-        """Keep how far a follower is; what was ``dropped`` is the store's to count."""
+    async def save_subscriber(self, subscriber: Subscriber) -> None:
+        """Keep the position of a subscriber; ``dropped`` is counted by the store."""
 
     async def event_counts(self) -> dict[str, int]:
         """The ``last`` number given, and of events that are kept the ``first``, their ``rows`` and ``size`` (bytes)."""
 
-    async def post(self, posts: Sequence[Mapping[str, Any]]) -> None:
-        """Leave word (JSON objects) for the crawler that runs, from any process."""
+    async def queue(self, commands: Sequence[Mapping[str, Any]]) -> None:
+        """Queue commands (JSON objects) for the running crawler, from any process."""
 
-    async def posts(self) -> list[tuple[int, dict[str, Any]]]:
-        """What was left and not taken yet, oldest first, each with its number."""
+    async def commands(self) -> list[tuple[int, dict[str, Any]]]:
+        """The queued commands that are not applied yet, oldest first, each with its number."""
 
     async def counts(self) -> dict[str, int]:
-        """How many pages, copies, observations and bodies there are."""
+        """Numbers of pages, copies, observations and bodies."""
 
     async def check(self) -> list[str]:
-        """What contradicts itself, in words; empty where all is well."""
+        """Contradictions in what is stored, one line each; empty if there are none."""
 
     async def close(self) -> None:
-        """End; nothing can be asked or saved any more."""
+        """Close the store; further calls are refused."""

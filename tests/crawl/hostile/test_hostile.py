@@ -98,7 +98,7 @@ def found(tmp_path_factory):
                 process.stdin.write("go\n")
                 process.stdin.flush()
     said = json.loads(status(result["database"], "--json"))
-    with BlockingStore(SqliteStore(result["database"], visit=True)) as store:
+    with BlockingStore(SqliteStore(result["database"], exclusive=False)) as store:
         outcomes = list(store.observations())
     return {
         "control": control,

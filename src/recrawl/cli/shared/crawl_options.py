@@ -53,7 +53,7 @@ def visit(settings: Settings) -> BlockingStore[SqliteStore]:
     """The database to read from, whoever writes to it."""
     from recrawl.store import BlockingStore, SqliteStore
 
-    return BlockingStore(SqliteStore(settings.database, visit=True))
+    return BlockingStore(SqliteStore(settings.database, exclusive=False))
 
 
 def own(settings: Settings) -> BlockingStore[SqliteStore] | None:

@@ -28,7 +28,7 @@ def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -
         "database": str(store.store.path),
         **store.counts(),
         "bytes": store.store.path.stat().st_size,
-        "posted": sum(len(command.get("add", [])) for _, command in store.posts()),
+        "posted": sum(len(command.get("add", [])) for _, command in store.commands()),
         "failing": engine.stats["failing"],
         "gone": engine.stats["away"],
         "last_crawl": None if last is None else last.began_at,
@@ -73,7 +73,7 @@ def feed_figures(store: BlockingStore[SqliteStore]) -> dict[str, int]:
     """Number of feeds, of those polled more often because items would be lost, and of those that lost items."""
     from recrawl.crawl.feeds.polling import PREFIX
 
-    notes = store.noted(PREFIX).values()
+    notes = store.notes(PREFIX).values()
     hurried, rolled = sum(note["interval"] is not None for note in notes), sum(note["rolled"] > 0 for note in notes)
     return {"pages": len(notes), "hurried": hurried, "rolled_off": rolled}
 
@@ -84,7 +84,7 @@ def audit_figures(store: BlockingStore[SqliteStore]) -> dict[str, Any]:
     from recrawl.crawl.run.audits import ENDED, saved_audits
     from recrawl.estimate.audit import verdict
 
-    audits = saved_audits(store.noted(ENDED))
+    audits = saved_audits(store.notes(ENDED))
     judged = verdict(audits)
     if judged is None:
         return {"audit": None, "audits": 0, "verdict": None}
@@ -99,7 +99,7 @@ def event_figures(store: BlockingStore[SqliteStore], now: float) -> dict[str, An
     """Events in the store, and how far behind each subscriber is."""
     found: dict[str, Any] = store.event_counts()
     subscribers = []
-    for one in store.followers():
+    for one in store.subscribers():
         lag = found["last"] - one.cursor
         waiting = store.events(one.cursor, 1)
         behind = now - waiting[0].at if waiting else 0.0
@@ -133,11 +133,11 @@ def _reason(store: BlockingStore[SqliteStore], outcome: Outcome) -> str | None:
 
     parts = urlsplit(outcome.final_url or outcome.url)
     name = f"{PREFIX}{parts.scheme}://{parts.netloc}"
-    cached = store.noted(name).get(name)
+    cached = store.notes(name).get(name)
     return f"robots.txt: {cached['failure']}" if cached and cached["failure"] else None
 
 
 def _doubted(store: BlockingStore[SqliteStore], now: float, listed: Container[str]) -> list[str]:
     """Hosts whose "not modified" is not believed, without those listed already."""
-    trust = store.noted("trust").get("trust", {"hosts": {}})
+    trust = store.notes("trust").get("trust", {"hosts": {}})
     return [host for host, one in trust["hosts"].items() if one["doubted_until"] > now and host not in listed]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from recrawl.crawl.config.rules import Rules
-from recrawl.crawl.deliver.subscribers import Take
+from recrawl.crawl.deliver.subscribers import Callback
 from recrawl.crawl.detect.detector import Detector
 from recrawl.crawl.polite.budget import Budget
 from recrawl.errors import ParameterError
@@ -37,7 +37,7 @@ class CrawlOptions:
     audit_share: float = 0.0  # share of the crawls that are audits
     audit_draws: int = 100  # pages drawn for one audit
     audit_rng: np.random.Generator | None = None
-    subscribers: Mapping[str, Take] = field(default_factory=dict)  # who gets events, by name
+    subscribers: Mapping[str, Callback] = field(default_factory=dict)  # who gets events, by name
     texts: bool = False  # whether events carry the text of pages
     on_event: OnEvent | None = None  # called with a name and fields: "crawled", "saved", "commands", "error" …
 

@@ -1,4 +1,4 @@
-"""Delivery: events handed to those who follow, in the order of their numbers, until each batch is taken."""
+"""Delivery of events to subscribers, in the order of their numbers; a batch is retried until it is accepted."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from typing import Any
 
 from recrawl.crawl.clock import Clock
 from recrawl.errors import RecrawlError
-from recrawl.store.events import Event, Follower
+from recrawl.store.events import Event, Subscriber
 from recrawl.store.protocol import Store
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 300.0  # seconds between two tries: twice as long each time
 _MANY = 100  # events in a batch
-_LAST = 15.0  # seconds that followers have when a crawl ends
+_LAST = 15.0  # seconds that subscribers have when a crawl ends
 
-# Takes events and how many before them were dropped; how many it has taken (None: all). What it raises is a no.
-Take = Callable[[list[Event], int], Awaitable[int | None] | int | None]
+# Gets events and the number of events dropped before them; returns how many it accepted (None: all). If it raises,
+# delivery is retried.
+Callback = Callable[[list[Event], int], Awaitable[int | None] | int | None]
 
 
-class NotTaken(Exception):
-    """Why events were not taken, in a few words; ``wait`` is how long the follower asks to be left alone."""
+class NotDelivered(Exception):
+    """A subscriber did not accept events; ``wait`` is for how many seconds it asks not to be called again."""
 
-    def __init__(self, words: str, wait: float | None = None) -> None:
-        super().__init__(words)
+    def __init__(self, reason: str, wait: float | None = None) -> None:
+        super().__init__(reason)
         self.wait = wait
 
 
@@ -38,41 +39,41 @@ def backoff(failures: int, rng: random.Random, asked: float | None = None) -> fl
 
 
 class Delivery:
-    """Hands events to one follower; how far it is stays in the store, so that the next run goes on from there."""
+    """Delivers events to one subscriber. Its position is in the store, so that the next run continues there."""
 
     def __init__(
         self,
         name: str,
-        take: Take,
+        callback: Callback,
         store: Store,
         clock: Clock,
-        tell: Callable[..., None],
+        report: Callable[..., None],
         rng: random.Random | None = None,
     ) -> None:
-        self._take, self._store, self._clock, self._tell = take, store, clock, tell
+        self._callback, self._store, self._clock, self._report = callback, store, clock, report
         self._rng = rng or random.Random()
         self._news, self._over = asyncio.Event(), asyncio.Event()
         self._missed = 0
-        self.follower = Follower(name)
+        self.subscriber = Subscriber(name)
 
     async def resume(self) -> None:
-        """Read how far the follower is; one that is not known yet is kept from now on."""
-        known = {one.name: one for one in await self._store.followers()}
-        if self.follower.name not in known:
-            await self._store.follow(self.follower)
-        self.follower = known.get(self.follower.name, self.follower)
+        """Read the position of the subscriber; a new one is saved with the first position."""
+        known = {one.name: one for one in await self._store.subscribers()}
+        if self.subscriber.name not in known:
+            await self._store.save_subscriber(self.subscriber)
+        self.subscriber = known.get(self.subscriber.name, self.subscriber)
 
     def begin(self) -> asyncio.Task[None]:
-        """Let it run."""
+        """Start to deliver."""
         self._news, self._over = asyncio.Event(), asyncio.Event()  # of the loop that runs now
         return asyncio.create_task(self._run())
 
-    def stir(self) -> None:
-        """There may be events."""
+    def notify(self) -> None:
+        """There may be new events."""
         self._news.set()
 
     def end(self) -> None:
-        """Hand over what is there, without trying anything twice, and end."""
+        """Deliver what is left, without retries, and end."""
         self._over.set()
         self._news.set()
 
@@ -89,42 +90,42 @@ class Delivery:
                 await self._pause(wait)
 
     async def step(self) -> float | None:
-        """Hand over one batch; None where it was taken, else seconds to wait (0: there is nothing to hand over)."""
-        events = await self._store.events(self.follower.cursor, _MANY)
+        """Deliver one batch; None if it was accepted, else seconds to wait (0: there are no events)."""
+        events = await self._store.events(self.subscriber.cursor, _MANY)
         if not events:
             return 0.0
-        missed = events[0].number - self.follower.cursor - 1
+        missed = events[0].number - self.subscriber.cursor - 1
         if missed > self._missed:
-            self._tell("dropped", follower=self.follower.name, n=missed)
+            self._report("dropped", subscriber=self.subscriber.name, n=missed)
         self._missed = missed
         try:
-            taken = self._take(events, missed)
-            n = await taken if isinstance(taken, Awaitable) else taken
+            accepted = self._callback(events, missed)
+            n = await accepted if isinstance(accepted, Awaitable) else accepted
             if n is not None and not 0 < n <= len(events):
-                raise NotTaken(f"{n} of {len(events)} taken")
+                raise NotDelivered(f"{n} of {len(events)} accepted")
         except RecrawlError:
             raise
         except Exception as problem:
-            return await self._refused(problem)
-        await self._taken(events[: len(events) if n is None else n])
+            return await self._failed(problem)
+        await self._accepted(events[: len(events) if n is None else n])
         return None
 
-    async def _taken(self, events: list[Event]) -> None:
-        now, n = self._clock.now(), self.follower.taken + len(events)
+    async def _accepted(self, events: list[Event]) -> None:
+        now, n = self._clock.now(), self.subscriber.taken + len(events)
         self._missed = 0
-        done = replace(self.follower, cursor=events[-1].number, taken=n, failures=0, failure=None, taken_at=now)
-        await self._keep(done)
+        done = replace(self.subscriber, cursor=events[-1].number, taken=n, failures=0, failure=None, taken_at=now)
+        await self._save(done)
 
-    async def _refused(self, problem: Exception) -> float:
-        words = str(problem) if isinstance(problem, NotTaken) else f"{type(problem).__name__}"
-        failures, now = self.follower.failures + 1, self._clock.now()
-        await self._keep(replace(self.follower, failures=failures, failure=words, failed_at=now))
-        self._tell("not taken", follower=self.follower.name, failures=failures, why=words, problem=problem)
-        return backoff(failures, self._rng, problem.wait if isinstance(problem, NotTaken) else None)
+    async def _failed(self, problem: Exception) -> float:
+        reason = str(problem) if isinstance(problem, NotDelivered) else f"{type(problem).__name__}"
+        failures, now = self.subscriber.failures + 1, self._clock.now()
+        await self._save(replace(self.subscriber, failures=failures, failure=reason, failed_at=now))
+        self._report("not delivered", subscriber=self.subscriber.name, failures=failures, why=reason, problem=problem)
+        return backoff(failures, self._rng, problem.wait if isinstance(problem, NotDelivered) else None)
 
-    async def _keep(self, follower: Follower) -> None:
-        self.follower = follower
-        await self._store.follow(follower)
+    async def _save(self, subscriber: Subscriber) -> None:
+        self.subscriber = subscriber
+        await self._store.save_subscriber(subscriber)
 
     async def _pause(self, seconds: float) -> None:
         """Wait, unless the end comes."""
@@ -138,31 +139,33 @@ class Delivery:
 
 
 class Deliveries:
-    """The deliveries of a crawl to all its followers, each at its own pace."""
+    """The deliveries of a crawl to all its subscribers, independent of each other."""
 
-    def __init__(self, followers: Mapping[str, Take], store: Store, clock: Clock, tell: Callable[..., None]) -> None:
+    def __init__(
+        self, subscribers: Mapping[str, Callback], store: Store, clock: Clock, report: Callable[..., None]
+    ) -> None:
         self._clock = clock
-        self._all = [Delivery(name, take, store, clock, tell) for name, take in followers.items()]
+        self._all = [Delivery(name, callback, store, clock, report) for name, callback in subscribers.items()]
         self._tasks: list[asyncio.Task[None]] = []
 
     async def resume(self) -> None:
-        """Read how far each follower is."""
+        """Read the position of each subscriber."""
         for one in self._all:
             await one.resume()
 
     def begin(self, watch: Callable[[asyncio.Task[Any]], None]) -> None:
-        """Let them run."""
+        """Start to deliver."""
         self._tasks = [one.begin() for one in self._all]
         for task in self._tasks:
             watch(task)
 
-    def stir(self) -> None:
-        """There may be events."""
+    def notify(self) -> None:
+        """There may be new events."""
         for one in self._all:
-            one.stir()
+            one.notify()
 
     async def finish(self) -> None:
-        """Hand over what is there, for a while."""
+        """Deliver what is left, for at most _LAST seconds."""
         for one in self._all:
             one.end()
         if self._tasks:
@@ -173,7 +176,7 @@ class Deliveries:
             ended.cancel()
 
     async def close(self) -> None:
-        """End at once."""
+        """End now."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

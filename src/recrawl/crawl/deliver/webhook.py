@@ -1,4 +1,4 @@
-"""Webhook: events posted to a server of the user's own, signed."""
+"""Webhook: events sent to a server of the user by signed POST requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from recrawl.crawl.deliver.subscribers import NotTaken
+from recrawl.crawl.deliver.subscribers import NotDelivered
 from recrawl.crawl.http.semantics import retry_after
 from recrawl.errors import ParameterError
 from recrawl.store.events import Event
@@ -41,7 +41,7 @@ def verify(
 
 
 class Webhook:
-    """Posts events to a URL; an answer 2xx takes them, anything else does not.
+    """CommandQueue events to a URL; an answer 2xx takes them, anything else does not.
 
     TLS is verified, redirects are not followed, and of an answer only status and headers are read. Neither URL nor
     secret is part of any message.
@@ -63,14 +63,14 @@ class Webhook:
         self._session: aiohttp.ClientSession | None = None
 
     async def __call__(self, events: list[Event], missed: int) -> int:
-        """Post events, as many as fit; how many were taken."""
+        """Send as many events as fit into a request; how many were accepted."""
         parts = _fitting([_json(event) for event in events])
         while True:
             status, wait = await self._post(b'{"missed": %d, "events": [%b]}' % (missed, b", ".join(parts)))
             if 200 <= status <= 299:
                 return len(parts)
             if status != 413 or len(parts) == 1:
-                raise NotTaken(f"answered {status}", wait)
+                raise NotDelivered(f"answered {status}", wait)
             parts = parts[: len(parts) // 2]
 
     async def _post(self, body: bytes) -> tuple[int, float | None]:
@@ -88,7 +88,7 @@ class Webhook:
                 given = {name.lower(): value for name, value in response.headers.items()}
                 return response.status, retry_after(given, self._now())
         except (aiohttp.ClientError, OSError, ValueError) as problem:
-            raise NotTaken(_words(problem, self._timeout)) from None
+            raise NotDelivered(_words(problem, self._timeout)) from None
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:

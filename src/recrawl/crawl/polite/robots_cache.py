@@ -33,7 +33,7 @@ class RobotsCache(MutableMapping[str, CachedRobots]):
         """Read the file of an origin from the store, unless it is in memory."""
         if origin not in self._known:
             name = PREFIX + origin
-            note = (await self._store.noted(name)).get(name)
+            note = (await self._store.notes(name)).get(name)
             if note is not None and origin not in self._known:
                 self._put(origin, _read(note))
 

@@ -148,7 +148,7 @@ async def open_crawl(settings: Settings, *, web: Web | None = None, **options: A
     try:
         now = web.clock.now()
         engine = await engine_of(store, settings, now)
-        if not len(engine) and not await store.posts():
+        if not len(engine) and not await store.commands():
             raise ParameterError(f"{settings.database}: has no pages; recrawl add adds some")
         chosen = options_of(settings, len(engine), now)
         chosen = replace(chosen, subscribers={} if webhook is None else {"webhook": webhook})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from recrawl.crawl.run.commands import Posts
+from recrawl.crawl.run.commands import CommandQueue
 from recrawl.crawl.run.components import TRUST, Components
 from recrawl.errors import StoreError
 
@@ -19,7 +19,7 @@ class Bookkeeper:
         self._components = components
         self._recorder, self._pool, self._audits = components.recorder, components.pool, components.audits
         rules = components.options.rules
-        self._commands = Posts(components.engine, components.store, rules, self._audits.ask)
+        self._commands = CommandQueue(components.engine, components.store, rules, self._audits.ask)
         self._commands_at = components.clock.now()
         self._applying: asyncio.Task[None] | None = None
         self._trust_written_at = components.clock.now()
@@ -50,10 +50,10 @@ class Bookkeeper:
     async def _apply_commands(self, now: float) -> None:
         try:
             components = self._components
-            n = await self._commands.take(now)
+            n = await self._commands.apply(now)
             if n:
                 components.report("commands", n=n)
-                components.deliveries.stir()
+                components.deliveries.notify()
             components.budget.set_pages(len(components.engine), components.clock.now())
         finally:
             self._applying = None

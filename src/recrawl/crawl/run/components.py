@@ -65,13 +65,13 @@ class Components:
         """Take up what earlier runs noted in the store; once."""
         if self._loaded:
             return
-        mark = (await self.store.noted(MARK)).get(MARK)
+        mark = (await self.store.notes(MARK)).get(MARK)
         self.budget.resume(mark, self.clock.now())
-        self.feeds.restore(await self.store.noted(PREFIX), self.engine)
-        if trusted := await self.store.noted(TRUST):
+        self.feeds.restore(await self.store.notes(PREFIX), self.engine)
+        if trusted := await self.store.notes(TRUST):
             self.not_modified.restore(trusted[TRUST])
-        self.audits.restore(await self.store.noted(AUDITS))
-        self.limiter.restore(await self.store.noted(DELAY), resumed=mark is not None)
+        self.audits.restore(await self.store.notes(AUDITS))
+        self.limiter.restore(await self.store.notes(DELAY), resumed=mark is not None)
         await self.deliveries.resume()
         self._loaded = True
 
@@ -80,7 +80,7 @@ class Components:
         self.counters.acknowledged += len(outcomes)
         if outcomes:
             self.report("saved", outcomes=outcomes)
-            self.deliveries.stir()
+            self.deliveries.notify()
 
     def _is_page(self, url: str) -> bool:
         return bool(self.engine.addresses.known([url])[0] >= 0)

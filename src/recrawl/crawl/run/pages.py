@@ -33,13 +33,13 @@ async def open_engine(store: Store, now: float, *, rules: Rules | None = None, *
     if saved is None:
         return Engine(start=now, **settings)
     saved["settings"] = {**saved["settings"], **settings}
-    _move_times(saved, (await store.noted(MARK)).get(MARK), now)
+    _move_times(saved, (await store.notes(MARK)).get(MARK), now)
     spacing, most = (saved["settings"].get(name) for name in ("host_spacing", "host_concurrency"))
     rule = (spacing or 0.0, np.inf if most is None else most)
     saved["hosts"] = {host: (*rule, until) for host, (*_, until) in saved["hosts"].items()}
     engine = Engine.restore(saved, now)
     apply_rules(engine, rules or Rules(), engine.ids())
-    apply_notes(engine, rules or Rules(), await store.noted(PREFIX))
+    apply_notes(engine, rules or Rules(), await store.notes(PREFIX))
     return engine
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from recrawl.crawl.config.options import OnEvent
@@ -56,16 +56,12 @@ class Reporter:
     def _commands(self, n: int) -> None:
         event(log, logging.INFO, "commands.applied", pages=n)
 
-    def _not_taken(self, failures: int, why: str, **who: Any) -> None:
+    def _not_delivered(self, subscriber: str, failures: int, why: str, problem: Exception) -> None:
         level = logging.WARNING if failures & (failures - 1) == 0 else logging.DEBUG  # 1, 2, 4, 8 … in a row
-        event(log, level, "subscriber.failed", subscriber=_name(who), failures=failures, reason=why)
+        event(log, level, "subscriber.failed", subscriber=subscriber, failures=failures, reason=why)
 
-    def _dropped(self, n: int, **who: Any) -> None:
-        event(log, logging.WARNING, "subscriber.dropped", subscriber=_name(who), events=n)
-
-
-def _name(who: Mapping[str, Any]) -> Any:
-    return who.get("subscriber", who.get("follower"))
+    def _dropped(self, subscriber: str, n: int) -> None:
+        event(log, logging.WARNING, "subscriber.dropped", subscriber=subscriber, events=n)
 
 
 _RECORDS: dict[str, Callable[..., None]] = {
@@ -73,6 +69,6 @@ _RECORDS: dict[str, Callable[..., None]] = {
     "error": Reporter._error,
     "saved": Reporter._saved,
     "commands": Reporter._commands,
-    "not taken": Reporter._not_taken,
+    "not delivered": Reporter._not_delivered,
     "dropped": Reporter._dropped,
 }

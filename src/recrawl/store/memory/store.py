@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-from recrawl.store.events import Event, EventLimits, Follower, event_of, removed_event
+from recrawl.store.events import Event, EventLimits, Subscriber, event_of, removed_event
 from recrawl.store.memory.events import EventList
 from recrawl.store.protocol import Copy, Outcome, Version
 from recrawl.store.sqlite.bodies import key_of
@@ -29,8 +29,8 @@ class MemoryStore:
         self._versions: dict[str, list[Version]] = {}
         self._bodies: dict[bytes, bytes] = {}
         self._notes: dict[str, str] = {}
-        self._posts: dict[int, str] = {}
-        self._n_posts = 0
+        self._commands: dict[int, str] = {}
+        self._n_commands = 0
 
     async def save(
         self,
@@ -39,7 +39,7 @@ class MemoryStore:
         *,
         notes: Mapping[str, Any] | None = None,
         removed: Iterable[str] = (),
-        taken: Iterable[int] = (),
+        applied: Iterable[int] = (),
         at: float | None = None,
     ) -> None:
         """See `Store.save`."""
@@ -58,8 +58,8 @@ class MemoryStore:
                 del self._notes[name]
         for url in removed:
             self._forget(url, time.time() if at is None else at)
-        for number in taken:
-            self._posts.pop(number, None)
+        for number in applied:
+            self._commands.pop(number, None)
 
     def _save_one(self, outcome: Outcome) -> None:
         url = outcome.url
@@ -74,7 +74,7 @@ class MemoryStore:
             kept.insert(0, Version(url, outcome.began_at, key, len(outcome.body)))
             del kept[self._keep :]
             self._sweep()
-        if (event := event_of(self._events.told.get(url), outcome)) is not None:
+        if (event := event_of(self._events.last_events.get(url), outcome)) is not None:
             self._events.add(event)
 
     def _sweep(self) -> None:
@@ -82,9 +82,9 @@ class MemoryStore:
         self._bodies = {key: body for key, body in self._bodies.items() if key in used}
 
     def _forget(self, url: str, at: float) -> None:
-        if (event := removed_event(self._events.told.get(url), url, at)) is not None:
+        if (event := removed_event(self._events.last_events.get(url), url, at)) is not None:
             self._events.add(event)
-        for table in (self._rows, self._copies, self._versions, self._events.told):
+        for table in (self._rows, self._copies, self._versions, self._events.last_events):
             table.pop(url, None)
         self._observations = [outcome for outcome in self._observations if outcome.url != url]
         self._sweep()
@@ -148,40 +148,40 @@ class MemoryStore:
         """See `Store.body`."""
         return self._bodies.get(key)
 
-    async def noted(self, prefix: str = "") -> dict[str, Any]:
-        """See `Store.noted`."""
+    async def notes(self, prefix: str = "") -> dict[str, Any]:
+        """See `Store.notes`."""
         return {name: json.loads(text) for name, text in sorted(self._notes.items()) if name.startswith(prefix)}
 
     async def events(self, after: int = 0, many: int = 200) -> list[Event]:
         """See `Store.events`."""
         return self._events.read(after, many)
 
-    async def standing(self) -> AsyncIterator[Event]:
-        """See `Store.standing`."""
-        for event in self._events.standing(self._copies):
+    async def snapshot(self) -> AsyncIterator[Event]:
+        """See `Store.snapshot`."""
+        for event in self._events.snapshot(self._copies):
             yield event
 
-    async def followers(self) -> list[Follower]:
-        """See `Store.followers`."""
-        return self._events.followers()
+    async def subscribers(self) -> list[Subscriber]:
+        """See `Store.subscribers`."""
+        return self._events.subscribers()
 
-    async def follow(self, follower: Follower) -> None:
-        """See `Store.follow`."""
-        self._events.set_follower(follower)
+    async def save_subscriber(self, subscriber: Subscriber) -> None:
+        """See `Store.save_subscriber`."""
+        self._events.set_subscriber(subscriber)
 
     async def event_counts(self) -> dict[str, int]:
         """See `Store.event_counts`."""
         return self._events.totals()
 
-    async def post(self, posts: Sequence[Mapping[str, Any]]) -> None:
-        """See `Store.post`."""
-        for value in [json.dumps(post) for post in posts]:
-            self._n_posts += 1
-            self._posts[self._n_posts] = value
+    async def queue(self, commands: Sequence[Mapping[str, Any]]) -> None:
+        """See `Store.queue`."""
+        for value in [json.dumps(command) for command in commands]:
+            self._n_commands += 1
+            self._commands[self._n_commands] = value
 
-    async def posts(self) -> list[tuple[int, dict[str, Any]]]:
-        """See `Store.posts`."""
-        return [(number, json.loads(text)) for number, text in sorted(self._posts.items())]
+    async def commands(self) -> list[tuple[int, dict[str, Any]]]:
+        """See `Store.commands`."""
+        return [(number, json.loads(text)) for number, text in sorted(self._commands.items())]
 
     async def counts(self) -> dict[str, int]:
         """See `Store.counts`."""

@@ -20,23 +20,23 @@ _ASKED = 500  # values in one query
 class Database:
     """One connection to write and one to read, so that reading never waits for a transaction.
 
-    A database that is not opened as a ``visit`` belongs to one crawler: a second one is refused.
+    A database opened as ``exclusive`` belongs to one crawler: a second one is refused.
     """
 
-    def __init__(self, path: str | Path, *, visit: bool) -> None:
+    def __init__(self, path: str | Path, *, exclusive: bool) -> None:
         self.path = Path(path)
         self._lock: Lock | None = None
         self._writing_mutex, self._reading_mutex = threading.RLock(), threading.RLock()
         self._closed = False
-        if visit and not self.path.is_file():
+        if not exclusive and not self.path.is_file():
             raise StoreError(f"{path}: there is no such database; recrawl add makes one")
         if not self.path.parent.is_dir():
             raise StoreError(f"{path}: there is no such folder")
-        if not visit:
+        if exclusive:
             self._lock = Lock(self.path.with_name(self.path.name + ".lock"))
         try:
             self.writer = self._connect()
-            self._begin(visit)
+            self._begin(exclusive)
             self.reader = self._connect()
         except sqlite3.Error as problem:
             self._release()
@@ -51,8 +51,8 @@ class Database:
             connection.execute(f"PRAGMA {pragma}")
         return connection
 
-    def _begin(self, visit: bool) -> None:
-        if visit:
+    def _begin(self, exclusive: bool) -> None:
+        if not exclusive:
             at, last = version_of(self.writer), migrations()[-1][0]
             if at != last:
                 raise StoreError(

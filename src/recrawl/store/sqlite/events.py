@@ -1,4 +1,4 @@
-"""The tables of events of `SqliteStore`: written with the outcomes, trimmed from the front."""
+"""The tables of events of `SqliteStore`: written with the outcomes, the oldest deleted beyond the limits."""
 
 from __future__ import annotations
 
@@ -7,20 +7,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from recrawl.store.events import Event, EventLimits, Follower, Told, held_by, n_untaken, told_after
+from recrawl.store.events import (
+    Event,
+    EventLimits,
+    LastEvent,
+    Subscriber,
+    delivered_to_all,
+    last_event_after,
+    n_undelivered,
+)
 from recrawl.store.sqlite.bodies import LARGEST, zstd
 
 _EVENT = tuple(field.name for field in fields(Event) if field.name not in ("number", "id", "old_text", "new_text"))
-_FOLLOWER = tuple(field.name for field in fields(Follower))
+_SUBSCRIBER = tuple(field.name for field in fields(Subscriber))
 _ADD = (
     f"INSERT INTO event ({', '.join(_EVENT)}, old_text, new_text, size) VALUES ({', '.join('?' * (len(_EVENT) + 3))})"
 )
 _READ = f"SELECT number, {', '.join(_EVENT)}, old_text, new_text FROM event WHERE number > ? ORDER BY number LIMIT ?"
-_SET_TOLD = "INSERT OR REPLACE INTO told (page, gone, digest, final_url, text) VALUES (?, ?, ?, ?, ?)"
-_SET_FOLLOWER = (
-    f"INSERT INTO follower ({', '.join(_FOLLOWER)}) VALUES ({', '.join('?' * len(_FOLLOWER))}) "
+_SET_LAST = "INSERT OR REPLACE INTO told (page, gone, digest, final_url, text) VALUES (?, ?, ?, ?, ?)"
+_SET_SUBSCRIBER = (
+    f"INSERT INTO follower ({', '.join(_SUBSCRIBER)}) VALUES ({', '.join('?' * len(_SUBSCRIBER))}) "
     "ON CONFLICT (name) DO UPDATE SET "
-    + ", ".join(f"{name} = excluded.{name}" for name in _FOLLOWER if name not in ("name", "dropped"))
+    + ", ".join(f"{name} = excluded.{name}" for name in _SUBSCRIBER if name not in ("name", "dropped"))
 )
 _NOW_THERE = (
     "SELECT page.id, url, coalesce(copy.changed_at, 0), copy.status, copy.content_type, told.digest, told.final_url, "
@@ -40,18 +48,18 @@ class EventTables:
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
-    def told(self, connection: sqlite3.Connection, pages: Sequence[int]) -> dict[int, Told]:
-        """What was told of pages, without texts."""
-        found: dict[int, Told] = {}
+    def last_events(self, connection: sqlite3.Connection, pages: Sequence[int]) -> dict[int, LastEvent]:
+        """The last events of pages, without texts."""
+        found: dict[int, LastEvent] = {}
         for first in range(0, len(pages), _ASKED):
             part = pages[first : first + _ASKED]
             asked = f"SELECT page, gone, digest, final_url FROM told WHERE page IN ({', '.join('?' * len(part))})"
             for page, gone, digest, final_url in connection.execute(asked, part):
-                found[page] = Told(bool(gone), digest, final_url)
+                found[page] = LastEvent(bool(gone), digest, final_url)
         return found
 
-    def add(self, connection: sqlite3.Connection, page: int, event: Event) -> Told:
-        """Write an event, with the text that was told before, and what has been told with it."""
+    def add(self, connection: sqlite3.Connection, page: int, event: Event) -> LastEvent:
+        """Write an event, with the text of the page's last event, and let it be the last event now."""
         before = connection.execute("SELECT text FROM told WHERE page = ?", (page,)).fetchone()
         old, new = None if before is None else before[0], _packed(event.new_text)
         if new is None and event.new_digest is not None and event.new_digest == event.old_digest:
@@ -59,16 +67,16 @@ class EventTables:
         size = event.size + len(old or b"") + len(new or b"")
         connection.execute(_ADD, (*(getattr(event, name) for name in _EVENT), old, new, size))
         connection.execute("UPDATE event_total SET rows = rows + 1, size = size + ?", (size,))
-        told = told_after(event)
-        text = old if told.gone else new
-        connection.execute(_SET_TOLD, (page, told.gone, told.digest, told.final_url, text))
-        return told
+        last = last_event_after(event)
+        text = old if last.gone else new
+        connection.execute(_SET_LAST, (page, last.gone, last.digest, last.final_url, text))
+        return last
 
     def trim(self, connection: sqlite3.Connection, now: float) -> None:
-        """Let the oldest go that are beyond the limits, or were taken by all and are old."""
+        """Delete the oldest events: those beyond the limits, and those that are old and were delivered to all."""
         rows, size = connection.execute("SELECT rows, size FROM event_total").fetchone()
-        followers = self.followers(connection)
-        held, before = held_by(followers), now - self.limits.age
+        subscribers = self.subscribers(connection)
+        held, before = delivered_to_all(subscribers), now - self.limits.age
         while True:
             front = connection.execute(
                 "SELECT number, at, size FROM event ORDER BY number LIMIT ?", (_FRONT,)
@@ -80,20 +88,20 @@ class EventTables:
                     break
                 gone, rows, size = gone + 1, rows - 1, size - bytes_
             if gone:
-                self._drop(connection, front[0][0], front[gone - 1][0], followers)
+                self._drop(connection, front[0][0], front[gone - 1][0], subscribers)
                 connection.execute("UPDATE event_total SET rows = ?, size = ?", (rows, size))
             if gone < _FRONT:
                 return
 
-    def _drop(self, connection: sqlite3.Connection, first: int, last: int, followers: list[Follower]) -> None:
+    def _drop(self, connection: sqlite3.Connection, first: int, last: int, subscribers: list[Subscriber]) -> None:
         connection.execute("DELETE FROM event WHERE number <= ?", (last,))
-        for follower in followers:
-            if n := n_untaken(follower, first, last):
-                connection.execute("UPDATE follower SET dropped = dropped + ? WHERE name = ?", (n, follower.name))
+        for subscriber in subscribers:
+            if n := n_undelivered(subscriber, first, last):
+                connection.execute("UPDATE follower SET dropped = dropped + ? WHERE name = ?", (n, subscriber.name))
 
-    def set_follower(self, connection: sqlite3.Connection, follower: Follower) -> None:
-        """Write how far a follower is; what was dropped is counted here and stays."""
-        connection.execute(_SET_FOLLOWER, tuple(getattr(follower, name) for name in _FOLLOWER))
+    def set_subscriber(self, connection: sqlite3.Connection, subscriber: Subscriber) -> None:
+        """Write the position of a subscriber; its count of dropped events stays."""
+        connection.execute(_SET_SUBSCRIBER, tuple(getattr(subscriber, name) for name in _SUBSCRIBER))
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -102,21 +110,21 @@ class EventTables:
         stream = self._stream(connection)
         return [_event(row, stream) for row in connection.execute(_READ, (after, many))]
 
-    def followers(self, connection: sqlite3.Connection) -> list[Follower]:
-        """All followers, by name."""
-        found = connection.execute(f"SELECT {', '.join(_FOLLOWER)} FROM follower ORDER BY name")
-        return [Follower(*row) for row in found]
+    def subscribers(self, connection: sqlite3.Connection) -> list[Subscriber]:
+        """All subscribers, by name."""
+        found = connection.execute(f"SELECT {', '.join(_SUBSCRIBER)} FROM follower ORDER BY name")
+        return [Subscriber(*row) for row in found]
 
     def totals(self, connection: sqlite3.Connection) -> dict[str, int]:
-        """How much there is: the last number ever given, and of what is kept the first number, rows and bytes."""
+        """The last number ever given, and of the events that are kept the first number, rows and bytes."""
         last = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'event'").fetchone()
         first = connection.execute("SELECT min(number) FROM event").fetchone()[0]
         rows, size = connection.execute("SELECT rows, size FROM event_total").fetchone()
         end = 0 if last is None else int(last[0])
         return {"first": end + 1 if first is None else first, "last": end, "rows": rows, "size": size}
 
-    def standing(self, connection: sqlite3.Connection, last: int, after: int) -> tuple[list[Event], int]:
-        """Some of the pages that are there as events of kind new, after one page; and the last of these."""
+    def snapshot(self, connection: sqlite3.Connection, last: int, after: int) -> tuple[list[Event], int]:
+        """Some of the pages that exist as events of kind new, after one page; and the last of these."""
         stream = self._stream(connection)
         found, page = list[Event](), 0
         for page, url, at, status, kind, digest, final_url, text in connection.execute(_NOW_THERE, (after, _MANY)):
@@ -125,7 +133,7 @@ class EventTables:
         return found, page
 
     def check(self, connection: sqlite3.Connection) -> Iterator[str]:
-        """What contradicts itself."""
+        """Contradictions between the tables."""
         rows, size = connection.execute("SELECT count(*), coalesce(sum(size), 0) FROM event").fetchone()
         totals = self.totals(connection)
         if (rows, size) != (totals["rows"], totals["size"]):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from recrawl.store.events import Event, Follower
+from recrawl.store.events import Event, Subscriber
 from recrawl.store.protocol import Copy, Outcome, Version
 from recrawl.store.sqlite import statements as sql
 from recrawl.store.sqlite.bodies import Bodies
@@ -84,8 +84,8 @@ class Reads:
         with self._database.reading() as connection:
             return self._bodies.read(connection, key)
 
-    def noted(self, prefix: str = "") -> dict[str, Any]:
-        """See `Store.noted`."""
+    def notes(self, prefix: str = "") -> dict[str, Any]:
+        """See `Store.notes`."""
         with self._database.reading() as connection:
             found = connection.execute(sql.NOTES, (prefix, prefix + "\U0010ffff"))
             return {name: json.loads(text) for name, text in found if name != "engine"}
@@ -95,23 +95,23 @@ class Reads:
         with self._database.reading() as connection:
             return self._events.read(connection, after, many)
 
-    def standing(self, last: int, after: int) -> tuple[list[Event], int]:
+    def snapshot(self, last: int, after: int) -> tuple[list[Event], int]:
         """Some of the pages that are there as events of number ``last``, after one page; and the last of these."""
         with self._database.reading() as connection:
-            return self._events.standing(connection, last, after)
+            return self._events.snapshot(connection, last, after)
 
-    def followers(self) -> list[Follower]:
-        """See `Store.followers`."""
+    def subscribers(self) -> list[Subscriber]:
+        """See `Store.subscribers`."""
         with self._database.reading() as connection:
-            return self._events.followers(connection)
+            return self._events.subscribers(connection)
 
     def event_counts(self) -> dict[str, int]:
         """See `Store.event_counts`."""
         with self._database.reading() as connection:
             return self._events.totals(connection)
 
-    def posts(self) -> list[tuple[int, dict[str, Any]]]:
-        """See `Store.posts`."""
+    def commands(self) -> list[tuple[int, dict[str, Any]]]:
+        """See `Store.commands`."""
         with self._database.reading() as connection:
             found = connection.execute("SELECT id, value FROM post ORDER BY id")
             return [(number, json.loads(text)) for number, text in found]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, Self, TypeVar
 
 from recrawl._worker import Worker
-from recrawl.store.events import Event, EventLimits, Follower
+from recrawl.store.events import Event, EventLimits, Subscriber
 from recrawl.store.protocol import Copy, Outcome, Version
 from recrawl.store.sqlite.bodies import Bodies
 from recrawl.store.sqlite.database import Database
@@ -22,17 +22,17 @@ T = TypeVar("T")
 class SqliteStore:
     """A store in an SQLite file; ``keep`` is how many bodies of each page are kept, ``events`` how many events.
 
-    A store that is not a ``visit`` has the database to itself among crawlers: a second one is refused. A visit reads,
-    and leaves posts for the crawler that runs. Writes are applied in the order in which they were called; reads do not
-    wait for them.
+    An ``exclusive`` store has the database to itself among crawlers: a second one is refused (`StoreInUseError`). One
+    that is not exclusive reads, and queues commands for the running crawler. Writes are applied in the order of the
+    calls; reads do not wait for them.
     """
 
     def __init__(
-        self, path: str | Path, *, keep: int = 1, visit: bool = False, events: EventLimits | None = None
+        self, path: str | Path, *, keep: int = 1, exclusive: bool = True, events: EventLimits | None = None
     ) -> None:
         self.path = Path(path)
-        bodies, tables = Bodies(0 if visit else keep), EventTables(events or EventLimits())
-        self._database = Database(path, visit=visit)
+        bodies, tables = Bodies(keep if exclusive else 0), EventTables(events or EventLimits())
+        self._database = Database(path, exclusive=exclusive)
         self._writes, self._reads = Writes(self._database, bodies, tables), Reads(self._database, bodies, tables)
         self._writer, self._reader = Worker("recrawl-store-write"), Worker("recrawl-store-read")
 
@@ -53,20 +53,20 @@ class SqliteStore:
         *,
         notes: Mapping[str, Any] | None = None,
         removed: Iterable[str] = (),
-        taken: Iterable[int] = (),
+        applied: Iterable[int] = (),
         at: float | None = None,
     ) -> None:
         """See `Store.save`."""
-        gone, done = list(removed), list(taken)
-        await self._write(self._writes.save, outcomes, rows, notes=notes, removed=gone, taken=done, at=at)
+        gone, done = list(removed), list(applied)
+        await self._write(self._writes.save, outcomes, rows, notes=notes, removed=gone, applied=done, at=at)
 
-    async def post(self, posts: Sequence[Mapping[str, Any]]) -> None:
-        """See `Store.post`."""
-        await self._write(self._writes.post, posts)
+    async def queue(self, commands: Sequence[Mapping[str, Any]]) -> None:
+        """See `Store.queue`."""
+        await self._write(self._writes.queue, commands)
 
-    async def follow(self, follower: Follower) -> None:
-        """See `Store.follow`."""
-        await self._write(self._writes.follow, follower)
+    async def save_subscriber(self, subscriber: Subscriber) -> None:
+        """See `Store.save_subscriber`."""
+        await self._write(self._writes.save_subscriber, subscriber)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -110,35 +110,35 @@ class SqliteStore:
         """See `Store.body`."""
         return await self._read(self._reads.body, key)
 
-    async def noted(self, prefix: str = "") -> dict[str, Any]:
-        """See `Store.noted`."""
-        return await self._read(self._reads.noted, prefix)
+    async def notes(self, prefix: str = "") -> dict[str, Any]:
+        """See `Store.notes`."""
+        return await self._read(self._reads.notes, prefix)
 
     async def events(self, after: int = 0, many: int = 200) -> list[Event]:
         """See `Store.events`."""
         return await self._read(self._reads.events, after, many)
 
-    async def standing(self) -> AsyncIterator[Event]:
-        """See `Store.standing`."""
+    async def snapshot(self) -> AsyncIterator[Event]:
+        """See `Store.snapshot`."""
         last, after = (await self.event_counts())["last"], 0
         while True:
-            found, after = await self._read(self._reads.standing, last, after)
+            found, after = await self._read(self._reads.snapshot, last, after)
             if not found:
                 return
             for event in found:
                 yield event
 
-    async def followers(self) -> list[Follower]:
-        """See `Store.followers`."""
-        return await self._read(self._reads.followers)
+    async def subscribers(self) -> list[Subscriber]:
+        """See `Store.subscribers`."""
+        return await self._read(self._reads.subscribers)
 
     async def event_counts(self) -> dict[str, int]:
         """See `Store.event_counts`."""
         return await self._read(self._reads.event_counts)
 
-    async def posts(self) -> list[tuple[int, dict[str, Any]]]:
-        """See `Store.posts`."""
-        return await self._read(self._reads.posts)
+    async def commands(self) -> list[tuple[int, dict[str, Any]]]:
+        """See `Store.commands`."""
+        return await self._read(self._reads.commands)
 
     async def counts(self) -> dict[str, int]:
         """See `Store.counts`."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from recrawl.store.events import Follower, event_of, removed_event
+from recrawl.store.events import Subscriber, event_of, removed_event
 from recrawl.store.protocol import Copy, Outcome
 from recrawl.store.sqlite import statements as sql
 from recrawl.store.sqlite.bodies import Bodies
@@ -30,7 +30,7 @@ class Writes:
         *,
         notes: Mapping[str, Any] | None = None,
         removed: Iterable[str] = (),
-        taken: Iterable[int] = (),
+        applied: Iterable[int] = (),
         at: float | None = None,
     ) -> None:
         """See `Store.save`."""
@@ -46,18 +46,18 @@ class Writes:
                     connection.execute(sql.SET_NOTE, (name, json.dumps(value)))
             for url in removed:
                 self._remove(connection, url, time.time() if at is None else at)
-            connection.executemany("DELETE FROM post WHERE id = ?", [(number,) for number in taken])
+            connection.executemany("DELETE FROM post WHERE id = ?", [(number,) for number in applied])
 
-    def post(self, posts: Sequence[Mapping[str, Any]]) -> None:
-        """See `Store.post`."""
-        texts = [(json.dumps(post),) for post in posts]
+    def queue(self, commands: Sequence[Mapping[str, Any]]) -> None:
+        """See `Store.queue`."""
+        texts = [(json.dumps(command),) for command in commands]
         with self._database.transaction() as connection:
             connection.executemany("INSERT INTO post (value) VALUES (?)", texts)
 
-    def follow(self, follower: Follower) -> None:
-        """See `Store.follow`."""
+    def save_subscriber(self, subscriber: Subscriber) -> None:
+        """See `Store.save_subscriber`."""
         with self._database.transaction() as connection:
-            self._events.set_follower(connection, follower)
+            self._events.set_subscriber(connection, subscriber)
 
     def _save_outcomes(self, connection: sqlite3.Connection, outcomes: Sequence[Outcome]) -> None:
         urls = {outcome.url for outcome in outcomes}
@@ -77,12 +77,12 @@ class Writes:
         self._save_events(connection, [(pages[outcome.url], outcome) for outcome in known])
 
     def _save_events(self, connection: sqlite3.Connection, outcomes: list[tuple[int, Outcome]]) -> None:
-        told = self._events.told(connection, list({page for page, _ in outcomes}))
+        last = self._events.last_events(connection, list({page for page, _ in outcomes}))
         newest = None
         for page, outcome in outcomes:
-            event = event_of(told.get(page), outcome)
+            event = event_of(last.get(page), outcome)
             if event is not None:
-                told[page] = self._events.add(connection, page, event)
+                last[page] = self._events.add(connection, page, event)
                 newest = max(event.at, newest or event.at)
         if newest is not None:
             self._events.trim(connection, newest)
@@ -90,8 +90,8 @@ class Writes:
     def _remove(self, connection: sqlite3.Connection, url: str, at: float) -> None:
         found = connection.execute("SELECT id FROM page WHERE url = ?", (url,)).fetchone()
         if found is not None:
-            told = self._events.told(connection, [found[0]]).get(found[0])
-            if (event := removed_event(told, url, at)) is not None:
+            last = self._events.last_events(connection, [found[0]]).get(found[0])
+            if (event := removed_event(last, url, at)) is not None:
                 self._events.add(connection, found[0], event)
                 self._events.trim(connection, at)
             self._bodies.trim(connection, found[0], 0)

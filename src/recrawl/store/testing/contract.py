@@ -30,10 +30,10 @@ async def check_store(make: Callable[[], Store]) -> None:
         outcomes.check_atomic,
         outcomes.check_removal,
         check_notes,
-        check_posts,
+        check_commands,
         check_concurrent_calls,
         *(_with_a_page(check) for check in (events.check_story, events.check_batch, events.check_atomic)),
-        *(_with_a_page(check) for check in (events.check_followers, events.check_concurrent_events)),
+        *(_with_a_page(check) for check in (events.check_subscribers, events.check_concurrent_events)),
     ):
         await _checked(make, check)
 
@@ -68,20 +68,22 @@ def _with_a_page(check: Check) -> Check:
 async def check_notes(store: Store) -> None:
     """Notes are kept by name until they are set to None."""
     await store.save(notes={"a:1": {"x": [1, 2.5, None]}, "a:2": "é", "b": float("inf")})
-    assert await store.noted("a:") == {"a:1": {"x": [1, 2.5, None]}, "a:2": "é"}
+    assert await store.notes("a:") == {"a:1": {"x": [1, 2.5, None]}, "a:2": "é"}
     await store.save(notes={"a:1": None, "b": 3, "never": None})
-    assert await store.noted() == {"a:2": "é", "b": 3}
+    assert await store.notes() == {"a:2": "é", "b": 3}
 
 
-async def check_posts(store: Store) -> None:
-    """Posts are kept in order until they are taken."""
-    await store.post([{"add": ["u"]}, {"remove": ["v"]}])
-    await store.post([{"add": ["w"]}])
-    posts = await store.posts()
-    assert [value for _, value in posts] == [{"add": ["u"]}, {"remove": ["v"]}, {"add": ["w"]}]
-    await store.save(taken=[posts[0][0], posts[1][0]])
-    await store.post([{"add": ["x"]}])
-    assert [value for _, value in await store.posts()] == [{"add": ["w"]}, {"add": ["x"]}], "numbers are not used again"
+async def check_commands(store: Store) -> None:
+    """Commands are kept in order until they are applied."""
+    await store.queue([{"add": ["u"]}, {"remove": ["v"]}])
+    await store.queue([{"add": ["w"]}])
+    queued = await store.commands()
+    assert [value for _, value in queued] == [{"add": ["u"]}, {"remove": ["v"]}, {"add": ["w"]}]
+    await store.save(applied=[queued[0][0], queued[1][0]])
+    await store.queue([{"add": ["x"]}])
+    assert [value for _, value in await store.commands()] == [{"add": ["w"]}, {"add": ["x"]}], (
+        "numbers are not used again"
+    )
 
 
 async def check_concurrent_calls(store: Store) -> None:

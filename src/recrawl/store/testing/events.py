@@ -7,14 +7,14 @@ import contextlib
 import itertools
 from dataclasses import replace
 
-from recrawl.store.events import Follower
+from recrawl.store.events import Subscriber
 from recrawl.store.protocol import Outcome, Store
 from recrawl.store.testing.rows import listed
 
 _NOW = 1_700_000_000.0
 _URL = "https://a.example/0"
 _PAGE = Outcome(_URL, _NOW, status=200, digest="d1", content_type="text/html", text="one")
-_STORY = [  # an outcome, and the event that it is
+_STORY = [  # an outcome, and the kind of its event
     (_PAGE, "new"),
     (replace(_PAGE, began_at=_NOW + 1, changed=False, text=None), None),
     (Outcome(_URL, _NOW + 2, status=304, changed=False), None),
@@ -31,13 +31,13 @@ _STORY = [  # an outcome, and the event that it is
 
 
 async def check_story(store: Store) -> None:
-    """Each outcome is the event it is, told against the one before."""
+    """Each outcome leads to its event, compared with the page's last event."""
     for outcome, _ in _STORY:
         await store.save([outcome])
     events = await store.events()
-    told = [(outcome.began_at, kind) for outcome, kind in _STORY if kind]
-    assert [(event.at, event.kind) for event in events] == told, [event.as_dict() for event in events]
-    assert [event.number for event in events] == list(range(1, len(told) + 1)), "numbers go up by one"
+    expected = [(outcome.began_at, kind) for outcome, kind in _STORY if kind]
+    assert [(event.at, event.kind) for event in events] == expected, [event.as_dict() for event in events]
+    assert [event.number for event in events] == list(range(1, len(expected) + 1)), "numbers go up by one"
     assert len({event.id for event in events}) == len(events), "each event has an id of its own"
     digests = [(event.old_digest, event.new_digest) for event in events]
     assert digests == [(None, "d1"), ("d1", "d2"), ("d2", "d2"), ("d2", None), ("d2", "d3"), ("d3", None)]
@@ -49,19 +49,19 @@ async def check_story(store: Store) -> None:
     assert await store.events(3) == events[3:], "from any number on"
     assert await store.events(1, 2) == events[1:3], "and as many as asked for"
     assert await store.events(len(events)) == []
-    assert await listed(store.standing()) == []
+    assert await listed(store.snapshot()) == []
 
 
 async def check_batch(store: Store) -> None:
-    """Several outcomes of one page in one batch, and pages that are taken away."""
+    """Several outcomes of one page in one batch, and pages that are removed."""
     await store.save([outcome for outcome, _ in _STORY[:4]])
     assert [event.kind for event in await store.events()] == ["new", "changed"]
-    (standing,) = await listed(store.standing())
-    assert (standing.kind, standing.number, standing.new_digest, standing.new_text) == ("new", 2, "d2", "two")
+    (existing,) = await listed(store.snapshot())
+    assert (existing.kind, existing.number, existing.new_digest, existing.new_text) == ("new", 2, "d2", "two")
     await store.save(removed=[_URL, "https://never.example/"], at=_NOW + 9)
     last = await store.events(2)
     assert [(one.kind, one.reason, one.at, one.old_digest) for one in last] == [("gone", "removed", _NOW + 9, "d2")]
-    assert await listed(store.standing()) == [], "a page that was removed does not stand"
+    assert await listed(store.snapshot()) == [], "a removed page is not in the snapshot"
 
 
 async def check_atomic(store: Store) -> None:
@@ -78,39 +78,39 @@ async def check_atomic(store: Store) -> None:
     assert counts["size"] > 0
 
 
-async def check_followers(store: Store) -> None:
-    """How far followers are is kept; what was dropped is not theirs to say."""
-    assert await store.followers() == []
-    one = Follower("one", cursor=3, taken=3, failures=2, failure="down", failed_at=_NOW, taken_at=_NOW - 1)
-    await store.follow(one)
-    await store.follow(Follower("another"))
-    assert await store.followers() == [Follower("another"), one]
-    await store.follow(replace(one, cursor=5, failures=0, dropped=7))
-    assert (await store.followers())[1] == replace(one, cursor=5, failures=0), "dropped is the store's to count"
+async def check_subscribers(store: Store) -> None:
+    """Positions of subscribers are kept; the store counts what was dropped."""
+    assert await store.subscribers() == []
+    one = Subscriber("one", cursor=3, taken=3, failures=2, failure="down", failed_at=_NOW, taken_at=_NOW - 1)
+    await store.save_subscriber(one)
+    await store.save_subscriber(Subscriber("another"))
+    assert await store.subscribers() == [Subscriber("another"), one]
+    await store.save_subscriber(replace(one, cursor=5, failures=0, dropped=7))
+    assert (await store.subscribers())[1] == replace(one, cursor=5, failures=0), "dropped is the store's to count"
 
 
 async def check_limits(store: Store) -> None:
-    """A store made for at most 5 events lets the oldest go and counts them for those who had not taken them."""
-    await store.follow(Follower("quick", cursor=8))
-    await store.follow(Follower("slow", cursor=2))
+    """A store made for at most 5 events deletes the oldest; undelivered ones are counted per subscriber."""
+    await store.save_subscriber(Subscriber("quick", cursor=8))
+    await store.save_subscriber(Subscriber("slow", cursor=2))
     for k in range(10):
         await store.save([replace(_PAGE, began_at=_NOW + k, changed=True, digest=f"d{k}")])
     assert [event.number for event in await store.events()] == [6, 7, 8, 9, 10], "the newest are kept"
     counts = await store.event_counts()
     assert (counts["first"], counts["last"], counts["rows"]) == (6, 10, 5)
-    assert {one.name: one.dropped for one in await store.followers()} == {"quick": 0, "slow": 3}
+    assert {one.name: one.dropped for one in await store.subscribers()} == {"quick": 0, "slow": 3}
 
 
 async def check_age(store: Store) -> None:
-    """A store made for 100 s of events keeps older ones until all have taken them."""
-    await store.follow(Follower("slow", cursor=1))
+    """A store made for 100 s of events keeps older ones until they are delivered to all."""
+    await store.save_subscriber(Subscriber("slow", cursor=1))
     for k in range(4):
         await store.save([replace(_PAGE, began_at=_NOW + 200 * k, changed=True, digest=f"d{k}")])
-    assert [event.number for event in await store.events()] == [2, 3, 4], "old and not taken: kept"
-    await store.follow(Follower("slow", cursor=3))
+    assert [event.number for event in await store.events()] == [2, 3, 4], "old and not delivered: kept"
+    await store.save_subscriber(Subscriber("slow", cursor=3))
     await store.save([replace(_PAGE, began_at=_NOW + 700, changed=True, digest="x")])
-    assert [event.number for event in await store.events()] == [4, 5], "old and taken: let go"
-    assert (await store.followers())[0].dropped == 0
+    assert [event.number for event in await store.events()] == [4, 5], "old and delivered: deleted"
+    assert (await store.subscribers())[0].dropped == 0
 
 
 async def check_concurrent_events(store: Store) -> None:
@@ -124,4 +124,4 @@ async def check_concurrent_events(store: Store) -> None:
     events = await store.events()
     assert [event.number for event in events] == list(range(1, 41)), "numbers go up by one"
     chain = itertools.pairwise(events)
-    assert all(one.new_digest == two.old_digest for one, two in chain), "each is told against the one before"
+    assert all(one.new_digest == two.old_digest for one, two in chain), "each is compared with the one before"

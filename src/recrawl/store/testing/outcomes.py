@@ -100,7 +100,7 @@ async def check_atomic(store: Store) -> None:
     """A save that fails changes nothing."""
     rows = example_rows(page_urls(3))
     await store.save([outcome_story()[0]], rows, notes={"n": 1})
-    before = (await listed(store.observations()), await store.counts(), await store.noted())
+    before = (await listed(store.observations()), await store.counts(), await store.notes())
     try:
         await store.save([outcome_story()[1]], example_rows(page_urls(5), seed=2), notes={"n": 2, "bad": object()})
     except TypeError:
@@ -109,7 +109,7 @@ async def check_atomic(store: Store) -> None:
         raise AssertionError("a note that is no JSON value is refused")
     found = await store.load()
     assert found is not None and not same_rows(rows, found), "a save that fails leaves the rows as they were"
-    assert (await listed(store.observations()), await store.counts(), await store.noted()) == before, (
+    assert (await listed(store.observations()), await store.counts(), await store.notes()) == before, (
         "and everything else"
     )
 
