@@ -141,6 +141,17 @@ def positive(name: str, value: float, *, endless: bool = False) -> float:
     return number
 
 
+def options_of(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given, over the defaults; TypeError for a name that is none of them.
+
+    >>> options_of({"start": 0.0, "lease": 300.0}, {"lease": 60.0})
+    {'start': 0.0, 'lease': 60.0}
+    """
+    for name in given.keys() - defaults.keys():
+        raise TypeError(f"unexpected option {name!r}: not one of {', '.join(defaults)}")
+    return {**defaults, **given}
+
+
 def generator_of(state: dict[str, Any] | None) -> np.random.Generator | None:
     """The random generator whose state was saved."""
     if state is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,18 @@ from recrawl.schedule.bandits.exp3 import Exp3
 from recrawl.schedule.bandits.rewards import Account, Accounts, Earned
 from recrawl.schedule.bandits.view import BanditView, columns_of, view_of
 from recrawl.schedule.rates.kernels import accept
-from recrawl.schedule.table import Ids, Table, column_of, count_of, flags_of, generator_of, horizon, ids_of, positive
+from recrawl.schedule.table import (
+    Ids,
+    Table,
+    column_of,
+    count_of,
+    flags_of,
+    generator_of,
+    horizon,
+    ids_of,
+    options_of,
+    positive,
+)
 from recrawl.schedule.table import time_of as instant
 
 _ALIVE, _GONE, _REMOVED = 0, 1, 2
@@ -32,6 +43,19 @@ _COUNTERS = (
     "arm_failures",
     "time_back",
 )
+
+
+class BanditOptions(TypedDict, total=False):
+    """Options of a bandit that few callers need: of its rule (`Exp3`), its first time, leases and random draws."""
+
+    exploration: float
+    share: float
+    start: float
+    lease: float
+    rng: np.random.Generator | None
+
+
+_OPTIONS: dict[str, Any] = {"exploration": 0.1, "share": 0.003, "start": 0.0, "lease": 300.0, "rng": None}
 
 
 class Bandit:
@@ -61,19 +85,16 @@ class Bandit:
         *,
         step: float,
         rule: str = "exp3",
-        exploration: float = 0.1,
-        share: float = 0.003,
         reward: str = "changed",
-        start: float = 0.0,
-        lease: float = 300.0,
-        rng: np.random.Generator | None = None,
+        **options: Unpack[BanditOptions],
     ) -> None:
+        chosen = options_of(_OPTIONS, options)
         self._arms = Arms(arms)
-        self._exp3 = Exp3(len(self._arms), rule, exploration=exploration, share=share)
+        self._exp3 = Exp3(len(self._arms), rule, exploration=chosen["exploration"], share=chosen["share"])
         self._length = positive("step", step)
-        self._lease = positive("lease", lease, endless=True)
-        self._start = self._now = instant(start)
-        self._rng = np.random.default_rng(0) if rng is None else rng
+        self._lease = positive("lease", chosen["lease"], endless=True)
+        self._start = self._now = instant(chosen["start"])
+        self._rng = np.random.default_rng(0) if chosen["rng"] is None else chosen["rng"]
         self._table = Table(importance=float, status=np.uint8, crawled_at=float)
         self._leased: dict[int, tuple[float, int]] = {}  # page -> end of its lease, step; in the order of the ends
         if reward not in REWARDS:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from recrawl.schedule.bandits.bandit import Bandit
+from recrawl.schedule.bandits.bandit import Bandit, BanditOptions
 from recrawl.schedule.bandits.strategies import arms_of
 from recrawl.schedule.rates.policy import RatePolicy
+
+
+class KabOptions(BanditOptions, total=False):
+    """Options of a bandit, and what it is rewarded for."""
+
+    reward: str
 
 
 def kab(
@@ -17,14 +23,9 @@ def kab(
     budget: float,
     step: float,
     rule: str = "exp3",
-    exploration: float = 0.1,
-    share: float = 0.003,
-    reward: str = "changed",
     execution: Literal["deadline", "poisson"] = "poisson",
-    start: float = 0.0,
-    lease: float = 300.0,
-    rng: np.random.Generator | None = None,
     more: dict[str, Any] | None = None,
+    **options: Unpack[KabOptions],
 ) -> Bandit:
     """A bandit over strategies: ``kab2`` … ``kab5`` (Han et al. 2020), or any list of them; ``more`` are further arms.
 
@@ -37,11 +38,12 @@ def kab(
     ([0, 1], ['click-weighted', 'change-weighted'])
     """
     names = arms_of(arms)
-    rng = np.random.default_rng(0) if rng is None else rng
-    settings: dict[str, Any] = {"execution": execution, "ceiling": 1.0 / step, "start": start, "lease": lease}
+    given: dict[str, Any] = {**options}
+    rng = np.random.default_rng(0) if given.get("rng") is None else given["rng"]
+    settings: dict[str, Any] = {"execution": execution, "ceiling": 1.0 / step}
+    settings |= {name: value for name, value in given.items() if name in ("start", "lease")}
     policies: dict[str, Any] = {
         name: RatePolicy(budget=budget, rates=name, rng=own, **settings)
         for name, own in zip(names, rng.spawn(len(names)), strict=True)
     }
-    learning: dict[str, Any] = {"rule": rule, "exploration": exploration, "share": share, "reward": reward}
-    return Bandit({**policies, **(more or {})}, step=step, start=start, lease=lease, rng=rng, **learning)
+    return Bandit({**policies, **(more or {})}, step=step, rule=rule, **{**given, "rng": rng})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,13 +13,15 @@ from recrawl.errors import ParameterError
 from recrawl.model.kinds import Objective, first_row
 from recrawl.model.pages import Pages
 from recrawl.schedule.exact import layout as at
+from recrawl.schedule.exact.arguments import check_time, flags_per_id, per_id
 from recrawl.schedule.exact.columns import POLICIES as POLICIES
 from recrawl.schedule.exact.columns import PageColumns
 from recrawl.schedule.exact.kernels import events
 from recrawl.schedule.exact.kernels.picking import next_time, pick
 from recrawl.schedule.exact.kernels.queries import fill_values
 from recrawl.schedule.exact.memory import Memory
-from recrawl.schedule.exact.selfcheck import check_memory
+from recrawl.schedule.exact.relations import Relations
+from recrawl.schedule.table import options_of
 
 Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
@@ -44,7 +46,20 @@ _YES = np.ones(1, dtype=np.bool_)
 _NOW = np.full(1, np.inf)  # as_of: no copy is newer than now
 
 
-class Scheduler:
+class SchedulerOptions(TypedDict, total=False):
+    """Options of a scheduler that few callers need; `Scheduler` describes them."""
+
+    start: float
+    lease: float
+    delay_window: float | None
+    delay: tuple[ArrayLike, ArrayLike] | None
+    floor: float
+
+
+_OPTIONS: dict[str, Any] = {"start": 0.0, "lease": 300.0, "delay_window": None, "delay": None, "floor": 0.0}
+
+
+class Scheduler(Relations):
     """At every moment, the pages most worth crawling: Algorithm 1 of Busa-Fekete et al. 2025, exact and lazy.
 
     ``policy`` says how signals are used: not at all ("no-signals"), as proof ("trusting"), by their precision and
@@ -52,7 +67,8 @@ class Scheduler:
     ("trusting-plus"), or like "signals" but not within ``delay_window`` after a crawl ("signals-delayed"). With
     ``delay`` (sorted delays, their probabilities) a late signal is weighted by the probability that it is about a
     change that the copy has not seen. ``budget`` (crawls per time) is only a hint for the first layout: the levels
-    follow the picks.
+    follow the picks. ``start`` is the first time, ``lease`` the time after which a picked page without a record
+    is eligible again, ``floor`` the least crawl rate of every page.
 
     >>> s = Scheduler(Pages([1.0, 4.0, 2.0]))
     >>> s.pick(1.0, 2).tolist()
@@ -66,21 +82,19 @@ class Scheduler:
         budget: float | None = None,
         objective: Objective = "freshness",
         policy: str = "signals",
-        start: float = 0.0,
-        lease: float = 300.0,
-        delay_window: float | None = None,
-        delay: tuple[ArrayLike, ArrayLike] | None = None,
-        floor: float = 0.0,
+        **options: Unpack[SchedulerOptions],
     ) -> None:
-        _check_time("start", start)
-        self._memory = Memory(start, lease)
-        self._columns = PageColumns(self._memory, objective, policy, floor)
+        chosen = options_of(_OPTIONS, options)
+        start = chosen["start"]
+        check_time("start", start)
+        memory = Memory(start, chosen["lease"])
+        super().__init__(memory, PageColumns(memory, objective, policy, chosen["floor"]))
         self._budget: float | None = None
         self.policy = policy
         self.objective = objective
         if budget is not None:
             self.budget = budget
-        self._set_delay(delay_window, delay)
+        self._set_delay(chosen["delay_window"], chosen["delay"])
         if pages is not None:
             self.add(pages, start)
 
@@ -88,7 +102,7 @@ class Scheduler:
 
     def add(self, pages: Pages, now: float, *, fetched_at: ArrayLike | None = None) -> Ids:
         """New pages, fetched now or at ``fetched_at``; their ids, which are never used again."""
-        _check_time("now", now)
+        check_time("now", now)
         fetched = np.asarray(now if fetched_at is None else fetched_at, dtype=np.float64)
         if fetched.shape not in ((), (1,), (len(pages),)):
             raise ParameterError(f"fetched_at has the shape {fetched.shape} for {len(pages)} pages")
@@ -101,7 +115,7 @@ class Scheduler:
 
     def pick(self, now: float, n: int) -> Ids:
         """The n pages of largest crawl value, best first, leased until recorded or released; fewer if fewer can be."""
-        _check_time("now", now)
+        check_time("now", now)
         if n < 0:
             raise ParameterError(f"n is {n}: must be at least 0")
         memory = self._memory
@@ -109,7 +123,7 @@ class Scheduler:
         status, taken = pick(memory.header, float(now), n, out)
         while status != at.DONE:
             memory.grow(status)
-            again = float(memory.state.head[0]["now"])  # not `now`: a time that went back is counted once
+            again = self._now  # not `now`: a time that went back is counted once
             status, more = pick(memory.header, again, n - taken, out[taken:])
             taken += more
         return out if taken == n else out[:taken]
@@ -128,17 +142,17 @@ class Scheduler:
 
         A page that is gone is set aside until it is resumed or removed.
         """
-        _check_time("now", now)
+        check_time("now", now)
         rows = self._columns.whole(ids)
         if as_of is None and changed is None and failed is None and gone is None:
             self._in_parts(events.record, rows, float(now), _NOW, _YES)
             return
-        here = max(float(now), float(self._memory.state.head[0]["now"]))
+        here = max(float(now), self._now)
         rows = self._columns.check(rows)
-        when = _per_id("as_of", here if as_of is None else as_of, rows)
+        when = per_id("as_of", here if as_of is None else as_of, rows)
         first_row("as_of", ~(when <= here), "must not lie after now")
         flags = {"changed": changed, "failed": failed, "gone": gone}
-        given = {name: _flags(name, flag, rows) for name, flag in flags.items() if flag is not None}
+        given = {name: flags_per_id(name, flag, rows) for name, flag in flags.items() if flag is not None}
         fetched = ~given["failed"] if failed is not None else _YES
         outdated = fetched & (when < self._memory.state.rec["last"][rows])
         self._in_parts(events.record, rows, here, when, fetched)
@@ -151,9 +165,9 @@ class Scheduler:
 
     def signal(self, ids: ArrayLike, now: float, *, source: int = 0, changed_at: ArrayLike | None = None) -> None:
         """Change signals; repeated ids count. One about a change at or before the copy's fetch says nothing new."""
-        _check_time("now", now)
+        check_time("now", now)
         rows = self._columns.check(ids)
-        about = _per_id("changed_at", np.inf if changed_at is None else changed_at, rows)
+        about = per_id("changed_at", np.inf if changed_at is None else changed_at, rows)
         self._in_parts(events.signal, rows, float(now), about, self._columns.weights(rows, source))
 
     def update(self, ids: ArrayLike, **columns: Any) -> None:
@@ -166,14 +180,13 @@ class Scheduler:
         parked = rows[status == at.PARKED]  # their host may be another from now on
         events.withdraw(self._memory.header, parked, at.PAUSED)
         self._columns.write(rows, pages)
-        self._place(rows[status != at.PAUSED], float(self._memory.state.head[0]["now"]))
+        self._place(rows[status != at.PAUSED], self._now)
 
     def set_floor(self, ids: ArrayLike, floor: ArrayLike) -> None:
         """Least crawl rates of pages: one that has waited longer than 1/floor comes before all others."""
         rows = self._columns.check(ids, distinct=True)
         self._columns.set_floor(rows, floor)
-        status = self._memory.state.rec["state"][rows]
-        self._place(rows[(status != at.PAUSED) & (status != at.PARKED)], float(self._memory.state.head[0]["now"]))
+        self._place_waiting(rows, self._now)
 
     def remove(self, ids: ArrayLike) -> None:
         """Pages leave for good; later use of their ids raises ParameterError."""
@@ -181,7 +194,7 @@ class Scheduler:
 
     def next_at(self, now: float) -> float:
         """When a pick can next return something; infinity while nothing can."""
-        _check_time("now", now)
+        check_time("now", now)
         while True:
             status, when = next_time(self._memory.header, float(now))
             if status == at.DONE:
@@ -220,7 +233,7 @@ class Scheduler:
 
     def value(self, ids: ArrayLike, now: float) -> Array:
         """Crawl values of pages, per unit of cost."""
-        _check_time("now", now)
+        check_time("now", now)
         rows = self._columns.check(ids)
         out = np.empty(len(rows))
         fill_values(self._memory.header, rows, float(now), out)
@@ -270,7 +283,7 @@ class Scheduler:
         """Paused pages may be picked again."""
         rows = self._columns.check(ids, distinct=True)
         paused = rows[self._memory.state.rec["state"][rows] == at.PAUSED]
-        self._place(paused, float(self._memory.state.head[0]["now"]))
+        self._place(paused, self._now)
 
     def hold(self, host: Any, until: float) -> None:
         """No page of a host is picked before a time (infinity: until held to an earlier one)."""
@@ -286,101 +299,6 @@ class Scheduler:
             raise ParameterError(f"concurrency is {concurrency}: must be at least 1")
         self._memory.limit_host(self._columns.host_index(host), spacing, concurrency)
 
-    def relate(
-        self,
-        span: float,
-        *,
-        baseline: float = 0.0,
-        shrink: float = 2.0,
-        boost: float = 0.0,
-        fade: float = 1.0,
-        week: ArrayLike | None = None,
-        hour: float = 3600.0,
-    ) -> None:
-        """Use groups, bursts and seasons from now on.
-
-        ``span`` is the width of a bin in which a group's changes are counted, ``baseline`` the excess changes of a page
-        per time while nothing is known, ``shrink`` the number of crawls that count as much as that. Just after a change
-        was seen, a page changes 1 + ``boost`` times as often as otherwise; that fades like e^{−age/fade}. ``week`` says
-        how often pages change in each of the 168 hours of a week (which begins at multiples of 168 ``hour``), relative
-        to each other.
-        """
-        if self.objective != "freshness":
-            raise ParameterError(f"objective is {self.objective!r}: groups, bursts and seasons need 'freshness'")
-        values = {"baseline": baseline, "shrink": shrink, "boost": boost, "fade": fade}
-        for name, value in values.items():
-            if not (0 <= value < math.inf and (value > 0 or name not in ("shrink", "fade"))):
-                raise ParameterError(f"{name} is {value}: must be finite and {'above' if value == 0 else 'at least'} 0")
-        clock = None if week is None else _clock(week, hour)
-        self._memory.relate(span)
-        self._memory.set_season(clock, hour)
-        head = self._memory.state.head[0]
-        for name, value in values.items():
-            head[name] = value
-        events.recompute_rates(self._memory.header, float(head["now"]))
-        self._place_all()
-
-    def join(self, ids: ArrayLike, group: ArrayLike, weight: ArrayLike) -> None:
-        """Put pages into groups (numbers; −1: none), with the weight that an excess change of a member has for each."""
-        rows = self._columns.check(ids, distinct=True)
-        if self._memory.state.head[0]["span"] == 0:
-            raise ParameterError("relate must come first")
-        groups, weights = _per_id("group", group, rows), _per_id("weight", weight, rows)
-        first_row("weight", ~((weights >= 0) & np.isfinite(weights)), "must be finite and at least 0")
-        numbers = np.broadcast_to(groups, rows.shape).astype(np.int32)
-        first_row("group", np.broadcast_to(groups, rows.shape) != numbers, "must be whole")
-        self._memory.add_groups(int(numbers.max(initial=-1)) + 1)
-        events.join(self._memory.header, rows, np.maximum(numbers, -1))
-        self._memory.state.member["weight"][rows] = weights
-        status = self._memory.state.rec["state"][rows]
-        self._place(rows[(status != at.PAUSED) & (status != at.PARKED)], float(self._memory.state.head[0]["now"]))
-
-    def notice(self, ids: ArrayLike, now: float, *, since: ArrayLike, changed: ArrayLike, own: ArrayLike) -> None:
-        """Add crawl outcomes to the groups of pages: each over the time ``since``, at the page's ``own`` rate."""
-        rows = self._columns.check(ids)
-        begin, found, rate = _per_id("since", since, rows), _flags("changed", changed, rows), _per_id("own", own, rows)
-        columns = [np.broadcast_to(column, rows.shape) for column in (begin, rate, found)]
-        for i, *outcome in zip(rows.tolist(), *(column.tolist() for column in columns), strict=True):
-            events.notice(self._memory.header, i, outcome[0], float(now), outcome[1], outcome[2])
-            self._reinsert(int(self._memory.state.member["group"][i]), float(now))
-        if self._memory.state.head[0]["boost"] > 0:
-            status = self._memory.state.rec["state"][rows]
-            self._place(rows[(status != at.PAUSED) & (status != at.PARKED)], float(now))
-
-    def _reinsert(self, group: int, now: float) -> None:
-        status = events.reinsert(self._memory.header, group, now) if group >= 0 else at.DONE
-        while status != at.DONE:
-            self._memory.grow(status)
-            status = events.reinsert(self._memory.header, group, now)
-
-    def _check(self) -> None:
-        """Raise AssertionError if the memory contradicts itself."""
-        check_memory(self._memory.state, float(self._memory.state.head[0]["now"]))
-
-    def _withdraw(self, ids: ArrayLike, state: int) -> None:
-        events.withdraw(self._memory.header, self._columns.check(ids), state)
-
-    def _place(self, rows: Ids, now: float) -> None:
-        self._in_parts(events.put_back, rows, float(now))
-
-    def _place_all(self) -> None:
-        """Place all waiting pages again, after the parameters of all of them have changed."""
-        now = float(self._memory.state.head[0]["now"])
-        status = self._memory.state.rec["state"][: self._memory.state.head[0]["n_pages"]]
-        waiting = np.flatnonzero((status == at.ASLEEP) | (status == at.NEAR))
-        events.reset_layers(self._memory.header, now)
-        self._place(waiting, now)
-
-    def _in_parts(self, kernel: Any, rows: Ids, now: float, *columns: NDArray[Any]) -> None:
-        """Run a kernel over ids, growing small arrays when it asks for that."""
-        status, done = kernel(self._memory.header, rows, now, *columns)
-        while status != at.DONE:
-            self._columns.raise_for(status, done)
-            self._memory.grow(status)
-            rest = [column if len(column) == 1 else column[done:] for column in columns]
-            status, more = kernel(self._memory.header, rows[done:], now, *rest)
-            done += more
-
     def _set_delay(self, window: float | None, delay: tuple[ArrayLike, ArrayLike] | None) -> None:
         if self.policy == "signals-delayed":
             if window is None:
@@ -394,30 +312,3 @@ class Scheduler:
             raise ParameterError("delay_window belongs to the policy 'signals-delayed'")
         if delay is not None:
             self._memory.set_delay(*delay)
-
-
-def _clock(week: ArrayLike, hour: float) -> NDArray[np.float64]:
-    """Time by the season at each full hour of a week."""
-    rate = np.asarray(week, np.float64)
-    if rate.shape != (at.HOURS,) or not (np.isfinite(rate) & (rate > 0)).all():
-        raise ParameterError(f"week must be {at.HOURS} numbers above 0")
-    if not 0 < hour < math.inf:
-        raise ParameterError(f"hour is {hour}: must be finite and above 0")
-    return np.concatenate([[0.0], np.cumsum(rate * (at.HOURS / rate.sum()))])
-
-
-def _flags(name: str, value: ArrayLike, rows: Ids) -> NDArray[np.bool_]:
-    return _per_id(name, value, rows).astype(np.bool_)
-
-
-def _check_time(name: str, time: float) -> None:
-    if not math.isfinite(time):
-        raise ParameterError(f"{name} is {time}: must be finite")
-
-
-def _per_id(name: str, value: ArrayLike, rows: Ids) -> Array:
-    column = np.atleast_1d(np.asarray(value, dtype=np.float64))
-    if column.ndim != 1 or len(column) not in (1, len(rows)):
-        raise ParameterError(f"{name} has {len(column)} values for {len(rows)} ids")
-    first_row(name, np.isnan(column), "must be a number")
-    return column

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,12 +13,46 @@ from recrawl.model.pages import Pages
 from recrawl.schedule.rates.execution import Deadlines, Draws, executor
 from recrawl.schedule.rates.kernels import accept
 from recrawl.schedule.rates.rules import Rule, check_rule, own_columns, rule_of, rule_rates
-from recrawl.schedule.table import Ids, Table, column_of, count_of, flags_of, generator_of, ids_of, positive, time_of
+from recrawl.schedule.table import (
+    Ids,
+    Table,
+    column_of,
+    count_of,
+    flags_of,
+    generator_of,
+    ids_of,
+    options_of,
+    positive,
+    time_of,
+)
 from recrawl.solver.plan import Plan
 
 Array = NDArray[np.float64]
 _ALIVE, _GONE, _REMOVED = 0, 1, 2
 _COUNTERS = ("picked", "recorded", "outdated", "failed", "released", "leases_ended", "signals", "time_back", "solves")
+
+
+class RateOptions(TypedDict, total=False):
+    """Options of a rate policy that few callers need; `RatePolicy` describes them."""
+
+    ceiling: float | None
+    impression: ArrayLike | None
+    phases: Literal["zero", "random"]
+    start: float
+    lease: float
+    catch_up: float
+    rng: np.random.Generator | None
+
+
+_OPTIONS: dict[str, Any] = {
+    "ceiling": None,
+    "impression": None,
+    "phases": "zero",
+    "start": 0.0,
+    "lease": 300.0,
+    "catch_up": math.inf,
+    "rng": None,
+}
 
 
 class RatePolicy:
@@ -52,20 +86,16 @@ class RatePolicy:
         budget: float | None = None,
         rates: Rule | Plan | ArrayLike = "uniform",
         execution: Literal["deadline", "poisson"] = "deadline",
-        ceiling: float | None = None,
-        impression: ArrayLike | None = None,
-        phases: Literal["zero", "random"] = "zero",
-        start: float = 0.0,
-        lease: float = 300.0,
-        catch_up: float = math.inf,
-        rng: np.random.Generator | None = None,
+        **options: Unpack[RateOptions],
     ) -> None:
         rule, crawl_rate = rule_of(rates)
+        chosen = options_of(_OPTIONS, options)
+        phases, rng = chosen["phases"], chosen["rng"]
         self._rule, self._execution, self._phases, self._rng = rule, execution, phases, rng
-        self._ceiling = None if ceiling is None else positive("ceiling", ceiling)
-        self._lease = positive("lease", lease, endless=True)
-        self._catch_up = positive("catch_up", catch_up, endless=True)
-        self._now = self._picked_at = time_of(start)
+        self._ceiling = None if chosen["ceiling"] is None else positive("ceiling", chosen["ceiling"])
+        self._lease = positive("lease", chosen["lease"], endless=True)
+        self._catch_up = positive("catch_up", chosen["catch_up"], endless=True)
+        self._now = self._picked_at = time_of(chosen["start"])
         self._budget = None if budget is None else positive("budget", budget)
         if budget is None and rule != "fixed":
             raise ParameterError(f"budget: rates by rule {rule!r} need one")
@@ -77,7 +107,7 @@ class RatePolicy:
         self._stale = False
         self._stats = dict.fromkeys(_COUNTERS, 0)
         if pages is not None:
-            self.add(pages, self._now, impression=impression, crawl_rate=crawl_rate)
+            self.add(pages, self._now, impression=chosen["impression"], crawl_rate=crawl_rate)
 
     def add(
         self,
