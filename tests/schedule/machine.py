@@ -1,4 +1,4 @@
-"""SchedulerMachine: a scheduler and its brute-force twin live through one story and must agree after every step."""
+"""SchedulerMachine: a scheduler and its brute-force twin get the same events and must agree after every step."""
 
 import math
 from typing import ClassVar
@@ -38,7 +38,7 @@ class SchedulerMachine(RuleBasedStateMachine):
             "importance": rng.choice([0, 0.5, 1, 1, 30], n),
         }
 
-    # --- the story ---------------------------------------------------------------------------------------------------
+    # --- events ------------------------------------------------------------------------------------------------------
 
     @initialize(start=st.integers(0, 2), seed=SEEDS, n=st.integers(0, 3))
     def begin(self, start, seed, n):

@@ -134,7 +134,7 @@ def test_the_arm_whose_crawls_find_changes_is_preferred():
 
 
 class Failing(RatePolicy):
-    """Fails when told to."""
+    """Fails to pick while `broken`, to record while `deaf`."""
 
     broken = True
     deaf = False

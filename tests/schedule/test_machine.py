@@ -1,4 +1,4 @@
-"""Any story of events, told to a scheduler and to its brute-force twin: plain pages, costs, floors and hosts."""
+"""Any sequence of events, for a scheduler and its brute-force twin: plain pages, costs, floors and hosts."""
 
 import numpy as np
 from hypothesis import HealthCheck, settings

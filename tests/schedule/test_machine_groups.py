@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 from naive.float_value import noisy
-from naive.groups import Group, fresh_value, hurried
+from naive.groups import Group, burst_ahead, fresh_value
 from profiles import examples
 
 from .machine import SEEDS, SchedulerMachine
@@ -58,7 +58,7 @@ class Grouped(SchedulerMachine):
             number, weight = self.member.get(i, (-1, 0.0))
             if number >= 0:
                 group = self.groups.setdefault(number, Group(SPAN, BASELINE, SHRINK))
-                group.note(now - ago, now, 0.05, weight, changed)
+                group.add_outcome(now - ago, now, 0.05, weight, changed)
             if changed:
                 self.changed_at[i] = now
 
@@ -78,12 +78,12 @@ class Grouped(SchedulerMachine):
         missed, gamma, kappa = self.twin._source(page)
         elapsed = max(now - page.last, 0.0)
         age = max(page.last - self.changed_at.get(i, -np.inf), 0.0)
-        time = elapsed + hurried(self.boost, FADE, age, elapsed)
+        time = elapsed + burst_ahead(self.boost, FADE, age, elapsed)
         number, weight = self.member.get(i, (-1, 0.0))
-        mass = BASELINE * elapsed if number not in self.groups else self.groups[number].mass(page.last, now)
+        excess = BASELINE * elapsed if number not in self.groups else self.groups[number].excess_since(page.last, now)
         weight = weight if number >= 0 else 0.0
         rate = missed * (time / elapsed if elapsed > 0 else 1.0) + weight * BASELINE
-        total = missed * time + weight * mass
+        total = missed * time + weight * excess
         if gamma > 0 and kappa > 0:
             heard = len(page.signals) * kappa
             unit = noisy(rate, gamma, kappa, rate + page.change_rate - missed, total, heard, np.inf)

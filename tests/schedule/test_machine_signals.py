@@ -1,4 +1,4 @@
-"""Any story of events, told to a scheduler and to its brute-force twin: every way of believing signals."""
+"""Any sequence of events, for a scheduler and its brute-force twin: every way of using signals."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Near pages of which not all are evaluated: bounds hold, the best is found, few are looked at."""
+"""Near pages of which not all are evaluated: bounds hold, the best is found, few are evaluated."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_news_of_a_group_lift_no_member_beyond_its_bound(case):
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_few_values_are_evaluated_among_related_pages(n):
-    """Most pages have a group with news all the time; every pick is checked by what is not looked at, too."""
+    """Most pages have a group with frequent outcomes; every pick is checked against the others, too."""
     rng = np.random.default_rng(1)
     n_pages, budget, now = 20_000, 400.0, 0.0
     pages = Pages(rng.gamma(0.5, 0.04, n_pages) + 1e-4, rng.pareto(1.5, n_pages) + 0.1, evidence=1.0)

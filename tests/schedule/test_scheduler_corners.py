@@ -9,15 +9,15 @@ from recrawl.schedule.exact.scheduler import Scheduler
 
 def run(scheduler, times, n, signals=None):
     """Pick and record at the given times; all ids in order."""
-    story = []
+    order = []
     for k, now in enumerate(times):
         if signals is not None:
             scheduler.signal(signals[k], now)
         ids = scheduler.pick(now, n)
         scheduler.record(ids, now)
-        story += ids.tolist()
+        order += ids.tolist()
     scheduler._check()
-    return story
+    return order
 
 
 def test_no_pages():
@@ -37,9 +37,9 @@ def test_more_wanted_than_there_are():
 
 def test_equal_pages_take_turns():
     scheduler = Scheduler(Pages(np.ones(700)), lease=1e9)
-    story = run(scheduler, 1 + 0.01 * np.arange(1400), 1)
-    assert sorted(story[:700]) == list(range(700))
-    assert sorted(story[700:]) == list(range(700))
+    order = run(scheduler, 1 + 0.01 * np.arange(1400), 1)
+    assert sorted(order[:700]) == list(range(700))
+    assert sorted(order[700:]) == list(range(700))
 
 
 def test_proof_comes_at_the_limit_of_the_value():
@@ -109,13 +109,13 @@ def test_epoch_times_lose_nothing(signalled, n):
     ticks = (1 + np.arange(steps)) * (n / 1024)
     back = np.round(rng.uniform(0, 4, m) * 1024) / 1024
     signals = [rng.integers(0, m, 2) for _ in range(steps)] if signalled else None
-    stories = []
+    orders = []
     for start in (0.0, 1.7e9):
         scheduler = Scheduler(start=start, lease=30.0)
         scheduler.add(pages, start, fetched_at=start - back)
-        stories.append(run(scheduler, start + ticks, n, signals))
-    assert stories[0] == stories[1]
-    assert len(stories[0]) == n * steps
+        orders.append(run(scheduler, start + ticks, n, signals))
+    assert orders[0] == orders[1]
+    assert len(orders[0]) == n * steps
 
 
 def test_time_standing_still():

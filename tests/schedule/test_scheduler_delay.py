@@ -45,8 +45,8 @@ def freshness(world, budget, **options):
         for i in ids.tolist():
             crawls[i].append(now)
     fresh = np.empty(len(pages))
-    for page, visits in enumerate(crawls):
-        begin, end = np.array(visits), np.array([*visits[1:], END])
+    for page, fetches in enumerate(crawls):
+        begin, end = np.array(fetches), np.array([*fetches[1:], END])
         after = np.append(changes[page], END)
         first = after[np.searchsorted(changes[page], begin, side="right")]
         fresh[page] = (np.minimum(first, end) - begin).sum() / END

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from naive.groups import Group, fresh_value, hurried
+from naive.groups import Group, burst_ahead, fresh_value
 from scipy import integrate
 
 from recrawl import Pages, Scheduler
@@ -51,12 +51,12 @@ def test_a_pick_is_the_largest_value(case: int) -> None:
             scheduler = Scheduler.restore(scheduler.state())
 
 
-def test_a_change_found_raises_those_not_looked_at_since_and_a_quiet_crawl_lowers_them() -> None:
+def test_a_change_found_raises_those_not_crawled_since_and_a_quiet_crawl_lowers_them() -> None:
     scheduler = Scheduler(Pages(np.full(4, 0.01), evidence=2.0), budget=1.0)
     scheduler.relate(1.0, baseline=0.001)
     scheduler.join(np.arange(4), [0, 0, 0, 1], 1.0)
     scheduler.pick(10.0, 4)
-    scheduler.record([1], 10.0)  # looked at before the change that is found can have happened
+    scheduler.record([1], 10.0)  # crawled before the change that is found can have happened
     scheduler.release([0, 2, 3], 10.0)
     before = scheduler.value(np.arange(4), 14.0)
     scheduler.notice([0], 14.0, since=11.0, changed=True, own=0.01)
@@ -68,7 +68,7 @@ def test_a_change_found_raises_those_not_looked_at_since_and_a_quiet_crawl_lower
     assert before[2] < scheduler.value([2], 14.0)[0] < after[2]
 
 
-def test_the_mass_is_what_a_plain_group_says() -> None:
+def test_the_accumulated_excess_is_what_a_plain_group_says() -> None:
     rng = np.random.default_rng(3)
     for case in range(20):
         span, baseline = float(rng.uniform(0.5, 3.0)), float(rng.uniform(0.0, 0.05))
@@ -80,12 +80,12 @@ def test_the_mass_is_what_a_plain_group_says() -> None:
             now += float(rng.exponential(span * (40 if rng.random() < 0.02 else 0.4)))
             since, changed = now - float(rng.exponential(4 * span)), bool(rng.random() < 0.3)
             scheduler.notice([1], now, since=since, changed=changed, own=0.03)
-            twin.note(since, now, 0.03, 0.7, changed)
+            twin.add_outcome(since, now, 0.03, 0.7, changed)
             ahead = now + float(rng.exponential(span))
             value = scheduler.value([0], ahead)[0]  # page 0: fetched at 0, almost no rate of its own, weight 1
-            mass = twin.mass(0.0, ahead)
+            excess = twin.excess_since(0.0, ahead)
             rate = 1e-9 + baseline
-            assert value == pytest.approx(fresh_value(mass + 1e-9 * ahead) / rate, rel=2e-5), case
+            assert value == pytest.approx(fresh_value(excess + 1e-9 * ahead) / rate, rel=2e-5), case
 
 
 def test_a_constant_hazard_gives_the_value_without_groups() -> None:
@@ -105,7 +105,7 @@ def test_a_burst_is_the_integral_of_its_hazard(age: float, elapsed: float) -> No
     scheduler.pick(age, 1)
     scheduler.record([0], age)
     time, _ = integrate.quad(lambda t: 1.0 + 4.0 * math.exp(-t / 6.0), age, age + elapsed)
-    assert elapsed + hurried(4.0, 6.0, age, elapsed) == pytest.approx(time)
+    assert elapsed + burst_ahead(4.0, 6.0, age, elapsed) == pytest.approx(time)
     assert scheduler.value([0], age + elapsed)[0] == pytest.approx(fresh_value(0.05 * time) / (0.05 * time / elapsed))
 
 
@@ -114,16 +114,16 @@ def test_a_season_is_the_integral_of_its_hours() -> None:
     week = rng.uniform(0.1, 4.0, 168)
     scheduler = Scheduler(Pages([0.05, 0.05]), budget=1.0, start=0.0)
     scheduler.relate(1.0, week=week, hour=0.5)
-    pace = np.repeat(np.tile(week / week.mean(), 5), 10)  # steps of 0.05
+    rate = np.repeat(np.tile(week / week.mean(), 5), 10)  # steps of 0.05
     for start, end in [(0.0, 3.0), (1.25, 90.5), (80.0, 100.0), (83.9, 84.1)]:
         scheduler.pick(start, 2)
         scheduler.record([0, 1], start)
         inside = np.clip(
-            np.minimum(end, np.arange(1, len(pace) + 1) * 0.05) - np.maximum(start, np.arange(len(pace)) * 0.05),
+            np.minimum(end, np.arange(1, len(rate) + 1) * 0.05) - np.maximum(start, np.arange(len(rate)) * 0.05),
             0,
             None,
         )
-        assert scheduler.value([0], end)[0] == pytest.approx(fresh_value(0.05 * (pace * inside).sum()) / 0.05, rel=1e-6)
+        assert scheduler.value([0], end)[0] == pytest.approx(fresh_value(0.05 * (rate * inside).sum()) / 0.05, rel=1e-6)
 
 
 def test_an_even_week_changes_nothing() -> None:
@@ -147,7 +147,7 @@ def test_values_only_grow_while_nothing_is_noticed() -> None:
 def values_per_pick(
     scheduler: Scheduler, rng: np.random.Generator, every: float, picks: int, count: int, changed: float
 ) -> float:
-    """Values computed for each of the last picks, one page at a time, told to its group."""
+    """Values computed for each of the last picks, one page at a time, each added to its group."""
     fetched_at, now, evaluated = np.zeros(len(scheduler)), 0.0, 0
     for step in range(picks):
         now += every
@@ -160,7 +160,7 @@ def values_per_pick(
     return (scheduler.stats["evaluated"] - evaluated) / count
 
 
-def test_a_large_group_is_not_gone_through_at_each_change_found() -> None:
+def test_a_large_group_is_not_scanned_at_each_change_found() -> None:
     n = 20_000
     rng = np.random.default_rng(1)
     scheduler = related(rng, n, 1, 0.0, gamma=True)
