@@ -1,7 +1,10 @@
 """How command tests run the command: in this process, or in one of its own."""
 
+import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -28,6 +31,30 @@ def run(capsys, monkeypatch) -> Callable[..., Result]:
             main([str(arg) for arg in argv])
         out, err = capsys.readouterr()
         return Result(int(ended.value.code or 0), out, err)
+
+    return call
+
+
+@pytest.fixture
+def run_until(run) -> Callable[..., Result]:
+    """Run a crawl in this process that would go on for a minute, and end it as Ctrl-C does once something holds."""
+
+    def call(holds: Callable[[], object], *argv: object) -> Result:
+        ended = threading.Event()
+
+        def watch() -> None:
+            while not ended.wait(0.02):
+                if holds():
+                    os.kill(os.getpid(), signal.SIGINT)
+                    return
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            return run(*argv, "--for", "60s")
+        finally:
+            ended.set()
+            watcher.join()
 
     return call
 

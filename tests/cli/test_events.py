@@ -120,11 +120,11 @@ def hook():
 SECRET = "a secret of some length"
 
 
-def test_a_crawl_posts_its_events_and_status_says_how_far(run, hook, here, monkeypatch):  # noqa: F811
+def test_a_crawl_posts_its_events_and_status_says_how_far(run, run_until, hook, here, monkeypatch):  # noqa: F811
     added(run, hook)
     monkeypatch.setenv("RECRAWL_WEBHOOK_SECRET", SECRET)
     (here / "recrawl.toml").write_text(f'webhook = "{hook.url}/hook"\nevent_text = true\n')
-    result = run(*RUN, "--for", "1s")
+    result = run_until(lambda: len(hook.asked) > 30 and hook.posts, *RUN)
     assert (result.code, result.err) == (0, ""), result
     from recrawl.crawl.deliver.webhook import verify
 
@@ -149,12 +149,12 @@ def test_a_crawl_posts_its_events_and_status_says_how_far(run, hook, here, monke
     assert "subscriber webhook        0 events behind\n" in run("status").out
 
 
-def test_a_receiver_that_fails_is_told_of_and_nothing_secret_is_said(run, hook, here, monkeypatch):  # noqa: F811
+def test_a_receiver_that_fails_is_told_of_and_nothing_secret_is_said(run, run_until, hook, here, monkeypatch):  # noqa: F811
     added(run, hook)
     (here / "secret.txt").write_text(SECRET + "\n")
     (here / "recrawl.toml").write_text(f'webhook = "{hook.url}/token-123"\nwebhook_secret_file = "secret.txt"\n')
     hook.status = 500
-    result = run(*RUN, "--for", "1s")
+    result = run_until(lambda: hook.refused > 1, *RUN)
     assert result.code == 0
     record = 'WARNING recrawl.crawl.run.report subscriber.failed subscriber=webhook failures=1 reason="answered 500"'
     assert record in result.err
@@ -165,7 +165,7 @@ def test_a_receiver_that_fails_is_told_of_and_nothing_secret_is_said(run, hook, 
     assert SECRET not in both
     assert "token-123" not in both
     hook.status = 204
-    run(*RUN, "--for", "1s")
+    run_until(lambda: hook.posts, *RUN)
     got = [event["number"] for _, body in hook.posts for event in json.loads(body)["events"]]
     assert got == [one["number"] for one in lines(run("events").out)]
 
@@ -213,7 +213,7 @@ def test_run_says_what_went_wrong_in_a_detector(run, site, here, monkeypatch):  
     from recrawl.crawl.detect.detectors import MainText
 
     monkeypatch.setattr(MainText, "digest", lambda self, fetched: {}["no"])
-    result = run(*RUN, "--for", "1s")
+    result = run(*RUN, "--once")
     assert result.code == 0
     assert "crawl.error url=" in result.err
     assert "/p/0 error=\"KeyError: 'no'\"" in result.err

@@ -10,7 +10,7 @@ class SmallWeb:
     """Pages /p/0 … that count how often they were asked for; /p/9 is not there, /private is forbidden."""
 
     def __init__(self):
-        self.asked, self.posts, self.status = [], [], 204
+        self.asked, self.posts, self.refused, self.status = [], [], 0, 204
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
         self._thread.start()
@@ -48,6 +48,8 @@ class SmallWeb:
         body = await request.read()
         if self.status == 204:
             self.posts.append((dict(request.headers), body))
+        else:
+            self.refused += 1
         return web.Response(status=self.status)
 
     def close(self):

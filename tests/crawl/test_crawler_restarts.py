@@ -158,7 +158,7 @@ def test_robots_txt_is_a_request_of_its_own_by_the_machine_s_clock_too():
     engine = asyncio.run(open_engine(store, clock.now(), budget=100.0, host_spacing=0.1, host_concurrency=1))
     add_pages(engine, Rules(), [f"https://h{k}.example/" for k in range(20)], clock.now())
     crawler = Crawler(engine, store, web, robots=robots, clock=clock)
-    counts = asyncio.run(crawler.run(clock.now() + 1.0))
+    counts = asyncio.run(crawler.run(n=60))
     crawler.close()
     assert counts.requests == len(web.requests) > 40
     assert min(gaps_by_host(web.requests).values()) >= 0.1
@@ -182,7 +182,7 @@ def test_a_batch_that_cannot_be_written_is_not_acknowledged():
     assert told == world.store.counts()["observations"]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_killed_again_and_again_with_fetches_and_writes_in_flight(tmp_path):
     """The short form of benchmarks/kill.py: real processes, real HTTP, kill -9."""
     spec = importlib.util.spec_from_file_location("kill", ROOT / "benchmarks" / "kill.py")
@@ -197,7 +197,7 @@ def test_killed_again_and_again_with_fetches_and_writes_in_flight(tmp_path):
     assert found["smallest_gap"] >= found["delay"] - kill.SLACK
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_killed_again_and_again_the_webhook_misses_nothing(tmp_path):
     """The short form of benchmarks/kill_events.py: a bad receiver, a crawl that is killed."""
     spec = importlib.util.spec_from_file_location("kill_events", ROOT / "benchmarks" / "kill_events.py")

@@ -69,10 +69,10 @@ def posterior(interval, changed, shape, rate, probability=None):
             below = [float(np.log(p)) for p in probability]
             cuts = sorted({*cuts, *below})
         parts = list(itertools.pairwise(cuts))
-        mass = [mpmath.quad(density, part) for part in parts]
+        mass = [mpmath.quadgl(density, part) for part in parts]
         total = sum(mass)
-        mean = sum(mpmath.quad(lambda u: density(u) * mpmath.e**u, part) for part in parts) / total
-        square = sum(mpmath.quad(lambda u: density(u) * (mpmath.e**u - mean) ** 2, part) for part in parts) / total
+        mean = sum(mpmath.quadgl(lambda u: density(u) * mpmath.e**u, part) for part in parts) / total
+        square = sum(mpmath.quadgl(lambda u: density(u) * (mpmath.e**u - mean) ** 2, part) for part in parts) / total
         evidence = mpmath.log(total) + shape * mpmath.log(rate) - mpmath.loggamma(shape)
         shares = [
             float(sum(m for m, part in zip(mass, parts, strict=True) if part[1] <= b) / total) for b in below or []

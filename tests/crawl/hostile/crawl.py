@@ -20,6 +20,7 @@ from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.http import connect
 from recrawl.crawl.run.assemble import Web, open_crawl
 from recrawl.crawl.run.pages import warm_up
+from recrawl.engine.addresses import host_of
 
 MB = 1 << 20
 PUBLIC = "127.0.0.1"
@@ -50,13 +51,31 @@ def written():
     raise OSError("no VmData")
 
 
+class Tried:
+    """Ends a crawl when every host has been crawled."""
+
+    def __init__(self):
+        self._left, self._crawler = set(), None
+
+    def end_with_all(self, crawler):
+        self._left = {host_of(url) for url in crawler.engine.url(crawler.engine.ids())}
+        self._crawler = crawler
+
+    def __call__(self, name, fields):
+        if name == "crawled" and self._crawler is not None:
+            self._left.discard(host_of(fields["outcome"].url))
+            if not self._left:
+                self._crawler.stop()
+
+
 async def main(given):
     is_public = connect.is_public
     connect.is_public = lambda address: address == PUBLIC or is_public(address)
     settings = Settings(**given["settings"])
     trust = ssl.create_default_context(cafile=Path(__file__).parent / "authority.pem")
     web = Web.http(settings, resolver=Names(given["names"]), ssl_context=trust)
-    live = await open_crawl(settings, web=web)
+    tried = Tried()
+    live = await open_crawl(settings, web=web, on_event=tried)
     warm_up()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     limit = written() + given["memory"]
@@ -64,6 +83,8 @@ async def main(given):
     print("ready", flush=True)
     sys.stdin.readline()
     cpu, began = time.process_time(), live.clock.now()
+    if given["each"]:
+        tried.end_with_all(live.crawler)
     counts = await live.crawler.run(began + given["seconds"])
     said = {
         **counts.as_dict(),

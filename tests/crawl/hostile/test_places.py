@@ -27,13 +27,27 @@ def page(url, now):
 
 def good_requests(urls, **options):
     world = World(page, urls, budget=100.0, delay=1.0, **options)
-    counts = world.run(300.0)
+    counts = world.run(120.0)
     return sum("//good" in url and not url.endswith("/robots.txt") for _, url in world.web.requests), counts
 
 
 @pytest.fixture(scope="module")
 def alone():
     return good_requests(GOOD)[0]
+
+
+def test_good_hosts_go_on_at_their_rate():
+    """Hosts that fail in every way, at once, after 5 s or after a minute, cost all good hosts one request at most."""
+    hosts = [f"{robots}{word}-x0-after-{s}" for word in WORDS for robots in ("", "robots-") for s in (0, 5, 60)]
+    bad = [f"https://{host}.example/{k}" for host in hosts for k in range(2)]
+    counts = []
+    for urls in (GOOD, [*bad, *GOOD]):
+        world = World(page, urls, budget=100.0, delay=2.0)
+        world.run(60.0, concurrency=64)
+        counts.append([len([at for at, url in world.web.requests if f"//good{k}." in url]) for k in range(10)])
+    alone, among = counts
+    assert alone == [30] * 10, "its robots.txt, and a page every 2.05 s"
+    assert sum(alone) - sum(among) <= 1, (alone, among)
 
 
 @pytest.mark.parametrize("seconds", [0, 5, 60])
