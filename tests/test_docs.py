@@ -196,6 +196,7 @@ def test_doctests(name):
 WITH_CODE = [path for path in MARKDOWN if PYTHON.search(path.read_text())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", WITH_CODE, ids=named)
 def test_python_blocks_run(path):
     names, parser = {}, doctest.DocTestParser()

@@ -11,6 +11,7 @@ import pytest
 import recrawl
 from recrawl import _jit
 
+pytestmark = pytest.mark.slow
 NOWHERE = "/dev/null/home"  # a folder below a file can be made by nobody, not even by root
 USE = """
 import math

@@ -11,6 +11,8 @@ from recrawl.store import BlockingStore, SqliteStore
 
 from .web import SmallWeb
 
+pytestmark = pytest.mark.slow
+
 QUICK = ("--allow-private", "--contact", "a@example.org", "--budget", "100/s", "--delay", "0.01")
 N = 15
 SURE = 0.999999  # of an interval of 90% one test in ten would fail: which pages are drawn is left to chance here
@@ -67,7 +69,7 @@ def asked(sites):
 
 def is_audited():
     """Whether the database holds an audit."""
-    with BlockingStore(SqliteStore("recrawl.db", visit=True)) as store:
+    with BlockingStore(SqliteStore("recrawl.db", exclusive=False)) as store:
         return bool(kept_audits(store.noted(KEPT)))
 
 

@@ -71,6 +71,7 @@ def test_pages_come_from_everywhere_once(run, site, here, monkeypatch):
     assert dict(zip(rows["url"], rows["given"], strict=True))[f"{site.url}/p/24"] == 3.0
 
 
+@pytest.mark.slow
 def test_pages_come_from_standard_input(run_apart, here):
     command = [sys.executable, "-m", "recrawl", "add", "-"]
     text = "https://a.example/1\nhttps://a.example/2\n"
@@ -106,6 +107,7 @@ def test_bad_pages_are_refused_and_nothing_is_added(run, here, words, line):
 # --- run ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_crawl_from_beginning_to_end(run, run_until, site, here):
     added(run, site)
     run("add", f"{site.url}/private/1")
@@ -157,6 +159,7 @@ def test_once_fetches_each_page_one_time(run, site):
     assert sorted(path for path, _ in site.asked[before:] if path != "/robots.txt") == [f"/p/{k}" for k in range(10)]
 
 
+@pytest.mark.slow
 def test_sigterm_ends_a_crawl_cleanly_and_pages_can_be_added_meanwhile(run, site, here):
     added(run, site, 5)
     command = [sys.executable, "-m", "recrawl", *RUN, "--budget", "10/s", "--for", "60s"]

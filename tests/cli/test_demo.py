@@ -12,6 +12,8 @@ import pytest
 from recrawl.cli import main
 from recrawl.store import BlockingStore, SqliteStore
 
+pytestmark = pytest.mark.slow
+
 
 def run(*words):
     with pytest.raises(SystemExit) as ended:

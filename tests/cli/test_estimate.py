@@ -146,6 +146,7 @@ def log_file(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_json_table_and_picture(log_file, tmp_path, capsys):
     rates, plot = tmp_path / "rates.csv", tmp_path / "rates.png"
     code, out, _ = run(capsys, log_file, "--json", "--output", rates, "--plot", plot, "--limit", 3)
@@ -164,6 +165,7 @@ def test_json_table_and_picture(log_file, tmp_path, capsys):
     assert plot.read_bytes()[:4] == b"\x89PNG"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signals", [True, False])
 def test_solve_reads_what_estimate_writes(log_file, tmp_path, capsys, signals):
     log, rates = tmp_path / "log.csv", tmp_path / "rates.csv"

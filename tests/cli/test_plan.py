@@ -33,6 +33,7 @@ def log(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_everything_is_answered(run, log, tmp_path):
     result = run("plan", log, "--target", "90%", "--plot", tmp_path / "plan.png", "--json")
     assert (result.code, result.err) == (0, ""), result
@@ -62,6 +63,7 @@ def test_budgets_can_be_chosen(run, log):
     assert [row["per_day"] for row in found["budgets"]] == pytest.approx([5.0, 30.0, 60.0])
 
 
+@pytest.mark.slow
 def test_json_lines_and_parquet_say_the_same(run, log, tmp_path):
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 
 def test_list(run):
     done = run("reproduce", "--list")
@@ -15,6 +17,7 @@ def test_list_of_a_paper_as_json(run):
     assert [figure["id"] for figure in json.loads(done.out)["figures"]] == ["azar2018/fig1", "azar2018/fig2"]
 
 
+@pytest.mark.slow
 def test_a_figure_is_printed_and_written(run, tmp_path):
     done = run("reproduce", "azar2018/fig2", "--out", tmp_path)
     assert done.code == 0

@@ -26,6 +26,7 @@ def folder(tmp_path):
     return recorded(tmp_path / "pages")
 
 
+@pytest.mark.slow
 def test_json_of_a_recorded_trace(run, folder):
     policies = "learned,known,uniform,nutch,stormcrawler,clairvoyant"
     budget = ["--budget", "0.05/page/day", "--budget", "0.2/page/day"]
@@ -65,6 +66,7 @@ def test_table_and_plot(run, tmp_path):
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_own_demand_gives_pairs(run, folder):
     result = run(
         "simulate",
@@ -114,6 +116,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_one_line(run, case):
     options, message = BAD[case]

@@ -66,6 +66,7 @@ def test_price_is_the_threshold(run, small):
     assert back["spent"] == pytest.approx(2.0, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_floor_ceiling_and_host_limit_are_kept(run, small, tmp_path):
     out = tmp_path / "rates.csv"
     bounds = ("--floor", "1/week", "--ceiling", "1/day", "--host-limit", "a.example=0.9/day")
@@ -117,6 +118,7 @@ def test_file_names_are_not_markup(run, table):
     assert "[red]pages[x].csv" in result.out
 
 
+@pytest.mark.slow
 def test_the_bundled_example_in_a_process_of_its_own(run_apart, tmp_path):
     plot, out = tmp_path / "demo.png", tmp_path / "rates.parquet"
     result = run_apart("solve", EXAMPLE, "--budget", "150/day", "--plot", plot, "--output", out, "--json")
@@ -163,6 +165,7 @@ def test_bad_input_is_one_line_and_exit_code_2(run, small, argv, message):
     assert message in result.err
 
 
+@pytest.mark.slow
 def test_a_bad_table_is_one_line_and_exit_code_2_for_the_shell(run_apart, table):
     path = table("change_rate,importance\n1,1\n1,-1\n")
     result = run_apart("solve", path, "--budget", "5")

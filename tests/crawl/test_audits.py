@@ -71,6 +71,7 @@ def crawled(day):
     return day.copied()
 
 
+@pytest.mark.slow
 def test_an_audit_finds_what_is_true_and_costs_a_request_a_page(crawled):
     fresh = truly_fresh(crawled)
     crawled.web.requests.clear()
@@ -87,6 +88,7 @@ def test_an_audit_finds_what_is_true_and_costs_a_request_a_page(crawled):
     assert abs(found.forecast - fresh.mean()) < 0.15
 
 
+@pytest.mark.slow
 def test_what_an_audit_finds_is_recorded_like_any_crawl(crawled):
     before, crawls = crawled.store.counts()["observations"], crawled.opened().beliefs.belief.n_crawls[:100].sum()
     crawled.web.requests.clear()
@@ -96,6 +98,7 @@ def test_what_an_audit_finds_is_recorded_like_any_crawl(crawled):
     assert crawled.opened().beliefs.belief.n_crawls[:100].sum() - crawls == asked
 
 
+@pytest.mark.slow
 def test_an_audit_is_polite(crawled):
     crawled.web.requests.clear()
     audit(crawled, 60)
@@ -168,6 +171,7 @@ def test_what_robots_forbids_is_not_asked_for():
     assert found.unknown > 0
 
 
+@pytest.mark.slow
 def test_a_server_that_lies_is_found_out():
     hits = 0
     crawled = World(lying, URLS, budget=0.01)
@@ -194,6 +198,7 @@ def truly_fresh_by_body(world):
     return np.array([world.store.body(v.key).decode() == changing(u, now) for v, u in zip(kept, URLS, strict=True)])
 
 
+@pytest.mark.slow
 def test_a_share_of_the_crawls_goes_to_audits_one_after_the_other():
     world = World(changing, URLS, budget=0.1)
     world.run(once=True)
@@ -207,10 +212,12 @@ def test_a_share_of_the_crawls_goes_to_audits_one_after_the_other():
     assert verdict(kept).agree or abs(np.mean([one.freshness - one.forecast for one in kept])) < 0.2
 
 
+@pytest.mark.slow
 def test_without_a_share_none_are_made(crawled):
     assert saved_audits(crawled.store.notes(ENDED)) == []
 
 
+@pytest.mark.slow
 def test_a_crawl_that_runs_makes_the_audit_that_was_posted():
     world = World(changing, URLS, budget=1.0)
     world.run(once=True)
@@ -222,6 +229,7 @@ def test_a_crawl_that_runs_makes_the_audit_that_was_posted():
     assert world.store.commands() == []
 
 
+@pytest.mark.slow
 def test_an_audit_that_is_asked_for_goes_before_the_one_that_goes_on_all_the_time():
     world = World(changing, URLS, budget=1.0)
     world.run(once=True)
@@ -231,6 +239,7 @@ def test_an_audit_that_is_asked_for_goes_before_the_one_that_goes_on_all_the_tim
     assert [one.draws for one in saved_audits(world.store.notes(ENDED))] == [20, 80]
 
 
+@pytest.mark.slow
 def test_an_audit_that_is_interrupted_says_what_it_saw(crawled):
     crawler = crawled.crawler()
 

@@ -39,12 +39,14 @@ def day():
     return world
 
 
+@pytest.mark.slow
 def test_a_day_of_crawling_spends_the_budget_and_no_more(day):
     times = day.asked()
     assert 0.97 * 0.05 * DAY <= len(times) <= 0.05 * DAY + 1
     assert np.diff(np.sort(times)).min() >= 20.0 - 1e-3, "never closer than the budget, also across 23 restarts"
 
 
+@pytest.mark.slow
 def test_everything_that_was_crawled_is_in_the_store(day):
     asked = [(at, url) for at, url in day.web.requests if not url.endswith("robots.txt")]
     kept = [(outcome.began_at, outcome.url) for outcome in day.store.observations()]
@@ -52,6 +54,7 @@ def test_everything_that_was_crawled_is_in_the_store(day):
     assert len(day.store.copies(URLS)) == len(URLS), "every page has a copy"
 
 
+@pytest.mark.slow
 def test_rates_are_learned_across_restarts(day):
     engine = day.opened()
     true = np.array([1 / (1200.0 * (k % 50 + 1)) for k in range(200)])
@@ -61,6 +64,7 @@ def test_rates_are_learned_across_restarts(day):
     assert believed[quick].mean() > 2 * believed[slow].mean()
 
 
+@pytest.mark.slow
 def test_outcomes_are_right_about_changes(day):
     content = {}
     for outcome in day.store.observations():
@@ -70,6 +74,7 @@ def test_outcomes_are_right_about_changes(day):
         content[outcome.url] = state
 
 
+@pytest.mark.slow
 def test_what_is_said_of_the_next_visit_is_right(day):
     """After twelve hours, what `why` says of every page's next visit is compared with when it came."""
     visits = {}
@@ -90,6 +95,7 @@ def test_what_is_said_of_the_next_visit_is_right(day):
     assert np.quantile(error, 0.9) < 0.5
 
 
+@pytest.mark.slow
 def test_hosts_are_asked_no_sooner_than_their_delay():
     world = World(
         lambda url, now: Answer(changing(url, now) or b"", 200 if "robots" not in url else 404, took=0.3), URLS
@@ -153,6 +159,7 @@ def test_a_page_is_left_alone_while_its_server_says_so_but_not_for_long(said, se
 # --- robots ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_pages_that_robots_txt_forbids_are_set_aside_and_looked_at_again():
     def page(url, now):
         if url.endswith("robots.txt"):
@@ -169,6 +176,7 @@ def test_pages_that_robots_txt_forbids_are_set_aside_and_looked_at_again():
     assert len(world.asked("/private/1")) > 0
 
 
+@pytest.mark.slow
 def test_a_host_whose_robots_txt_cannot_be_read_is_not_asked_for_pages():
     def page(url, now):
         if url.endswith("robots.txt"):
@@ -185,6 +193,7 @@ def test_a_host_whose_robots_txt_cannot_be_read_is_not_asked_for_pages():
 # --- answers --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_retry_after_holds_the_host():
     def page(url, now):
         if "robots" in url:
@@ -198,6 +207,7 @@ def test_retry_after_holds_the_host():
     assert next(world.store.observations()).failure == "busy"
 
 
+@pytest.mark.slow
 def test_retry_after_outlives_a_restart():
     def page(url, now):
         if "robots" in url:
@@ -211,6 +221,7 @@ def test_retry_after_outlives_a_restart():
     assert pages[1] - pages[0] >= 600.0
 
 
+@pytest.mark.slow
 def test_hosts_that_do_not_answer_rest():
     world = World(
         lambda url, now: Answer(failure="connect") if "bad" in url else "<p>x",
@@ -223,6 +234,7 @@ def test_hosts_that_do_not_answer_rest():
     assert 3 < len(bad) < 15, "a dead host does not eat the budget"
 
 
+@pytest.mark.slow
 def test_pages_that_are_gone_are_asked_for_rarely():
     world = World(
         lambda url, now: None if url.endswith("/1") else "<p>x", ["https://a.example/1", "https://a.example/2"]
@@ -234,6 +246,7 @@ def test_pages_that_are_gone_are_asked_for_rarely():
     assert (outcome.status, outcome.gone, outcome.failure) == (404, True, None)
 
 
+@pytest.mark.slow
 def test_requests_are_conditional_and_lying_servers_are_found_out():
     def page(url, now):
         if "robots" in url:
@@ -318,6 +331,7 @@ def test_circles_and_endless_redirects_fail():
     assert failures["https://b.example/0"] == ("redirects", 6)
 
 
+@pytest.mark.slow
 def test_a_page_that_moved_for_good_to_another_page_is_not_crawled_twice():
     urls = ["https://a.example/old", "https://a.example/new"]
     world = World(redirecting({"/old": (301, "/new")}), urls, budget=0.1)
@@ -330,6 +344,7 @@ def test_a_page_that_moved_for_good_to_another_page_is_not_crawled_twice():
 # --- rules ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_rules_hold():
     rules = Rules(
         [
@@ -374,6 +389,7 @@ def test_headers_go_to_their_own_urls_only():
 # --- hours, once, n, stop --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_nothing_is_asked_outside_the_hours():
     from datetime import UTC
 
@@ -499,6 +515,7 @@ def forecast_believed_true(seed):
     return engine.forecast(0.01).freshness, believed, float(np.mean(right))
 
 
+@pytest.mark.slow
 def test_the_forecast_agrees_with_what_comes_true():
     """On average over a few worlds: a single one is off by one or two hundredths by chance."""
     forecast, believed, true = np.mean([forecast_believed_true(seed) for seed in range(5, 9)], axis=0)

@@ -51,6 +51,7 @@ def test_no_window_sees_more_than_the_budget_over_restarts(budget, lives):
     assert len(times) >= 0.3 * least * sum(lives) - 3, "and restarts do not stop it"
 
 
+@pytest.mark.slow
 def test_what_was_acknowledged_is_there_and_what_was_learned_is_resumed(tmp_path):
     path, acknowledged = tmp_path / "a.db", []
     world = World(slow, URLS[:60], store=BlockingStore(SqliteStore(path)), budget=2.0, delay=0.5)
@@ -110,6 +111,7 @@ def test_a_clock_set_back_while_crawling_does_not_stop_it():
     assert (np.diff(times) >= 0).all(), "times that are kept go on"
 
 
+@pytest.mark.slow
 def test_a_clock_set_back_between_runs_moves_all_times_with_it():
     world = World(changing, URLS[:50], budget=1.0)
     world.run(600.0)
@@ -132,6 +134,7 @@ def test_a_mark_from_a_clock_that_was_wrong_does_not_stop_a_crawl():
     assert budget.next_at(START) == START + 1.5
 
 
+@pytest.mark.slow
 def test_what_robots_txt_said_is_kept_across_runs(tmp_path):
     def page(url, now):
         return "User-agent: *\nDisallow: /h\n" if url.endswith("robots.txt") else "<p>x"

@@ -170,6 +170,7 @@ def test_a_long_value_of_an_attribute_is_not_too_complex():
     assert css.content(page(f"<img src='data:x,{'a b ' * 5000}'><p>one</p><div>two</div>")) == b"one"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pointer", "found"),
     [
@@ -347,6 +348,7 @@ DEEP = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [*HOSTILE, *MORE, *NESTED])
 def test_no_page_takes_long(part):
     html = NESTED[part]() if part in NESTED else part * (LARGE // len(part))

@@ -76,6 +76,7 @@ def every_event(store):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_an_index_that_subscribes_has_what_the_crawler_has(tmp_path, kind):
     store = BlockingStore(MemoryStore() if kind == "memory" else SqliteStore(tmp_path / "a.db"))
@@ -93,6 +94,7 @@ def test_an_index_that_subscribes_has_what_the_crawler_has(tmp_path, kind):
     store.close()
 
 
+@pytest.mark.slow
 def test_every_change_that_was_observed_is_an_event():
     world = World(lambda url, now: None if "robots" in url else f"<p>{int(now / 4000)} {url}", URLS[:40], budget=0.1)
     world.run(4 * 3600.0)
@@ -104,6 +106,7 @@ def test_every_change_that_was_observed_is_an_event():
         assert [event.old_digest for event in mine[1:]] == [event.new_digest for event in mine[:-1]], "a chain"
 
 
+@pytest.mark.slow
 def test_a_subscriber_that_fails_half_the_time_misses_nothing_and_keeps_the_order():
     world, index = World(busy, URLS[:70], budget=0.1), Index(fails=0.5)
     for _ in range(4):
@@ -116,6 +119,7 @@ def test_a_subscriber_that_fails_half_the_time_misses_nothing_and_keeps_the_orde
     assert index.in_order()
 
 
+@pytest.mark.slow
 def test_killed_again_and_again_nothing_is_missing(tmp_path):
     world = World(busy, URLS[:70], store=BlockingStore(SqliteStore(tmp_path / "a.db")), budget=0.1)
     index = Index(fails=0.3)
@@ -136,6 +140,7 @@ def test_killed_again_and_again_nothing_is_missing(tmp_path):
     world.store.close()
 
 
+@pytest.mark.slow
 def test_two_subscribers_are_independent():
     world, good, bad = World(busy, URLS[:30], budget=0.1), Index(), Index(fails=1.0)
     world.run(2 * 3600.0, subscribers={"good": good, "bad": bad})
@@ -162,6 +167,7 @@ def test_backing_off_is_bounded():
     assert backoff(1, rng, asked=1e9) == LONGEST_WAIT
 
 
+@pytest.mark.slow
 def test_a_subscriber_that_is_down_for_hours_is_tried_no_more_often_than_that_and_disk_is_bounded(tmp_path):
     limits = EventLimits(rows=100, size=50_000)
     world = World(busy, URLS[:70], store=BlockingStore(SqliteStore(tmp_path / "a.db", events=limits)), budget=0.1)
@@ -192,6 +198,7 @@ def test_a_subscriber_that_is_down_for_hours_is_tried_no_more_often_than_that_an
     world.store.close()
 
 
+@pytest.mark.slow
 def test_with_no_limit_reached_hours_down_lose_nothing():
     world, index = World(busy, URLS[:70], budget=0.1), Index(fails=1.0)
     world.run(5 * 3600.0, subscribers={"index": index})
@@ -201,6 +208,7 @@ def test_with_no_limit_reached_hours_down_lose_nothing():
     assert index.documents == existing(world.store)
 
 
+@pytest.mark.slow
 def test_a_slow_subscriber_holds_up_nothing_but_itself():
     slow, quick = World(busy, URLS[:70], budget=0.1), World(busy, URLS[:70], budget=0.1)
     heard = []
@@ -237,6 +245,7 @@ def test_a_subscriber_may_take_the_first_few():
 # --- what events hold -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_texts_go_with_events_where_they_are_wanted():
     def page(url, now):
         return None if "robots" in url else f"<title>t</title><p>at {int(now - START) // 3600}<script>{now}</script>"
@@ -307,6 +316,7 @@ def test_a_database_from_before_events_has_only_new_events(tmp_path):
         assert (event.kind, event.old_digest, event.new_digest) == ("changed", "d1", "d2")
 
 
+@pytest.mark.slow
 def test_a_second_run_of_one_crawler_goes_on_delivering():
     world, index = World(busy, URLS[:10], budget=0.5), Index()
     crawler = world.crawler(subscribers={"index": index})

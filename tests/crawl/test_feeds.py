@@ -170,6 +170,7 @@ def missed(seen):
     return len(set(range(min(polled_ids), max(polled_ids) + 1)) - polled_ids)
 
 
+@pytest.mark.slow
 def test_polls_come_in_time():
     """The feed has one of 41 pages' share of a small budget; hurried, it is polled before ten items have come."""
     slow, quick = [], []
@@ -185,6 +186,7 @@ def test_polls_come_in_time():
     assert counts.rolled_off == note["rolled"] == hurried.store.recent(0.0)["rolled_off"]
 
 
+@pytest.mark.slow
 def test_a_restart_goes_on_in_time(tmp_path):
     seen = []
     store = BlockingStore(SqliteStore(tmp_path / "a.db"))
@@ -210,6 +212,7 @@ def test_notes_of_feeds_go_with_their_pages(tmp_path):
     store.close()
 
 
+@pytest.mark.slow
 def test_a_rule_that_says_less_often_holds():
     seen = []
     world = world_of_feed(seen)
@@ -252,6 +255,7 @@ async def crawl_newsroom(feed_interval, seconds, each=0.15, n_pages=60, budget=2
     return room, counts, BlockingStore(store)
 
 
+@pytest.mark.slow
 def test_items_are_no_longer_missed_over_http():
     """On real sockets, by a clock that stands still while a fetch is on its way."""
     before, _, _ = asyncio.run(crawl_newsroom(0.0, 12.0))

@@ -12,6 +12,7 @@ from recrawl.crawl.http.charset import decode
 from recrawl.crawl.http.fetched import Fetched
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("makes", "n"), [(fuzz.detector_calls, 6000), (fuzz.robots_calls, 6000), (fuzz.charset_calls, 9000)]
 )

@@ -112,6 +112,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_hostile_files_are_read_in_little_time_and_memory(kind):
     data = HOSTILE[kind]()

@@ -82,6 +82,7 @@ def test_an_honest_server_stays_believed(seed, change):
     assert any(sent.etag for sent in crawl.sent)
 
 
+@pytest.mark.slow
 def test_of_many_honest_servers_few_are_doubted():
     doubted = 0
     for seed in range(300):

@@ -12,6 +12,8 @@ from recrawl.demo.live import LiveDemo
 from recrawl.errors import ParameterError
 from recrawl.store import BlockingStore, MemoryStore
 
+pytestmark = pytest.mark.slow
+
 FORECAST = 0.06  # by which the forecast may miss the true freshness of the second half
 BELIEVED = 0.2  # and what the engine believes of its copies at the moment, while it still learns
 SEEDS = (1, 2, 3)

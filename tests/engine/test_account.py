@@ -96,6 +96,7 @@ def test_doubt_that_came_with_a_signal_is_dated_by_it() -> None:
     assert engine.beliefs.belief.heard_at[0, 0] == math.inf
 
 
+@pytest.mark.slow
 def test_the_integral_with_siblings_equals_a_plain_one() -> None:
     _, engine = run(trace_of(np.random.default_rng(5), 60.0, together=0.02, alone=0.01), 20.0, **ALL)
     state, belief, parts = engine.scheduler._memory.state, engine.beliefs.belief, engine.parts.arrays

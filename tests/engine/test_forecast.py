@@ -57,6 +57,7 @@ def test_more_budget_is_fresher(engine):
     assert found[-1] - found[0] > 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [20.0, 100.0, 300.0])
 def test_the_interval_holds_what_the_true_rates_give(budget, engines):
     held = 0

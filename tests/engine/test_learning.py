@@ -25,6 +25,7 @@ def test_staleness_approaches_that_of_known_rates():
     assert (stale["learned"] < stale["uniform"])[1:].all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"half_life": 5.0}], ids=["remembers", "forgets"])
 @pytest.mark.parametrize(("signals", "n"), [(True, 60), (False, 60), (True, 300)])
 def test_compiled_and_plain_runs_are_one(signals, n, settings, monkeypatch):

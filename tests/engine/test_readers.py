@@ -10,6 +10,7 @@ from recrawl import Engine
 DAY = 86400.0
 
 
+@pytest.mark.slow
 def test_importance_is_what_was_given_plus_requests_a_day():
     engine = Engine(1.0)
     engine.add(["a.example/", "b.example/"], 0.0, importance=[1.0, 2.0])

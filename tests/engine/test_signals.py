@@ -54,6 +54,7 @@ def test_learned_precision_approaches_the_truth(precision):
     assert pages.recall.mean() == pytest.approx(0.5, abs=0.1)
 
 
+@pytest.mark.slow
 def test_two_sources_are_told_apart():
     engine, _, end = drawn_world([0.9, 0.2], n_sources=2)
     good, bad = believed(engine, end).mean(axis=0)

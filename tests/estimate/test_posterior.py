@@ -28,6 +28,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("prior", [(0.5, 2.0), (3.0, 10.0)])
 def test_posterior_equals_quadrature(case, prior):

@@ -117,6 +117,7 @@ def test_training_does_not_see_what_comes_after_its_dates():
     assert one.about["scores"]["test"]["auc"] > other.about["scores"]["test"]["auc"]
 
 
+@pytest.mark.slow
 def test_noise_promises_nothing():
     """With hundreds of values that say nothing, cross-fitting keeps the model near one rate for all."""
     rng = np.random.default_rng(2)
@@ -181,6 +182,7 @@ def crawl_history(rng, rate, crawls, interval=3.0):
     return Observations(np.arange(len(rate) + 1) * crawls, np.full(hit.size, interval), hit.ravel())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [0.7, 4.0])
 def test_strength_is_found_again(shape):
     rng = np.random.default_rng(8)

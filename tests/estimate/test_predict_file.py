@@ -50,6 +50,7 @@ def test_a_model_file_says_what_it_is(saved):
     assert 0.6 < saved["about"]["scores"]["test"]["auc"] < 1
 
 
+@pytest.mark.slow
 def test_it_is_read_where_neither_lightgbm_nor_jax_is(model, table, tmp_path):
     model.save(tmp_path / "m.json")
     code = f"""

@@ -9,6 +9,8 @@ from recrawl.errors import ParameterError
 from recrawl.estimate import Columns, Predictor, train_predictor
 from recrawl.estimate.predict.network import NetworkSettings
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jax")
 
 

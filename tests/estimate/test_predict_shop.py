@@ -8,6 +8,8 @@ from recrawl.estimate.predict.trees import TreeSettings
 from recrawl.simulate.shop.history import HISTORY, METADATA, examples
 from recrawl.simulate.shop.shop import Shop
 
+pytestmark = pytest.mark.slow
+
 CROSS = (("merchant", "weekday"),)
 WAYS = {
     "metadata": Columns(categories=METADATA, crosses=CROSS),

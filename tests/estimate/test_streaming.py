@@ -12,6 +12,7 @@ from recrawl.estimate import DriftStream, GammaPrior, Observations, RateStream, 
 from recrawl.estimate.contract import corner_cases
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "rate", "interval"),
     [(0.5, 2.0, 1.0), (3.0, 1.0, 0.01), (20.0, 4.0, 3.0), (1.0, 1.0, 50.0), (2.0, 5.0, 1e-5)],

@@ -100,6 +100,7 @@ def drawn_population(n: int = 2000) -> tuple[Pages, np.ndarray, np.ndarray]:
     return pages, rng.exponential(2.0, n) / pages.change_rate, rng.poisson(0.7, (n, 2))
 
 
+@pytest.mark.slow
 def test_error_of_the_matched_source_is_as_documented():
     pages, elapsed, counts = drawn_population()
     exact = crawl_value(pages, elapsed, counts, sources="exact")

@@ -43,6 +43,7 @@ def test_all_ids_are_there():
     assert list(figures()) == IDS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", IDS)
 def test_figure_runs_and_is_drawn(id, tmp_path):
     result = tiny(id)
@@ -55,6 +56,7 @@ def test_figure_runs_and_is_drawn(id, tmp_path):
     assert (tmp_path / f"{id}.png").stat().st_size > 5000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", IDS)
 def test_every_floor_is_a_claim(id):
     floors = floors_of(id, EXPERIMENTS)
@@ -74,6 +76,7 @@ def test_every_setting_has_tasks_with_keys_of_their_own(id):
         assert all(task.seconds > 0 for task in tasks)
 
 
+@pytest.mark.slow
 def test_the_number_of_processes_does_not_matter():
     chosen = ["busafekete2025/fig4", "grimes/very-stale", "kolobov2019/fig3"]
     with Workers(2) as two:

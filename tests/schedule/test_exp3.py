@@ -44,6 +44,7 @@ def test_gaps_end_exploration_in_the_long_run():
     assert 0 < ours.probability()[1] < root
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", BANDIT_RULES)
 def test_ten_million_steps_without_overflow(rule):
     bandit = Exp3(5, rule)

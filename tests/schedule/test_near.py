@@ -46,6 +46,7 @@ def grouped(case: int, n: int = 400) -> tuple[Scheduler, np.random.Generator]:
     return scheduler, rng
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", range(12))
 def test_no_value_outgrows_its_bound(case):
     scheduler, rng = grouped(case)
@@ -99,6 +100,7 @@ def test_news_of_a_group_lift_no_member_beyond_its_bound(case):
     assert tried > 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 3])
 def test_few_values_are_evaluated_among_related_pages(n):
     """Most pages have a group with frequent outcomes; every pick is checked against the others, too."""

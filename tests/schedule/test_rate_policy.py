@@ -81,6 +81,7 @@ def test_random_phases_spread_the_first_crawls():
     assert np.corrcoef(first, np.arange(400))[0, 1] < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rates", RULES)
 def test_draws_follow_the_rates(rates):
     policy = make(rates, n=50, execution="poisson", budget=20.0)

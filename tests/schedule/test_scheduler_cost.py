@@ -35,6 +35,7 @@ def go_on(scheduler, now, budget, n, decisions, signals=None):
     return now, (after["evaluated"] - before["evaluated"]) / (after["decisions"] - before["decisions"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 100])
 @pytest.mark.parametrize("n_pages", [1_000, 10_000, 100_000, 1_000_000])
 def test_few_values_are_evaluated(n_pages, n):
@@ -44,6 +45,7 @@ def test_few_values_are_evaluated(n_pages, n):
     assert cost < 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_pages", [1_000, 1_000_000])
 def test_few_values_are_evaluated_where_rates_are_not_known_well(n_pages):
     """Every page is to be crawled when its value reaches 0.3: those about to must sleep until shortly before."""
@@ -82,6 +84,7 @@ def exact_picks(scheduler, now, budget, n, rounds):
     return now
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 20])
 @pytest.mark.parametrize("signalled", [False, True])
 def test_the_budget_goes_up_and_down(n, signalled):
@@ -98,6 +101,7 @@ def test_the_budget_goes_up_and_down(n, signalled):
         assert cost < 60
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow():
     scheduler, budget, _ = settled(20_000, signalled=True, lease=5.0)
     rng = np.random.default_rng(4)

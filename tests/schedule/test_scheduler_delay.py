@@ -67,6 +67,7 @@ def compare(seed, budget, **world_options):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("budget", "options"),
     [

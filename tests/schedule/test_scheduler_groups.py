@@ -160,6 +160,7 @@ def values_per_pick(
     return (scheduler.stats["evaluated"] - evaluated) / count
 
 
+@pytest.mark.slow
 def test_a_large_group_is_not_scanned_at_each_change_found() -> None:
     n = 20_000
     rng = np.random.default_rng(1)

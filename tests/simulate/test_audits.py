@@ -38,6 +38,7 @@ def test_the_truth_is_what_crawls_and_changes_make_it():
         assert made.fresh(at).tolist() == fresh
 
 
+@pytest.mark.slow
 def test_audits_of_poisson_worlds_hold_the_truth_and_the_forecast():
     covered, holds = [], []
     for seed in range(6):

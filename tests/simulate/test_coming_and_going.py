@@ -39,6 +39,7 @@ def test_compiled_scheduler_equals_driving_by_protocol(monkeypatch, seed, budget
     assert fast.staleness == plain.staleness
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["uniform", "signals", "heritrix"])
 def test_a_page_that_never_lived_keeps_its_number(name):
     life = {"created_at": [0.0, 1.0, 2.0], "deleted_at": [10.0, 1.0, 10.0]}

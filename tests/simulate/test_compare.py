@@ -12,6 +12,7 @@ from recrawl.simulate.rivals.registry import rival
 SMALL = Drawn("drifting", n_pages=40, days=30.0)
 
 
+@pytest.mark.slow
 def test_same_result_whatever_the_jobs():
     sources = [SMALL, Drawn("poisson", n_pages=30, days=20.0)]
     policies, budgets = ["learned", "poisson", "nutch"], ["0.1/page/day", "5/day"]

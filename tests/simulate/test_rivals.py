@@ -56,6 +56,7 @@ def test_contract(name, cap):
     check_policy(factory, names=CHECKS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("day", "start"), [(1.0, 0.0), (86400.0, 1.7e9)])
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_rules_equal_plain_twins(name, day, start):

@@ -15,6 +15,7 @@ EVEN, RANDOM = PLAIN[0], PLAIN[1]
 HARMONIC = Case("harmonic", "random")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [case for case in PLAIN if case.signals == "none"], ids=str)
 def test_floor_ceiling_and_cost_agree_with_bisection(case):
     pages = draw(case, 10, seed=11).replace(cost=np.random.default_rng(1).uniform(0.2, 4, 10))

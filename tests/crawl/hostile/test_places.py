@@ -50,6 +50,7 @@ def test_good_hosts_go_on_at_their_rate():
     assert sum(alone) - sum(among) <= 1, (alone, among)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [0, 5, 60])
 @pytest.mark.parametrize("robots", ["", "robots-"])
 def test_every_kind_of_failure_leaves_good_hosts_alone(alone, seconds, robots):
@@ -61,6 +62,7 @@ def test_every_kind_of_failure_leaves_good_hosts_alone(alone, seconds, robots):
     assert counts.failed + counts.set_aside >= len(WORDS)
 
 
+@pytest.mark.slow
 def test_more_hosts_that_never_answer_than_there_are_places(alone):
     """200 hosts that take a minute each, and 32 slots."""
     bad = [f"https://timeout-x{k}-after-60.example/{j}" for k in range(200) for j in range(2)]
@@ -74,6 +76,7 @@ def test_with_few_places_nobody_is_cut():
     assert all(outcome.took >= 40.0 for outcome in world.store.observations())
 
 
+@pytest.mark.slow
 def test_a_slow_host_is_not_cut_while_nobody_needs_its_place():
     world = World(page, ["https://timeout-x1-after-40.example/1", *GOOD], budget=100.0, delay=1.0)
     world.run(100.0, concurrency=32)
