@@ -6,7 +6,7 @@ import os
 import pytest
 from aiohttp import web
 
-from recrawl.crawl.run.audits import KEPT, kept_audits
+from recrawl.crawl.run.audits import ENDED, saved_audits
 from recrawl.store import BlockingStore, SqliteStore
 
 from .web import SmallWeb
@@ -70,7 +70,7 @@ def asked(sites):
 def is_audited():
     """Whether the database holds an audit."""
     with BlockingStore(SqliteStore("recrawl.db", exclusive=False)) as store:
-        return bool(kept_audits(store.noted(KEPT)))
+        return bool(saved_audits(store.noted(ENDED)))
 
 
 def status(run):
