@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.engine import PARTS, Engine
+from recrawl.engine import EFFECTS, Engine
 from recrawl.model.pages import Pages
 from recrawl.schedule.exact.scheduler import Scheduler
-from recrawl.simulate.run.policies import admit_unknown, greedy, learning, parts_of
+from recrawl.simulate.run.policies import admit_unknown, effects_of, greedy, learning
 from recrawl.simulate.run.run import Contender, admit_known, simulate
 from recrawl.simulate.trace import Trace
 
@@ -32,7 +32,7 @@ POLICIES = {
     "scheduler": "scheduler alone, rates known",
     "learned:none": "engine, independent pages",
     "learned:siblings": "engine, siblings",
-    "learned:" + "+".join(PARTS): "engine, all parts",
+    "learned:" + "+".join(EFFECTS): "engine, all parts",
 }
 
 
@@ -56,7 +56,7 @@ def sweeping(n: int, rng: np.random.Generator) -> Trace:
 def measure(name: str, trace: Trace) -> dict[str, Any]:
     """Decisions per second in the last third of a run, values per decision, and memory."""
     held: list[Engine | Scheduler] = []
-    make = greedy("no-signals") if name == "scheduler" else learning(**parts_of(name))
+    make = greedy("no-signals") if name == "scheduler" else learning(**effects_of(name))
 
     def keep(trace: Trace, budget: float, rng: np.random.Generator) -> Engine | Scheduler:
         held.append(make(trace, budget, rng))
@@ -89,7 +89,7 @@ def _bytes(policy: Engine | Scheduler) -> int:
     """Arrays of what is believed; URLs are not counted."""
     if isinstance(policy, Scheduler):
         return 0
-    arrays = [*policy.beliefs.belief, *policy.parts.arrays]
+    arrays = [*policy.beliefs.belief, *policy.effects.arrays]
     return sum(array.nbytes for array in arrays)
 
 

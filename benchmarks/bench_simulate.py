@@ -63,7 +63,7 @@ def cut(trace: Trace, days: float) -> Trace:
 
 def twin(trace: Trace, budget: float, listens: bool) -> Iterator[int]:
     """The pages crawled, slot by slot: the largest value of all."""
-    pages, signals = trace.told, trace.signals
+    pages, signals = trace.true_pages, trace.signals
     rate, gain = np.asarray(pages.change_rate), np.asarray(pages.importance / pages.change_rate)
     last, heard, k = np.zeros(len(pages)), np.zeros(len(pages)), 0
     for j in range(1, int(trace.end * budget) + 1):

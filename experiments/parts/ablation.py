@@ -17,7 +17,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from recrawl.engine import PARTS
+from recrawl.engine import EFFECTS
 from recrawl.errors import ParameterError
 from recrawl.simulate.compare.compare import compare
 from recrawl.simulate.compare.sources import Recorded
@@ -29,8 +29,8 @@ WINDOWS = ["2020-08-01", "2021-08-01", "2022-08-01", "2025-08-01"]
 LAST = ["2023-08-01", "2024-08-01"]
 BUDGETS = ["0.02/page/day", "0.05/page/day", "0.2/page/day"]
 DAYS, WARM = 182.0, 90.0
-ALL = "learned:" + "+".join(PARTS)
-POLICIES = ["learned:none", *(f"learned:{part}" for part in PARTS), ALL, "known"]
+ALL = "learned:" + "+".join(EFFECTS)
+POLICIES = ["learned:none", *(f"learned:{part}" for part in EFFECTS), ALL, "known"]
 Results = dict[str, list[dict[str, Any]]]
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from recrawl.engine import Engine
 from recrawl.engine.effects.groups import folders
 from recrawl.simulate.compare.sources import Recorded, live_pages
-from recrawl.simulate.run.policies import admit_unknown, learning, parts_of
+from recrawl.simulate.run.policies import admit_unknown, effects_of, learning
 from recrawl.simulate.run.run import Contender, simulate
 from recrawl.simulate.trace import Trace
 
@@ -34,7 +34,7 @@ LOOKS = 100
 def run(trace: Trace, share: float, pages: float) -> dict[str, Any]:
     """One engine on one trace: what it foretold, believed and reckons to have been, what it found and what was true."""
     held: list[Engine] = []
-    make = learning(**parts_of(ALL))
+    make = learning(**effects_of(ALL))
 
     def keep(trace: Trace, budget: float, rng: np.random.Generator) -> Engine:
         held.append(make(trace, budget, rng))
@@ -49,16 +49,16 @@ def run(trace: Trace, share: float, pages: float) -> dict[str, Any]:
         importance = engine.pages(ids).importance
         stale += float((importance * (1.0 - engine.fresh(ids, engine.now))).sum())
         weight += float(importance.sum())
-        so_far.append(engine.account(engine.now).staleness)
+        so_far.append(engine.ledger(engine.now).staleness)
 
     budget = share * pages / trace.day
     found = simulate(Contender("learned", keep, admit_unknown), trace, budget, bins=LOOKS, progress=look)
     return {
-        "account": held[0].account(trace.end).staleness,
+        "account": held[0].ledger(trace.end).staleness,
         "believed": stale / weight,
         "true": found.staleness,
         "error": error_of(trace, found.page_staleness),
-        "bins": held[0].parts.arrays.reliability.tolist(),
+        "bins": held[0].effects.arrays.reliability.tolist(),
         "so_far": [round(value, 6) for value in so_far],
         "true_by_time": (1.0 - found.window_freshness).round(6).tolist(),
     }

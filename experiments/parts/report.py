@@ -7,12 +7,12 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from recrawl.engine import PARTS
+from recrawl.engine import EFFECTS
 from recrawl.simulate.compare.compare import is_rival
 
-ALL = "learned:" + "+".join(PARTS)
+ALL = "learned:" + "+".join(EFFECTS)
 NONE = "learned:none"
-COLUMNS = [*(f"learned:{part}" for part in PARTS), ALL]
+COLUMNS = [*(f"learned:{part}" for part in EFFECTS), ALL]
 DOCS = ("kubernetes-website", "dotnet-docs")
 HELD_OUT = ("2023-08-01", "2024-08-01")
 Results = dict[str, list[dict[str, Any]]]
@@ -80,7 +80,7 @@ def write(results: Results, out: Path) -> None:
     cases = cases_of(results)
     traces = list(dict.fromkeys(trace for trace, _ in cases))
     windows = sorted({window for _, window in cases}, key=lambda window: (window in HELD_OUT, window))
-    lines = [HEAD.format(windows=", ".join(windows)), "| trace | " + " | ".join([*PARTS, "all"]) + " |"]
+    lines = [HEAD.format(windows=", ".join(windows)), "| trace | " + " | ".join([*EFFECTS, "all"]) + " |"]
     lines.append("|---|" + "---|" * len(COLUMNS))
     lines += [_row(cases, trace, (trace,)) for trace in traces] + [_row(cases, "all traces", tuple(traces))]
     lines += aims(cases, traces, windows)
@@ -131,7 +131,7 @@ def best_rival_ratios(cases: Cases, trace: str) -> dict[str, float]:
 def details(cases: Cases, traces: list[str]) -> list[str]:
     """Mean staleness over windows of every policy."""
     lines = ["", "## Staleness", "", "Weighted by importance, means over the windows."]
-    lines += ["", "| trace | start | budget | none | " + " | ".join([*PARTS, "all"]) + " | known | best rival |"]
+    lines += ["", "| trace | start | budget | none | " + " | ".join([*EFFECTS, "all"]) + " | known | best rival |"]
     lines.append("|---|---|---|" + "---|" * (len(COLUMNS) + 3))
     for trace in traces:
         mine = [found for (name, _), found in cases.items() if name == trace]
@@ -163,7 +163,7 @@ def draw(cases: Cases, traces: list[str], path: Path) -> None:
     figure = Figure(figsize=(11, 4.6), dpi=110, layout="constrained")
     axes = figure.subplots()
     width = 0.8 / len(COLUMNS)
-    for k, (policy, label) in enumerate(zip(COLUMNS, [*PARTS, "all"], strict=True)):
+    for k, (policy, label) in enumerate(zip(COLUMNS, [*EFFECTS, "all"], strict=True)):
         found = [effect(cases, policy, (trace,)) for trace in traces]
         places = [j + (k - len(COLUMNS) / 2 + 0.5) * width for j in range(len(traces))]
         heights = [100 * math.expm1(change) for change, _ in found]

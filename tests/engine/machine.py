@@ -50,11 +50,11 @@ class EngineMachine(RuleBasedStateMachine):
 
     def use_siblings(self):
         """Let siblings count from the start, as if they had predicted better than pages alone."""
-        effects = self.engine.parts
-        effects.arrays.heeded[0] = True
+        effects = self.engine.effects
+        effects.arrays.used[0] = True
         effects.arrays.score[-1] = effects.arrays.score[-2] + 1e9  # together, alone
         if len(self.engine):
-            effects.gather(self.engine.scheduler, self.engine.ids())
+            effects.join_groups(self.engine.scheduler, self.engine.ids())
             access.place_all(self.engine.scheduler)
 
     @property
@@ -261,7 +261,7 @@ class EngineMachine(RuleBasedStateMachine):
     def memory_is_sound(self):
         if hasattr(self, "engine"):
             self.engine.scheduler._check()
-            self.engine.newcomers._check(self.engine.scheduler)
+            self.engine.eligibility._check()
             assert len(self.engine) == len(self.twin.pages)
 
     @invariant()
@@ -286,10 +286,10 @@ class EngineMachine(RuleBasedStateMachine):
             rate = record["change_rate"]
             close(rate * (1 - record["recall"]), missed, rtol=1e-6, atol=1e-15 * rate.max())  # recall is rounded
         for i, page in zip(ids.tolist(), pages, strict=True):
-            assert self.engine.waiting.failures(i) == page.failures
-            assert self.engine.waiting.times_gone(i) == page.times_gone
+            assert self.engine.eligibility.waiting.failures(i) == page.failures
+            assert self.engine.eligibility.waiting.times_gone(i) == page.times_gone
             if page.until > self.twin.now:
-                assert self.engine.waiting.until(i) == page.until
+                assert self.engine.eligibility.waiting.until(i) == page.until
 
     @rule(ahead=st.sampled_from([0.0, 0.0, 3e4, 1e7, -5.0]))
     def read(self, ahead):
@@ -309,5 +309,5 @@ class EngineMachine(RuleBasedStateMachine):
             other, twin = self.engine, copy.deepcopy(self.twin)
             self.engine = Engine.restore(self.engine.state())
             self.pick(1 + len(self.twin.pages) // 4)
-            self.engine.newcomers._check(self.engine.scheduler)
+            self.engine.eligibility._check()
             self.engine, self.twin = other, twin

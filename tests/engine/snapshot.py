@@ -38,7 +38,7 @@ READS = {
     "forecast": lambda engine, ids, now: engine.forecast(0.5) if len(ids) else None,
     "value": lambda engine, ids, now: engine.scheduler.value(ids, now),
     "pages": lambda engine, ids, now: (engine.pages(), engine.pages(ids)) if len(ids) else None,
-    "account": lambda engine, ids, now: (engine.account(now), engine.account(now, ids)),
+    "ledger": lambda engine, ids, now: (engine.ledger(now), engine.ledger(now, ids)),
     "rows": lambda engine, ids, now: (engine.rows(), engine.rows(ids)),
     "state": lambda engine, ids, now: engine.state(),
     "stats": lambda engine, ids, now: engine.stats,

@@ -29,7 +29,7 @@ def test_deferred_pages_are_not_picked_before_their_time():
     assert picked(engine, 2 * DAY) >= set(ids[:5].tolist())
     assert 5 in picked(engine, 3 * DAY)
     assert 6 in picked(engine, 4 * DAY)
-    engine.newcomers._check(engine.scheduler)
+    engine.eligibility._check()
 
 
 def test_a_deferral_is_said_and_kept():
@@ -47,9 +47,9 @@ def test_a_failure_s_longer_wait_stays_and_a_success_ends_both():
     engine, ids = fresh()
     engine.record(ids[:1], 10.0, gone=True)
     engine.defer(ids[:1], 20.0)
-    assert engine.waiting.until(0) == 10.0 + 30 * DAY
+    assert engine.eligibility.waiting.until(0) == 10.0 + 30 * DAY
     engine.record(ids[:1], 30.0, changed=True)
-    assert engine.waiting.until(0) == -np.inf
+    assert engine.eligibility.waiting.until(0) == -np.inf
 
 
 def test_a_page_that_is_being_crawled_can_be_deferred():
@@ -68,7 +68,7 @@ def test_floors_of_some_pages(standing):
     if not standing:
         engine.record(ids, 1.0, changed=ids % 2 == 0)
     engine.set_floor(ids[:10], 1 / DAY)
-    engine.newcomers._check(engine.scheduler)
+    engine.eligibility._check()
     engine.scheduler._check()
     last = engine.rows()["fetched_at"].copy()
     for k in range(1, 200):

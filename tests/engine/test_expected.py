@@ -6,6 +6,7 @@ import pytest
 from recrawl import Engine
 from recrawl.engine.beliefs.kernels import fill_fresh
 from recrawl.engine.views.expected import expected_fresh, fitting_mean, moved_gamma
+from recrawl.schedule.exact import access
 from recrawl.simulate.compare.audits import _Audited
 from recrawl.simulate.worlds.worlds import world
 
@@ -29,7 +30,8 @@ def test_forecasts_are_right_on_average_where_the_engine_s_own_belief_is_not(wor
     own, moved, stated = [], [], []
     for engine, true, trace, now in worlds:
         ids, weight, reckoned = engine.ids(), trace.importance, np.empty(len(trace))
-        fill_fresh(engine.scheduler._memory.header, engine.beliefs.belief, ids, now, reckoned)
+        belief = engine.beliefs.belief
+        fill_fresh(access.header(engine.scheduler), belief, ids, belief.gamma[ids, 0], now, reckoned)
         own.append(np.average(reckoned - true, weights=weight))
         moved.append(np.average(expected_fresh(engine, ids, now) - true, weights=weight))
         stated.append(np.average(engine.fresh(ids, now) - true, weights=weight))

@@ -51,7 +51,7 @@ def test_compiled_and_plain_runs_are_one(signals, n, settings, monkeypatch):
             np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-9, err_msg=name)
         for engine in engines:
             engine.scheduler._check()
-            engine.newcomers._check(engine.scheduler)
+            engine.eligibility._check()
 
 
 def test_learning_from_signals_is_better_than_not_listening():

@@ -36,7 +36,7 @@ def running(request):
 
 
 def test_siblings_are_in_use(running):
-    assert running[0].parts.level is not None
+    assert running[0].effects.level is not None
 
 
 @pytest.mark.parametrize("name", READS)

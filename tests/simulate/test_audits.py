@@ -18,13 +18,13 @@ def test_the_truth_is_what_crawls_and_changes_make_it():
     trace = world("poisson", 4).draw(30.0, np.random.default_rng(1))
     made = _Audited(trace, np.zeros(4, bool), 4.0, np.random.default_rng(2), {})
     record, crawls = made._runner, []
-    visit = made._judge.visit
+    crawl = made._judge.crawl
 
     def noted(ids, now):
         crawls.append((ids.tolist(), now))
-        return visit(ids, now)
+        return crawl(ids, now)
 
-    made._judge.visit = noted
+    made._judge.crawl = noted
     record.run = lambda anchor, period, slot, last, batch: (
         type(record).__mro__[1].run(record, anchor, period, slot, last, 1)
     )  # the plain loop, which tells of every crawl

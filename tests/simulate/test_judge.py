@@ -34,7 +34,7 @@ def test_judge_equals_its_twin(seed):
     count_from, bins = (None, 0) if seed % 3 == 0 else (float(rng.uniform(0, 30)), int(rng.integers(0, 9)))
     judge = Judge(trace, count_from=count_from, bins=bins)
     for at, page in crawls:
-        judge.visit(np.array([page]), at)
+        judge.crawl(np.array([page]), at)
     got = judge.verdict()
     expected = naive_judge(as_lists(trace), crawls, trace.start, trace.end, count_from=count_from, bins=bins)
     for name in ("staleness", "staleness_unweighted", "page_staleness", "window_freshness"):
@@ -61,7 +61,7 @@ def test_evenly_spaced_crawls(change_rate, crawl_rate):
     trace = World("alike", pages, requests=1.0).draw(50 / crawl_rate, np.random.default_rng(7))
     judge = Judge(trace)
     for j in range(1, 51):
-        judge.visit(np.arange(400), j / crawl_rate)
+        judge.crawl(np.arange(400), j / crawl_rate)
     result = judge.verdict()
     expected = page_freshness(pages[:1], crawl_rate)[0]
     assert within(1 - result.page_staleness, expected)
@@ -77,7 +77,7 @@ def test_random_crawls(change_rate, crawl_rate):
     trace = World("alike", pages).draw(warm + 50 / crawl_rate, rng)
     judge = Judge(trace, count_from=warm)
     for at in np.sort(rng.uniform(0, trace.end, rng.poisson(n * crawl_rate * trace.end))).tolist():
-        judge.visit(rng.integers(0, n, 1), at)
+        judge.crawl(rng.integers(0, n, 1), at)
     expected = page_freshness(pages[:1], crawl_rate, spacing="random")[0]
     assert within(1 - judge.verdict().page_staleness, expected)
 
@@ -96,7 +96,7 @@ def test_crawls_at_a_staleness_exponent(seed):
         crawls += [(at, page) for at in threshold_crawls(missed, weight, heard, level, end)]
     judge = Judge(trace, count_from=end / 4)
     for at, page in sorted(crawls):
-        judge.visit(np.array([page]), at)
+        judge.crawl(np.array([page]), at)
     interval = crawl_interval(pages[:1], level)[0]
     assert len(crawls) / (n * end) == pytest.approx(1 / interval, rel=0.02)
     assert within(1 - judge.verdict().page_staleness, page_freshness(pages[:1], 1 / interval)[0])

@@ -49,11 +49,11 @@ def test_every_world_draws_sound_traces(name):
     assert all((np.diff(events) >= 0).all() for events in by_page(one))
     assert one.offset[0] == 0
     assert one.offset[-1] == len(one.changed_at)
-    assert one.pages is one.told
+    assert one.pages is one.true_pages
     assert np.array_equal(one.changed_at, same.changed_at)
     assert np.array_equal(one.requested_at, same.requested_at)
     other = world(name, 40).draw(30.0, np.random.default_rng(4), start=100.0)
-    assert not np.array_equal(one.told.importance, other.told.importance)
+    assert not np.array_equal(one.true_pages.importance, other.true_pages.importance)
 
 
 @pytest.mark.parametrize("name", PROCESSES)
@@ -61,14 +61,14 @@ def test_mean_rates_are_as_told(name):
     totals = []
     for seed in range(20):
         trace = drawn(PROCESSES[name], seed=seed)
-        totals.append([trace.n_changes.sum(), trace.told.change_rate.sum() * 400.0])
+        totals.append([trace.n_changes.sum(), trace.true_pages.change_rate.sum() * 400.0])
     seen, told = np.array(totals, float).T
     assert seen.mean() == pytest.approx(told.mean(), rel=0.015)
     if name != "wandering":
         assert told.mean() == pytest.approx(RATES.sum() * 400.0, rel=0.01)
     fast, slow = RATES > 2, RATES < 0.5
     for part in (fast, slow):  # not only in total
-        assert trace.n_changes[part].sum() == pytest.approx(trace.told.change_rate[part].sum() * 400.0, rel=0.12)
+        assert trace.n_changes[part].sum() == pytest.approx(trace.true_pages.change_rate[part].sum() * 400.0, rel=0.12)
 
 
 def test_poisson_changes_are_poisson():
@@ -117,10 +117,10 @@ def test_seasons_follow_hours_and_weekdays():
     share = np.bincount(weekday, minlength=7) / len(weekday)
     assert share == pytest.approx(np.array(weekdays) / 6.5, abs=0.01)
     assert np.bincount(hour)[8:] / len(hour) == pytest.approx(0.1, abs=0.01)
-    assert trace.told.change_rate == pytest.approx(5.0)
+    assert trace.true_pages.change_rate == pytest.approx(5.0)
     weekend = drawn(Seasonal(hours, weekdays), rates=np.full(200, 5.0), horizon=1.0, start=5.0)
     assert len(weekend.changed_at) == 0
-    assert weekend.told.change_rate.max() == pytest.approx(0, abs=1e-12)
+    assert weekend.true_pages.change_rate.max() == pytest.approx(0, abs=1e-12)
     before = drawn(Seasonal(hours, weekdays), rates=np.full(200, 5.0), horizon=7.0, start=-9.3)
     assert set((before.changed_at * 24 // 1).astype(int) % 24) == set(range(8, 18))
 
@@ -141,8 +141,8 @@ def test_jumps_and_walks_move_the_rates():
         trace = drawn(process, rates=rates, horizon=100.0)
         halves = np.array([[(e < 20).sum(), (e >= 80).sum()] for e in by_page(trace)])
         assert halves.var(axis=0)[1] > 2 * halves.mean()  # Poisson of one rate: equal to the mean
-    assert (trace.told.change_rate > 0.1).all()
-    assert (trace.told.change_rate < 10).all()
+    assert (trace.true_pages.change_rate > 0.1).all()
+    assert (trace.true_pages.change_rate < 10).all()
 
 
 def test_signals_have_the_recall_and_false_rate_asked_for():

@@ -74,7 +74,7 @@ def true_freshness(trace: Trace, page: Ids, at: Array, bins: int = 0) -> Run:
     """
     judge = Judge(trace, bins=bins)
     for k in np.argsort(at, kind="stable").tolist():
-        judge.visit(page[k : k + 1], float(at[k]))
+        judge.crawl(page[k : k + 1], float(at[k]))
     return judge.verdict()
 
 

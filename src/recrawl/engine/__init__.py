@@ -5,19 +5,19 @@ from typing import TYPE_CHECKING
 from recrawl._lazy import attach
 
 if TYPE_CHECKING:
-    from recrawl.engine.core import PARTS as PARTS
     from recrawl.engine.engine import Engine as Engine
+    from recrawl.engine.settings import EFFECTS as EFFECTS
     from recrawl.engine.views.explain import Explanation as Explanation
     from recrawl.engine.views.forecast import Forecast as Forecast
-    from recrawl.engine.views.ledger import Account as Account
+    from recrawl.engine.views.ledger import Ledger as Ledger
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        "core": ["PARTS"],
         "engine": ["Engine"],
+        "settings": ["EFFECTS"],
         "views.explain": ["Explanation"],
         "views.forecast": ["Forecast"],
-        "views.ledger": ["Account"],
+        "views.ledger": ["Ledger"],
     },
 )

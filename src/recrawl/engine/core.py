@@ -1,24 +1,19 @@
-"""Core: the parts of an engine, and what happens to all of them when pages come and crawls end."""
+"""Core: the components of an engine, and what happens to all of them when pages come and crawls end."""
 
 from __future__ import annotations
-
-import math
-from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recrawl.engine.addresses import Addresses, host_of
 from recrawl.engine.beliefs.beliefs import Beliefs
-from recrawl.engine.beliefs.kernels import believe_all, kept_time, learn_all
-from recrawl.engine.effects.cohorts import Newcomers
-from recrawl.engine.effects.effects import TRIED, Influences
-from recrawl.engine.waiting import Waiting
+from recrawl.engine.beliefs.kernels import apply_beliefs, learn_outcomes, open_time
+from recrawl.engine.effects.effects import TRIED, Effects
+from recrawl.engine.eligibility import Eligibility
+from recrawl.engine.settings import Settings
 from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.estimate.importance import RequestRates
-from recrawl.model.kinds import Objective
 from recrawl.model.pages import Pages
 from recrawl.schedule.exact import access
 from recrawl.schedule.exact.scheduler import Scheduler
@@ -28,45 +23,8 @@ Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
 
 
-PARTS = ("siblings", "priors", "bursts", "drift", "seasons")  # what may count besides a page's own rate
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What an engine is told about itself; ``half_life`` in days, other times in the engine's unit."""
-
-    budget: float | None = None
-    objective: Objective = "freshness"
-    sources: int = 1
-    lease: float = 300.0
-    floor: float = 0.0
-    day: float = 86400.0
-    half_life: float = 730.0
-    host_spacing: float | None = None
-    host_concurrency: int | None = None
-    siblings: bool = True
-    priors: bool = False
-    bursts: bool = False
-    drift: bool = False
-    seasons: bool = False
-
-    def __post_init__(self) -> None:
-        if self.sources not in range(17):
-            raise ParameterError(f"sources is {self.sources}: must lie between 0 and 16")
-        if not (self.half_life > 0 and 0 < self.day < math.inf):
-            raise ParameterError("half_life and day must be above 0")
-        if self.host_spacing is not None and not 0 <= self.host_spacing < math.inf:
-            raise ParameterError(f"host_spacing is {self.host_spacing}: must be finite and at least 0")
-        if self.host_concurrency is not None and not self.host_concurrency >= 1:
-            raise ParameterError(f"host_concurrency is {self.host_concurrency}: must be at least 1")
-
-    def as_dict(self) -> dict[str, Any]:
-        """The settings by name."""
-        return asdict(self)
-
-
 class Core:
-    """Scheduler, beliefs, addresses, pages in line and pages set aside, kept in step."""
+    """Scheduler, beliefs, effects, addresses and eligibility, kept in step."""
 
     def __init__(self, settings: Settings, prior: GammaPrior | None, start: float) -> None:
         self.settings = settings
@@ -80,16 +38,14 @@ class Core:
         )
         first = GammaPrior.hours(settings.day) if prior is None else prior
         self.beliefs = Beliefs(first, settings.sources, settings.half_life * settings.day)
-        self.parts = Influences(settings)
-        if self.parts.related:
+        self.effects = Effects(settings)
+        if self.effects.related:
             self.scheduler.relate(settings.day)
         self.addresses = Addresses()
-        self.newcomers = Newcomers()
-        self.waiting = Waiting(settings.day)
+        self.eligibility = Eligibility(self.scheduler, settings.day)
         self.given = np.zeros(0)  # importance as given
         self.requests: RequestRates | None = None
-        self._ruled: set[str] = set()
-        self._paused: set[int] = set()  # by the user
+        self._ruled: set[str] = set()  # hosts with rules
         self._counts = dict.fromkeys(("recorded", "changed", "failed", "gone", "signals", "requests", "refits"), 0)
 
     @property
@@ -99,7 +55,7 @@ class Core:
 
     @property
     def now(self) -> float:
-        """The largest time that the engine was told."""
+        """The largest time that the engine knows."""
         return access.now(self.scheduler)
 
     def ids(self) -> Ids:
@@ -114,7 +70,7 @@ class Core:
         default = self.settings.host_spacing, self.settings.host_concurrency
         ruled = default != (None, None)
         listed = np.array([h if ruled or h in self._ruled else None for h in hosts], dtype=object)
-        factor = self.parts.foretold(urls)
+        factor = self.effects.prior_factors(urls)
         shape, rate = self.beliefs.prior.rows(n) if own is None else own.rows(n)
         rate = rate / factor if own is None else rate
         pages = Pages(shape / rate, weight, evidence=shape, host=listed if any(h is not None for h in listed) else None)
@@ -123,116 +79,99 @@ class Core:
         ids = self.scheduler.add(pages, now, fetched_at=np.minimum(fetched, max(now, self.now)))
         assert np.array_equal(ids, rows)
         self.beliefs.append(fetched >= now, factor, own)
-        self.parts.enrol(urls, rows)
-        self.parts.start_twins(self.beliefs, rows)
-        if self.parts.siblings:
-            self.parts.gather(self.scheduler, rows)
+        self.effects.add(urls, rows)
+        self.effects.start_alternatives(self.beliefs, rows)
+        if self.effects.siblings:
+            self.effects.join_groups(self.scheduler, rows)
             access.place(self.scheduler, rows, self.now)
         self.addresses.append(urls)
         self.given = np.concatenate([self.given, weight])
         if self.requests is not None:
             self.requests.grow(len(self.addresses), now - self.settings.day)
-        self.newcomers.append(self.scheduler, rows, weight, fetched, self.parts.folder_of(rows), alike=own is None)
+        equal_by = None if own is not None else (weight, fetched, self.effects.folder_of(rows))
+        self.eligibility.cohorts.append(self.scheduler, rows, equal_by)
         if ruled:
             for host in set(hosts) - self._ruled:
                 self._ruled.add(host)
                 self.scheduler.host(host, spacing=default[0], concurrency=default[1])
         return ids
 
-    def _kept(self, rows: Ids) -> Array:
-        """Signals that came after the fetch began and still stand; with several sources they are not told apart."""
+    def _later_signals(self, rows: Ids) -> Array:
+        """Signals that came after the new copies; with several sources they are not known by source, and dropped."""
         heard = self.beliefs.belief.heard[rows]
         if heard.shape[1] != 1:
             return np.zeros_like(heard)
         return np.asarray(np.minimum(access.signal_counts(self.scheduler, rows)[:, None], heard))
 
-    def _learn(self, rows: Ids, begin: Array, end: Array, changed: NDArray[np.bool_], now: float) -> None:
-        header, parts = access.header(self.scheduler), self.parts.arrays
-        learn_all(header, self.beliefs.belief, parts, rows, begin, end, changed, self._kept(rows))
+    def _learn(self, rows: Ids, copies: Array, changed: NDArray[np.bool_], now: float) -> None:
+        """Learn from crawls; `copies` has the times of the copies before and of the new ones."""
+        outcome = np.column_stack([changed, self._later_signals(rows)]).astype(np.float64)
+        header, belief, effects = access.header(self.scheduler), self.beliefs.belief, self.effects.arrays
+        learn_outcomes(header, belief, effects, rows, copies, now, outcome)
         self.beliefs.crawls += len(rows)
         self._counts["changed"] += int(changed.sum())
         if not self.refit_if_due():
-            self._believe(rows, now)
-        if self.parts.siblings:
-            for group in np.unique(self.parts.arrays.group[rows, self.parts.arrays.active[0]]).tolist():
+            self._place(rows, now)
+        if self.effects.siblings:
+            for group in np.unique(effects.group[rows, effects.active[0]]).tolist():
                 access.reinsert_group(self.scheduler, group, now)
 
-    def _renew(self, rows: Ids, begin: Array, end: Array, now: float) -> None:
-        """New copies of which nothing is learned: the signals before them say nothing any more."""
+    def _renew(self, rows: Ids, copies: Array, now: float) -> None:
+        """New copies without an outcome: the signals before them no longer count."""
         if len(rows) == 0:
             return
-        self._close(rows, begin, end)
+        self._close(rows, copies)
         self.beliefs.belief.counted[rows] = True
         if self.settings.sources:
-            self.beliefs.hear(rows, self._kept(rows), end)
+            self.beliefs.hear(rows, self._later_signals(rows), copies[:, 1])
             self._believe(rows, now)
 
-    def _close(self, rows: Ids, begin: Array, end: Array) -> None:
-        """Copies that are no longer kept go into the account as far as is believed of them."""
-        self.beliefs.belief.account[:] += kept_time(
-            access.header(self.scheduler), self.beliefs.belief, self.parts.arrays, rows, begin, end
+    def _close(self, rows: Ids, copies: Array) -> None:
+        """Add copies that were never judged to the ledger, as stale as they are believed to have been."""
+        self.beliefs.belief.ledger[:] += open_time(
+            access.header(self.scheduler), self.beliefs.belief, self.effects.arrays, rows, *copies.T.copy()
         )
 
     def refit_if_due(self) -> bool:
-        """Fit the prior anew when enough was learned since the last time; whether all pages were placed anew."""
+        """Fit the prior when enough was learned since the last time; whether all pages were placed again."""
         if self.beliefs.crawls < self.beliefs.refit_at:
             return False
         rows = self.ids()
         fit = self.beliefs.fit(rows)
         if fit is None:
             return False
-        if self.parts.choose_siblings(self.beliefs):
+        if self.effects.choose_siblings(self.beliefs):
             fit = self.beliefs.fit_now(rows) or fit
         before = self.beliefs.prior_rows(TRIED)
-        self.parts.forget_stated(float(self.beliefs.prior.mean), fit.mean)
-        self.beliefs.move(fit, self.parts.factors(fit, len(self.beliefs)))
-        self.parts.move_trials(before, self.beliefs.prior_rows(TRIED), self.parts.twin_mean(self.beliefs, rows))
-        self.parts.refit(self.scheduler, rows, self.now)
-        self.beliefs.belief.half_life[0] = self.parts.half_life
+        self.effects.discount_calibration(float(self.beliefs.prior.mean), fit.mean)
+        self.beliefs.move(fit, self.effects.factors(fit, len(self.beliefs)))
+        self.effects.move_trials(
+            before, self.beliefs.prior_rows(TRIED), self.effects.alternative_mean(self.beliefs, rows)
+        )
+        self.effects.refit(self.scheduler, rows, self.now)
+        self.beliefs.belief.half_life[0] = self.effects.half_life
         self._counts["refits"] += 1
         self._believe(rows, self.now, everyone=True)
         return True
 
     def _believe(self, rows: Ids, now: float, *, everyone: bool = False) -> None:
-        """Let the scheduler know what is believed of pages."""
-        scheduler = self.scheduler
+        """Write the beliefs about pages into the scheduler, and place the pages again."""
+        if len(rows) and self.settings.sources <= 1:
+            header = access.header(self.scheduler)
+            apply_beliefs(header, self.beliefs.belief, self.effects.arrays, rows, now)
+        self._place(rows, now, everyone=everyone)
+
+    def _place(self, rows: Ids, now: float, *, everyone: bool = False) -> None:
+        """Place pages again after their beliefs were written; with several sources, write them as well."""
         if len(rows) == 0:
             return
-        if self.settings.sources <= 1:
-            believe_all(access.header(scheduler), self.beliefs.belief, self.parts.arrays, rows, now)
-            if everyone:
-                access.place_all(scheduler)
-            else:
-                access.place_waiting(scheduler, rows)
-            return
-        elapsed = np.maximum(now - access.last_fetched(scheduler, rows), 0.0)
-        scheduler.update(rows, **self.beliefs.columns(rows, elapsed))
-
-    def _settle(self, rows: Ids, now: float, failed: NDArray[np.bool_], gone: NDArray[np.bool_]) -> None:
-        """Set failed and gone pages aside for a while; nothing stands against the others any more."""
-        aside = rows[failed | gone]
-        if len(aside):
-            self.scheduler.pause(aside)
-        for page in rows[failed].tolist():
-            self.waiting.fail(page, now)
-        for page in rows[gone].tolist():
-            self.waiting.lose(page, now)
-        if self.waiting.counts() != (0, 0):
-            fetched = rows[~(failed | gone)]
-            for page in fetched.tolist():
-                self.waiting.clear(page)
-            self._free(fetched)
-        self._counts["failed"] += int(failed.sum())
-        self._counts["gone"] += int(gone.sum())
-
-    def _wake(self, now: float) -> None:
-        self._free(self.waiting.due(now))
-
-    def _free(self, rows: Ids) -> None:
-        """Let those pages be picked again that neither the user nor a failure keeps back."""
-        free = [page for page in rows.tolist() if page not in self._paused and self.waiting.until(page) == -math.inf]
-        if free:
-            self.scheduler.resume(free)
+        if self.settings.sources > 1:
+            elapsed = np.maximum(now - access.last_fetched(self.scheduler, rows), 0.0)
+            self.scheduler.update(rows, **self.beliefs.columns(rows, elapsed))
+        elif everyone:
+            access.place_all(self.scheduler)
+        else:
+            access.place_waiting(self.scheduler, rows)
 
     def _rule(self, host: str) -> None:
         if host in self._ruled:
@@ -241,10 +180,10 @@ class Core:
         mine = self.addresses.on_host(host)
         if len(mine):
             self.scheduler.update(mine, host=np.full(len(mine), host, dtype=object))
-            self.newcomers.part(self.scheduler, mine)
+            self.eligibility.cohorts.split(self.scheduler, mine)
 
     def _weigh(self, rows: Ids, now: float) -> None:
-        """Importance is what was given plus readers' requests per day, as of now."""
+        """Set importance to what was given plus readers' requests per day, as of now."""
         if self.requests is None or len(rows) == 0:
             return
         rate = self.requests.rate(now, rows) * self.settings.day
@@ -252,7 +191,7 @@ class Core:
 
 
 def own_belief(change_rate: ArrayLike, evidence: ArrayLike, n: int, rows: Ids, prior: GammaPrior) -> GammaPrior:
-    """What a caller says of pages' rates, as gammas; a rate of 0 is far below the prior's."""
+    """Given change rates of pages, as gammas; a rate of 0 is far below the prior's."""
     rate = column_of("change_rate", change_rate, n, 0.0)[rows]
     shape = column_of("evidence", evidence, n, 2.0)[rows]
     if not ((rate >= 0) & np.isfinite(rate) & (shape > 0)).all():

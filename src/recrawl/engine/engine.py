@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from recrawl.engine.addresses import Addresses, url_list
 from recrawl.engine.beliefs.beliefs import pages_of, with_siblings
-from recrawl.engine.beliefs.kernels import fill_fresh, heed_all
-from recrawl.engine.core import Core, Settings, own_belief
+from recrawl.engine.beliefs.kernels import count_signals, fill_fresh
+from recrawl.engine.core import Core, own_belief
 from recrawl.engine.rows import fill, rows_of
+from recrawl.engine.settings import Settings
 from recrawl.engine.views.explain import Explanation, explain
 from recrawl.engine.views.forecast import Forecast, forecast
-from recrawl.engine.views.ledger import Account, account
+from recrawl.engine.views.ledger import Ledger, ledger_of
 from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.estimate.importance import RequestRates
@@ -33,14 +34,13 @@ Array = NDArray[np.float64]
 class Engine(Core):
     """Decides which page to crawl next from what its crawls have found; no input or output, no clock.
 
-    Pages are URLs; times are seconds (``day`` says how many of the caller's units make a day). Every page's change rate
-    is a gamma belief that its crawls sharpen; new pages start from a prior that all pages teach (``prior`` is its first
-    form), so that little-known pages are explored in proportion to what they may hide. Evidence counts half after
-    ``half_life`` days. With ``siblings`` a change found on one page counts for those of its folder or host, as far as
-    that has helped so far; with ``bursts`` pages that just changed are expected to change again; with ``drift`` the
-    half-life is learned. Each is off unless asked for. Up to ``sources`` kinds of change signals are weighed by how
-    often they were right. Failed pages
-    wait longer each time; pages that are gone are looked for rarely.
+    Pages are URLs; times are seconds (``day`` says how many of the caller's units make a day). The belief about every
+    page's change rate is a gamma distribution that its crawls sharpen. New pages start from a prior that is fitted to
+    all pages (``prior`` is its first form), so that pages with few crawls are explored. Evidence counts half after
+    ``half_life`` days. With ``siblings`` a change found on one page counts for those of its folder or host, once that
+    has predicted outcomes better; with ``bursts`` pages that just changed are expected to change again; with ``drift``
+    the half-life is learned. Up to ``sources`` kinds of change signals are weighed by how often they were right.
+    Failed pages wait longer each time; pages that are gone are checked rarely.
 
     >>> engine = Engine(budget=1.0)
     >>> ids = engine.add(["https://a.example/", "https://b.example/"], now=0.0, importance=[1.0, 5.0])
@@ -69,7 +69,7 @@ class Engine(Core):
         change_rate: ArrayLike | None = None,
         evidence: ArrayLike = 2.0,
     ) -> Ids:
-        """Pages to be kept fresh, by URL; their ids. One that is known already keeps its id and all that is known.
+        """Add pages by URL; their ids. A URL that is there already keeps its id and all that is known.
 
         ``fetched_at`` is when the copies that exist were fetched (default now); ``change_rate`` (per time) with
         ``evidence`` (the gamma shape behind it) is what is known of them beforehand.
@@ -98,10 +98,10 @@ class Engine(Core):
     def pick(self, now: float, n: int) -> Ids:
         """At most n pages to crawl now, best first, leased until recorded, released or out of time."""
         now, n = time_of(now), count_of(n)
-        self._wake(now)
-        self.newcomers.widen(self.scheduler, n)
+        self.eligibility.wake(now)
+        self.eligibility.cohorts.widen(self.scheduler, n)
         ids = self.scheduler.pick(now, n)
-        self.newcomers.come_forward(self.scheduler, ids)
+        self.eligibility.cohorts.promote(self.scheduler, ids)
         return ids
 
     def record(
@@ -129,16 +129,20 @@ class Engine(Core):
                 one = {"changed": None if changed is None else seen[j], "as_of": began[j]}
                 self.record(rows[j : j + 1], now, **one, failed=missed[j], gone=lost[j])
             return
-        self.newcomers.leave(scheduler, rows)
+        self.eligibility.cohorts.leave(scheduler, rows)
         scheduler.record(rows, now, as_of=began, failed=missed)
         valid = began >= before
-        taught = valid & ~missed & ~lost & (changed is not None)
-        if taught.any():
-            self._learn(rows[taught], before[taught], began[taught], seen[taught], here)
-        untold = valid & ~missed & ~taught
-        self._renew(rows[untold], before[untold], began[untold], here)
+        copies = np.column_stack([before, began])
+        judged = valid & ~missed & ~lost & (changed is not None)
+        if judged.any():
+            self._learn(rows[judged], copies[judged], seen[judged], here)
+        unjudged = valid & ~missed & ~judged
+        self._renew(rows[unjudged], copies[unjudged], here)
         self._weigh(rows[valid & ~missed], here)
-        self._settle(rows[valid], here, missed[valid] & ~lost[valid], lost[valid])
+        failures = missed & ~lost
+        self.eligibility.settle(rows[valid], here, failures[valid], lost[valid])
+        for name, flags in (("failed", failures), ("gone", lost)):
+            self._counts[name] += int(flags[valid].sum())
         self._counts["recorded"] += n
 
     def release(self, ids: ArrayLike, now: float) -> None:
@@ -158,15 +162,15 @@ class Engine(Core):
         if not n_sources or len(rows) == 0:
             return
         news = about > access.last_fetched(scheduler, rows)
-        self.newcomers.leave(scheduler, rows[news])
-        stirred = heed_all(self.beliefs.belief, rows[news], source, now)
-        if stirred.any():
-            self._believe(np.unique(rows[news][stirred]), now)
+        self.eligibility.cohorts.leave(scheduler, rows[news])
+        at_once = count_signals(self.beliefs.belief, rows[news], source, now)
+        if at_once.any():
+            self._believe(np.unique(rows[news][at_once]), now)
         if scheduler.policy == "signals":
             scheduler.signal(rows, now, source=source, changed_at=changed_at)
 
     def update(self, ids: ArrayLike, **columns: ArrayLike) -> None:
-        """New importance or cost of pages, or a change rate (with the evidence behind it) to believe from now on."""
+        """Set importance or cost of pages, or a change rate (with the evidence behind it) from now on."""
         rows = access.check_ids(self.scheduler, ids, distinct=True)
         known = {name: columns.pop(name) for name in ("change_rate", "evidence") if name in columns}
         if "importance" in columns:
@@ -181,7 +185,7 @@ class Engine(Core):
             )
         if columns:
             self.scheduler.update(rows, **columns)
-        self.newcomers.leave(self.scheduler, rows)
+        self.eligibility.cohorts.leave(self.scheduler, rows)
         if "importance" in columns:
             self.given[rows] = columns["importance"]
         if own is not None:
@@ -189,22 +193,20 @@ class Engine(Core):
             self._believe(rows, self.now)
 
     def remove(self, ids: ArrayLike) -> None:
-        """Pages that are no longer wanted; a URL that is added again starts anew."""
+        """Pages that are no longer wanted; a URL that is added again is a new page."""
         rows = access.check_ids(self.scheduler, ids, distinct=True)
-        self.newcomers.leave(self.scheduler, rows)
+        self.eligibility.cohorts.leave(self.scheduler, rows)
         last = access.last_fetched(self.scheduler, rows)
-        self._close(rows, last, np.maximum(last, self.now))
+        self._close(rows, np.column_stack([last, np.maximum(last, self.now)]))
         self.scheduler.remove(rows)
         self.addresses.forget(rows)
-        self._paused.difference_update(rows.tolist())
-        for page in rows.tolist():
-            self.waiting.clear(page)
+        self.eligibility.forget(rows)
 
     def next_at(self, now: float) -> float:
         """When ``pick`` can next return something."""
         now = time_of(now)
-        self._wake(now)
-        soonest = max(self.waiting.next_at(), now)
+        self.eligibility.wake(now)
+        soonest = max(self.eligibility.waiting.next_at(), now)
         return min(self.scheduler.next_at(now), soonest)
 
     def state(self) -> dict[str, Any]:
@@ -213,36 +215,36 @@ class Engine(Core):
             "settings": self.settings.as_dict(),
             "scheduler": self.scheduler.state(),
             "beliefs": self.beliefs.saved(),
-            "parts": self.parts.saved(),
+            "effects": self.effects.saved(),
             "addresses": self.addresses.saved(),
-            "newcomers": self.newcomers.saved(),
-            "waiting": self.waiting.saved(),
+            "eligibility": self.eligibility.saved(),
             "given": self.given.copy(),
             "requests": None if self.requests is None else self.requests.state(),
             "ruled": sorted(self._ruled),
-            "paused": sorted(self._paused),
             "counts": dict(self._counts),
         }
 
     @classmethod
     def restore(cls, state: Mapping[str, Any], now: float | None = None) -> Engine:
-        """The engine of a saved ``state()``; or, given ``now``, one built anew from ``rows()``."""
+        """The engine of a saved ``state()``; or, given ``now``, one built from ``rows()``."""
         if "scheduler" not in state:
             if now is None:
                 raise ParameterError("now is missing: without it rows cannot be restored")
             engine = cls(start=time_of(now), **state["settings"])
             fill(engine, state, time_of(now))
             return engine
+        if "eligibility" not in state:
+            raise ParameterError("state: saved by an earlier version; restore it there and build from its rows() here")
         engine = cls(**state["settings"])
         engine.scheduler = Scheduler.restore(state["scheduler"])
         engine.beliefs.load(state["beliefs"])
-        engine.parts.load(state["parts"])
+        engine.effects.load(state["effects"])
         engine.addresses = Addresses.load(state["addresses"])
-        engine.newcomers.load(state["newcomers"])
-        engine.waiting.load(state["waiting"])
+        engine.eligibility.scheduler = engine.scheduler
+        engine.eligibility.load(state["eligibility"])
         engine.given = np.array(state["given"])
         engine.requests = None if state["requests"] is None else RequestRates.restore(state["requests"])
-        engine._ruled, engine._paused = set(state["ruled"]), set(state["paused"])
+        engine._ruled = set(state["ruled"])
         engine._counts = dict(state["counts"])
         return engine
 
@@ -268,8 +270,8 @@ class Engine(Core):
 
     @property
     def stats(self) -> dict[str, int]:
-        """Counts of what was decided and told."""
-        failing, gone = self.waiting.counts()
+        """Counts of decisions, crawls, signals and requests."""
+        failing, gone = self.eligibility.waiting.counts()
         return {**self.scheduler.stats, **self._counts, "failing": failing, "away": gone}
 
     def id(self, urls: Any) -> Ids:
@@ -281,25 +283,26 @@ class Engine(Core):
         return self.addresses.urls(access.check_ids(self.scheduler, ids))
 
     def pages(self, ids: ArrayLike | None = None) -> Pages:
-        """What is believed of pages, as of the last time told: all of them, or some."""
+        """The beliefs about pages as of the last known time: all of them, or some."""
         rows = self.ids() if ids is None else access.check_ids(self.scheduler, ids)
         elapsed = np.maximum(self.now - access.last_fetched(self.scheduler, rows), 0.0)
-        columns = with_siblings(self.beliefs.columns(rows, elapsed), self.parts.sibling_rate(self.scheduler, rows))
+        columns = with_siblings(self.beliefs.columns(rows, elapsed), self.effects.sibling_rate(self.scheduler, rows))
         return pages_of(columns, access.importance(self.scheduler, rows))
 
     def fresh(self, ids: ArrayLike, now: float) -> Array:
-        """The probability that each page's copy is still the page: as many of those so judged lately were."""
+        """The probability that each page's copy is fresh, calibrated against recent outcomes."""
         rows = access.check_ids(self.scheduler, ids)
         out = np.empty(len(rows))
-        fill_fresh(access.header(self.scheduler), self.beliefs.belief, rows, time_of(now), out)
-        return self.parts.stated_fresh(out)
+        belief = self.beliefs.belief
+        fill_fresh(access.header(self.scheduler), belief, rows, belief.gamma[rows, 0], time_of(now), out)
+        return self.effects.calibrated_fresh(out)
 
-    def account(self, now: float, ids: ArrayLike | None = None) -> Account:
-        """How stale the copies have been so far: what crawls found, and what is believed since (of some pages' copies).
+    def ledger(self, now: float, ids: ArrayLike | None = None) -> Ledger:
+        """The staleness ledger: how stale copies were as crawls found, and (for some pages) as is believed since.
 
         The time of a page counts from its first crawl, or from when it was added if its copy was fetched then.
         """
-        return account(self, self.ids() if ids is None else access.check_ids(self.scheduler, ids), time_of(now))
+        return ledger_of(self, self.ids() if ids is None else access.check_ids(self.scheduler, ids), time_of(now))
 
     def request(self, ids: ArrayLike, now: float) -> None:
         """Readers asked for pages: their importance is what was given plus requests per day, old ones fading.
@@ -312,7 +315,7 @@ class Engine(Core):
         self.requests.grow(len(self.addresses), now - self.settings.day)
         self.requests.update(rows, now)
         asked = np.unique(rows)
-        self.newcomers.leave(self.scheduler, asked)
+        self.eligibility.cohorts.leave(self.scheduler, asked)
         self._weigh(asked, now)
         self._counts["requests"] += len(rows)
 
@@ -337,40 +340,27 @@ class Engine(Core):
 
     def pause(self, ids: ArrayLike) -> None:
         """Pages are not picked until they are resumed."""
-        rows = access.check_ids(self.scheduler, ids)
-        self.newcomers.leave(self.scheduler, rows)
-        self.scheduler.pause(rows)
-        self._paused.update(rows.tolist())
+        self.eligibility.pause(access.check_ids(self.scheduler, ids))
 
     def resume(self, ids: ArrayLike) -> None:
         """Paused pages may be picked again; those that failed or are gone when their time has come."""
-        rows = np.unique(access.check_ids(self.scheduler, ids))
-        self._paused.difference_update(rows.tolist())
-        self._free(rows[self.newcomers.line.kind[rows] < 0])
+        self.eligibility.resume(np.unique(access.check_ids(self.scheduler, ids)))
 
     def is_paused(self, ids: ArrayLike) -> NDArray[np.bool_]:
         """Which pages the user has paused."""
-        rows = access.check_ids(self.scheduler, ids)
-        return np.fromiter((page in self._paused for page in rows.tolist()), np.bool_, len(rows))
+        return self.eligibility.is_paused(access.check_ids(self.scheduler, ids))
 
     def defer(self, ids: ArrayLike, until: ArrayLike) -> None:
-        """Pages are not picked before a time, whatever they are worth; a longer wait after a failure stays."""
-        rows = (
-            np.unique(access.check_ids(self.scheduler, ids))
-            if np.ndim(until) == 0
-            else access.check_ids(self.scheduler, ids)
-        )
-        times = column_of("until", until, len(rows), 0.0)
-        self.newcomers.leave(self.scheduler, rows)
-        self.scheduler.pause(rows)
-        for page, time in zip(rows.tolist(), times.tolist(), strict=True):
-            self.waiting.put(page, 0, 0, max(time, self.waiting.until(page)))
+        """Pages are not picked before a time, whatever their value; a longer wait after a failure stays."""
+        rows = access.check_ids(self.scheduler, ids)
+        rows = np.unique(rows) if np.ndim(until) == 0 else rows
+        self.eligibility.defer(rows, column_of("until", until, len(rows), 0.0))
 
     def set_floor(self, ids: ArrayLike, floor: float) -> None:
         """Least crawl rate of pages: one that was not crawled for longer than 1/floor comes before all others."""
         rows = np.unique(access.check_ids(self.scheduler, ids))
         self.scheduler.set_floor(rows, floor)
-        self.newcomers.part(self.scheduler, rows)
+        self.eligibility.cohorts.split(self.scheduler, rows)
 
     def explain(self, page: int, now: float) -> Explanation:
         """Everything behind the decision about a page; printed, it is in words."""

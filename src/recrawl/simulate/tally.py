@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import ParameterError
-from recrawl.simulate.tally_kernels import Tally, close, visit_all
+from recrawl.simulate.tally_kernels import Tally, close, count_crawls
 from recrawl.simulate.trace import Trace
 
 Array = NDArray[np.float64]
@@ -73,10 +73,10 @@ class Judge:
             bins=np.zeros(bins),
         )
 
-    def visit(self, ids: Ids, now: float) -> NDArray[np.bool_]:
+    def crawl(self, ids: Ids, now: float) -> NDArray[np.bool_]:
         """Crawl pages: which of them changed since their copies were fetched."""
         changed = np.zeros(len(ids), np.bool_)
-        visit_all(self.tally, np.ascontiguousarray(ids, np.int64), now, changed)
+        count_crawls(self.tally, np.ascontiguousarray(ids, np.int64), now, changed)
         return changed
 
     def verdict(self) -> Run:

@@ -33,7 +33,7 @@ class Tally(NamedTuple):
 
 
 @inline
-def visit(t: Tally, page: int, now: float) -> bool:
+def count_crawl(t: Tally, page: int, now: float) -> bool:
     """Crawl a page: whether it changed since its copy was fetched."""
     k, last = t.next_change[page], t.offset[page + 1]
     changed = k < last and t.changed_at[k] <= now
@@ -91,7 +91,7 @@ def close(t: Tally) -> None:
 
 
 @jit
-def visit_all(t: Tally, ids: Ids, now: float, changed: NDArray[np.bool_]) -> None:
+def count_crawls(t: Tally, ids: Ids, now: float, changed: NDArray[np.bool_]) -> None:
     """Crawl pages one after the other."""
     for j in range(ids.size):
-        changed[j] = visit(t, ids[j], now)
+        changed[j] = count_crawl(t, ids[j], now)

@@ -36,7 +36,7 @@ class Signals(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Changes of pages by page and time, and all else that a policy may be told or judged by.
+    """Changes of pages by page and time, and all else that a policy may know or be judged by.
 
     Page i changed at ``changed_at[offset[i]:offset[i + 1]]`` (sorted), existed from ``created_at`` to ``deleted_at``
     (both within ``start`` to ``end``; ``end``: it stayed), and its copy is fresh at ``created_at``. Pages are in the
@@ -109,8 +109,8 @@ class Trace:
         return float(self.span.sum() / (self.end - self.start))
 
     @cached_property
-    def told(self) -> Pages:
-        """What a policy that knows the pages is told: the parameters they were drawn with, or their mean rates."""
+    def true_pages(self) -> Pages:
+        """The true parameters, for a policy that knows them: those the pages were drawn with, or their mean rates."""
         return self.pages if self.pages is not None else Pages(self.change_rate, self.importance)
 
 

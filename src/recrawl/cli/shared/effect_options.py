@@ -19,12 +19,12 @@ def without(policies: list[str], left_out: list[str]) -> list[str]:
     >>> without(["learned:siblings+drift", "uniform"], ["siblings"])
     ['learned:drift', 'uniform']
     """
-    from recrawl.engine import PARTS
-    from recrawl.engine.core import Settings
+    from recrawl.engine import EFFECTS
+    from recrawl.engine.settings import Settings
 
     if not left_out:
         return policies
-    usual = "learned:" + "+".join(part for part in PARTS if getattr(Settings(), part))
+    usual = "learned:" + "+".join(part for part in EFFECTS if getattr(Settings(), part))
     return [_without(usual if name == "learned" else name, left_out) for name in policies]
 
 

@@ -65,7 +65,7 @@ def freshness_so_far(engine: Engine, now: float) -> float | None:
     """
     from recrawl.crawl.run.freshness import audited_pages
 
-    ledger = engine.account(now, audited_pages(engine))
+    ledger = engine.ledger(now, audited_pages(engine))
     return 1.0 - ledger.staleness if ledger.time > 0.0 else None
 
 

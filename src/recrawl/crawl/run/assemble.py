@@ -21,7 +21,7 @@ from recrawl.crawl.polite.robots import READ, Robots
 from recrawl.crawl.polite.robots_cache import RobotsCache
 from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.run.pages import open_engine
-from recrawl.engine import PARTS, Engine
+from recrawl.engine import EFFECTS, Engine
 from recrawl.errors import ParameterError, StoreError
 from recrawl.store import SqliteStore
 from recrawl.store.protocol import Store
@@ -86,7 +86,7 @@ async def engine_of(store: Store, settings: Settings, now: float) -> Engine:
         rules=settings.rules(),
         host_spacing=settings.seconds("delay"),
         host_concurrency=settings.host_concurrency,
-        **{name: getattr(settings, name) for name in PARTS},
+        **{name: getattr(settings, name) for name in EFFECTS},
     )
     if len(engine):
         engine.budget = settings.rates(len(engine))[1]

@@ -217,7 +217,7 @@ class Audits:
         if outcome.failure is not None:
             return None
         if outcome.gone:
-            return self._engine.waiting.times_gone(page) > 0  # known to be gone, and it is
+            return self._engine.eligibility.times_gone(page) > 0  # known to be gone, and it is
         return None if outcome.changed is None else not outcome.changed
 
     def _end_if_done(self, now: float) -> None:

@@ -14,9 +14,9 @@ from recrawl.model.pages import Pages
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
-_COUNTS = ("watched", "n_crawls", "n_changes", "own", "told", "counted")
+_COUNTS = ("watched", "n_crawls", "n_changes", "own", "fixed_rate", "counted")
 _PER_PAGE = ("gamma", "heard", "heard_at", "signals", *_COUNTS, "factor")
-_WHOLE = ("prior", "half_life", "scores", "account")
+_WHOLE = ("prior", "half_life", "scores", "ledger")
 _FIRST_REFIT, _REFIT_GROWTH = 50, 1.3  # crawls before the prior is fitted, and growth until it is fitted again
 _SHAPES = (0.1, 100.0, 13)  # of the prior: from, to, how many are tried
 _SOURCE_PRIOR = (1.0, 3.0)  # weight of a signal of an unknown source: precision 1/4, held as loosely as three signals
@@ -47,14 +47,14 @@ class Beliefs:
             n_crawls=np.zeros(0, np.int64),
             n_changes=np.zeros(0, np.int64),
             own=np.zeros(0),
-            told=np.zeros(0, np.bool_),
+            fixed_rate=np.zeros(0, np.bool_),
             counted=np.zeros(0, np.bool_),
             factor=np.zeros(0),
             prior=np.array(first),
             half_life=np.array([half_life]),
             shapes=np.geomspace(*_SHAPES),
             scores=np.zeros(_SHAPES[2]),
-            account=np.zeros(2),
+            ledger=np.zeros(2),
         )
         self.priors = [self.belief.prior[0].tolist()]  # every prior that there was, the newest last
         self.crawls = 0  # outcomes taken in so far
@@ -92,7 +92,7 @@ class Beliefs:
 
     def set_rate(self, rows: Ids, own: GammaPrior) -> None:
         """Believe something else of pages' rates from now on, whatever the prior becomes."""
-        self.belief.told[rows] = True
+        self.belief.fixed_rate[rows] = True
         shape, rate = own.rows(len(rows))
         self.belief.gamma[rows, 0] = np.stack([shape, rate], axis=1)
 
@@ -108,8 +108,8 @@ class Beliefs:
         qualities(self.belief, rows, elapsed, recall, false_rate, change_rate)
         if k <= 1:
             recall, false_rate = (c[:, 0] if k else np.zeros(n) for c in (recall, false_rate))
-        heeded = recall.reshape(n, -1).any(axis=1)
-        evidence = np.where(heeded, np.inf, self.belief.gamma[rows, 0, 0])
+        used = recall.reshape(n, -1).any(axis=1)
+        evidence = np.where(used, np.inf, self.belief.gamma[rows, 0, 0])
         return {"change_rate": change_rate, "recall": recall, "false_rate": false_rate, "evidence": evidence}
 
     def gamma(self, rows: Ids) -> GammaPrior:
@@ -119,7 +119,7 @@ class Beliefs:
     def fit(self, rows: Ids) -> Fit | None:
         """The prior that goes with what was found on pages so far; None while that is too little.
 
-        Its shape a says how far a page's own past is to be believed against the others': the one that foretold the
+        Its shape a says how far a page's own past is to be believed against the others': the one that predicted the
         outcomes best so far, since real pages change in bursts and a likelihood that does not know it finds them too
         different. Its mean m is that of the pages' own rates (Cho and Garcia-Molina, from changes and crawls),
         each counting T/(T + a/m) for the time T it was watched.
@@ -130,7 +130,7 @@ class Beliefs:
     def fit_now(self, rows: Ids) -> Fit | None:
         """The same, whenever the next one is due."""
         b = self.belief
-        seen = rows[(b.watched[rows] > 0) & ~b.told[rows]]
+        seen = rows[(b.watched[rows] > 0) & ~b.fixed_rate[rows]]
         if len(seen) < 10:
             return None
         shape = float(b.shapes[np.argmax(b.scores)]) if b.scores.any() else 1.0
@@ -165,7 +165,7 @@ class Beliefs:
         """Take a prior over, with its factor for each page, and move the pages' beliefs along."""
         b = self.belief
         before, after = b.prior[0].copy(), np.array([fit.shape, fit.shape / fit.mean])
-        moved = np.flatnonzero(~b.told[: self._n])
+        moved = np.flatnonzero(~b.fixed_rate[: self._n])
         earlier, later = priors_of(before, b.factor[moved]), priors_of(after, factor[moved])
         b.gamma[moved, 0] = moved_along(b.gamma[moved, 0], earlier, later)
         b.factor[moved] = factor[moved]

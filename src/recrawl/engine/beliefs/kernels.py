@@ -1,6 +1,7 @@
-"""What a crawl's outcome teaches about a page, and how that belief becomes the scheduler's parameters.
+"""What a crawl's outcome says about a page, and how that belief becomes the scheduler's parameters.
 
-The live engine and the simulator's compiled loop call the same `learn`, `heed` and `believe`.
+The live engine and the simulator's compiled loop call the same kernels: `learn_outcome` after a crawl, `count_signal`
+and `apply_belief` after a signal.
 """
 
 import math
@@ -12,17 +13,17 @@ from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit, jit_lean
 from recrawl.engine.effects.kernels import (
-    Parts,
-    judge,
+    EffectArrays,
+    calibrated_chance,
+    level_excess,
     log_chance,
-    said,
-    sibling_mass,
+    score_candidates,
+    score_shrinkages,
+    sibling_excess,
     sibling_weight,
-    tell_groups,
-    tell_lean,
-    tell_season,
-    told_mass,
-    try_ways,
+    update_calibration,
+    update_groups,
+    update_season,
 )
 from recrawl.estimate.streams.kernels import take_in
 from recrawl.schedule.exact.access_kernels import (
@@ -60,19 +61,19 @@ class Belief(NamedTuple):
     n_crawls: Ids
     n_changes: Ids
     own: Array  # changes that the missed rate explains
-    told: NDArray[np.bool_]  # whether a rate was given for it: the prior says nothing of it then
-    counted: NDArray[np.bool_]  # whether the time since the copy was fetched belongs to the account
-    factor: Array  # the prior's mean is this much larger for the page: what its folder and host say
+    fixed_rate: NDArray[np.bool_]  # whether a rate was given for it: the prior does not apply then
+    counted: NDArray[np.bool_]  # whether the time since the copy was fetched belongs to the ledger
+    factor: Array  # the prior's mean is this much larger for the page: by its folder and host
     prior: Array  # (1 + sources, 2)
     half_life: Array  # (1,): after how much time evidence counts half
     shapes: Array  # shapes that the prior might have
-    scores: Array  # how well each of them foretold the outcomes: Σ ln P
-    account: Array  # (2,): importance × time that copies were kept until a crawl told of them, and stale of that
+    scores: Array  # how well each of them predicted the outcomes: Σ ln P
+    ledger: Array  # (2,): importance × time of copies up to the crawl that judged them, and stale of that
 
 
 @inline
 def precision(b: Belief, i: int, k: int) -> float:
-    """Expected share of source k's signals that tell of a change: E(1 − e^{−κ})."""
+    """Expected share of source k's signals that follow a change: E(1 − e^{−κ})."""
     return -math.expm1(-b.gamma[i, 1 + k, 0] * math.log1p(1.0 / b.gamma[i, 1 + k, 1]))
 
 
@@ -99,10 +100,10 @@ def qualities(b: Belief, ids: Ids, elapsed: Array, recall: Array, false_rate: Ar
 
 
 @jit_lean
-def believe(s: State, b: Belief, parts: Parts, i: int, elapsed: float) -> None:
-    """Write what is believed of a page into the scheduler's record, for at most one signal source.
+def apply_belief(s: State, b: Belief, effects: EffectArrays, i: int, elapsed: float) -> None:
+    """Write the belief about a page into the scheduler's record, for at most one signal source.
 
-    The caller sees to it that the page is placed anew.
+    The caller places the page again.
     """
     missed = b.gamma[i, 0, 0] / b.gamma[i, 0, 1]
     true = false = 0.0
@@ -111,25 +112,25 @@ def believe(s: State, b: Belief, parts: Parts, i: int, elapsed: float) -> None:
         true, false = share * rate, (1.0 - share) * rate
     evidence = b.gamma[i, 0, 0] if true == 0.0 else math.inf
     write_belief(s, i, missed + true, true / (missed + true), false, evidence)
-    set_group_weight(s, i, sibling_weight(parts, i))
+    set_group_weight(s, i, sibling_weight(effects, i))
 
 
 @inline
 def prior_rate(b: Belief, i: int) -> float:
-    """The rate of the gamma that is a page's prior: its mean is the population's, times what its groups say."""
+    """The rate of the gamma that is a page's prior: its mean is the population's times the page's factor."""
     return float(b.prior[0, 1] / b.factor[i])
 
 
 @inline
-def _score(b: Belief, parts: Parts, i: int, time: float, expected: float, changed: bool) -> None:
-    """What each shape of the prior, with its mean as it is, would have said of this outcome given the page's past.
+def _score(b: Belief, effects: EffectArrays, i: int, time: float, expected: float, changed: bool) -> None:
+    """Score each shape of the prior, with its mean as it is, by the probability of this outcome given the page's past.
 
-    A first crawl says nothing of the shape, but of whether the page's groups knew better than all pages.
+    A first crawl scores no shape, but the shrinkage of the page's groups towards all pages.
     """
     first = prior_rate(b, i)
     changes, before = max(b.gamma[i, 0, 0] - b.prior[0, 0], 0.0), max(b.gamma[i, 0, 1] - first, 0.0)
-    if parts.lean.size > 0:
-        tell_lean(parts, parts.likely[i], b.prior[0], changes, before, time, expected, changed)
+    if effects.shrinkage.size > 0:
+        score_shrinkages(effects, effects.relative_rate[i], b.prior[0], changes, before, time, expected, changed)
     if b.n_crawls[i] == 0:
         return
     for g in range(b.shapes.size):
@@ -139,51 +140,51 @@ def _score(b: Belief, parts: Parts, i: int, time: float, expected: float, change
 
 
 @inline
-def _forget(gamma: Array, shape: float, rate: float, kept: float) -> None:
-    gamma[0] = shape + (gamma[0] - shape) * kept
-    gamma[1] = rate + (gamma[1] - rate) * kept
+def _forget(gamma: Array, shape: float, rate: float, share: float) -> None:
+    gamma[0] = shape + (gamma[0] - shape) * share
+    gamma[1] = rate + (gamma[1] - rate) * share
 
 
 @jit_lean
-def learn(s: State, b: Belief, parts: Parts, i: int, begin: float, end: float, changed: bool) -> None:
-    """Take in a crawl's outcome: from one copy to the next, with the signals heard since, the page changed or not."""
+def learn(s: State, b: Belief, effects: EffectArrays, i: int, begin: float, end: float, changed: bool) -> None:
+    """Update all beliefs by a crawl's outcome: whether the page changed between two copies, given the signals since."""
     interval = end - begin
     if interval <= 0.0:
         return
     n_sources = b.heard.shape[1]
     time = own_elapsed(s, i, begin, interval)
-    mass, heard = sibling_mass(s, i, begin, end), 0.0
+    used_excess, heard = sibling_excess(s, i, begin, end), 0.0
     for k in range(n_sources):
         heard += b.heard[i, k] * b.gamma[i, 1 + k, 0] / b.gamma[i, 1 + k, 1]
     own = b.gamma[i, 0, 0] * math.log1p(time / b.gamma[i, 0, 1])
-    expected = heard + sibling_weight(parts, i) * mass
-    judge(parts, own + expected, changed)
+    expected = heard + sibling_weight(effects, i) * used_excess
+    update_calibration(effects, own + expected, changed)
     if b.counted[i]:
-        b.account[0] += importance_of(s, i) * interval
+        b.ledger[0] += importance_of(s, i) * interval
         if changed:
-            b.account[1] += importance_of(s, i) * _stale_when_found(s, b, parts, i, begin, end)
-    told = told_mass(s, parts, i, begin, end)
+            b.ledger[1] += importance_of(s, i) * _stale_when_found(s, b, effects, i, begin, end)
+    excess = level_excess(s, effects, i, begin, end)
     if heard == 0.0:
         age = begin - changed_at(s, i)
         season = season_elapsed(s, begin, interval)
-        try_ways(parts, i, b.prior[0, 0], prior_rate(b, i), age, season, told, changed)
-        tell_season(parts, begin, end, b.gamma[i, 0], time - season, expected, changed)
-    if parts.active[0] >= 0:
-        tell_groups(s, parts, i, begin, end, b.gamma[i, 0], time, own + heard, changed)
+        score_candidates(effects, i, b.prior[0, 0], prior_rate(b, i), age, season, excess, changed)
+        update_season(effects, begin, end, b.gamma[i, 0], time - season, expected, changed)
+    if effects.active[0] >= 0:
+        update_groups(s, effects, i, begin, end, b.gamma[i, 0], time, own + heard, changed)
     if b.half_life[0] < math.inf:
-        kept = math.exp2(-interval / b.half_life[0])
+        share = math.exp2(-interval / b.half_life[0])
         for j in range(1 + n_sources):
-            _forget(b.gamma[i, j], b.prior[j, 0], b.prior[j, 1] if j > 0 else prior_rate(b, i), kept)
-        if parts.active[0] >= 0:
-            _forget(parts.weight[i], parts.prior[0], parts.prior[1], kept)
-            _forget(parts.twin[i], 0.0, 0.0, kept)
-    if not b.told[i] and heard == 0.0:
-        _score(b, parts, i, time, expected, changed)
+            _forget(b.gamma[i, j], b.prior[j, 0], b.prior[j, 1] if j > 0 else prior_rate(b, i), share)
+        if effects.active[0] >= 0:
+            _forget(effects.weight[i], effects.prior[0], effects.prior[1], share)
+            _forget(effects.alternative[i], 0.0, 0.0, share)
+    if not b.fixed_rate[i] and heard == 0.0:
+        _score(b, effects, i, time, expected, changed)
     if changed:
         b.own[i] += own / (own + expected) if own > 0.0 else 1.0
-    if parts.active[0] >= 0:
-        _take_in_twin(b, parts, i, time, heard, told, changed)
-    _take_in(b, parts, i, time, mass, changed)
+    if effects.active[0] >= 0:
+        _take_in_alternative(b, effects, i, time, heard, excess, changed)
+    _take_in(b, effects, i, time, used_excess, changed)
     for k in range(n_sources):
         b.signals[i, k] += b.heard[i, k]
         b.heard[i, k] = 0.0
@@ -203,99 +204,128 @@ def _copy(row: Array, to: Array) -> None:
 
 
 @inline
-def _take_in(b: Belief, parts: Parts, i: int, time: float, mass: float, changed: bool) -> None:
-    """An outcome for the gammas of a page: missed rate, signal sources, siblings."""
-    if not parts.heeded[0]:
+def _take_in(b: Belief, effects: EffectArrays, i: int, time: float, excess: float, changed: bool) -> None:
+    """Update the gammas of a page by an outcome: missed rate, signal sources, siblings."""
+    if not effects.used[0]:
         take_in(b.gamma[i], time, b.heard[i], changed)
         return
     n = b.gamma.shape[1]
-    _copy(b.gamma[i, 0], parts.rows[0])
-    _take_in_together(b, parts, i, time, mass, changed)
+    _copy(b.gamma[i, 0], effects.rows[0])
+    _take_in_together(b, effects, i, time, excess, changed)
     for j in range(n):
-        _copy(parts.rows[j], b.gamma[i, j])
+        _copy(effects.rows[j], b.gamma[i, j])
 
 
 @inline
-def _take_in_together(b: Belief, parts: Parts, i: int, time: float, mass: float, changed: bool) -> None:
-    """An outcome for the first of `rows`, and for signal sources and siblings; these take their weight over."""
+def _take_in_together(b: Belief, effects: EffectArrays, i: int, time: float, excess: float, changed: bool) -> None:
+    """Update the first of `rows`, signal sources and siblings by an outcome; the siblings' weight is kept."""
     n = b.gamma.shape[1]
     for j in range(1, n):
-        _copy(b.gamma[i, j], parts.rows[j])
-        parts.heard[j - 1] = b.heard[i, j - 1]
-    _copy(parts.weight[i], parts.rows[n])
-    parts.heard[n - 1] = mass
-    take_in(parts.rows[: n + 1], time, parts.heard[:n], changed)
-    _copy(parts.rows[n], parts.weight[i])
+        _copy(b.gamma[i, j], effects.rows[j])
+        effects.heard[j - 1] = b.heard[i, j - 1]
+    _copy(effects.weight[i], effects.rows[n])
+    effects.heard[n - 1] = excess
+    take_in(effects.rows[: n + 1], time, effects.heard[:n], changed)
+    _copy(effects.rows[n], effects.weight[i])
 
 
 @inline
-def _take_in_twin(b: Belief, parts: Parts, i: int, time: float, heard: float, mass: float, changed: bool) -> None:
-    """The same for what would be believed of the missed rate if siblings were heeded, or were not."""
-    n, twin = b.gamma.shape[1], parts.twin[i]
-    shape, rate = b.prior[0, 0], prior_rate(b, i) / parts.twin_mean[0]
-    parts.rows[0, 0], parts.rows[0, 1] = max(shape + twin[0], 1e-3 * shape), max(rate + twin[1], 1e-3 * rate)
-    own = parts.rows[0, 0] * math.log1p(time / parts.rows[0, 1])
-    if not parts.heeded[0]:
-        heard += mass * parts.weight[i, 0] / parts.weight[i, 1]
+def _take_in_alternative(
+    b: Belief, effects: EffectArrays, i: int, time: float, heard: float, excess: float, changed: bool
+) -> None:
+    """Update the alternative belief about the missed rate: with siblings where they are not used, else without."""
+    n, alternative = b.gamma.shape[1], effects.alternative[i]
+    shape, rate = b.prior[0, 0], prior_rate(b, i) / effects.alternative_mean[0]
+    effects.rows[0, 0], effects.rows[0, 1] = (
+        max(shape + alternative[0], 1e-3 * shape),
+        max(rate + alternative[1], 1e-3 * rate),
+    )
+    own = effects.rows[0, 0] * math.log1p(time / effects.rows[0, 1])
+    if not effects.used[0]:
+        heard += excess * effects.weight[i, 0] / effects.weight[i, 1]
     if changed:
-        twin[2] += own / (own + heard) if own > 0.0 else 1.0
-    if parts.heeded[0]:
+        alternative[2] += own / (own + heard) if own > 0.0 else 1.0
+    if effects.used[0]:
         for j in range(1, n):
-            _copy(b.gamma[i, j], parts.rows[j])
-        take_in(parts.rows[:n], time, b.heard[i], changed)
+            _copy(b.gamma[i, j], effects.rows[j])
+        take_in(effects.rows[:n], time, b.heard[i], changed)
     else:
-        _take_in_together(b, parts, i, time, mass, changed)
-    twin[0], twin[1] = parts.rows[0, 0] - shape, parts.rows[0, 1] - rate
+        _take_in_together(b, effects, i, time, excess, changed)
+    alternative[0], alternative[1] = effects.rows[0, 0] - shape, effects.rows[0, 1] - rate
+
+
+@jit_lean
+def learn_outcome(
+    s: State,
+    b: Belief,
+    effects: EffectArrays,
+    i: int,
+    copies: tuple[float, float],
+    now: float,
+    changed: bool,
+    later: Array,
+) -> None:
+    """One crawl has ended: learn from it and write the belief for the scheduler; the caller places the page again.
+
+    `copies` are the times of the copy before and of the new one. `later` signals per source came after the new copy.
+    """
+    for k in range(b.heard.shape[1]):
+        b.heard[i, k] -= later[k]
+    learn(s, b, effects, i, copies[0], copies[1], changed)
+    for k in range(b.heard.shape[1]):
+        b.heard[i, k] = later[k]
+        if later[k] > 0.0:
+            b.heard_at[i, 0] = copies[1]
+    if b.heard.shape[1] < 2:
+        apply_belief(s, b, effects, i, max(now - copies[1], 0.0))
 
 
 @jit
-def learn_all(
-    header: Header, b: Belief, parts: Parts, ids: Ids, begin: Array, end: Array, changed: NDArray[np.bool_], kept: Array
+def learn_outcomes(
+    header: Header, b: Belief, effects: EffectArrays, ids: Ids, copies: Array, now: float, outcome: Array
 ) -> None:
-    """Take in outcomes; `kept` signals came after the fetch began and belong to the next interval."""
+    """`learn_outcome` for many crawls: `copies` has two columns, `outcome` whether it changed and later signals."""
     s = opened(header)
     for j in range(ids.size):
-        for k in range(b.heard.shape[1]):
-            b.heard[ids[j], k] -= kept[j, k]
-        learn(s, b, parts, ids[j], begin[j], end[j], changed[j])
-        for k in range(b.heard.shape[1]):
-            b.heard[ids[j], k] = kept[j, k]
-            if kept[j, k] > 0.0:
-                b.heard_at[ids[j], 0] = end[j]
+        changed = outcome[j, 0] > 0.0
+        learn_outcome(s, b, effects, ids[j], (copies[j, 0], copies[j, 1]), now, changed, outcome[j, 1:])
 
 
 @jit
-def believe_all(header: Header, b: Belief, parts: Parts, ids: Ids, now: float) -> None:
-    """Write what is believed of pages into the scheduler's records; the caller places them anew."""
+def apply_beliefs(header: Header, b: Belief, effects: EffectArrays, ids: Ids, now: float) -> None:
+    """Write the beliefs about pages into the scheduler's records; the caller places them again."""
     s = opened(header)
     for i in ids:
-        believe(s, b, parts, i, max(now - fetched_at(s, i), 0.0))
+        apply_belief(s, b, effects, i, max(now - fetched_at(s, i), 0.0))
 
 
 @inline
-def heed(b: Belief, i: int, k: int, now: float) -> bool:
-    """Count a signal; whether it changes what is believed of the page at once."""
+def count_signal(b: Belief, i: int, k: int, now: float) -> bool:
+    """Count a signal; whether the belief about the page changes at once."""
     b.heard[i, k] += 1.0
     b.heard_at[i, 0] = min(b.heard_at[i, 0], now)
     return bool(b.signals[i, k] + b.heard[i, k] <= _FEW)
 
 
 @jit
-def heed_all(b: Belief, ids: Ids, k: int, now: float) -> NDArray[np.bool_]:
-    """Count signals of a source; for which of them the belief changes at once."""
-    stirred = np.zeros(ids.size, np.bool_)
+def count_signals(b: Belief, ids: Ids, k: int, now: float) -> NDArray[np.bool_]:
+    """Count signals of a source; after which of them the belief changes at once."""
+    at_once = np.zeros(ids.size, np.bool_)
     for j in range(ids.size):
-        stirred[j] = heed(b, ids[j], k, now)
-    return stirred
+        at_once[j] = count_signal(b, ids[j], k, now)
+    return at_once
 
 
 # --- copies that may be stale ----------------------------------------------------------------------------------------
 
 
 @inline
-def _doubt(s: State, b: Belief, i: int, begin: float, at: float, end: float) -> float:
-    """−ln P(fresh) of a copy fetched at `begin`, at a time up to the end, by all that is known at the end."""
-    exponent = b.gamma[i, 0, 0] * math.log1p(own_elapsed(s, i, begin, at - begin) / b.gamma[i, 0, 1])
+def _doubt(s: State, b: Belief, own: Array, i: int, begin: float, at: float, end: float) -> float:
+    """−ln P(fresh) of a copy fetched at `begin`, at a time up to the end, given all that is known at the end.
+
+    `own` is the gamma (shape, rate) of the page's missed rate.
+    """
+    exponent = own[0] * math.log1p(own_elapsed(s, i, begin, at - begin) / own[1])
     for k in range(b.heard.shape[1]):
         if b.heard_at[i, 0] <= at:
             exponent += b.heard[i, k] * b.gamma[i, 1 + k, 0] / b.gamma[i, 1 + k, 1]
@@ -307,10 +337,10 @@ def _doubt(s: State, b: Belief, i: int, begin: float, at: float, end: float) -> 
 
 
 @jit_lean
-def stale_time(s: State, b: Belief, parts: Parts, i: int, begin: float, end: float, stated: bool) -> float:
-    """∫ P(stale) dt of a copy, by chances as they are stated or as they were reckoned.
+def stale_time(s: State, b: Belief, effects: EffectArrays, i: int, begin: float, end: float, calibrated: bool) -> float:
+    """∫ P(stale) dt of a copy, by calibrated or by computed probabilities.
 
-    From the fetch to the first signal and from there to the end, each closer looked at where it begins.
+    Gauss-Legendre from the fetch to the first signal and from there to the end, with more nodes where each begins.
     """
     heard = begin
     if b.heard_at.shape[1] > 0:
@@ -320,36 +350,44 @@ def stale_time(s: State, b: Belief, parts: Parts, i: int, begin: float, end: flo
         first, last = (begin, heard) if part == 0 else (heard, end)
         for k in range(_NODES.size if last > first else 0):
             at = first + (last - first) * _NODES[k] ** 2
-            chance = -math.expm1(-_doubt(s, b, i, begin, at, end))
-            total += 2.0 * _NODES[k] * _WEIGHTS[k] * (last - first) * (said(parts, chance) if stated else chance)
+            chance = -math.expm1(-_doubt(s, b, b.gamma[i, 0], i, begin, at, end))
+            total += (
+                2.0
+                * _NODES[k]
+                * _WEIGHTS[k]
+                * (last - first)
+                * (calibrated_chance(effects, chance) if calibrated else chance)
+            )
     return total
 
 
 @inline
-def _stale_when_found(s: State, b: Belief, parts: Parts, i: int, begin: float, end: float) -> float:
-    """How long it was where the crawl at the end has found a change; half of the time where that was improbable."""
-    chance = -math.expm1(-_doubt(s, b, i, begin, end, end))
-    return stale_time(s, b, parts, i, begin, end, False) / chance if chance > 1e-9 else 0.5 * (end - begin)
+def _stale_when_found(s: State, b: Belief, effects: EffectArrays, i: int, begin: float, end: float) -> float:
+    """Expected stale time given that the crawl at the end found a change; half of it where that was improbable."""
+    chance = -math.expm1(-_doubt(s, b, b.gamma[i, 0], i, begin, end, end))
+    return stale_time(s, b, effects, i, begin, end, False) / chance if chance > 1e-9 else 0.5 * (end - begin)
 
 
 @jit
-def kept_time(header: Header, b: Belief, parts: Parts, ids: Ids, begin: Array, end: Array) -> tuple[float, float]:
-    """(importance × time that copies were kept, stale of that) where no crawl has told whether they were."""
+def open_time(
+    header: Header, b: Belief, effects: EffectArrays, ids: Ids, begin: Array, end: Array
+) -> tuple[float, float]:
+    """(importance × time of copies, stale of that) where no crawl has judged them yet."""
     s = opened(header)
     time = stale = 0.0
     for j in range(ids.size):
         i = ids[j]
         if b.counted[i] and end[j] > begin[j]:
             time += importance_of(s, i) * (end[j] - begin[j])
-            stale += importance_of(s, i) * stale_time(s, b, parts, i, begin[j], end[j], True)
+            stale += importance_of(s, i) * stale_time(s, b, effects, i, begin[j], end[j], True)
     return time, stale
 
 
 @jit
-def fill_fresh(header: Header, b: Belief, ids: Ids, now: float, out: Array) -> None:
-    """The probability that each page's copy is still the page."""
+def fill_fresh(header: Header, b: Belief, ids: Ids, own: Array, now: float, out: Array) -> None:
+    """The probability that each page's copy is fresh; `own` has the gamma (shape, rate) of each missed rate."""
     s = opened(header)
     for j in range(ids.size):
         begin = fetched_at(s, ids[j])
         end = max(now, begin)
-        out[j] = math.exp(-_doubt(s, b, ids[j], begin, end, end))
+        out[j] = math.exp(-_doubt(s, b, own[j], ids[j], begin, end, end))

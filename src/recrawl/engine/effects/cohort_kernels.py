@@ -1,4 +1,4 @@
-"""Pages that stand in line behind others that are worth the same."""
+"""Tie cohorts: pages of equal value, of which only a few are scheduled at a time."""
 
 from typing import NamedTuple
 
@@ -12,72 +12,72 @@ from recrawl.schedule.exact.access_kernels import Header, State, is_paused, open
 Ids = NDArray[np.int64]
 
 
-class Line(NamedTuple):
-    """Classes of pages that are worth the same."""
+class CohortLists(NamedTuple):
+    """Linked lists of the pages that wait in each cohort."""
 
-    kind: Ids  # per page: its class; −1: none, or it left
-    behind: Ids  # per page in line: who is next
-    first: Ids  # per class: who comes forward next (−1: nobody is left)
-    active: Ids  # per class: how many came forward and were not picked
+    cohort: Ids  # per page: its cohort; −1: none, or it left
+    following: Ids  # per page that waits: the one after it
+    head: Ids  # per cohort: who is promoted next (−1: nobody is left)
+    active: Ids  # per cohort: how many were promoted and not picked
 
 
 @jit
-def _forward(s: State, line: Line, kind: int) -> int:
-    """Let one page of a class come forward; what must grow first, or DONE."""
-    page = line.first[kind]
-    while page >= 0 and (line.kind[page] != kind or not is_paused(s, page)):
-        page = line.behind[page]
-    line.first[kind] = page
+def _promote(s: State, lists: CohortLists, cohort: int) -> int:
+    """Schedule the next page of a cohort; what must grow first, or DONE."""
+    page = lists.head[cohort]
+    while page >= 0 and (lists.cohort[page] != cohort or not is_paused(s, page)):
+        page = lists.following[page]
+    lists.head[cohort] = page
     if page < 0:
         return DONE
     status = room_for(s, 1)
     if status != DONE:
         return int(status)
     rest(s, page, time_now(s))
-    line.active[kind] += 1
-    line.first[kind] = line.behind[page]
+    lists.active[cohort] += 1
+    lists.head[cohort] = lists.following[page]
     return DONE
 
 
 @jit
-def come_forward(header: Header, line: Line, picked: Ids) -> int:
-    """For each picked page the next of its class comes forward; what must grow before it can go on, or DONE."""
+def promote(header: Header, lists: CohortLists, picked: Ids) -> int:
+    """For each picked page, schedule the next of its cohort; what must grow before it can go on, or DONE."""
     s = opened(header)
     for page in picked:
-        kind = line.kind[page]
-        if kind < 0:
+        cohort = lists.cohort[page]
+        if cohort < 0:
             continue
-        status = _forward(s, line, kind)
+        status = _promote(s, lists, cohort)
         if status != DONE:
             return status
-        line.active[kind] -= 1
-        line.kind[page] = -1
+        lists.active[cohort] -= 1
+        lists.cohort[page] = -1
     return DONE
 
 
 @jit
-def depart(s: State, line: Line, page: int) -> int:
-    """A page is not like its class any more; the caller places it anew. What must grow first, or DONE."""
-    kind = line.kind[page]
-    if kind >= 0 and not is_paused(s, page):
-        status = _forward(s, line, kind)
+def leave(s: State, lists: CohortLists, page: int) -> int:
+    """A page is not equal to its cohort any more; the caller places it again. What must grow first, or DONE."""
+    cohort = lists.cohort[page]
+    if cohort >= 0 and not is_paused(s, page):
+        status = _promote(s, lists, cohort)
         if status != DONE:
             return status
-        line.active[kind] -= 1
-    line.kind[page] = -1
+        lists.active[cohort] -= 1
+    lists.cohort[page] = -1
     return DONE
 
 
 @jit
-def widen(header: Header, line: Line, n: int) -> int:
-    """Let pages come forward until n of each class have; what must grow before it can go on, or DONE."""
+def widen(header: Header, lists: CohortLists, n: int) -> int:
+    """Promote pages until n of each cohort are scheduled; what must grow before it can go on, or DONE."""
     s = opened(header)
-    for kind in range(line.first.size):
-        while line.active[kind] < n and line.first[kind] >= 0:
-            before = line.active[kind]
-            status = _forward(s, line, kind)
+    for cohort in range(lists.head.size):
+        while lists.active[cohort] < n and lists.head[cohort] >= 0:
+            before = lists.active[cohort]
+            status = _promote(s, lists, cohort)
             if status != DONE:
                 return status
-            if line.active[kind] == before:
+            if lists.active[cohort] == before:
                 break
     return DONE

@@ -1,7 +1,8 @@
-"""Influences: what is believed of pages beyond rates of their own, learned from all outcomes and fitted with the prior.
+"""Effects: what changes the expectation about a page beyond its own rate, learned from all outcomes.
 
-Siblings (groups by folder and host), what folder and host say of a new page, bursts after a change, how fast the past
-is forgotten, and seasons of day and week; each can be left out.
+Siblings (groups by folder and host), what folder and host say of a new page, bursts after a change, how fast evidence
+is forgotten, and seasons of day and week. Each can be disabled, and each is used only after it predicted outcomes
+better.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from recrawl.engine.beliefs.beliefs import Beliefs, Fit
 from recrawl.engine.effects.groups import LEVELS, Folders
 from recrawl.engine.effects.kernels import (
     ALONE,
-    AS_HEEDED,
+    AS_USED,
     FIRST_WEIGHT,
-    KIN,
     SCORE,
+    SIBLINGS,
     TOGETHER,
     WEIGHT_RATE,
     WEIGHT_SHAPE,
-    Parts,
+    EffectArrays,
 )
 from recrawl.engine.effects.seasons import fitted_clock, flat_clock
 from recrawl.schedule.exact import access
@@ -32,29 +33,30 @@ from recrawl.schedule.exact.access_kernels import HOURS
 from recrawl.schedule.exact.scheduler import Scheduler
 
 if TYPE_CHECKING:
-    from recrawl.engine.core import Settings
+    from recrawl.engine.settings import Settings
 
 Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
 
 _FIRST_LEVEL = 2
-TRIED = 4096  # pages on which ways of bursting and forgetting are tried
+TRIED = 4096  # pages on which candidate models run
 _BURSTS = ((1.0, 30.0), (3.0, 30.0), (3.0, 7.0), (10.0, 7.0), (10.0, 1.0))  # times the rate, days
 _HALF_LIVES = (90.0, 270.0, math.inf)  # days
-_PER_FACTOR = 4.0  # how much of what was found is forgotten when the prior's mean moves: by a factor e, all but e^{−4}
-_MARGIN = 3.0  # by how much a way must have foretold the outcomes better to be taken
+_PER_FACTOR = 4.0  # calibration that is forgotten when the prior's mean moves by a factor e: all but e^{−4}
+_MARGIN = 3.0  # by how much a candidate must have predicted the outcomes better to be used
 _STRENGTH = 2.0  # of the prior of a page's weight: as so many excess changes
 _BINS_PER_CYCLE = 12.0  # a cycle is the time in which every page could be crawled once
-_LEANS = (0.0, 0.25, 0.5, 0.75, 1.0)  # powers of what folder and host say
-_PER_PAGE = ("weight", "twin", "group", "likely")
-_SIBLINGS = ("level", "active", "heeded", "twin_mean", "prior")
-_LEARNED = (*_SIBLINGS, "score", "lean_score", "season", "clock", "season_score")
-STATED = ("lately", "knots")  # how often changes were found, and what is stated by that
-_WHOLE = (*_LEARNED, *STATED, "trial", "reliability")
+_SHRINKAGES = (0.0, 0.25, 0.5, 0.75, 1.0)  # powers of the relative rate of folder and host
+_PER_PAGE = ("weight", "alternative", "group", "relative_rate")
+_SIBLINGS = ("level", "active", "used", "alternative_mean", "prior")
+_LEARNED = (*_SIBLINGS, "score", "shrinkage_score", "season", "clock", "season_score")
+_IN_ROWS = {"used": "heeded", "alternative_mean": "twin_mean", "shrinkage_score": "lean_score", "recent": "lately"}
+CALIBRATION = ("recent", "knots")
+_WHOLE = (*_LEARNED, *CALIBRATION, "trial", "reliability")
 
 
-class Influences:
-    """Which parts count, what they have learned, and the arrays that kernels work on."""
+class Effects:
+    """Which effects are enabled, what was learned about them, and the arrays that kernels work on."""
 
     def __init__(self, settings: Settings) -> None:
         fresh = settings.objective == "freshness"
@@ -62,34 +64,34 @@ class Influences:
         self.seasons = settings.seasons and fresh
         self.drift, self.priors = settings.drift, settings.priors
         self._day, self._half_life = settings.day, settings.half_life * settings.day
-        ways = [(0.0, 1.0, settings.half_life, AS_HEEDED)]
-        ways += [(0.0, 1.0, half_life, AS_HEEDED) for half_life in _HALF_LIVES] if self.drift else []
-        ways += [(boost, fade, settings.half_life, AS_HEEDED) for boost, fade in _BURSTS] if self.bursts else []
-        ways += [(0.0, 1.0, settings.half_life, kin) for kin in (ALONE, TOGETHER)] if self.siblings else []
-        way = np.array(ways) * [1.0, self._day, self._day, 1.0]
+        candidates = [(0.0, 1.0, settings.half_life, AS_USED)]
+        candidates += [(0.0, 1.0, half_life, AS_USED) for half_life in _HALF_LIVES] if self.drift else []
+        candidates += [(boost, fade, settings.half_life, AS_USED) for boost, fade in _BURSTS] if self.bursts else []
+        candidates += [(0.0, 1.0, settings.half_life, how) for how in (ALONE, TOGETHER)] if self.siblings else []
+        candidate = np.array(candidates) * [1.0, self._day, self._day, 1.0]
         n_rows = settings.sources + 2
-        self.arrays = Parts(
+        self.arrays = EffectArrays(
             weight=np.zeros((0, 2)),
-            twin=np.zeros((0, 3)),
+            alternative=np.zeros((0, 3)),
             group=np.zeros((0, len(LEVELS)), np.int32),
             members=np.zeros(0, np.int64),
             level=np.tile([*FIRST_WEIGHT, 0.0], (len(LEVELS), 1)),
             active=np.array([_FIRST_LEVEL if self.siblings else -1]),
-            heeded=np.zeros(1, np.bool_),
-            twin_mean=np.ones(1),
+            used=np.zeros(1, np.bool_),
+            alternative_mean=np.ones(1),
             prior=_weight_prior(*FIRST_WEIGHT),
-            way=way,
-            trial=np.zeros((TRIED if len(ways) > 1 else 0, len(ways), 2)),
-            score=np.zeros(len(ways)),
-            likely=np.zeros(0),
-            lean=np.array(_LEANS if self.priors else ()),
-            lean_score=np.zeros(len(_LEANS) if self.priors else 0),
+            candidate=candidate,
+            trial=np.zeros((TRIED if len(candidates) > 1 else 0, len(candidates), 2)),
+            score=np.zeros(len(candidates)),
+            relative_rate=np.zeros(0),
+            shrinkage=np.array(_SHRINKAGES if self.priors else ()),
+            shrinkage_score=np.zeros(len(_SHRINKAGES) if self.priors else 0),
             season=np.zeros((HOURS if self.seasons else 0, 2)),
             clock=flat_clock(),
             hour=np.array([settings.day / 24.0]),
             season_score=np.zeros(2),
             reliability=np.zeros((10, 3)),
-            lately=np.zeros((10, 3)),
+            recent=np.zeros((10, 3)),
             knots=np.tile(np.array([0.0, *np.arange(0.05, 1.0, 0.1), 1.0])[:, None], 2),
             rows=np.zeros((n_rows, 2)),
             heard=np.zeros(n_rows),
@@ -100,25 +102,25 @@ class Influences:
 
     @property
     def any(self) -> bool:
-        """Whether anything counts but a page's own rate."""
+        """Whether any effect is enabled."""
         return self.related or self.drift or self.priors
 
     @property
     def related(self) -> bool:
-        """Whether the scheduler must know of it: pages' siblings, bursts or seasons."""
+        """Whether an effect is enabled that the scheduler computes: siblings, bursts or seasons."""
         return self.siblings or self.bursts or self.seasons
 
     @property
     def level(self) -> str | None:
-        """By what siblings are told at present; None while they are not heeded."""
-        return LEVELS[self.arrays.active[0]] if self.arrays.heeded[0] else None
+        """The level of groups in use; None while siblings are not used."""
+        return LEVELS[self.arrays.active[0]] if self.arrays.used[0] else None
 
-    def foretold(self, urls: list[str]) -> Array:
-        """How much larger than the population's the prior mean of new pages is: what their folders and hosts say."""
-        lean = self.lean
-        return self.folders.likely_of(self.folders.find(urls)) ** lean if lean else np.ones(len(urls))
+    def prior_factors(self, urls: list[str]) -> Array:
+        """Prior mean of new pages over that of the population, by their folders and hosts."""
+        shrinkage = self.shrinkage
+        return self.folders.relative_rate_of(self.folders.find(urls)) ** shrinkage if shrinkage else np.ones(len(urls))
 
-    def enrol(self, urls: list[str], rows: Ids) -> None:
+    def add(self, urls: list[str], rows: Ids) -> None:
         """New pages."""
         self._n = int(rows[-1]) + 1
         if not (self.siblings or self.priors):
@@ -128,9 +130,9 @@ class Influences:
             grown = {name: _larger(getattr(self.arrays, name), room) for name in _PER_PAGE}
             self.arrays = self.arrays._replace(**grown)
         self.arrays.weight[rows] = self.arrays.prior
-        self.arrays.group[rows] = self.folders.enrol(urls)
+        self.arrays.group[rows] = self.folders.add(urls)
         self._count(rows)
-        self.arrays.likely[rows] = self.folders.likely_of(self.arrays.group[rows])
+        self.arrays.relative_rate[rows] = self.folders.relative_rate_of(self.arrays.group[rows])
 
     def _count(self, rows: Ids) -> None:
         """New members of groups."""
@@ -145,171 +147,185 @@ class Influences:
         counts = self.siblings or self.priors
         return self.arrays.group[rows, -1].astype(np.int64) if counts else np.zeros(len(rows), np.int64)
 
-    def stated_fresh(self, reckoned: Array) -> Array:
-        """The probabilities of unchanged copies that are stated where these were reckoned."""
-        return np.asarray(1.0 - np.interp(1.0 - reckoned, self.arrays.knots[:, 0], self.arrays.knots[:, 1]))
+    def calibrated_fresh(self, computed: Array) -> Array:
+        """Calibrated probabilities that copies are fresh, from computed ones."""
+        return np.asarray(1.0 - np.interp(1.0 - computed, self.arrays.knots[:, 0], self.arrays.knots[:, 1]))
 
     @property
-    def lean(self) -> float:
-        """How far folder and host are heeded for pages that little is known of."""
-        score = self.arrays.lean_score
+    def shrinkage(self) -> float:
+        """The power of the relative rate of folder and host in a page's prior; 0: not used."""
+        score = self.arrays.shrinkage_score
         if len(score) == 0 or score.max() <= score[0] + _MARGIN:
             return 0.0
-        return float(self.arrays.lean[np.argmax(score)])
+        return float(self.arrays.shrinkage[np.argmax(score)])
 
     def factors(self, fit: Fit, n: int) -> Array:
-        """What folders and hosts say, fitted anew: how much larger than the population's each page's prior mean is."""
+        """Fit the relative rates of groups; prior mean of each page over that of the population."""
         if not self.priors:
             return np.ones(n)
         group = self.arrays.group[:n]
         self.folders.fit(group, fit)
-        self.arrays.likely[:n] = self.folders.likely_of(group)
-        return np.asarray(self.arrays.likely[:n] ** self.lean)
+        self.arrays.relative_rate[:n] = self.folders.relative_rate_of(group)
+        return np.asarray(self.arrays.relative_rate[:n] ** self.shrinkage)
 
-    def gather(self, scheduler: Scheduler, rows: Ids) -> None:
-        """Put pages into their groups; the caller places them anew."""
+    def join_groups(self, scheduler: Scheduler, rows: Ids) -> None:
+        """Put pages into their groups, with bins of a suitable width; the caller places the pages again."""
         self._respan(scheduler)
         self._join(scheduler, rows)
 
     def _respan(self, scheduler: Scheduler) -> None:
-        """Bins of groups that suit the time between crawls; they start anew where that is quite another one."""
+        """Choose bins that suit the time between crawls; a width that changes by a factor of 2 drops the counts."""
         cycle = 30.0 * self._day if scheduler.budget is None else len(scheduler) / scheduler.budget
         span, before = cycle / _BINS_PER_CYCLE, access.bin_width(scheduler)
         if not 0.5 < span / before < 2.0:
             access.set_bin_width(scheduler, span)
 
     def _join(self, scheduler: Scheduler, rows: Ids) -> None:
-        """Put pages into their groups of the level that counts; the caller places them anew."""
+        """Put pages into their groups of the level in use; the caller places the pages again."""
         group = self.arrays.group[rows, self.arrays.active[0]]
-        counts = (self.arrays.members[group] > 1) & self.arrays.heeded[0]
+        counts = (self.arrays.members[group] > 1) & self.arrays.used[0]
         weight = self.arrays.weight[rows, 0] / self.arrays.weight[rows, 1]
         groups = np.where(counts, group, -1).astype(np.int32)
         access.join_groups(scheduler, rows, groups, weight, len(self.folders.numbers))
 
     def sibling_rate(self, scheduler: Scheduler, rows: Ids) -> Array:
-        """Changes per time that siblings explain: by the mean pace of each page's group."""
+        """Changes per time that siblings explain: by the mean excess rate of each page's group."""
         if not self.siblings:
             return np.zeros(len(rows))
         group, weight = access.group_numbers(scheduler, rows), access.group_weights(scheduler, rows)
         return np.where(group >= 0, weight * access.excess_rates(scheduler)[group], 0.0)
 
     def choose_siblings(self, beliefs: Beliefs) -> bool:
-        """Heed siblings where that has foretold the outcomes better than pages alone; whether that has just changed.
+        """Use siblings where they predicted the outcomes better than pages alone; whether that has just changed.
 
-        Of every page it is known what would be believed the other way: its twin, which then takes the belief's place.
+        Every page has an alternative belief for the opposite choice, which then replaces its belief.
         """
         if not self.siblings:
             return False
-        parts, before, rows = self.arrays, bool(self.arrays.heeded[0]), np.arange(self._n)
-        alone, together = parts.score[parts.way[:, KIN] != AS_HEEDED]
-        parts.heeded[0] = together > alone + _MARGIN
-        if parts.heeded[0] == before:
+        arrays, before, rows = self.arrays, bool(self.arrays.used[0]), np.arange(self._n)
+        alone, together = arrays.score[arrays.candidate[:, SIBLINGS] != AS_USED]
+        arrays.used[0] = together > alone + _MARGIN
+        if arrays.used[0] == before:
             return False
-        self._try_twins(beliefs.prior_rows(TRIED), TOGETHER if before else ALONE)
-        twin = parts.twin[rows]
-        parts.twin[rows] = beliefs.found(rows, beliefs.belief.prior[0])
-        beliefs.belief.prior[0, 1] /= parts.twin_mean[0]
-        beliefs.find(rows, twin, beliefs.belief.prior[0])
-        parts.twin_mean[0] = 1.0 / parts.twin_mean[0]
+        self._switch_candidates(beliefs.prior_rows(TRIED), TOGETHER if before else ALONE)
+        alternative = arrays.alternative[rows]
+        arrays.alternative[rows] = beliefs.found(rows, beliefs.belief.prior[0])
+        beliefs.belief.prior[0, 1] /= arrays.alternative_mean[0]
+        beliefs.find(rows, alternative, beliefs.belief.prior[0])
+        arrays.alternative_mean[0] = 1.0 / arrays.alternative_mean[0]
         return True
 
-    def _try_twins(self, prior: Array, before: float) -> None:
-        """Let ways that heeded siblings, or did not, know what has been found the other way."""
-        trial, kin = self.arrays.trial[: len(prior)], self.arrays.way[:, KIN]
-        more = trial[:, (kin != before) & (kin != AS_HEEDED)] - trial[:, kin == before]
-        begun = (trial[..., 1:] > 0) & (kin == AS_HEEDED)[:, None]
+    def _switch_candidates(self, prior: Array, before: float) -> None:
+        """Move candidate models to what was learned with siblings, or without, when the choice changes."""
+        trial, how = self.arrays.trial[: len(prior)], self.arrays.candidate[:, SIBLINGS]
+        more = trial[:, (how != before) & (how != AS_USED)] - trial[:, how == before]
+        begun = (trial[..., 1:] > 0) & (how == AS_USED)[:, None]
         np.copyto(trial, np.maximum(trial + more, 1e-3 * prior[:, None]), where=begun)
 
-    def start_twins(self, beliefs: Beliefs, rows: Ids) -> None:
-        """New pages are believed to be the same both ways."""
+    def start_alternatives(self, beliefs: Beliefs, rows: Ids) -> None:
+        """The alternative beliefs of new pages equal their beliefs."""
         if self.siblings:
-            self.arrays.twin[rows] = beliefs.found(rows, beliefs.belief.prior[0])
+            self.arrays.alternative[rows] = beliefs.found(rows, beliefs.belief.prior[0])
 
-    def twin_mean(self, beliefs: Beliefs, rows: Ids) -> float:
-        """How much larger the mean of the twins' prior is: as many times more changes are the pages' own there."""
+    def alternative_mean(self, beliefs: Beliefs, rows: Ids) -> float:
+        """Mean of the alternative prior over that of the prior: as many times more changes are the pages' own there."""
         if not self.siblings:
             return 1.0
-        own, twin = float(beliefs.belief.own[rows].sum()), float(self.arrays.twin[rows, 2].sum())
-        return twin / own if own > 0.0 and twin > 0.0 else 1.0
+        own, alternative = float(beliefs.belief.own[rows].sum()), float(self.arrays.alternative[rows, 2].sum())
+        return alternative / own if own > 0.0 and alternative > 0.0 else 1.0
 
     def refit(self, scheduler: Scheduler, rows: Ids, now: float) -> None:
-        """Choose level, bursts and forgetting anew, and fit the weight of siblings; all pages are placed anew then."""
-        self._choose_ways(scheduler)
+        """Choose level, bursts and forgetting, and fit the weight of siblings; the caller places all pages again."""
+        self._choose_candidates(scheduler)
         self._choose_season(scheduler)
         if not self.siblings:
             return
-        parts = self.arrays
-        best = int(np.argmax(parts.level[:, SCORE]))
-        moved = best != parts.active[0] and parts.level[best, SCORE] > parts.level[parts.active[0], SCORE] + _MARGIN
-        parts.active[0] = best if moved else parts.active[0]
-        level = parts.level[parts.active[0]]
-        before = parts.prior.copy()
-        parts.prior[:] = _weight_prior(level[WEIGHT_SHAPE], level[WEIGHT_RATE])
-        weight = parts.weight[: self._n]
-        weight[:] = np.maximum(weight + parts.prior - before, 1e-3 * parts.prior)
+        arrays = self.arrays
+        best = int(np.argmax(arrays.level[:, SCORE]))
+        moved = best != arrays.active[0] and arrays.level[best, SCORE] > arrays.level[arrays.active[0], SCORE] + _MARGIN
+        arrays.active[0] = best if moved else arrays.active[0]
+        level = arrays.level[arrays.active[0]]
+        before = arrays.prior.copy()
+        arrays.prior[:] = _weight_prior(level[WEIGHT_SHAPE], level[WEIGHT_RATE])
+        weight = arrays.weight[: self._n]
+        weight[:] = np.maximum(weight + arrays.prior - before, 1e-3 * arrays.prior)
         self._respan(scheduler)
-        access.set_baseline(scheduler, self._calm(scheduler, rows), now)
+        access.set_baseline(scheduler, self._baseline(scheduler, rows), now)
         self._join(scheduler, rows)
 
-    def _calm(self, scheduler: Scheduler, rows: Ids) -> float:
-        """The mean pace of all members over all bins: also of those that nobody looked at, as far as is believed.
+    def _baseline(self, scheduler: Scheduler, rows: Ids) -> float:
+        """The mean excess rate of all members over all bins, including members that were not crawled.
 
-        A mean over crawls would be too high, since those go where siblings have changed.
+        A mean over crawls would be too high, since crawls go where siblings have changed.
         """
         rates, group = access.excess_rates(scheduler), self.arrays.group[rows, self.arrays.active[0]]
         members = np.bincount(group, minlength=len(rates))[: len(rates)]
         return float(members @ rates / len(rows))
 
-    def _choose_ways(self, scheduler: Scheduler) -> None:
-        parts = self.arrays
-        if len(parts.score) == 1:
+    def _choose_candidates(self, scheduler: Scheduler) -> None:
+        arrays = self.arrays
+        if len(arrays.score) == 1:
             return
-        as_heeded = parts.way[:, KIN] == AS_HEEDED
-        forgets = np.flatnonzero((parts.way[:, 0] == 0.0) & as_heeded)
-        best = forgets[np.argmax(parts.score[forgets])]
-        self.half_life = float(parts.way[best if parts.score[best] > parts.score[0] + _MARGIN else 0, 2])
+        as_used = arrays.candidate[:, SIBLINGS] == AS_USED
+        forgets = np.flatnonzero((arrays.candidate[:, 0] == 0.0) & as_used)
+        best = forgets[np.argmax(arrays.score[forgets])]
+        self.half_life = float(arrays.candidate[best if arrays.score[best] > arrays.score[0] + _MARGIN else 0, 2])
         if self.bursts:
-            hurries = np.flatnonzero(((parts.way[:, 0] > 0.0) & as_heeded) | (np.arange(len(parts.way)) == 0))
-            best = hurries[np.argmax(parts.score[hurries])]
-            chosen = parts.way[best if parts.score[best] > parts.score[0] + _MARGIN else 0]
+            bursts = np.flatnonzero(
+                ((arrays.candidate[:, 0] > 0.0) & as_used) | (np.arange(len(arrays.candidate)) == 0)
+            )
+            best = bursts[np.argmax(arrays.score[bursts])]
+            chosen = arrays.candidate[best if arrays.score[best] > arrays.score[0] + _MARGIN else 0]
             access.set_bursts(scheduler, float(chosen[0]), float(chosen[1]))
 
     def _choose_season(self, scheduler: Scheduler) -> None:
-        parts = self.arrays
+        arrays = self.arrays
         if not self.seasons:
             return
-        parts.clock[:] = fitted_clock(parts.season)
-        better = parts.season_score[1] > parts.season_score[0] + _MARGIN
-        access.set_season(scheduler, parts.clock if better else None, float(parts.hour[0]))
+        arrays.clock[:] = fitted_clock(arrays.season)
+        better = arrays.season_score[1] > arrays.season_score[0] + _MARGIN
+        access.set_season(scheduler, arrays.clock if better else None, float(arrays.hour[0]))
 
-    def forget_stated(self, before: float, after: float) -> None:
-        """What was reckoned by a prior with quite another mean says little of what is reckoned now."""
-        self.arrays.lately[:] *= math.exp(-_PER_FACTOR * abs(math.log(after / before)))
+    def discount_calibration(self, before: float, after: float) -> None:
+        """Forget the calibration of probabilities that were computed by a prior with another mean."""
+        self.arrays.recent[:] *= math.exp(-_PER_FACTOR * abs(math.log(after / before)))
 
-    def move_trials(self, before: Array, after: Array, twin_mean: float) -> None:
-        """Let the beliefs on trial go the way each page's prior has gone, and that of the twins."""
+    def move_trials(self, before: Array, after: Array, alternative_mean: float) -> None:
+        """Move the beliefs of candidate models as each page's prior, or its alternative prior, has moved."""
         trial, n = self.arrays.trial[: len(before)], len(self.arrays.trial)
-        other = (self.arrays.way[:, KIN] == (ALONE if self.arrays.heeded[0] else TOGETHER))[:, None]
+        other = (self.arrays.candidate[:, SIBLINGS] == (ALONE if self.arrays.used[0] else TOGETHER))[:, None]
         earlier, later = (
             prior[:n, None] / np.where(other, [1.0, factor], 1.0)
-            for prior, factor in ((before, float(self.arrays.twin_mean[0])), (after, twin_mean))
+            for prior, factor in ((before, float(self.arrays.alternative_mean[0])), (after, alternative_mean))
         )
         np.copyto(trial, np.maximum(trial + later - earlier, 1e-3 * later), where=trial[..., 1:] > 0)
-        self.arrays.twin_mean[0] = twin_mean
+        self.arrays.alternative_mean[0] = alternative_mean
 
     def fitted(self, scheduler: Scheduler) -> dict[str, Any]:
-        """What was learned of all pages together, ready for JSON."""
-        whole = {name: getattr(self.arrays, name).tolist() for name in _LEARNED}
+        """What was learned of all pages together, ready for JSON, under the names of saved rows."""
+        whole = {_IN_ROWS.get(name, name): getattr(self.arrays, name).tolist() for name in _LEARNED}
         return {**whole, "half_life": self.half_life, **access.effect_settings(scheduler)}
 
     def fit(self, scheduler: Scheduler, fitted: Mapping[str, Any]) -> None:
-        """Take over what was learned; what groups did lately is not part of it."""
-        for name in fitted.keys() & _LEARNED:
-            getattr(self.arrays, name)[:] = np.reshape(fitted[name], getattr(self.arrays, name).shape)
+        """Take over what was learned; recent outcomes of groups are not part of it."""
+        for name in _LEARNED:
+            saved = fitted.get(_IN_ROWS.get(name, name))
+            if saved is not None:
+                getattr(self.arrays, name)[:] = np.reshape(saved, getattr(self.arrays, name).shape)
         self.half_life = float(fitted["half_life"])
         access.set_effect_settings(scheduler, fitted)
         if fitted["hour"]:
             access.set_season(scheduler, self.arrays.clock, float(fitted["hour"]))
+
+    def calibration(self) -> dict[str, Any]:
+        """The calibration of probabilities, ready for JSON, under the names of saved rows."""
+        return {_IN_ROWS.get(name, name): getattr(self.arrays, name).tolist() for name in CALIBRATION}
+
+    def calibrate(self, saved: Mapping[str, Any]) -> None:
+        """Take over a calibration."""
+        for name in CALIBRATION:
+            if _IN_ROWS.get(name, name) in saved:
+                getattr(self.arrays, name)[:] = saved[_IN_ROWS.get(name, name)]
 
     def saved(self) -> dict[str, Any]:
         """Everything, as plain arrays and numbers."""
@@ -321,7 +337,7 @@ class Influences:
             "n": self._n,
             "half_life": self.half_life,
             "groups": list(self.folders.numbers),
-            "likely_of": self.folders.likely.copy(),
+            "relative_rate_of": self.folders.relative_rate.copy(),
         }
 
     def load(self, saved: dict[str, Any]) -> None:
@@ -329,7 +345,7 @@ class Influences:
         self.arrays = self.arrays._replace(**{name: np.array(saved[name]) for name in (*_PER_PAGE, *_WHOLE)})
         self.half_life = float(saved["half_life"])
         self.folders.numbers = {(int(k), str(key)): number for number, (k, key) in enumerate(saved["groups"])}
-        self.folders.likely = np.array(saved["likely_of"])
+        self.folders.relative_rate = np.array(saved["relative_rate_of"])
         self._n = int(saved["n"])
         self.arrays = self.arrays._replace(members=np.zeros(0, np.int64))
         if len(self.arrays.group):

@@ -1,4 +1,4 @@
-"""Folders: the groups that a URL belongs to, and what they say of a page that nothing is known of."""
+"""Folders: the groups that a URL belongs to, and their change rates relative to that of all pages."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Folders:
 
     def __init__(self) -> None:
         self.numbers: dict[tuple[int, str], int] = {}
-        self.likely = np.zeros(0)  # 0: nothing was found in the group yet
+        self.relative_rate = np.zeros(0)  # 0: nothing was found in the group yet
 
-    def enrol(self, urls: list[str]) -> NDArray[np.int32]:
+    def add(self, urls: list[str]) -> NDArray[np.int32]:
         """The numbers of the groups of URLs, one column per level."""
         numbers = self.numbers
         for url in urls:
@@ -49,20 +49,20 @@ class Folders:
         found = [[self.numbers.get((k, key), -1) for k, key in enumerate(folders(url))] for url in urls]
         return np.array(found, np.int32).reshape(-1, len(LEVELS))
 
-    def likely_of(self, group: NDArray[np.int32]) -> Array:
+    def relative_rate_of(self, group: NDArray[np.int32]) -> Array:
         """The rate of the narrowest group that is known of, against that of all pages."""
-        likely = np.ones(len(group))
+        relative_rate = np.ones(len(group))
         for column in group.T:
             known = np.zeros(len(column))
-            inside = (column >= 0) & (column < len(self.likely))
-            known[inside] = self.likely[column[inside]]
-            likely = np.where(known > 0, known, likely)
-        return likely
+            inside = (column >= 0) & (column < len(self.relative_rate))
+            known[inside] = self.relative_rate[column[inside]]
+            relative_rate = np.where(known > 0, known, relative_rate)
+        return relative_rate
 
     def fit(self, group: NDArray[np.int32], fit: Fit) -> None:
         """The rate of each group from all its crawls together, held to that of the group around it."""
         mine, n = group[fit.rows], len(self.numbers)
-        self.likely = np.zeros(n)
+        self.relative_rate = np.zeros(n)
         overall = _rate(fit.crawls.sum(), fit.quiet.sum() + 0.5, fit.time.sum())
         around = np.full(len(mine), overall)
         rates = np.zeros(n)
@@ -76,7 +76,7 @@ class Folders:
                 crawls + _HELD_BY, quiet + _HELD_BY * np.exp(-outer[found] * pause), time + _HELD_BY * pause
             )
             around = rates[column]
-        self.likely = rates / overall
+        self.relative_rate = rates / overall
 
 
 def _rate(crawls: Array, quiet: Array, time: Array) -> Array:

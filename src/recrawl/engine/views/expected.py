@@ -1,4 +1,4 @@
-"""What is expected of copies, for forecasts: beliefs moved to the prior whose mean fits all pages.
+"""Expected freshness for forecasts: beliefs moved to the prior whose mean fits all pages.
 
 The prior by which pages are chosen has its mean from changes and crawls alone, which is too low where crawls come at
 uneven times: harmless for the choice, where all pages share it, but a forecast would be too good. Here the mean is the
@@ -27,18 +27,14 @@ _ROUNDS = 100
 
 
 def expected_fresh(engine: Engine, ids: ArrayLike, now: float, mean: float | None = None) -> Array:
-    """The probability that each page's copy is still the page, as a forecast of all of them should have it.
+    """The probability that each page's copy is fresh, unbiased over all pages.
 
-    ``mean`` is what `fitting_mean` gave shortly before, for those who ask for a few pages again and again.
+    ``mean`` is what `fitting_mean` returned shortly before, for callers that ask for a few pages many times.
     """
     rows = access.check_ids(engine.scheduler, ids)
-    belief, out = engine.beliefs.belief, np.empty(len(rows))
-    before = belief.gamma[rows, 0].copy()
-    belief.gamma[rows, 0] = moved_gamma(engine, rows, mean)
-    try:
-        fill_fresh(access.header(engine.scheduler), belief, rows, now, out)
-    finally:
-        belief.gamma[rows, 0] = before
+    out = np.empty(len(rows))
+    own = moved_gamma(engine, rows, mean)
+    fill_fresh(access.header(engine.scheduler), engine.beliefs.belief, rows, own, now, out)
     return out
 
 
@@ -48,7 +44,7 @@ def moved_gamma(engine: Engine, rows: Ids, mean: float | None = None) -> Array:
     gamma: Array = belief.gamma[rows, 0].copy()
     before = belief.prior[0]
     mean = fitting_mean(engine) if mean is None else mean
-    moved = ~belief.told[rows]
+    moved = ~belief.fixed_rate[rows]
     gamma[moved] = _moved(gamma[moved], before, mean, belief.factor[rows[moved]])
     return gamma
 
@@ -61,14 +57,14 @@ def _moved(gamma: Array, before: Array, mean: float, factor: Array) -> Array:
 def fitting_mean(engine: Engine) -> float:
     """The mean of the prior that is also the mean of all beliefs that start from it.
 
-    Before the prior was ever fitted, its own: too little was seen. So where siblings are heeded: what own rates do not
-    explain is theirs, and the pages' beliefs alone would not come to rest.
+    Before the prior was first fitted, and where siblings are used, the prior's own mean: with siblings the iteration
+    over the pages' beliefs alone does not converge.
     """
     belief, rows = engine.beliefs.belief, engine.ids()
-    seen = rows[(belief.watched[rows] > 0) & ~belief.told[rows]]
+    seen = rows[(belief.watched[rows] > 0) & ~belief.fixed_rate[rows]]
     before = belief.prior[0]
     mean = float(before[0] / before[1])
-    if len(engine.beliefs.priors) < 2 or len(seen) < 10 or engine.parts.level is not None:
+    if len(engine.beliefs.priors) < 2 or len(seen) < 10 or engine.effects.level is not None:
         return mean
     some = seen[:: -(-len(seen) // _LOOKED_AT)]
     gamma, factor = belief.gamma[some, 0], belief.factor[some]
@@ -83,7 +79,7 @@ def fitting_mean(engine: Engine) -> float:
 def drawn_means(engine: Engine, n: int, rng: np.random.Generator) -> Array:
     """Means that the prior might have as well, having been fitted to the pages that there are."""
     mean, belief, rows = fitting_mean(engine), engine.beliefs.belief, engine.ids()
-    known = float(belief.prior[0, 0]) * int(((belief.watched[rows] > 0) & ~belief.told[rows]).sum())
+    known = float(belief.prior[0, 0]) * int(((belief.watched[rows] > 0) & ~belief.fixed_rate[rows]).sum())
     if len(engine.beliefs.priors) < 2 or known == 0.0:
         return np.full(n, mean)
     return np.asarray(mean * rng.gamma(known, size=n) / known)

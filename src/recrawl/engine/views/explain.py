@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recrawl.engine.eligibility import Reason
 from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:
     from recrawl.engine.engine import Engine
 
-_STATES = {access.LEASED: "being crawled", access.PAUSED: "paused", access.PARKED: "waiting for its host"}
+_ITS_TURN = "waiting its turn"
 _UNITS = (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0))
 
 
@@ -33,9 +34,9 @@ class Explanation:
     elapsed: float
     fresh: float  # probability
     signals: tuple[tuple[int, float], ...]  # per source: signals since the copy, and how far one is believed
-    siblings: tuple[str, float, float] | None  # by what they are told, what one counts, their excess changes since
-    folder_factor: float  # how much more often than others pages of its folder and host change, as far as it is heeded
-    doubt: dict[str, float]  # what makes the copy's freshness doubtful: parts of −ln(fresh)
+    siblings: tuple[str, float, float] | None  # level of the group, weight, its excess changes since
+    folder_factor: float  # prior mean of its folder and host over that of all pages, as far as it is used
+    doubt: dict[str, float]  # −ln(fresh) by cause
     value: float
     threshold: float
     next_at: float
@@ -53,8 +54,8 @@ class Explanation:
     def _changes(self) -> str:
         low, high = (self._span(1 / rate) if rate > 0 else "ever" for rate in reversed(self.change_rate_interval))
         seen = f"{_count(self.n_changes, 'change')} seen in {_count(self.n_crawls, 'crawl')}"
-        kin = "" if self.folder_factor == 1.0 else f"; its folder {self.folder_factor:.2g} times as often as others"
-        return f"changes about every {self._span(1 / self.change_rate)} (90%: {low} to {high}; {seen}{kin})"
+        folder = "" if self.folder_factor == 1.0 else f"; its folder {self.folder_factor:.2g} times as often as others"
+        return f"changes about every {self._span(1 / self.change_rate)} (90%: {low} to {high}; {seen}{folder})"
 
     def _importance(self) -> str:
         percent = 100 * self.importance_rank
@@ -69,8 +70,8 @@ class Explanation:
             if n
         ]
         if self.siblings is not None:
-            level, weight, mass = self.siblings
-            heard.append(f"{mass:.2g} changes more than expected per page of its {level} (weight {weight:.2g})")
+            level, weight, excess = self.siblings
+            heard.append(f"{excess:.2g} changes more than expected per page of its {level} (weight {weight:.2g})")
         since = f"; since then {', '.join(heard)}" if heard else ""
         return f"last crawl {self._span(self.elapsed)} ago, fresh with probability {self.fresh:.2f}{since}{self._why()}"
 
@@ -87,12 +88,12 @@ class Explanation:
         worth = f"crawl value {self.value:.3g}, a crawl costs {self.threshold:.3g} now"
         if self.value >= access.OVERDUE:
             worth = "older than it may be"
-        if self.state != "waiting its turn":
+        if self.state != _ITS_TURN:
             return f"{worth}: {self.state}"
         if self.next_at == math.inf:
-            return f"{worth}: not worth a visit at this budget"
+            return f"{worth}: not worth a crawl at this budget"
         wait = self.next_at - self.fetched_at - self.elapsed
-        return f"{worth}: next visit {'now' if wait <= 0 else f'in about {self._span(wait)}'}"
+        return f"{worth}: next crawl {'now' if wait <= 0 else f'in about {self._span(wait)}'}"
 
     def _span(self, time: float) -> str:
         seconds = time / self.day * 86400.0
@@ -109,7 +110,7 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
     fetched_at, weight = float(access.last_fetched(scheduler, rows)[0]), float(access.importance(scheduler, rows)[0])
     elapsed = max(now - fetched_at, 0.0)
     rate = float(engine.beliefs.columns(rows, np.array([elapsed]))["change_rate"][0])
-    rate += float(engine.parts.sibling_rate(scheduler, rows)[0])
+    rate += float(engine.effects.sibling_rate(scheduler, rows)[0])
     gamma = engine.beliefs.gamma(rows)
     missed = float(gamma.mean[0])
     bounds = [float(gamma.quantile(p)[0]) + rate - missed for p in (0.05, 0.95)]
@@ -136,7 +137,7 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
         threshold=scheduler.threshold,
         next_at=_next_at(engine, page, now, value),
         state=_state(engine, page, now),
-        failures=engine.waiting.failures(page),
+        failures=engine.eligibility.waiting.failures(page),
         day=day,
     )
 
@@ -144,14 +145,14 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
 def _next_at(engine: Engine, page: int, now: float, value: float) -> float:
     """When the value reaches what a crawl is worth now, but not before the page and its host are free."""
     worth = access.wake_time(engine.scheduler, page, now, engine.threshold, value)
-    return max(worth, engine.waiting.until(page), access.host_until(engine.scheduler, page))
+    return max(worth, engine.eligibility.waiting.until(page), access.host_until(engine.scheduler, page))
 
 
 def _siblings(engine: Engine, page: int, now: float) -> tuple[str, float, float] | None:
-    if engine.parts.level is None:
+    if engine.effects.level is None:
         return None
     weight, exponent = access.group_exponent(engine.scheduler, page, now)
-    return engine.parts.level, weight, exponent / weight if weight > 0 else 0.0
+    return engine.effects.level, weight, exponent / weight if weight > 0 else 0.0
 
 
 def _doubt(engine: Engine, page: int, now: float) -> dict[str, float]:
@@ -163,24 +164,27 @@ def _doubt(engine: Engine, page: int, now: float) -> dict[str, float]:
     times = (elapsed, *access.own_elapsed(scheduler, page, begin, elapsed))
     own, at_season, with_burst = (float(shape * np.log1p(time / rate)) for time in times)
     weights = belief.gamma[page, 1:, 0] / belief.gamma[page, 1:, 1]
-    told = 0.0 if engine.parts.level is None else access.group_exponent(scheduler, page, now)[1]
-    parts = {"own rate": own, "season": at_season - own, "a change not long before": with_burst - at_season}
-    return {**parts, "signals": float(belief.heard[page] @ weights), "siblings": told}
+    siblings = 0.0 if engine.effects.level is None else access.group_exponent(scheduler, page, now)[1]
+    effects = {"own rate": own, "season": at_season - own, "a change not long before": with_burst - at_season}
+    return {**effects, "signals": float(belief.heard[page] @ weights), "siblings": siblings}
 
 
 def _state(engine: Engine, page: int, now: float) -> str:
-    waiting = engine.waiting
-    if waiting.until(page) > now:
-        wait = f"tried again in {(waiting.until(page) - now) / engine.settings.day:.3g} d"
-        if waiting.times_gone(page):
-            return f"gone, {wait}"
-        if not waiting.failures(page):
-            return f"set aside, {wait}"
-        return f"failed {_count(waiting.failures(page), 'time')} in a row, {wait}"
-    if bool(engine.is_paused([page])[0]):
-        return _STATES[access.PAUSED]
-    status = int(access.status(engine.scheduler, np.array([page]))[0])
-    return _STATES.get(status, "waiting its turn") if status != access.PAUSED else "waiting its turn"
+    """Why the page is not picked now, in words."""
+    reasons = engine.eligibility.reasons(page, now)
+    waiting = engine.eligibility.waiting
+    wait = f"tried again in {(waiting.until(page) - now) / engine.settings.day:.3g} d"
+    failed = f"failed {_count(waiting.failures(page), 'time')} in a row, {wait}"
+    words = {
+        Reason.GONE: f"gone, {wait}",
+        Reason.DEFERRED: f"set aside, {wait}",
+        Reason.RETRY: failed,
+        Reason.PAUSED: "paused",
+        Reason.LEASED: "being crawled",
+        Reason.HOST: "waiting for its host",
+        Reason.COHORT: _ITS_TURN,
+    }
+    return words[reasons[0]] if reasons else _ITS_TURN
 
 
 def _count(n: int, what: str) -> str:

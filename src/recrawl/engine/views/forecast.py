@@ -33,7 +33,7 @@ class Forecast:
 
 
 def forecast(engine: Engine, budget: float, level: float, rng: np.random.Generator) -> Forecast:
-    """Plan for the believed rates; judge that plan under rates drawn from the beliefs."""
+    """Plan for the believed rates; update_calibration that plan under rates drawn from the beliefs."""
     if not 0 < level < 1:
         raise ParameterError(f"level is {level}: must lie between 0 and 1")
     rows = engine.ids()
@@ -43,7 +43,7 @@ def forecast(engine: Engine, budget: float, level: float, rng: np.random.Generat
     believed = pages.replace(evidence=np.inf)
     plan = solve(believed, budget)
     means, k = drawn_means(engine, _DRAWS, rng), pages.n_sources
-    siblings = engine.parts.sibling_rate(engine.scheduler, rows)
+    siblings = engine.effects.sibling_rate(engine.scheduler, rows)
     signalled = pages.recall.reshape(len(rows), -1) * pages.change_rate[:, None]
     found = np.empty(_DRAWS)
     for j in range(_DRAWS):

@@ -1,9 +1,9 @@
-"""Account: how stale the copies have been so far, by what the crawls have found.
+"""Staleness ledger: how stale the copies were so far, by what the crawls found.
 
-A crawl that finds no change tells that the copy was right all the time since it was fetched. One that finds a change
-tells that it was stale from some time on, which is the later the more of the doubt came late; half of the time on
-average where changes are rare. What no crawl has told of yet, since each copy was fetched, is as stale as is believed.
-So the account corrects what was believed at the time: a change that nobody foresaw is in it once it has been found.
+A crawl that finds no change proves that the copy was right since it was fetched. A crawl that finds a change proves
+that the copy was stale from some time on: the expected time follows from when the change was probable, and is half of
+the interval where changes are rare. The time since the last crawl of each page is as stale as is believed. So the
+ledger corrects beliefs of the past: a change that nobody predicted is in it once it has been found.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.engine.beliefs.kernels import kept_time
+from recrawl.engine.beliefs.kernels import open_time
 from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Account:
-    """Importance × time that copies were kept (``time``), stale of that, and of which no crawl has told yet."""
+class Ledger:
+    """Importance × time of copies (``time``), stale of that; and the part of both that no crawl has judged yet."""
 
     time: float
     stale: float
@@ -34,15 +34,15 @@ class Account:
 
     @property
     def staleness(self) -> float:
-        """The share of the time in which copies were stale, by importance; 0 before there was any."""
+        """The share of the time in which copies were stale, by importance; 0 before there was any time."""
         return self.stale / self.time if self.time > 0.0 else 0.0
 
 
-def account(engine: Engine, rows: Ids, now: float) -> Account:
-    """The account of all crawls until now, and of the copies of some pages since."""
+def ledger_of(engine: Engine, rows: Ids, now: float) -> Ledger:
+    """The ledger of all crawls until now, with the open time of some pages."""
     belief = engine.beliefs.belief
     last = access.last_fetched(engine.scheduler, rows)
     until = np.full(len(rows), max(now, engine.now))
-    open_ = kept_time(access.header(engine.scheduler), belief, engine.parts.arrays, rows, last, until)
-    told = belief.account
-    return Account(float(told[0] + open_[0]), float(told[1] + open_[1]), *map(float, open_))
+    open_ = open_time(access.header(engine.scheduler), belief, engine.effects.arrays, rows, last, until)
+    judged = belief.ledger
+    return Ledger(float(judged[0] + open_[0]), float(judged[1] + open_[1]), *map(float, open_))

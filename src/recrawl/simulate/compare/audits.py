@@ -105,7 +105,7 @@ class _Audited:
         return fresh
 
     def _learn(self, pages: Ids, fresh: Flags, now: float) -> None:
-        self._judge.visit(pages, now)
+        self._judge.crawl(pages, now)
         self._copied_at[pages] = now
         self.engine.record(pages, now, changed=~fresh)
 

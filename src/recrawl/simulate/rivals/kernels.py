@@ -10,7 +10,7 @@ from recrawl.simulate.rivals import adaptive_kernels as adaptive
 from recrawl.simulate.rivals import feed_kernels as feeds
 from recrawl.simulate.rivals import interval_kernels as intervals
 from recrawl.simulate.rivals.rule_kernels import CHANGED, FAILED, FIRST, UNCHANGED, Array, Ids, Rows
-from recrawl.simulate.tally_kernels import Tally, visit
+from recrawl.simulate.tally_kernels import Tally, count_crawl
 from recrawl.simulate.trace import Signals
 
 FIXED, NUTCH, STORMCRAWLER, HERITRIX, INFOMESH, YACY, MINIFLUX, COMMAFEED, NEWSBLUR, NORCONEX = range(10)
@@ -156,7 +156,7 @@ def tell(a: Agenda, i: int, now: float, changed_at: float) -> None:
 
 
 @jit
-def hear(a: Agenda, signals: Signals, cursor: Ids, clock: float, now: float) -> None:
+def pass_signals(a: Agenda, signals: Signals, cursor: Ids, clock: float, now: float) -> None:
     """Pass on the signals up to now, at the clock's time if that is later; one for a page not there is dropped."""
     while cursor[0] < signals.at.size and signals.at[cursor[0]] <= now:
         k = cursor[0]
@@ -170,7 +170,7 @@ def hear(a: Agenda, signals: Signals, cursor: Ids, clock: float, now: float) -> 
 def crawl(a: Agenda, t: Tally, i: int, now: float) -> None:
     """Crawl a page at once; the dates shown are those of its true changes."""
     take(a.book, i)
-    changed = visit(t, i, now)
+    changed = count_crawl(t, i, now)
     last = t.next_change[i]
     first = max(t.offset[i], last - a.kind[N_DATES])
     learn(a, i, now, CHANGED if changed else UNCHANGED, t.changed_at[first:last])
@@ -184,7 +184,7 @@ def run_capped(
     """Slots up to `last`, slot k at pace[0] + k·pace[1]: the first of the due pages, or none."""
     for k in range(slot, last):
         now = pace[0] + k * pace[1]
-        hear(a, signals, cursor, clock, now)
+        pass_signals(a, signals, cursor, clock, now)
         wake(a, now)
         for _ in range(min(batch, a.book.size[DUE])):
             crawl(a, t, a.book.heap[DUE, 0], now)
@@ -202,5 +202,5 @@ def run_demand(a: Agenda, t: Tally, signals: Signals, cursor: Ids, now: float, u
         if not at < until:
             return now
         now = max(now, at)
-        hear(a, signals, cursor, now, now)
+        pass_signals(a, signals, cursor, now, now)
         wake(a, now)

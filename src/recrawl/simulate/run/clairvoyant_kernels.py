@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit
-from recrawl.simulate.tally_kernels import Tally, visit
+from recrawl.simulate.tally_kernels import Tally, count_crawl
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -81,4 +81,4 @@ def run_clairvoyant(f: Future, t: Tally, pace: Array, slot: int, last: int, batc
             page = take_best(f, now)
             if page < 0:
                 break
-            visit(t, page, now)
+            count_crawl(t, page, now)

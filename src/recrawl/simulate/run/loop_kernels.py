@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import jit
-from recrawl.engine.beliefs.kernels import Belief, believe, heed, learn
-from recrawl.engine.effects.cohort_kernels import Line, come_forward, depart
-from recrawl.engine.effects.kernels import Parts
+from recrawl.engine.beliefs.kernels import Belief, apply_belief, count_signal, learn_outcome
+from recrawl.engine.effects.cohort_kernels import CohortLists, leave, promote
+from recrawl.engine.effects.kernels import EffectArrays
 from recrawl.schedule.exact.access import (
     DONE,
     FIRST_GROWTH,
@@ -22,18 +22,18 @@ from recrawl.schedule.exact.access import (
 from recrawl.schedule.exact.access_kernels import Header, fetched_at, opened, time_now, wanted
 from recrawl.schedule.rates.draw_kernels import give_back, pick_drawn
 from recrawl.schedule.rates.kernels import Book, crawled, pick_due, wake
-from recrawl.simulate.tally_kernels import Tally, visit
+from recrawl.simulate.tally_kernels import Tally, count_crawl
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 # places in `cursor`: next slot, next signal, the page whose crawl is to be recorded (−1: none), the page to be placed
-# anew (−1: none), crawls learned from, the group to be stirred (−1: none)
-SLOT, SIGNAL, PENDING, PLACE, LEARNED, STIR = 0, 1, 2, 3, 4, 5
+# again (−1: none), crawls learned from, the group whose members are to be reinserted (−1: none)
+SLOT, SIGNAL, PENDING, PLACE, LEARNED, REINSERT = 0, 1, 2, 3, 4, 5
 ANCHOR, PERIOD = 0, 1  # places in `pace`: slot k is at anchor + k·period
 
 
-class Heard(NamedTuple):
+class SignalQueue(NamedTuple):
     """Signals in the order of their arrival, and what each weighs."""
 
     at: Array
@@ -43,12 +43,12 @@ class Heard(NamedTuple):
 
 
 @jit
-def hear(header: Header, heard: Heard, cursor: Ids, now: float) -> int:
+def pass_signals(header: Header, queue: SignalQueue, cursor: Ids, now: float) -> int:
     """Pass on the signals up to now; what must grow first, or DONE."""
     k = cursor[SIGNAL]
-    while k < heard.at.size and heard.at[k] <= now:
-        about, weight = heard.changed_at[k : k + 1], heard.weight[k : k + 1]
-        status, _ = signal(header, heard.page[k : k + 1], heard.at[k], about, weight)
+    while k < queue.at.size and queue.at[k] <= now:
+        about, weight = queue.changed_at[k : k + 1], queue.weight[k : k + 1]
+        status, _ = signal(header, queue.page[k : k + 1], queue.at[k], about, weight)
         if FIRST_GROWTH <= status <= LAST_GROWTH:
             return int(status)
         k += 1  # a signal for a page that is gone is dropped
@@ -57,8 +57,8 @@ def hear(header: Header, heard: Heard, cursor: Ids, now: float) -> int:
 
 
 @jit
-def run_scheduler(header: Header, t: Tally, heard: Heard, pace: Array, last: int, cursor: Ids) -> int:
-    """Slots up to `last`: hear, pick one, crawl it, record. What must grow before it can go on, or DONE."""
+def run_scheduler(header: Header, t: Tally, queue: SignalQueue, pace: Array, last: int, cursor: Ids) -> int:
+    """Slots up to `last`: pass signals, pick one page, crawl, record. What must grow before it can go on, or DONE."""
     s = opened(header)
     out = np.empty(1, np.int64)
     as_of = np.empty(1)
@@ -66,7 +66,7 @@ def run_scheduler(header: Header, t: Tally, heard: Heard, pace: Array, last: int
     while cursor[SLOT] < last:
         now = pace[ANCHOR] + cursor[SLOT] * pace[PERIOD]
         if cursor[PENDING] < 0:
-            status = hear(header, heard, cursor, now)
+            status = pass_signals(header, queue, cursor, now)
             if status != DONE:
                 return status
             status, taken = pick(header, now, 1, out)
@@ -75,7 +75,7 @@ def run_scheduler(header: Header, t: Tally, heard: Heard, pace: Array, last: int
             if taken == 0:
                 cursor[SLOT] += 1
                 continue
-            visit(t, out[0], now)
+            count_crawl(t, out[0], now)
             cursor[PENDING] = out[0]
         out[0], as_of[0] = cursor[PENDING], now
         status, _ = record(header, out, now, as_of, fetched)
@@ -98,7 +98,7 @@ def run_deadlines(book: Book, t: Tally, crawled_at: Array, pace: Array, slot: in
         wake(book, now + slack)
         if pick_due(book, np.inf, out) == 0:
             continue
-        visit(t, out[0], now)
+        count_crawl(t, out[0], now)
         crawled_at[out[0]] = now
         crawled(book, out, now + slack)
         n += 1
@@ -119,7 +119,7 @@ def run_draws(
         now = pace[ANCHOR] + (slot + k) * pace[PERIOD]
         if pick_drawn(book, tree, chance[k : k + 1], np.inf, out) == 0:
             continue
-        visit(t, out[0], now)
+        count_crawl(t, out[0], now)
         crawled_at[out[0]] = now
         give_back(book, tree, out)
         n += 1
@@ -127,7 +127,9 @@ def run_draws(
 
 
 @jit
-def _hear_and_heed(header: Header, b: Belief, parts: Parts, line: Line, heard: Heard, cursor: Ids, now: float) -> int:
+def _pass_and_count_signals(
+    header: Header, b: Belief, effects: EffectArrays, lists: CohortLists, queue: SignalQueue, cursor: Ids, now: float
+) -> int:
     """Pass on the signals up to now to a scheduler and to the beliefs behind it; what must grow first, or DONE."""
     s = opened(header)
     if cursor[PLACE] >= 0:
@@ -135,17 +137,17 @@ def _hear_and_heed(header: Header, b: Belief, parts: Parts, line: Line, heard: H
         if status != DONE:
             return int(status)
         cursor[PLACE] = -1
-    while cursor[SIGNAL] < heard.at.size and heard.at[cursor[SIGNAL]] <= now:
+    while cursor[SIGNAL] < queue.at.size and queue.at[cursor[SIGNAL]] <= now:
         k = cursor[SIGNAL]
-        i, when, about = heard.page[k], heard.at[k], heard.changed_at[k : k + 1]
-        status = depart(s, line, i) if about[0] > fetched_at(s, i) else DONE
+        i, when, about = queue.page[k], queue.at[k], queue.changed_at[k : k + 1]
+        status = leave(s, lists, i) if about[0] > fetched_at(s, i) else DONE
         if status == DONE:
-            status, _ = signal(header, heard.page[k : k + 1], when, about, heard.weight[k : k + 1])
+            status, _ = signal(header, queue.page[k : k + 1], when, about, queue.weight[k : k + 1])
         if FIRST_GROWTH <= status <= LAST_GROWTH:
             return int(status)
         cursor[SIGNAL] = k + 1
-        if status == DONE and about[0] > fetched_at(s, i) and heed(b, i, 0, when):
-            believe(s, b, parts, i, when - fetched_at(s, i))
+        if status == DONE and about[0] > fetched_at(s, i) and count_signal(b, i, 0, when):
+            apply_belief(s, b, effects, i, when - fetched_at(s, i))
             cursor[PLACE] = i
             status, _ = put_back(header, cursor[PLACE : PLACE + 1], time_now(s))
             if status != DONE:
@@ -156,17 +158,26 @@ def _hear_and_heed(header: Header, b: Belief, parts: Parts, line: Line, heard: H
 
 @jit
 def run_engine(
-    header: Header, b: Belief, parts: Parts, line: Line, t: Tally, heard: Heard, pace: Array, last: int, cursor: Ids
+    header: Header,
+    b: Belief,
+    effects: EffectArrays,
+    lists: CohortLists,
+    t: Tally,
+    queue: SignalQueue,
+    pace: Array,
+    last: int,
+    cursor: Ids,
 ) -> int:
-    """Slots up to `last`: hear, pick one, crawl it, learn, record. What must grow before it can go on, or DONE."""
+    """Slots up to `last`: pass signals, pick one page, crawl, learn, record. What must grow first, or DONE."""
     s = opened(header)
     out = np.empty(1, np.int64)
     as_of = np.empty(1)
     fetched = np.ones(1, np.bool_)
+    later = np.zeros(b.heard.shape[1])  # a crawl takes no time here
     while cursor[SLOT] < last:
         now = pace[ANCHOR] + cursor[SLOT] * pace[PERIOD]
         if cursor[PENDING] < 0:
-            status = _hear_and_heed(header, b, parts, line, heard, cursor, now)
+            status = _pass_and_count_signals(header, b, effects, lists, queue, cursor, now)
             if status != DONE:
                 return status
             status, taken = pick(header, now, 1, out)
@@ -175,24 +186,24 @@ def run_engine(
             if taken == 0:
                 cursor[SLOT] += 1
                 continue
-            learn(s, b, parts, out[0], fetched_at(s, out[0]), now, visit(t, out[0], now))
-            believe(s, b, parts, out[0], 0.0)
+            copies = (fetched_at(s, out[0]), now)
+            learn_outcome(s, b, effects, out[0], copies, now, count_crawl(t, out[0], now), later)
             cursor[LEARNED] += 1
             cursor[PENDING] = out[0]
         out[0], as_of[0] = cursor[PENDING], now
-        status = come_forward(header, line, out)
+        status = promote(header, lists, out)
         if status != DONE:
             return status
-        if cursor[STIR] < 0:
+        if cursor[REINSERT] < 0:
             status, _ = record(header, out, now, as_of, fetched)
             if status != DONE:
                 return int(status)
-            cursor[STIR] = parts.group[out[0], parts.active[0]] if parts.active[0] >= 0 else -1
-        if cursor[STIR] >= 0:
-            status = reinsert_members(header, cursor[STIR], now)
+            cursor[REINSERT] = effects.group[out[0], effects.active[0]] if effects.active[0] >= 0 else -1
+        if cursor[REINSERT] >= 0:
+            status = reinsert_members(header, cursor[REINSERT], now)
             if status != DONE:
                 return int(status)
-            cursor[STIR] = -1
+            cursor[REINSERT] = -1
         cursor[PENDING] = -1
         cursor[SLOT] += 1
         if wanted(s) != DONE:

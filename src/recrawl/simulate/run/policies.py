@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from recrawl.engine import PARTS, Engine
+from recrawl.engine import EFFECTS, Engine
 from recrawl.errors import unknown
 from recrawl.model.pages import Pages
 from recrawl.schedule.bandits.bandit import Bandit
@@ -38,7 +38,7 @@ def contender(name: str) -> Contender:
     if name in _BANDITS:
         return Contender(name, by_bandit(name))
     if name.partition(":")[0] == "learned":
-        return Contender(name, learning(**parts_of(name)), admit_unknown)
+        return Contender(name, learning(**effects_of(name)), admit_unknown)
     if name == "known":
         return Contender(name, knowing)
     if name == "clairvoyant":
@@ -52,12 +52,12 @@ def contender(name: str) -> Contender:
 
 _RATES = [rule for rule in RULES if rule not in ("fixed", "impression-weighted")]  # traces have no impressions
 _BANDITS = ("kab2", "kab3")  # the others need impressions
-_TOLD = ("learned", "known", "clairvoyant")  # by what they are told of the pages: nothing, their rates, their changes
+_BY_KNOWLEDGE = ("learned", "known", "clairvoyant")  # of the pages: nothing, their rates, their changes
 
 
 def names() -> list[str]:
     """The names of all policies."""
-    return [*POLICIES, *_RATES, *_BANDITS, *_PLANNED, *_TOLD, *rival_names()]
+    return [*POLICIES, *_RATES, *_BANDITS, *_PLANNED, *_BY_KNOWLEDGE, *rival_names()]
 
 
 def greedy(policy: str, **settings: Any) -> Callable[[Trace, float, np.random.Generator], Scheduler]:
@@ -70,24 +70,24 @@ def greedy(policy: str, **settings: Any) -> Callable[[Trace, float, np.random.Ge
     return make
 
 
-def parts_of(name: str) -> dict[str, bool]:
-    """The parts of the engine that ``learned:PART+PART`` names, and no others; without a colon it says nothing.
+def effects_of(name: str) -> dict[str, bool]:
+    """The effects that ``learned:EFFECT+EFFECT`` enables, and no others; empty without a colon.
 
-    >>> [part for part, counts in parts_of("learned:siblings+drift").items() if counts]
+    >>> [effect for effect, enabled in effects_of("learned:siblings+drift").items() if enabled]
     ['siblings', 'drift']
     """
     _, chosen, named = name.partition(":")
     if not chosen:
         return {}
-    parts = [] if named == "none" else named.split("+")
-    for part in parts:
-        if part not in PARTS:
-            raise unknown("part of the engine", part, [*PARTS, "none"])
-    return {part: part in parts for part in PARTS}
+    effects = [] if named == "none" else named.split("+")
+    for effect in effects:
+        if effect not in EFFECTS:
+            raise unknown("effect", effect, [*EFFECTS, "none"])
+    return {effect: effect in effects for effect in EFFECTS}
 
 
 def learning(**settings: Any) -> Callable[[Trace, float, np.random.Generator], Engine]:
-    """The engine as it would run live, told nothing but URLs and importance."""
+    """The engine as it would run live, which knows nothing but URLs and importance."""
 
     def make(trace: Trace, budget: float, rng: np.random.Generator) -> Engine:
         sources = 0 if trace.signals is None else int(trace.signals.source.max(initial=0)) + 1
@@ -105,13 +105,13 @@ def admit_unknown(policy: Any, trace: Trace, rows: Ids, now: float) -> Ids:
 
 
 def knowing(trace: Trace, budget: float, rng: np.random.Generator) -> Scheduler:
-    """The greedy choice told the true mean rates, and the quality of the signals where the trace was drawn with it."""
+    """The greedy choice that knows the true mean rates, and the quality of signals where it is known."""
     informed = trace.pages is not None and trace.signals is not None
     return greedy("signals" if informed else "no-signals")(trace, budget, rng)
 
 
 def seeing(trace: Trace, budget: float, rng: np.random.Generator) -> Clairvoyant:
-    """The greedy choice told the future."""
+    """The greedy choice that knows the future."""
     return Clairvoyant(trace)
 
 
@@ -119,7 +119,7 @@ def by_rule(rule: str) -> Callable[[Trace, float, np.random.Generator], RatePoli
     """Crawl rates by a rule, as deadlines."""
 
     def make(trace: Trace, budget: float, rng: np.random.Generator) -> RatePolicy:
-        ceiling = max(1.0, float(trace.told.change_rate.max(initial=0.0))) if rule == "lambda" else None
+        ceiling = max(1.0, float(trace.true_pages.change_rate.max(initial=0.0))) if rule == "lambda" else None
         return RatePolicy(budget=budget, rates=rule, start=trace.start, ceiling=ceiling)
 
     return make
@@ -143,8 +143,8 @@ def planned(
     """The optimal rates for given parameters, run by deadline (evenly spaced) or as draws (random)."""
 
     def make(trace: Trace, budget: float, rng: np.random.Generator) -> RatePolicy:
-        told = trace.told.replace(recall=0.0, false_rate=0.0)
-        plan = solve(told, budget, spacing=spacing or ("even" if execution == "deadline" else "random"))
+        true_pages = trace.true_pages.replace(recall=0.0, false_rate=0.0)
+        plan = solve(true_pages, budget, spacing=spacing or ("even" if execution == "deadline" else "random"))
         return PlannedPolicy(plan, budget, execution, trace.start, rng)
 
     return make

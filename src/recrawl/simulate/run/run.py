@@ -21,18 +21,18 @@ from recrawl.simulate.trace import Trace
 Ids = NDArray[np.int64]
 Budget = float | Sequence[tuple[float, float]]
 
-_TOLD = 100  # times that progress is told of a stretch of constant budget
+_REPORTS = 100  # times that progress is reported in a stretch of constant budget
 
 
 def admit_known(policy: Any, trace: Trace, rows: Ids, now: float) -> Ids:
     """Add pages with the parameters they have."""
-    ids: Ids = policy.add(trace.told[rows], now, fetched_at=now)
+    ids: Ids = policy.add(trace.true_pages[rows], now, fetched_at=now)
     return ids
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A policy by name: how it is made for a trace and a budget, and what it is told of the pages that come."""
+    """A policy by name: how it is made for a trace and a budget, and what it knows of the pages that come."""
 
     name: str
     make: Callable[[Trace, float, np.random.Generator], Policy | Clairvoyant]
@@ -54,7 +54,7 @@ def simulate(
 
     Crawls happen at start + j·batch/budget, ``batch`` of them at a time. A budget that changes is a list of (from when,
     crawls per time); None lets a rival crawl whatever is due by its own rule, at once. Counting begins at
-    ``count_from``; ``progress`` is told the share of the time that is done.
+    ``count_from``; ``progress`` gets the share of the time that is done.
 
     >>> from recrawl.simulate.run.policies import contender
     >>> trace = Trace(0.0, 10.0, offset=[0, 2, 3], changed_at=[1.5, 4.2, 2.5])
@@ -117,7 +117,7 @@ def _run_piece(
 ) -> None:
     """Slots at begin + j/rate up to the end; before each, the pages that came and went. Progress at even times."""
     n_slots = int(np.floor((end - begin) * rate * (1 + 1e-12)))
-    looks = np.unique(np.linspace(1, n_slots + 1, _TOLD + 1).astype(np.int64)) if progress else np.empty(0, np.int64)
+    looks = np.unique(np.linspace(1, n_slots + 1, _REPORTS + 1).astype(np.int64)) if progress else np.empty(0, np.int64)
 
     def run_to(slot: int, last: int) -> int:
         for look in looks[(looks > slot) & (looks <= last)].tolist():

@@ -59,39 +59,39 @@ class PlainRunner:
         self._policy, self._judge = policy, judge
         self._end = np.where(trace.deleted_at < trace.end, trace.deleted_at, np.inf)
         self._signals = trace.signals or _SILENCE
-        self._heard = 0
+        self._passed = 0
 
     def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
         """Do the slots from ``slot`` to before ``last``."""
         for k in range(slot, last):
             now = anchor + k * period
-            self._hear(now)
+            self._pass_signals(now)
             ids = self._policy.pick(now, batch)
             if len(ids):
-                self._policy.record(ids, now, changed=self._judge.visit(ids, now))
+                self._policy.record(ids, now, changed=self._judge.crawl(ids, now))
         return max(last, slot)
 
     def run_demand(self, begin: float, until: float) -> None:
         """Crawl all that is due whenever it is due, from ``begin`` to before ``until``."""
         now, at = begin, self._signals.at
         while True:
-            told = float(at[self._heard]) if self._heard < len(at) else np.inf
-            now = max(now, min(self._policy.next_at(now), told))
+            signal_at = float(at[self._passed]) if self._passed < len(at) else np.inf
+            now = max(now, min(self._policy.next_at(now), signal_at))
             if not now < until:
                 return
-            self._hear(now)
+            self._pass_signals(now)
             ids = self._policy.pick(now, len(self._end))
             if len(ids):
-                self._policy.record(ids, now, changed=self._judge.visit(ids, now))
+                self._policy.record(ids, now, changed=self._judge.crawl(ids, now))
 
-    def _hear(self, now: float) -> None:
+    def _pass_signals(self, now: float) -> None:
         at, page, source, changed_at = self._signals
-        while self._heard < len(at) and at[self._heard] <= now:
-            k = self._heard
+        while self._passed < len(at) and at[self._passed] <= now:
+            k = self._passed
             if self._end[page[k]] > now:
                 about = None if np.isinf(changed_at[k]) else changed_at[k : k + 1]
                 self._policy.signal(page[k : k + 1], float(at[k]), source=int(source[k]), changed_at=about)
-            self._heard += 1
+            self._passed += 1
 
 
 class SchedulerRunner(PlainRunner):
@@ -104,7 +104,7 @@ class SchedulerRunner(PlainRunner):
         when, page, _, changed_at = self._signals
         self._order = np.argsort(page, kind="stable")
         self._weighed_pages = 0
-        self._heard_weighed = loop.Heard(when, page, changed_at, np.ones(len(when)))
+        self._queue = loop.SignalQueue(when, page, changed_at, np.ones(len(when)))
 
     def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
         """Do the slots from ``slot`` to before ``last``."""
@@ -112,13 +112,13 @@ class SchedulerRunner(PlainRunner):
             return super().run(anchor, period, slot, last, batch)
         if last <= slot:
             return slot
-        tally, cursor, heard = self._judge.tally, self._cursor, self._weighed()
+        tally, cursor, queue = self._judge.tally, self._cursor, self._weighed()
         cursor[loop.SLOT] = slot
         pace = np.array([anchor, period])
-        access.repeat(self._scheduler, lambda header: loop.run_scheduler(header, tally, heard, pace, last, cursor))
+        access.repeat(self._scheduler, lambda header: loop.run_scheduler(header, tally, queue, pace, last, cursor))
         return last
 
-    def _weighed(self) -> loop.Heard:
+    def _weighed(self) -> loop.SignalQueue:
         """The signals, each with what the scheduler lets it weigh; those of pages that came since are weighed now."""
         _, page, source, _ = self._signals
         known = access.id_count(self._scheduler)
@@ -127,8 +127,8 @@ class SchedulerRunner(PlainRunner):
         new = self._order[first:last]
         for k in np.unique(source[new]).tolist():
             rows = new[source[new] == k]
-            self._heard_weighed.weight[rows] = access.signal_weights(self._scheduler, page[rows], k)
-        return self._heard_weighed
+            self._queue.weight[rows] = access.signal_weights(self._scheduler, page[rows], k)
+        return self._queue
 
 
 class RateRunner(PlainRunner):
@@ -155,33 +155,33 @@ class RateRunner(PlainRunner):
 
 
 class EngineRunner(PlainRunner):
-    """Drives an engine by the compiled loop, one crawl per slot, with a stop where its prior is to be fitted anew."""
+    """Drives an engine by the compiled loop, one crawl per slot, with a stop where its prior is to be fitted."""
 
     def __init__(self, policy: Engine, trace: Trace, judge: Judge) -> None:
         super().__init__(policy, trace, judge)
         self._engine: Engine = policy
         self._cursor = np.array([0, 0, -1, -1, 0, -1], np.int64)
         when, page, _, changed_at = self._signals if policy.settings.sources else _SILENCE
-        self._weighed = loop.Heard(when, page, changed_at, np.ones(len(when)))
+        self._weighed = loop.SignalQueue(when, page, changed_at, np.ones(len(when)))
 
     def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
         """Do the slots from ``slot`` to before ``last``."""
         if batch > 1:
             return super().run(anchor, period, slot, last, batch)
         engine, cursor, pace = self._engine, self._cursor, np.array([anchor, period])
-        tally, heard = self._judge.tally, self._weighed
+        tally, queue = self._judge.tally, self._weighed
         cursor[loop.SLOT] = slot
         while cursor[loop.SLOT] < last:
             stop = min(last, int(cursor[loop.SLOT]) + max(engine.beliefs.refit_at - engine.beliefs.crawls, 1))
             cursor[loop.LEARNED] = 0
-            belief, parts, line = engine.beliefs.belief, engine.parts.arrays, engine.newcomers.line
+            belief, effects, lists = engine.beliefs.belief, engine.effects.arrays, engine.eligibility.cohorts.lists
             step = partial(
                 loop.run_engine,
                 b=belief,
-                parts=parts,
-                line=line,
+                effects=effects,
+                lists=lists,
                 t=tally,
-                heard=heard,
+                queue=queue,
                 pace=pace,
                 last=stop,
                 cursor=cursor,

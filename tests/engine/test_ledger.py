@@ -42,7 +42,7 @@ def gamma_chance(rate: float, shape: float, t: float) -> float:
 @example(3.0, -1.0)
 def test_a_copy_that_no_crawl_has_told_of_is_as_stale_as_is_believed(log_rate: float, log_shape: float) -> None:
     rate, shape = 10.0**log_rate, 10.0**log_shape
-    account = one_page(rate, shape).account(10.0)
+    account = one_page(rate, shape).ledger(10.0)
     assert account.time == account.open_time == 30.0
     assert account.stale == account.open_stale
     assert account.stale == pytest.approx(3.0 * area(lambda t: gamma_chance(rate, shape, t), 0.0, 10.0), rel=2e-3)
@@ -53,11 +53,11 @@ def test_crawls_tell_how_long_copies_were_right(rate: float) -> None:
     engine = one_page(rate, 1e9)
     ids = engine.id([URL])
     engine.record(ids, 4.0, changed=False)
-    assert engine.account(4.0).time == 12.0
-    assert engine.account(4.0).stale == 0.0
+    assert engine.ledger(4.0).time == 12.0
+    assert engine.ledger(4.0).stale == 0.0
     engine.record(ids, 9.0, changed=True)
     expected = area(lambda t: -math.expm1(-rate * t), 0.0, 5.0) / -math.expm1(-rate * 5.0)
-    account = engine.account(9.0)
+    account = engine.ledger(9.0)
     assert (account.time, account.open_time) == (27.0, 0.0)
     assert account.stale == pytest.approx(3.0 * expected, rel=1e-3)
     assert account.staleness == account.stale / 27.0
@@ -65,24 +65,24 @@ def test_crawls_tell_how_long_copies_were_right(rate: float) -> None:
 
 def test_a_record_that_does_not_tell_and_a_page_that_goes_count_as_believed() -> None:
     untold, gone, kept = (one_page(0.2, 2.0) for _ in range(3))
-    believed = kept.account(5.0).stale
+    believed = kept.ledger(5.0).stale
     untold.record(untold.pick(5.0, 1), 5.0)
-    assert untold.account(5.0).stale == pytest.approx(believed, rel=1e-12)
-    assert untold.account(5.0).open_time == 0.0
+    assert untold.ledger(5.0).stale == pytest.approx(believed, rel=1e-12)
+    assert untold.ledger(5.0).open_time == 0.0
     gone.pick(5.0, 0)
     gone.remove(gone.id([URL]))
-    assert gone.account(5.0).stale == pytest.approx(believed, rel=1e-12)
-    assert gone.account(9.0).time == 15.0
+    assert gone.ledger(5.0).stale == pytest.approx(believed, rel=1e-12)
+    assert gone.ledger(9.0).time == 15.0
 
 
 def test_copies_older_than_the_page_count_from_their_first_crawl() -> None:
     engine = Engine(1.0, day=1.0, **NONE)
     ids = engine.add([URL], 100.0, fetched_at=0.0)
-    assert engine.account(200.0).time == 0.0
-    assert engine.account(200.0).staleness == 0.0
+    assert engine.ledger(200.0).time == 0.0
+    assert engine.ledger(200.0).staleness == 0.0
     engine.record(ids, 200.0, changed=True)
-    assert engine.account(200.0).time == 0.0
-    assert engine.account(207.0).time == 7.0
+    assert engine.ledger(200.0).time == 0.0
+    assert engine.ledger(207.0).time == 7.0
 
 
 def test_doubt_that_came_with_a_signal_is_dated_by_it() -> None:
@@ -90,17 +90,17 @@ def test_doubt_that_came_with_a_signal_is_dated_by_it() -> None:
     ids = engine.id([URL])
     engine.beliefs.belief.gamma[0, 1] = [50.0, 10.0]  # a signal proves next to everything
     engine.signal(ids, 8.0)
-    assert engine.account(10.0).stale == pytest.approx(3.0 * 2.0 * -math.expm1(-5.0), rel=1e-4)
+    assert engine.ledger(10.0).stale == pytest.approx(3.0 * 2.0 * -math.expm1(-5.0), rel=1e-4)
     engine.record(ids, 10.0, changed=True)
-    assert engine.account(10.0).stale == pytest.approx(3.0 * 2.0, rel=1e-4)
+    assert engine.ledger(10.0).stale == pytest.approx(3.0 * 2.0, rel=1e-4)
     assert engine.beliefs.belief.heard_at[0, 0] == math.inf
 
 
 @pytest.mark.slow
 def test_the_integral_with_siblings_equals_a_plain_one() -> None:
     _, engine = run(trace_of(np.random.default_rng(5), 60.0, together=0.02, alone=0.01), 20.0, **ALL)
-    state, belief, parts = engine.scheduler._memory.state, engine.beliefs.belief, engine.parts.arrays
-    assert engine.parts.level is not None
+    state, belief, parts = engine.scheduler._memory.state, engine.beliefs.belief, engine.effects.arrays
+    assert engine.effects.level is not None
     assert state.head[0]["boost"] == state.head[0]["hour"] == 0.0  # neither bursts nor seasons were found
     checked, off = 0, []
     for page in range(0, 400, 7):
@@ -123,14 +123,14 @@ def test_the_integral_with_siblings_equals_a_plain_one() -> None:
 
 def test_what_is_kept_goes_on() -> None:
     _, engine = run(trace_of(np.random.default_rng(5), 60.0, together=0.02, alone=0.01), 20.0)
-    before = engine.account(70.0)
-    assert Engine.restore(engine.state()).account(70.0) == before
-    again = Engine.restore(engine.rows(), engine.now).account(70.0)
+    before = engine.ledger(70.0)
+    assert Engine.restore(engine.state()).ledger(70.0) == before
+    again = Engine.restore(engine.rows(), engine.now).ledger(70.0)
     assert (again.time, again.open_time) == pytest.approx((before.time, before.open_time), rel=1e-12)
     assert again.stale - again.open_stale == pytest.approx(before.stale - before.open_stale, rel=1e-12)
     older = engine.rows()
     del older["account"]
-    anew = Engine.restore(older, engine.now).account(70.0)  # from before there was an account
+    anew = Engine.restore(older, engine.now).ledger(70.0)  # from before there was an account
     assert (anew.time, anew.stale) == (again.open_time, again.open_stale)
 
 
@@ -140,7 +140,7 @@ def test_on_poisson_worlds_the_account_is_near_the_truth() -> None:
     for seed in range(8):
         trace = _poisson(seed)
         found, engine = run(trace, 60.0)
-        account = engine.account(trace.end)
+        account = engine.ledger(trace.end)
         assert account.time == pytest.approx(float(trace.importance.sum()) * 60.0, rel=1e-9)
         off.append(account.staleness / found.staleness - 1.0)
     assert abs(np.mean(off)) < 0.06

@@ -46,7 +46,7 @@ def test_requests_for_many_pages_at_once():
     engine.request(np.repeat(np.arange(1000), 3), 50.0)
     assert np.ptp(engine.pages().importance) == 0
     assert engine.stats["requests"] == 3000
-    engine.newcomers._check(engine.scheduler)
+    engine.eligibility._check()
 
 
 def test_what_is_said_of_a_page_is_believed():

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recrawl.engine import PARTS, Engine
+from recrawl.engine import EFFECTS, Engine
 from recrawl.engine.effects.groups import folders
-from recrawl.engine.effects.kernels import AS_HEEDED, KIN
+from recrawl.engine.effects.kernels import AS_USED, SIBLINGS
 from recrawl.simulate.run.policies import admit_unknown, learning
 from recrawl.simulate.run.run import Contender, simulate
 from recrawl.simulate.run.runners import PlainRunner
 from recrawl.simulate.trace import Trace
 
-ALL = dict.fromkeys(PARTS, True)
-NONE = dict.fromkeys(PARTS, False)
+ALL = dict.fromkeys(EFFECTS, True)
+NONE = dict.fromkeys(EFFECTS, False)
 URLS = np.array([f"https://site{k // 200}.example/part/{k // 20}/page{k}" for k in range(400)])
 
 
@@ -68,8 +68,8 @@ def test_the_live_path_and_the_compiled_loop_agree(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("recrawl.simulate.run.run.runner_of", PlainRunner)
     plain, live = run(trace, 20.0, **ALL)
     assert plain.staleness == pytest.approx(compiled.staleness, rel=1e-9)
-    assert live.parts.arrays.weight == pytest.approx(engine.parts.arrays.weight, rel=1e-9)
-    assert live.parts.level == engine.parts.level
+    assert live.effects.arrays.weight == pytest.approx(engine.effects.arrays.weight, rel=1e-9)
+    assert live.effects.level == engine.effects.level
     engine.scheduler._check()
     live.scheduler._check()
 
@@ -81,7 +81,7 @@ def test_siblings_help_where_folders_change_together() -> None:
         together, engine = run(trace, 10.0, **{**NONE, "siblings": True})
         gain[k] = run(trace, 10.0, **NONE)[0].staleness - together.staleness
     assert gain.mean() > 3 * gain.std(ddof=1) / 2  # three standard errors
-    assert f"per page of its {engine.parts.level} (weight" in str(engine.explain(0, engine.now))
+    assert f"per page of its {engine.effects.level} (weight" in str(engine.explain(0, engine.now))
 
 
 def test_nothing_is_lost_where_pages_are_independent() -> None:
@@ -94,34 +94,34 @@ def test_nothing_is_lost_where_pages_are_independent() -> None:
     assert gap < 0.01 * mean + 2 * np.std(stale[:, 1] - stale[:, 0], ddof=1) / np.sqrt(3)
 
 
-def test_siblings_are_heeded_only_where_they_foretell_better() -> None:
-    ratios, unheeded = [], 0
+def test_siblings_are_used_only_where_they_predict_better() -> None:
+    ratios, unused = [], 0
     for seed in range(42, 30, -1):
         apart = trace_of(np.random.default_rng(seed), 100.0, together=0.0, alone=0.03)
         alone, _ = run(apart, 20.0, **NONE)
         tried, engine = run(apart, 20.0, **{**NONE, "siblings": True})
-        unheeded += engine.parts.level is None
+        unused += engine.effects.level is None
         ratios.append(tried.staleness / alone.staleness)
-    assert unheeded >= 10  # by chance they may seem to help
+    assert unused >= 10  # by chance they may seem to help
     assert np.mean(ratios) == pytest.approx(1.0, rel=0.01), ratios  # equals come in another order: one run says little
-    assert engine.parts.level is None
+    assert engine.effects.level is None
     assert (engine.scheduler._memory.state.member["group"][: len(URLS)] == -1).all()
     assert str(engine.explain(0, engine.now)).count("\n") == 3
     together = trace_of(np.random.default_rng(32), 100.0, together=0.03, alone=0.001)
-    assert run(together, 20.0, **{**NONE, "siblings": True})[1].parts.level is not None
+    assert run(together, 20.0, **{**NONE, "siblings": True})[1].effects.level is not None
 
 
-def heed(engine: Engine, heeded: bool) -> None:
-    """Let siblings have foretold better, or pages alone; and fit, at a shape of 1."""
+def use_siblings(engine: Engine, used: bool) -> None:
+    """Let siblings have predicted better, or pages alone; and fit, at a shape of 1."""
     engine.beliefs.belief.scores[:] = 0.0
-    alone, together = np.flatnonzero(engine.parts.arrays.way[:, KIN] != AS_HEEDED)
-    engine.parts.arrays.score[together] = engine.parts.arrays.score[alone] + (100.0 if heeded else -100.0)
+    alone, together = np.flatnonzero(engine.effects.arrays.candidate[:, SIBLINGS] != AS_USED)
+    engine.effects.arrays.score[together] = engine.effects.arrays.score[alone] + (100.0 if used else -100.0)
     engine.beliefs.refit_at = engine.beliefs.crawls
     assert engine.refit_if_due()
-    assert engine.parts.arrays.heeded[0] == heeded
+    assert engine.effects.arrays.used[0] == used
 
 
-def test_when_siblings_are_not_heeded_any_more_nothing_is_left_of_it() -> None:
+def test_when_siblings_are_no_longer_used_nothing_is_left_of_it() -> None:
     rng = np.random.default_rng(7)
     made = [Engine(100.0, day=1.0, **{**NONE, "siblings": siblings}) for siblings in (True, False)]
     for engine in made:
@@ -135,11 +135,11 @@ def test_when_siblings_are_not_heeded_any_more_nothing_is_left_of_it() -> None:
             assert len(ids) == 40
             engine.record(ids, step + 1.0, changed=found)
         if step == 9:
-            heed(made[0], True)
+            use_siblings(made[0], True)
         if step == 79:
             rows, now = made[0].rows(), made[0].now
             assert (made[0].beliefs.belief.own[:40].sum()) < 0.95 * made[0].beliefs.belief.n_changes[:40].sum()
-            heed(made[0], False)
+            use_siblings(made[0], False)
             late = {**rows, "parts": made[0].rows()["parts"], "priors": made[0].rows()["priors"]}
             restored = Engine.restore(late, now)  # no page was written since siblings counted
             assert restored.beliefs.belief.gamma[:40] == pytest.approx(made[0].beliefs.belief.gamma[:40])
@@ -148,19 +148,19 @@ def test_when_siblings_are_not_heeded_any_more_nothing_is_left_of_it() -> None:
         engine.beliefs.belief.scores[:] = 0.0
         engine.beliefs.refit_at = engine.beliefs.crawls
         assert engine.refit_if_due()
-    kin, plain = (engine.beliefs.belief for engine in made)
-    assert kin.own[:40] == pytest.approx(plain.n_changes[:40])
-    assert kin.prior == pytest.approx(plain.prior, rel=0.01)
-    assert kin.gamma[:40] == pytest.approx(plain.gamma[:40], rel=0.05)
-    trial = made[0].parts.arrays.trial[:40]
+    related, plain = (engine.beliefs.belief for engine in made)
+    assert related.own[:40] == pytest.approx(plain.n_changes[:40])
+    assert related.prior == pytest.approx(plain.prior, rel=0.01)
+    assert related.gamma[:40] == pytest.approx(plain.gamma[:40], rel=0.05)
+    trial = made[0].effects.arrays.trial[:40]
     assert trial[:, 0] == pytest.approx(trial[:, 1], rel=0.05)
 
 
 def test_a_page_alone_in_its_group_has_no_siblings() -> None:
     engine = Engine(10.0, day=1.0)
     engine.add(["https://a.example/x/1", "https://a.example/x/2", "https://b.example/y/1"], 0.0)
-    engine.parts.arrays.heeded[0] = True
-    engine.parts.gather(engine.scheduler, engine.ids())
+    engine.effects.arrays.used[0] = True
+    engine.effects.join_groups(engine.scheduler, engine.ids())
     groups = engine.scheduler._memory.state.member["group"][:3]
     assert groups[0] == groups[1] >= 0
     assert groups[2] == -1
@@ -184,8 +184,8 @@ def test_a_saved_engine_goes_on_as_it_would_have() -> None:
         copy.record(ids if ids[0] == same[0] else same, now, changed=found[k])
     rows = engine.rows()
     again = Engine.restore(rows, now)
-    assert again.parts.arrays.weight[: len(URLS)] == pytest.approx(engine.parts.arrays.weight[: len(URLS)])
-    assert again.parts.level == engine.parts.level
+    assert again.effects.arrays.weight[: len(URLS)] == pytest.approx(engine.effects.arrays.weight[: len(URLS)])
+    assert again.effects.level == engine.effects.level
     assert again.beliefs.belief.factor[: len(URLS)] == pytest.approx(engine.beliefs.belief.factor[: len(URLS)])
     again.scheduler._check()
 
@@ -196,7 +196,7 @@ def test_bursts_alone_are_kept_in_rows() -> None:
     for k in range(1, 400):
         engine.record(engine.pick(0.1 * k, 1), 0.1 * k, changed=k % 3 == 0)
     again = Engine.restore(engine.rows(), 40.0)
-    assert again.parts.half_life == engine.parts.half_life
+    assert again.parts.half_life == engine.effects.half_life
     assert Engine.restore(engine.state()).pick(41.0, 1) == engine.pick(41.0, 1)
 
 
@@ -215,7 +215,7 @@ def test_new_pages_start_from_what_their_folders_say() -> None:
     rate = np.repeat(rng.gamma(0.4, 0.1, 40)[None], 30, axis=0).ravel()[: len(urls)]
     trace = poisson_trace(rng, rate, 60.0, urls, np.ones(168))
     with_groups, engine = run(trace, 30.0, **{**NONE, "priors": True})
-    assert engine.parts.lean == 1.0
+    assert engine.effects.lean == 1.0
     assert with_groups.staleness < run(trace, 30.0, **NONE)[0].staleness
     busy, quiet = (f"https://a.example/f{k}/new" for k in (np.argmax(rate[:40]), np.argmin(rate[:40])))
     found = engine.pages(engine.add([busy, quiet, "https://b.example/new"], engine.now)).change_rate
@@ -223,7 +223,7 @@ def test_new_pages_start_from_what_their_folders_say() -> None:
     assert "times as often as others" in str(engine.explain(int(engine.id([busy])[0]), engine.now))
 
 
-def test_folders_that_say_nothing_are_not_heeded() -> None:
+def test_folders_that_predict_nothing_are_not_used() -> None:
     rng = np.random.default_rng(7)
     urls = np.array([f"https://a.example/f{k % 40}/p{k}" for k in range(800)])
     trace = poisson_trace(rng, rng.gamma(0.5, 0.08, 800), 60.0, urls, np.ones(168))
@@ -241,7 +241,7 @@ def test_seasons_are_learned_where_there_are_some_and_only_there() -> None:
         assert (engine.scheduler._memory.state.head[0]["hour"] > 0) == learned
         assert stale.staleness < plain.staleness if learned else stale.staleness == plain.staleness
     again = Engine.restore(engine.rows(), 60.0)
-    assert again.parts.arrays.clock == pytest.approx(engine.parts.arrays.clock)
+    assert again.effects.arrays.clock == pytest.approx(engine.effects.arrays.clock)
 
 
 @pytest.mark.parametrize(

@@ -41,20 +41,20 @@ def test_stated_chances_are_those_found_even_where_rates_are_misjudged(mistake: 
 def test_what_is_stated_rises_with_what_was_reckoned_and_is_kept() -> None:
     trace = trace_of(np.random.default_rng(5), 60.0, together=0.02, alone=0.01)
     _, engine = run(trace, 20.0)
-    knots = engine.parts.arrays.knots
+    knots = engine.effects.arrays.knots
     assert knots[0].tolist() == [0.0, 0.0]
     assert knots[-1].tolist() == [1.0, 1.0]
     assert (np.diff(knots[:, 0]) > 0).all()
     assert (np.diff(knots[:, 1]) >= 0).all()
     whole, by_rows = Engine.restore(engine.state()), Engine.restore(engine.rows(), engine.now)
     assert whole.fresh(whole.ids(), engine.now).tolist() == engine.fresh(engine.ids(), engine.now).tolist()
-    assert by_rows.parts.arrays.knots.tolist() == knots.tolist()
+    assert by_rows.effects.arrays.knots.tolist() == knots.tolist()
 
 
 def test_calm_times_are_the_mean_over_all_members_and_bins() -> None:
     trace = trace_of(np.random.default_rng(6), 200.0, together=0.02, alone=0.002)
     _, engine = run(trace, 10.0, **{**NONE, "siblings": True})
-    state, parts, rows = engine.scheduler._memory.state, engine.parts, engine.ids()
+    state, parts, rows = engine.scheduler._memory.state, engine.effects, engine.ids()
     total = 0.0
     for page in rows.tolist():
         group = int(parts.arrays.group[page, parts.arrays.active[0]])

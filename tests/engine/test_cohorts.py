@@ -8,7 +8,7 @@ from recrawl import Engine
 
 def check(engine):
     engine.scheduler._check()
-    engine.newcomers._check(engine.scheduler)
+    engine.eligibility._check()
 
 
 def urls(n, host="a.example"):
@@ -25,7 +25,7 @@ def test_few_of_many_are_looked_at():
 
 
 @pytest.mark.parametrize("n", [1, 3, 50, 4000])
-def test_every_newcomer_has_its_turn(n):
+def test_every_page_of_a_cohort_is_picked(n):
     engine = Engine(10.0)
     engine.add(urls(300), 0.0, importance=np.where(np.arange(300) < 100, 2.0, 1.0))
     seen = []
@@ -104,7 +104,7 @@ def test_the_prior_moves_under_those_who_stand_in_line():
     assert np.ptp(values) == 0.0
 
 
-def test_removed_newcomers_are_passed_over():
+def test_removed_pages_of_a_cohort_are_skipped():
     engine = Engine(10.0)
     engine.add(urls(100), 0.0)
     engine.remove(np.arange(0, 100, 2))

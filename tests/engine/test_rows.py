@@ -67,7 +67,7 @@ def test_rows_go_on_apart_from_leases(sources):
         different = {name for name in a if a[name] != b[name]} - {"threshold", "next_at"}
         assert different <= ({"value"} if sources == 2 else set()), (different, a, b)
     other.scheduler._check()
-    other.newcomers._check(other.scheduler)
+    other.eligibility._check()
     if sources < 2:  # with two, signals weigh what they weigh now
         assert futures(engine, now) == futures(other, now)
 
@@ -77,16 +77,16 @@ def test_with_siblings_rows_keep_what_was_learned_of_them_and_of_each_page():
     rows = engine.rows()
     other = Engine.restore(copy.deepcopy(rows), now)
     assert same(rows, other.rows())
-    assert other.parts.arrays.heeded.tolist() == engine.parts.arrays.heeded.tolist()
+    assert other.effects.arrays.used.tolist() == engine.effects.arrays.used.tolist()
     for column in ("factor", "sibling_weight", "twin", "changed_at"):  # rows from before parts know nothing of them
         rows[column] = [None if j % 2 else value for j, value in enumerate(np.asarray(rows[column]).tolist())]
     half = Engine.restore(rows, now)
     n = len(half.ids())
-    assert np.array_equal(half.parts.arrays.weight[:n:2], engine.parts.arrays.weight[:n:2])
-    assert (half.parts.arrays.weight[1:n:2] == half.parts.arrays.prior).all()
-    assert half.parts.arrays.twin[:n:2] == pytest.approx(engine.parts.arrays.twin[:n:2])
+    assert np.array_equal(half.effects.arrays.weight[:n:2], engine.effects.arrays.weight[:n:2])
+    assert (half.effects.arrays.weight[1:n:2] == half.effects.arrays.prior).all()
+    assert half.effects.arrays.alternative[:n:2] == pytest.approx(engine.effects.arrays.alternative[:n:2])
     alike = half.beliefs.found(np.arange(1, n, 2), half.beliefs.belief.prior[0])
-    assert half.parts.arrays.twin[1:n:2] == pytest.approx(alike)  # the same both ways
+    assert half.effects.arrays.alternative[1:n:2] == pytest.approx(alike)  # the same both ways
     half.pick(now, 3)
     half.scheduler._check()
 

@@ -1,0 +1,165 @@
+"""Eligibility: the one place that knows why a page may not be picked now.
+
+Reasons are: the user paused the page; it waits after a failure, because it is gone, or because it was deferred; it is
+leased; its host may not be crawled; or it waits in a tie cohort behind pages of the same value. The scheduler itself
+knows only that a page is withdrawn; `Eligibility` decides when it comes back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.engine.effects.cohorts import Cohorts
+from recrawl.engine.waiting import Waiting
+from recrawl.schedule.exact import access
+from recrawl.schedule.exact.scheduler import Scheduler
+
+Ids = NDArray[np.int64]
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+class Reason(StrEnum):
+    """Why a page is not eligible."""
+
+    RETRY = "retry"  # its last crawl failed
+    GONE = "gone"  # it was found to be gone
+    DEFERRED = "deferred"  # the user deferred it
+    PAUSED = "paused"  # the user paused it
+    LEASED = "leased"  # it is being crawled
+    HOST = "host"  # its host may not be crawled now
+    COHORT = "cohort"  # pages of the same value come first
+
+
+class Eligibility:
+    """User pauses, waits and tie cohorts of pages, kept in step with a scheduler."""
+
+    def __init__(self, scheduler: Scheduler, day: float) -> None:
+        self.scheduler = scheduler
+        self.waiting = Waiting(day)
+        self.cohorts = Cohorts()
+        self._paused: set[int] = set()  # by the user
+
+    # --- questions ---------------------------------------------------------------------------------------------------
+
+    def is_paused(self, rows: Ids) -> Flags:
+        """Which pages the user has paused."""
+        return np.fromiter((page in self._paused for page in rows.tolist()), np.bool_, len(rows))
+
+    def reasons(self, page: int, now: float) -> tuple[Reason, ...]:
+        """Why a page may not be picked now; empty: it may."""
+        found: list[Reason] = []
+        if self.waiting.until(page) > now:
+            failed = Reason.RETRY if self.waiting.failures(page) else Reason.DEFERRED
+            found.append(Reason.GONE if self.waiting.times_gone(page) else failed)
+        if page in self._paused:
+            found.append(Reason.PAUSED)
+        status = int(access.status(self.scheduler, np.array([page]))[0])
+        if status == access.LEASED:
+            found.append(Reason.LEASED)
+        if status == access.PARKED:
+            found.append(Reason.HOST)
+        if status == access.PAUSED and self.cohorts.contains(page):
+            found.append(Reason.COHORT)
+        return tuple(found)
+
+    def times_gone(self, page: int) -> int:
+        """How often in a row a page was found to be gone."""
+        return self.waiting.times_gone(page)
+
+    # --- the user ----------------------------------------------------------------------------------------------------
+
+    def pause(self, rows: Ids) -> None:
+        """Pages are not picked until they are resumed."""
+        self.withdraw(rows)
+        self._paused.update(rows.tolist())
+
+    def resume(self, rows: Ids) -> None:
+        """Paused pages may be picked again; those that wait for a time when it has come."""
+        self._paused.difference_update(rows.tolist())
+        self._free(rows[~self.cohorts.members(rows)])
+
+    def defer(self, rows: Ids, until: Array) -> None:
+        """Pages are not picked before a time; a longer wait stays."""
+        self.withdraw(rows)
+        for page, time in zip(rows.tolist(), until.tolist(), strict=True):
+            self.waiting.put(page, 0, 0, max(time, self.waiting.until(page)))
+
+    # --- crawls ------------------------------------------------------------------------------------------------------
+
+    def settle(self, rows: Ids, now: float, failed: Flags, gone: Flags) -> None:
+        """Crawls ended: failed and gone pages wait for a time, the others no longer do."""
+        aside = rows[failed | gone]
+        if len(aside):
+            self.scheduler.pause(aside)
+        for page in rows[failed].tolist():
+            self.waiting.fail(page, now)
+        for page in rows[gone].tolist():
+            self.waiting.lose(page, now)
+        if self.waiting.counts() != (0, 0):
+            fetched = rows[~(failed | gone)]
+            for page in fetched.tolist():
+                self.waiting.clear(page)
+            self._free(fetched)
+
+    def wake(self, now: float) -> None:
+        """Pages whose wait is over may be picked again."""
+        self._free(self.waiting.due(now))
+
+    def withdraw(self, rows: Ids) -> None:
+        """Take pages out of their cohorts and out of the scheduler."""
+        self.cohorts.leave(self.scheduler, rows)
+        self.scheduler.pause(rows)
+
+    def forget(self, rows: Ids) -> None:
+        """Pages were removed."""
+        self._paused.difference_update(rows.tolist())
+        for page in rows.tolist():
+            self.waiting.clear(page)
+
+    def _free(self, rows: Ids) -> None:
+        """Resume those pages that neither the user nor a wait keeps back."""
+        free = [page for page in rows.tolist() if page not in self._paused and self.waiting.until(page) == -math.inf]
+        if free:
+            self.scheduler.resume(free)
+
+    # --- saved state -------------------------------------------------------------------------------------------------
+
+    def columns(self, rows: Ids) -> dict[str, NDArray[Any]]:
+        """What a saved row says of pages."""
+        waiting, pages = self.waiting, rows.tolist()
+        return {
+            "paused": self.is_paused(rows),
+            "failures": np.array([waiting.failures(page) for page in pages], np.int64),
+            "times_gone": np.array([waiting.times_gone(page) for page in pages], np.int64),
+            "wait_until": np.array([waiting.until(page) for page in pages]),
+        }
+
+    def fill(self, rows: Ids, columns: Mapping[str, Any], now: float) -> None:
+        """Take over saved rows of pages."""
+        self.pause(rows[np.asarray(columns["paused"], np.bool_)])
+        until = np.asarray(columns["wait_until"], np.float64)
+        failures, gone = (np.asarray(columns[name], np.int64) for name in ("failures", "times_gone"))
+        for j in np.flatnonzero((until > -np.inf) | (failures > 0) | (gone > 0)).tolist():
+            self.waiting.put(int(rows[j]), int(failures[j]), int(gone[j]), float(until[j]))
+        self.withdraw(rows[until > now])
+
+    def saved(self) -> dict[str, Any]:
+        """Everything, as plain arrays and values."""
+        return {"cohorts": self.cohorts.saved(), "waiting": self.waiting.saved(), "paused": sorted(self._paused)}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take over what was saved."""
+        self.cohorts.load(saved["cohorts"])
+        self.waiting.load(saved["waiting"])
+        self._paused = set(saved["paused"])
+
+    def _check(self) -> None:
+        """Raise AssertionError if cohorts contradict themselves or the scheduler."""
+        self.cohorts._check(self.scheduler)
