@@ -9,7 +9,7 @@ from worlds import Array, outcomes
 
 from recrawl.estimate import DriftStream, GammaPrior, RateStream
 from recrawl.reproduce.grimes.figures import simulated_pages
-from recrawl.simulate.learning.learning import visits_by_estimate
+from recrawl.simulate.learning.learning import crawls_by_estimate
 
 
 def hours_loop(horizon: float, runs: int, ratio: float = 1 / 3, seed: int = 4) -> dict[str, Any]:
@@ -19,8 +19,8 @@ def hours_loop(horizon: float, runs: int, ratio: float = 1 / 3, seed: int = 4) -
     Very stale: at the crawl that ends an interval the copy has been stale for 8 h or more (the known-rate interval). An
     interval counts when it ends within the horizon.
     """
-    visits = visits_by_estimate(simulated_pages(runs, horizon, np.random.default_rng(seed)), ratio)
-    stale = visits.stale[visits.whole]
+    crawled = crawls_by_estimate(simulated_pages(runs, horizon, np.random.default_rng(seed)), ratio)
+    stale = crawled.stale[crawled.whole]
     return {
         "horizon": horizon,
         "runs": runs,

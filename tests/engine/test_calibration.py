@@ -11,7 +11,7 @@ from recrawl.engine import Engine
 from recrawl.simulate.run.policies import admit_unknown, learning
 from recrawl.simulate.run.run import Contender, simulate
 
-from .test_parts import NONE, run, trace_of
+from .test_effects import NONE, run, trace_of
 
 
 @pytest.mark.parametrize("mistake", [0.5, 1.0, 2.0])

@@ -15,7 +15,7 @@ from recrawl.engine import Engine
 from recrawl.engine.beliefs.kernels import stale_time
 from recrawl.schedule.exact.kernels.groups import excess_since
 
-from .test_parts import ALL, NONE, run, trace_of
+from .test_effects import ALL, NONE, run, trace_of
 
 URL = "https://a.example/"
 

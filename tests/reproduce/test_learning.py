@@ -10,22 +10,22 @@ from recrawl import Pages, ParameterError
 from recrawl.reproduce.grimes.figures import simulated_pages, total_cost
 from recrawl.reproduce.grimes.unknown import cost_over_time
 from recrawl.simulate import Trace, bing_like
-from recrawl.simulate.learning.learning import Visits, learn, visits_by_estimate, visits_every
+from recrawl.simulate.learning.learning import CrawlIntervals, crawls_by_estimate, crawls_every, learn
 from recrawl.simulate.learning.planners import PLANNERS, is_complete
 
 
 def plain_loop(changed_at, end, ratio):
     """Grimes §5 written out: the 1 h / 57 h MLE by bisection, wait, look, repeat."""
-    seen, quiet, now, visits = [1.0], 57.0, 0.0, []
+    seen, quiet, now, crawled = [1.0], 57.0, 0.0, []
     while True:
         rate = brentq(
             lambda x, quiet=quiet: sum(t / math.expm1(min(x * t, 700.0)) for t in seen) - quiet, 1e-9, 1e3, xtol=1e-15
         )
         crawl = now + ratio / rate
         within = [at for at in changed_at if now < at <= min(crawl, end)]
-        visits.append((min(crawl, end), within[0] if within else math.inf))
+        crawled.append((min(crawl, end), within[0] if within else math.inf))
         if crawl >= end:
-            return visits
+            return crawled
         if within:
             seen.append(crawl - now)
         else:
@@ -36,29 +36,29 @@ def plain_loop(changed_at, end, ratio):
 @pytest.mark.parametrize("ratio", [0.2, 1 / 3, 1.5])
 def test_compiled_loop_equals_the_plain_one(ratio):
     trace = simulated_pages(5, 900.0, np.random.default_rng(2))
-    visits = visits_by_estimate(trace, ratio)
+    crawled = crawls_by_estimate(trace, ratio)
     for page in range(5):
-        rows = slice(visits.offset[page], visits.offset[page + 1])
+        rows = slice(crawled.offset[page], crawled.offset[page + 1])
         plain = plain_loop(trace.changed_at[trace.offset[page] : trace.offset[page + 1]], 900.0, ratio)
-        assert visits.until[rows] == pytest.approx([until for until, _ in plain], rel=1e-6)
-        assert visits.since[rows].tolist() == pytest.approx([since for _, since in plain], rel=1e-6)
+        assert crawled.until[rows] == pytest.approx([until for until, _ in plain], rel=1e-6)
+        assert crawled.since[rows].tolist() == pytest.approx([since for _, since in plain], rel=1e-6)
 
 
-def test_visits_every_by_hand():
-    visits = visits_every(Trace(0.0, 10.0, offset=[0, 3, 3], changed_at=[1.0, 2.5, 9.0]), 4.0)
-    assert visits.until.tolist() == [4, 8, 10, 4, 8, 10]
-    assert visits.since.tolist() == [1, math.inf, 9, math.inf, math.inf, math.inf]
-    assert visits.stale.tolist() == [3, 0, 1, 0, 0, 0]
-    assert visits.whole.tolist() == [True, True, False] * 2
-    assert total_cost(visits).tolist() == [6, 2]
-    assert cost_over_time(visits, np.array([0.0, 2.0, 4.0, 9.5, 10.0])).tolist() == [0, 1, 5, 7.5, 8]
+def test_crawls_every_by_hand():
+    crawled = crawls_every(Trace(0.0, 10.0, offset=[0, 3, 3], changed_at=[1.0, 2.5, 9.0]), 4.0)
+    assert crawled.until.tolist() == [4, 8, 10, 4, 8, 10]
+    assert crawled.since.tolist() == [1, math.inf, 9, math.inf, math.inf, math.inf]
+    assert crawled.stale.tolist() == [3, 0, 1, 0, 0, 0]
+    assert crawled.whole.tolist() == [True, True, False] * 2
+    assert total_cost(crawled).tolist() == [6, 2]
+    assert cost_over_time(crawled, np.array([0.0, 2.0, 4.0, 9.5, 10.0])).tolist() == [0, 1, 5, 7.5, 8]
 
 
 def test_cost_over_time_ends_at_the_total():
     trace = simulated_pages(20, 500.0, np.random.default_rng(1))
-    for visits in (visits_by_estimate(trace, 0.5), visits_every(trace, 12.0)):
-        assert cost_over_time(visits, np.array([500.0]))[0] == pytest.approx(total_cost(visits).sum())
-        assert isinstance(visits, Visits)
+    for crawled in (crawls_by_estimate(trace, 0.5), crawls_every(trace, 12.0)):
+        assert cost_over_time(crawled, np.array([500.0]))[0] == pytest.approx(total_cost(crawled).sum())
+        assert isinstance(crawled, CrawlIntervals)
 
 
 @pytest.mark.parametrize("name", PLANNERS)
@@ -97,8 +97,8 @@ def test_complete_pages_are_crawled_no_more_often_than_they_change():
 def test_bad_input():
     trace = Trace(0.0, 10.0, offset=[0, 1], changed_at=[1.0])
     with pytest.raises(ParameterError, match="ratio"):
-        visits_by_estimate(trace, 0.0)
+        crawls_by_estimate(trace, 0.0)
     with pytest.raises(ParameterError, match="pseudo"):
-        visits_by_estimate(trace, 1.0, ((1.0, True),))
+        crawls_by_estimate(trace, 1.0, ((1.0, True),))
     with pytest.raises(ParameterError, match="interval"):
-        visits_every(trace, math.inf)
+        crawls_every(trace, math.inf)

@@ -9,7 +9,7 @@ import numpy as np
 from recrawl.model.cost import refresh_cost, refresh_ratio
 from recrawl.model.pages import Pages
 from recrawl.reproduce.figure import Claim, Figure, Params, Row, Task, bounded, mean_error
-from recrawl.simulate.learning.learning import Visits, visits_every
+from recrawl.simulate.learning.learning import CrawlIntervals, crawls_every
 from recrawl.simulate.trace import Trace
 from recrawl.simulate.worlds.worlds import World
 
@@ -29,10 +29,10 @@ def n_parts(runs: int) -> int:
     return max(runs // CHUNK, 2)
 
 
-def total_cost(visits: Visits) -> np.ndarray[Any, np.dtype[np.float64]]:
+def total_cost(crawled: CrawlIntervals) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Crawls plus hours of staleness of every page."""
-    crawls = np.diff(visits.offset) - 1
-    return np.asarray(crawls + np.add.reduceat(visits.stale, visits.offset[:-1]), np.float64)
+    crawls = np.diff(crawled.offset) - 1
+    return np.asarray(crawls + np.add.reduceat(crawled.stale, crawled.offset[:-1]), np.float64)
 
 
 def _curve_tasks(params: Params) -> list[Task]:
@@ -41,7 +41,7 @@ def _curve_tasks(params: Params) -> list[Task]:
 
 def _known_cost(params: Params, key: Row, rng: np.random.Generator) -> Row:
     trace = simulated_pages(params["runs"], params["horizon"], rng)
-    mean, error = mean_error(total_cost(visits_every(trace, key["ratio"] * INTERVAL)) / params["horizon"])
+    mean, error = mean_error(total_cost(crawls_every(trace, key["ratio"] * INTERVAL)) / params["horizon"])
     return {"cost": mean, "error": error}
 
 

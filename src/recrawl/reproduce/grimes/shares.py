@@ -9,7 +9,7 @@ import numpy as np
 from recrawl.model.cost import bounded_ratio, very_stale_share
 from recrawl.reproduce.figure import Claim, Figure, Params, Row, Task, bounded, column
 from recrawl.reproduce.grimes.figures import CHUNK, INTERVAL, RATIO, n_parts, simulated_pages
-from recrawl.simulate.learning.learning import Visits, visits_by_estimate, visits_every
+from recrawl.simulate.learning.learning import CrawlIntervals, crawls_by_estimate, crawls_every
 
 _READING = "the paper does not say how it counts; here an interval counts if its crawl falls within the horizon"
 _BINS = 13
@@ -20,21 +20,21 @@ def _shares(params: Params, key: Row, rng: np.random.Generator) -> Row:
     """Intervals that ended very stale (8 h or more) and that saw a change; a histogram of how stale they were."""
     trace = simulated_pages(min(CHUNK, params["reps"]), key["horizon"], rng)
     row: Row = {}
-    for name, visits in (
-        ("unknown", visits_by_estimate(trace, RATIO)),
-        ("known", visits_every(trace, RATIO * INTERVAL)),
+    for name, crawled in (
+        ("unknown", crawls_by_estimate(trace, RATIO)),
+        ("known", crawls_every(trace, RATIO * INTERVAL)),
     ):
-        stale = visits.stale[visits.whole]
+        stale = crawled.stale[crawled.whole]
         row |= {f"{name}_intervals": len(stale), f"{name}_very": int((stale >= RATIO * INTERVAL).sum())}
         row |= {f"{name}_changed": int((stale > 0).sum())}
         row[f"{name}_hours"] = np.bincount(np.minimum(stale[stale > 0], _BINS - 1).astype(int), minlength=_BINS)
     if key["horizon"] == params["horizons"][0]:
-        row["very_by_ratio"] = [_very_stale(visits_by_estimate(trace, ratio)) for ratio in _TRIED]
+        row["very_by_ratio"] = [_very_stale(crawls_by_estimate(trace, ratio)) for ratio in _TRIED]
     return row
 
 
-def _very_stale(visits: Visits) -> float:
-    return float(np.mean(visits.stale[visits.whole] >= RATIO * INTERVAL))
+def _very_stale(crawled: CrawlIntervals) -> float:
+    return float(np.mean(crawled.stale[crawled.whole] >= RATIO * INTERVAL))
 
 
 def _share_tasks(params: Params) -> list[Task]:

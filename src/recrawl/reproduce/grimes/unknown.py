@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 from recrawl.model.cost import refresh_cost
 from recrawl.reproduce.figure import Claim, Figure, Params, Row, Task, bounded, mean_error
 from recrawl.reproduce.grimes.figures import CHUNK, INTERVAL, RATIO, n_parts, simulated_pages, total_cost
-from recrawl.simulate.learning.learning import Visits, visits_by_estimate, visits_every
+from recrawl.simulate.learning.learning import CrawlIntervals, crawls_by_estimate, crawls_every
 
 Array = NDArray[np.float64]
 
 
-def cost_over_time(visits: Visits, time: Array) -> Array:
+def cost_over_time(crawled: CrawlIntervals, time: Array) -> Array:
     """Crawls plus hours of staleness of all pages together up to each time."""
-    crawls = np.searchsorted(np.sort(visits.until[visits.whole]), time, side="right")
-    stale = np.isfinite(visits.since)
-    began, ended = np.sort(visits.since[stale]), np.sort(visits.until[stale])
+    crawls = np.searchsorted(np.sort(crawled.until[crawled.whole]), time, side="right")
+    stale = np.isfinite(crawled.since)
+    began, ended = np.sort(crawled.since[stale]), np.sort(crawled.until[stale])
     return np.asarray(crawls + _ramp(began, time) - _ramp(ended, time), np.float64)
 
 
@@ -40,8 +40,8 @@ def _costs(params: Params, key: Row, rng: np.random.Generator) -> Row:
     trace = simulated_pages(min(CHUNK, params["reps"]), params["horizon"], rng)
     row: Row = {"unknown": [], "known": []}
     for ratio in params["ratios"]:
-        row["unknown"].append(total_cost(visits_by_estimate(trace, ratio)).mean() / params["horizon"])
-        row["known"].append(total_cost(visits_every(trace, ratio * INTERVAL)).mean() / params["horizon"])
+        row["unknown"].append(total_cost(crawls_by_estimate(trace, ratio)).mean() / params["horizon"])
+        row["known"].append(total_cost(crawls_every(trace, ratio * INTERVAL)).mean() / params["horizon"])
     return row
 
 
@@ -126,8 +126,8 @@ def _paths(params: Params, key: Row, rng: np.random.Generator) -> Row:
     runs = min(CHUNK, params["reps"])
     trace = simulated_pages(runs, params["horizon"], rng)
     time = np.linspace(0.0, params["horizon"], params["points"])
-    unknown = cost_over_time(visits_by_estimate(trace, RATIO), time)
-    return {"extra": (unknown - cost_over_time(visits_every(trace, params["ratio"] * INTERVAL), time)) / runs}
+    unknown = cost_over_time(crawls_by_estimate(trace, RATIO), time)
+    return {"extra": (unknown - cost_over_time(crawls_every(trace, params["ratio"] * INTERVAL), time)) / runs}
 
 
 def _path_data(params: Params, rows: list[Row]) -> tuple[Array, Row]:

@@ -13,7 +13,7 @@ from recrawl.reproduce.han2020.runs import METRICS, STREAM, days_of, decider, ru
 from recrawl.reproduce.medians import wilcoxon
 from recrawl.schedule.bandits.exp3 import BANDIT_RULES, Exp3, regret_bound
 from recrawl.schedule.bandits.strategies import PRESETS
-from recrawl.simulate.shop.price_days import Plans, PriceDay, Told
+from recrawl.simulate.shop.price_days import KnownRates, Plans, PriceDay
 from recrawl.simulate.shop.price_run import ByBandit, run_prices
 
 Array = NDArray[np.float64]
@@ -198,8 +198,8 @@ def _broken(days: list[PriceDay], at: int, rng: np.random.Generator) -> list[Pri
     other = rng.permutation(days[-1].n)
     broken = []
     for day in days[at:]:
-        told = Told(*(column[other[other < day.n]] for column in day.told["models"]))
-        broken.append(PriceDay(day.source, {"models": told}))
+        known = KnownRates(*(column[other[other < day.n]] for column in day.known["models"]))
+        broken.append(PriceDay(day.source, {"models": known}))
     return days[:at] + broken
 
 

@@ -41,7 +41,7 @@ def tasks_of(params: Params, worlds: Sequence[str] = ("shop",), seconds: float =
 
 
 def decider(name: str, plans: Plans, rng: np.random.Generator, rule: str = "exp3") -> Decider:
-    """A strategy, a bandit (kab2 … kab5, with ``gained`` its other reward) or greedy, told what the plans are told."""
+    """A strategy, a bandit (kab2 … kab5, with ``gained`` its other reward) or greedy, which knows what plans know."""
     if name in STRATEGIES:
         return ByStrategy(plans, name, rng)
     if name == "greedy":
@@ -65,13 +65,13 @@ def _as_policy(name: str, plans: Plans, rng: np.random.Generator) -> Decider:
     if name == "kab5 and greedy":
         greedy = Scheduler(policy="no-signals", start=start, lease=1e-6, budget=budget)
         return ByPolicy(kab("kab5", rng=rng, more={"greedy": greedy}, **settings), plans, impressions=True)
-    edges = np.quantile(plans.told(0).click, [1 / 3, 2 / 3])
+    edges = np.quantile(plans.known(0).click, [1 / 3, 2 / 3])
     classes = np.array(["quiet", "middling", "popular"])
 
     def label(click: Array) -> NDArray[np.str_]:
         return classes[np.searchsorted(edges, click)]
 
-    spent, first = plans.of("lambda", 0), label(plans.told(0).click)
+    spent, first = plans.of("lambda", 0), label(plans.known(0).click)
     split = {each: float(spent[first == each].sum()) for each in classes.tolist()}
     parts = dict(zip(classes.tolist(), rng.spawn(3), strict=True))
     policy = ContextualBandit(lambda each: kab("kab5", rng=parts[each], **settings), split=split, budget=budget)

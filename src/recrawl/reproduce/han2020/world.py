@@ -13,7 +13,7 @@ from recrawl.estimate.predict.features import Columns
 from recrawl.estimate.predict.predictor import Predictor, train_predictor
 from recrawl.estimate.predict.trees import TreeSettings
 from recrawl.simulate.shop.history import HISTORY, METADATA, Midnight, examples
-from recrawl.simulate.shop.price_days import PriceDay, Told, from_history, from_truth, record_days
+from recrawl.simulate.shop.price_days import KnownRates, PriceDay, from_history, from_truth, record_days
 from recrawl.simulate.shop.settings import shop_settings
 from recrawl.simulate.shop.shop import Shop
 
@@ -88,10 +88,10 @@ def prepared(world: World) -> list[PriceDay]:
     table, label = learn_from(world, shop)
     models = {task: train(world, "both", task, table, label) for task in LABELS}
 
-    def from_models(midnight: Midnight) -> Told:
+    def from_models(midnight: Midnight) -> KnownRates:
         """What the models say: the chance of a change, and rates of clicks and impressions."""
         change = models["change"].chance(midnight.table)
-        return Told(change, models["click"].rate(midnight.table), models["impression"].rate(midnight.table))
+        return KnownRates(change, models["click"].rate(midnight.table), models["impression"].rate(midnight.table))
 
     sources = {"history": from_history, "models": from_models, "truth": from_truth}
     return record_days(shop, world.calendar.trained, world.calendar.last, sources)

@@ -47,7 +47,7 @@ def audited(
     """Let an engine crawl a trace whose pages stay, and audit its copies at some moments, ``repeats`` times each.
 
     Servers of ``lying`` pages answer "not modified" to every crawl, whatever happened; an audit asks for the page in
-    full. With ``learn`` the engine is told what the first audit of a moment finds. ``settings`` are those of `Engine`.
+    full. With ``learn`` the engine learns what the first audit of a moment finds. ``settings`` are those of `Engine`.
     """
     if (trace.created_at > trace.start).any() or (trace.deleted_at < trace.end).any():
         raise ParameterError("audits are simulated for pages that stay")

@@ -1,4 +1,4 @@
-"""Where the traces of a comparison come from: worlds, drawn anew for each repetition, or windows of recorded traces."""
+"""Where the traces of a comparison come from: worlds, drawn for each repetition, or windows of recorded traces."""
 
 from __future__ import annotations
 

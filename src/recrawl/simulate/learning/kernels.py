@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 def follow_estimate(
     changed_at: Array, start: float, end: float, ratio: float, pseudo_t: Array, pseudo_unchanged: float
 ) -> tuple[Array, Array]:
-    """Crawl after ratio/estimate, estimate anew, and so on: when each interval ended, and since when it was stale.
+    """Crawl after ratio/estimate, estimate again, and so on: when each interval ended, and since when it was stale.
 
     The last interval is cut off at ``end``; an interval without a change is stale since infinity.
     """

@@ -21,7 +21,7 @@ Ids = NDArray[np.int64]
 HOURS_PRIOR: tuple[PseudoObservation, ...] = ((1.0, True), (57.0, False))  # Grimes §4.4, in hours
 
 
-class Visits(NamedTuple):
+class CrawlIntervals(NamedTuple):
     """Crawl intervals of many pages; page i has rows ``offset[i]`` to ``offset[i + 1]``, the last one cut by the end.
 
     ``since`` is the first change within the interval, infinity where there was none.
@@ -45,13 +45,15 @@ class Visits(NamedTuple):
         return np.maximum(self.until - self.since, 0.0)
 
 
-def visits_by_estimate(trace: Trace, ratio: float, pseudo: tuple[PseudoObservation, ...] = HOURS_PRIOR) -> Visits:
+def crawls_by_estimate(
+    trace: Trace, ratio: float, pseudo: tuple[PseudoObservation, ...] = HOURS_PRIOR
+) -> CrawlIntervals:
     """Pages enter without history: estimate the rate, wait ratio/estimate, crawl, repeat. Grimes §5.
 
     The estimate is the irregular MLE with the pseudo-observations (interval, changed) that make it always defined.
 
     >>> trace = Trace(0.0, 100.0, offset=[0, 0], changed_at=[])
-    >>> visits_by_estimate(trace, ratio=1.0).until.round(1).tolist()  # 1/ln(1 + 1/57), then with 57 + 57.5 h unchanged
+    >>> crawls_by_estimate(trace, ratio=1.0).until.round(1).tolist()  # 1/ln(1 + 1/57), then with 57 + 57.5 h unchanged
     [57.5, 100.0]
     """
     from recrawl.simulate.learning.kernels import follow_estimate
@@ -68,10 +70,10 @@ def visits_by_estimate(trace: Trace, ratio: float, pseudo: tuple[PseudoObservati
         parts.append(follow_estimate(changed_at, trace.start, trace.end, ratio, seen, unchanged))
     offset = np.cumsum([0] + [len(until) for until, _ in parts])
     until, since = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Visits(offset, _began(offset, until, trace.start), until, since)
+    return CrawlIntervals(offset, _began(offset, until, trace.start), until, since)
 
 
-def visits_every(trace: Trace, interval: float) -> Visits:
+def crawls_every(trace: Trace, interval: float) -> CrawlIntervals:
     """Every page is crawled at start + k·interval, as one does when its rate is known."""
     if not 0 < interval < np.inf:
         raise ParameterError(f"interval is {interval}: must be finite and above 0")
@@ -82,7 +84,7 @@ def visits_every(trace: Trace, interval: float) -> Visits:
     page = np.repeat(np.arange(n), trace.n_changes)
     np.minimum.at(since, (page, np.searchsorted(edges, trace.changed_at)), trace.changed_at)
     offset, until = np.arange(n + 1) * k, np.tile(edges, n)
-    return Visits(offset, _began(offset, until, trace.start), until, since.ravel())
+    return CrawlIntervals(offset, _began(offset, until, trace.start), until, since.ravel())
 
 
 def _began(offset: Ids, until: Array, start: float) -> Array:
@@ -103,9 +105,9 @@ def learn(
 ) -> Iterator[Array]:
     """The crawl rates of each epoch of one day when change rates must be learned. Kolobov et al. 2019, Algorithm 4.
 
-    Plan with the rates believed so far, act for a day, estimate anew: pages without signals are crawled at random times
-    and estimated by the MLE smoothed with one changed and one unchanged interval of half a day; every change of a page
-    with complete signals is seen, and its rate is (U + ½)/(T + ½). ``pages`` holds the true rates, per day.
+    Plan with the rates believed so far, act for a day, estimate again: pages without signals are crawled at random
+    times and estimated by the MLE smoothed with one changed and one unchanged interval of half a day; every change of
+    a page with complete signals is seen, and its rate is (U + ½)/(T + ½). ``pages`` holds the true rates, per day.
 
     >>> from recrawl.simulate.learning.planners import PLANNERS
     >>> pages = Pages([0.1, 2.0], importance=[1.0, 3.0])
@@ -113,13 +115,13 @@ def learn(
     [[0.5, 0.5], [0.5, 0.5]]
     """
     complete = is_complete(pages) if planner.uses_signals else np.zeros(len(pages), bool)
-    told = planner.sees(pages)
+    visible = planner.sees(pages)
     believed = np.full(len(pages), first_guess)
     crawled_at = np.zeros(len(pages))
     n_changes = np.zeros(len(pages), np.int64)
     seen: list[tuple[Ids, Array, NDArray[np.bool_]]] = []
     for day in range(epochs):
-        rate = planner.rates(told.replace(change_rate=believed), budget)
+        rate = planner.rates(visible.replace(change_rate=believed), budget)
         rate = np.where(complete, np.minimum(rate / believed, 1.0) * pages.change_rate, rate)
         yield rate
         seen.append(_crawl_for_a_day(pages.change_rate, np.where(complete, 0.0, rate), crawled_at, day, rng))

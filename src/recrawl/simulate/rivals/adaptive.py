@@ -11,7 +11,7 @@ def nutch(*, day: float = DAY, grow: float = 0.4, shrink: float = 0.2, sync: flo
 
     From ``start`` days (30): I ← (1 − ``shrink``)·I if changed, (1 + ``grow``)·I if not. With Δ = now − last detected
     change, I ← Δ if that is more, and next = now − ``sync``·Δ + I (0: off). I stays within 1 min and 365 d; above 90 d
-    it becomes 81 d and the page is fetched anew as if never seen; a due date more than 90 d ahead is due now. Failures:
+    it becomes 81 d and the page is fetched as if never seen; a due date more than 90 d ahead is due now. Failures:
     again in 1 d, after the third I ← 1.5·I. It sees whether a page changed. Its generator takes the due pages of the
     highest score.
     """

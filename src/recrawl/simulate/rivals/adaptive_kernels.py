@@ -33,7 +33,7 @@ def nutch(p: Array, rows: Rows, i: int, now: float, outcome: int) -> float:
             back = 0.0
     interval = clip(interval, p[LOW], p[HIGH])
     due = now - back + interval
-    if interval > p[LONGEST]:  # to be fetched anew, whatever it is
+    if interval > p[LONGEST]:  # to be fetched again, whatever it is
         interval = 0.9 * p[LONGEST]
         rows.memory[i], rows.changed_at[i] = 1.0, np.nan
     rows.interval[i] = interval

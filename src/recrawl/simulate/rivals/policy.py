@@ -158,7 +158,7 @@ class DuePolicy:
 
     @property
     def stats(self) -> dict[str, int]:
-        """Counts of what was asked for and told."""
+        """Counts of picks, records and signals."""
         return dict(self._stats)
 
     def state(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class Rows(NamedTuple):
     interval: Array
     changed_at: Array  # the last change it knows of (NaN: none)
     memory: Array  # what else the rule remembers
-    lastmod: Array  # the latest change a signal told of (-infinity: none)
+    lastmod: Array  # the latest change that a signal reported (-infinity: none)
     crawled_at: Array  # -infinity: never
     due_at: Array  # infinity: not without news
     errors: Ids  # failures in a row

@@ -27,7 +27,7 @@ HISTORY = (
 
 
 class History:
-    """The last 30 days of every offer; told one day after the other, asked at midnight.
+    """The last 30 days of every offer: gets one day after the other, is asked at midnight.
 
     ``features`` are those of the paper's table 3: the share of days with a change in a month, days since the last
     change, clicks and impressions per day over four windows. Windows count the days an offer has been there; what was

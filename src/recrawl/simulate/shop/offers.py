@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.simulate.shop.settings import COLUMNS, ShopSettings, told_weights
+from recrawl.simulate.shop.settings import COLUMNS, ShopSettings, explained_weights
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -38,7 +38,7 @@ class Offers:
         return len(self.brand)
 
     def metadata(self, n: int | None = None) -> dict[str, Codes]:
-        """The columns that a predictor may be told, of the first n offers."""
+        """The columns that a predictor may use, of the first n offers."""
         return {name: getattr(self, name)[:n] for name in COLUMNS}
 
     def url(self, n: int | None = None) -> NDArray[np.str_]:
@@ -76,13 +76,15 @@ def draw_offers(n: int, settings: ShopSettings, rng: np.random.Generator) -> Off
     )
 
 
-def told_part(offers: Offers, settings: ShopSettings, what: str, told: float, rng: np.random.Generator) -> Array:
-    """What metadata say about the logarithm of a rate: one normal draw per value, mean 0 and deviation ``told``."""
+def explained_part(
+    offers: Offers, settings: ShopSettings, what: str, explained: float, rng: np.random.Generator
+) -> Array:
+    """The part of log rates that metadata explain: a normal draw per value, mean 0, deviation ``explained``."""
     total = np.zeros(len(offers))
-    for name, weight in told_weights(what).items():
+    for name, weight in explained_weights(what).items():
         effect = rng.normal(0.0, 1.0, int(getattr(offers, name).max()) + 1)
         total += weight * _standard(effect[getattr(offers, name)])
-    return told * _standard(total)
+    return explained * _standard(total)
 
 
 def _standard(column: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Days of a shop as a run needs them: prices, clicks, and the rates that deciders are told at midnight."""
+"""Days of a shop as a run needs them: prices, clicks, and the rates that deciders know at midnight."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Codes = NDArray[np.int32]
 STEPS = 12  # a day, two hours each
 
 
-class Told(NamedTuple):
+class KnownRates(NamedTuple):
     """What a decider believes of every offer: the probability of a change in a day, clicks and impressions a day."""
 
     change: Array
@@ -29,19 +29,19 @@ class Told(NamedTuple):
     impression: Array
 
 
-Source = Callable[[Midnight], Told]
+Source = Callable[[Midnight], KnownRates]
 
 
-def from_history(midnight: Midnight) -> Told:
+def from_history(midnight: Midnight) -> KnownRates:
     """30-day averages of what was seen; 0 for what was never seen."""
     rates = midnight.history.rates(midnight.day.n_live)
-    return Told(np.clip(rates["changed"], 0.0, 1.0), rates["clicks"], rates["impressions"])
+    return KnownRates(np.clip(rates["changed"], 0.0, 1.0), rates["clicks"], rates["impressions"])
 
 
-def from_truth(midnight: Midnight) -> Told:
+def from_truth(midnight: Midnight) -> KnownRates:
     """The rates that the day is drawn with, which nobody knows: an upper bound for every predictor."""
     rates = midnight.day.rates
-    return Told(-np.expm1(-rates.change), rates.click, rates.impression)
+    return KnownRates(-np.expm1(-rates.change), rates.click, rates.impression)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class PriceDay:
     """One day: prices as it begins, what changes, who clicks when, and what each source of rates says."""
 
     source: ShopDay
-    told: Mapping[str, Told]
+    known: Mapping[str, KnownRates]
 
     @property
     def day(self) -> int:
@@ -97,16 +97,16 @@ class Plans:
         self.days, self.share, self.source = days, share, source
         self._kept: dict[tuple[str, int], Array] = {}
 
-    def told(self, at: int) -> Told:
+    def known(self, at: int) -> KnownRates:
         """What is believed on the at-th day."""
-        return self.days[at].told[self.source]
+        return self.days[at].known[self.source]
 
     def of(self, strategy: str, at: int) -> Array:
         """The probabilities of a strategy on the at-th day."""
         if (strategy, at) not in self._kept:
-            budget, told = self.share * self.days[at].n, self.told(at)
+            budget, known = self.share * self.days[at].n, self.known(at)
             found = strategy_rates(
-                strategy, budget, change=told.change, click=told.click, impression=told.impression, steps=STEPS
+                strategy, budget, change=known.change, click=known.click, impression=known.impression, steps=STEPS
             )
             self._kept[strategy, at] = found
         return self._kept[strategy, at]

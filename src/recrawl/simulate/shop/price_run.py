@@ -30,7 +30,7 @@ class Copies:
 
 
 class Decider(Protocol):
-    """Chooses offers at every step, and is told which copies were not right."""
+    """Chooses offers at every step, and learns which copies were not right."""
 
     def begin_day(self, at: int) -> None:
         """The at-th day begins."""
@@ -140,7 +140,7 @@ class ByBandit:
         self._drawn = self.exp3.draw(self.rng)
         self.chosen.append(self._drawn[0])
         if self.watch:
-            click = self.plans.told(self._at).click
+            click = self.plans.known(self._at).click
             rates = [self.plans.of(arm, self._at) for arm in self.arms]
             self.reward.append(
                 np.array([kernels.expected_reward(rate, click, copies.live, copies.local) for rate in rates])
@@ -149,7 +149,7 @@ class ByBandit:
 
     def learn(self, ids: Ids, now: float, changed: NDArray[np.bool_]) -> None:
         """The clicks of crawled offers that had changed, among those of all that were crawled."""
-        click = self.plans.told(self._at).click
+        click = self.plans.known(self._at).click
         best = np.partition(click, -len(ids))[-len(ids) :] if self.gained and len(ids) else click[ids]
         total, found = float(best.sum()), float(click[ids[changed]].sum())
         self.exp3.learn(self._drawn[0], min(found / total, 1.0) if total else 0.0, self._drawn[1])
@@ -157,9 +157,9 @@ class ByBandit:
 
 @dataclass
 class ByPolicy:
-    """Any policy, told the day's rates at midnight and given the budget step by step.
+    """Any policy, which gets the day's rates at midnight and the budget step by step.
 
-    Change rates are told as at most one a step. ``impressions`` says that the policy takes them, ``label`` the class of
+    Change rates are at most one a step. ``impressions`` says that the policy takes them, ``label`` the class of
     each offer when it comes.
     """
 
@@ -173,17 +173,17 @@ class ByPolicy:
 
     def begin_day(self, at: int) -> None:
         """Tell the rates of all offers, and the new ones."""
-        told, day = self.plans.told(at), self.plans.days[at]
-        rate = np.minimum(-np.log1p(-np.minimum(told.change, 1 - 1e-9)), STEPS)
+        known, day = self.plans.known(at), self.plans.days[at]
+        rate = np.minimum(-np.log1p(-np.minimum(known.change, 1 - 1e-9)), STEPS)
         old, new = slice(0, self._n), slice(self._n, day.n)
         if self._n:
-            more = {"impression": told.impression[old]} if self.impressions else {}
-            self.policy.update(np.arange(self._n), change_rate=rate[old], importance=told.click[old], **more)
+            more = {"impression": known.impression[old]} if self.impressions else {}
+            self.policy.update(np.arange(self._n), change_rate=rate[old], importance=known.click[old], **more)
         if day.n > self._n:
-            given: dict[str, Any] = {"impression": told.impression[new]} if self.impressions else {}
+            given: dict[str, Any] = {"impression": known.impression[new]} if self.impressions else {}
             if self.label is not None:
-                given["label"] = self.label(told.click[new])
-            pages = Pages(rate[new], told.click[new])
+                given["label"] = self.label(known.click[new])
+            pages = Pages(rate[new], known.click[new])
             self.policy.add(pages, float(day.day), fetched_at=np.full(len(pages), _LONG_AGO), **given)
         self._n, self._per_step = day.n, self.plans.share * day.n / STEPS
 

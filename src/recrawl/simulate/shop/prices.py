@@ -71,8 +71,8 @@ class Prices:
         total = np.cumsum(step)
         base = self._log_base[offer] + total - (total - step)[begin]
         base = np.clip(base, np.log(_LEAST), np.log(_MOST))
-        told = np.maximum.accumulate(np.where(goal >= 0, np.arange(len(offer)), -1))
-        rebate = np.where(told >= begin, goal[told], self._rebate[offer]).astype(np.int8)
+        latest = np.maximum.accumulate(np.where(goal >= 0, np.arange(len(offer)), -1))
+        rebate = np.where(latest >= begin, goal[latest], self._rebate[offer]).astype(np.int8)
         price = _cents(base, rebate)
         before = np.concatenate([[0], price[:-1]])
         before[first] = _cents(self._log_base[offer[first]], self._rebate[offer[first]])

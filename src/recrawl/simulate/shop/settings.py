@@ -23,18 +23,18 @@ _SEEN = {"brand": 0.6, "condition": 0.2, "country": 0.3, "language": 0.1, "merch
 class Spread:
     """How the logarithm of a rate varies: by metadata, by offer, and how many days the offer's part lasts (1/e)."""
 
-    told: float
+    explained: float
     own: float
     memory: float = math.inf
 
     def __post_init__(self) -> None:
-        if not (0 <= self.told < math.inf and 0 <= self.own < math.inf and self.memory > 0):
-            raise ParameterError("spread: told and own must be finite and at least 0, memory above 0")
+        if not (0 <= self.explained < math.inf and 0 <= self.own < math.inf and self.memory > 0):
+            raise ParameterError("spread: explained and own must be finite and at least 0, memory above 0")
 
     @property
     def untold(self) -> Spread:
         """The same variation, none of it by metadata."""
-        return Spread(0.0, math.hypot(self.told, self.own), self.memory)
+        return Spread(0.0, math.hypot(self.explained, self.own), self.memory)
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class ShopSettings:
         )
 
 
-def told_weights(what: str) -> dict[str, float]:
+def explained_weights(what: str) -> dict[str, float]:
     """How much each column of the metadata says about changes, or about impressions and clicks; squares sum to 1."""
     weight = _CHANGE if what == "change" else _SEEN
     length = math.sqrt(sum(value**2 for value in weight.values()))
@@ -126,7 +126,7 @@ _SHOPS: dict[str, ShopSettings] = {
         impression=Spread(2.0, 0.3, 150.0),
         click_through=Spread(1.3, 0.2),
     ),
-    # popularity is mostly drawn anew each day: clicks of yesterday say little of tomorrow's
+    # popularity is mostly drawn again each day: clicks of yesterday say little of tomorrow's
     "shop-fickle": replace(_SHOP, impression=Spread(1.6, 1.6, 0.5), click_through=Spread(1.3, 0.6, 0.5)),
     # popular offers are those that change, seldom against a daily crawl: crawling by change rate is not the worst
     "shop-coupled": replace(_SHOP.steady, coupling=1.5, change=Spread(0.5, 0.3)),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from recrawl.errors import ParameterError
 from recrawl.simulate.shop.day import HourCounts, Rates, ShopDay
-from recrawl.simulate.shop.offers import draw_offers, told_part
+from recrawl.simulate.shop.offers import draw_offers, explained_part
 from recrawl.simulate.shop.prices import Prices
 from recrawl.simulate.shop.seasons import VIEW_HOURS, change_factor, spread_over_hours, view_factor
 from recrawl.simulate.shop.settings import ShopSettings, Spread, shop_settings
@@ -52,7 +52,7 @@ class Shop:
             ("views", s.impression),
             ("views", s.click_through),
         )
-        self._told = [told_part(self.offers, s, what, spread.told, rng) for what, spread in kinds]
+        self._explained = [explained_part(self.offers, s, what, spread.explained, rng) for what, spread in kinds]
         self._levels = self._find_levels(rng)
 
     def __len__(self) -> int:
@@ -91,7 +91,10 @@ class Shop:
 
     def _rates(self, day: int, own: list[Array], which: slice) -> tuple[Array, Array, Array]:
         """Changes and impressions per day before seasons, and the share of impressions that is clicked."""
-        logs = [level + told[which] + part for level, told, part in zip(self._levels, self._told, own, strict=True)]
+        logs = [
+            level + explained[which] + part
+            for level, explained, part in zip(self._levels, self._explained, own, strict=True)
+        ]
         if self.settings.coupling:
             logs[0] = logs[0] + self._coupled(day, logs[1] + logs[2])
         change, views, clicked = (np.exp(log) for log in logs)
@@ -100,7 +103,7 @@ class Shop:
     def _coupled(self, day: int, popular: Array) -> Array:
         """How much more often popular offers change; from the day of the shift on, less often."""
         spreads = (self.settings.impression, self.settings.click_through)
-        deviation = math.sqrt(sum(s.told**2 + s.own**2 for s in spreads))
+        deviation = math.sqrt(sum(s.explained**2 + s.own**2 for s in spreads))
         shifted = self.settings.shift_at is not None and day >= self.settings.shift_at
         score = (popular - self._levels[1] - self._levels[2]) / max(deviation, 1e-9)
         return np.asarray(self.settings.coupling * (-score if shifted else score))

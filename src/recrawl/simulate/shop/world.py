@@ -18,7 +18,7 @@ from recrawl.simulate.worlds.worlds import World
 
 @dataclass(frozen=True)
 class ShopWorld(World):
-    """A world of n offers drawn anew for each trace; time in days, ``start`` a whole day.
+    """A world of n offers drawn for each trace; time in days, ``start`` a whole day.
 
     A price that comes back is a change here: a trace knows instants, not prices. Importance is the mean click rate.
 

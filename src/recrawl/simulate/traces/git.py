@@ -36,7 +36,7 @@ def git_trace(
 
     Each file (under ``path``, if given) is a page from the first-parent commit that adds it to the one that deletes it,
     and each commit in between that touches it is a change, at the committer's time. A file with a new name, or one that
-    comes back, is a new page; with ``follow``, git's guess at renames keeps the page. ``progress`` is told how many
+    comes back, is a new page; with ``follow``, git's guess at renames keeps the page. ``progress`` gets how many
     commits were read. The group of a page is its folder, two levels deep.
     """
     repository = Path(repository)

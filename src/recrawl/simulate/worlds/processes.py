@@ -42,7 +42,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Jumping:
-    """Each page's rate is drawn anew, lognormal around its own mean, after exponential times of mean ``every``.
+    """Each page's rate is drawn again, lognormal around its own mean, after exponential times of mean ``every``.
 
     ``spread`` is the standard deviation of the rate's logarithm.
     """

@@ -41,7 +41,7 @@ _WORLDS: dict[str, tuple[Population, type[Any]]] = {
 
 @dataclass(frozen=True)
 class World:
-    """Something that traces can be drawn from: pages, given or drawn anew for each trace, and how they change.
+    """Something that traces can be drawn from: pages, given or drawn for each trace, and how they change.
 
     Each change is signalled with probability ``recall`` by each source, false signals come as Poisson(``false_rate``).
     ``delay`` says how late true signals are: a function of (rng, n) or an array of delays to draw from. Readers ask for
@@ -90,11 +90,11 @@ class World:
         recall, false_rate = (c.reshape(len(pages), -1) for c in (pages.recall, pages.false_rate))
         at, page, source = [], [], []
         for k in range(pages.n_sources):
-            told = rng.random(len(changes.at)) < recall[changes.page, k]
-            true_at = changes.at[told] + self._delays(int(told.sum()), rng)
+            caught = rng.random(len(changes.at)) < recall[changes.page, k]
+            true_at = changes.at[caught] + self._delays(int(caught.sum()), rng)
             false = poisson_events(false_rate[:, k], start, end, rng)
             at += [true_at, false.at]
-            page += [changes.page[told], false.page]
+            page += [changes.page[caught], false.page]
             source.append(np.full(len(true_at) + len(false.at), k))
         when, whose, origin = np.concatenate(at), np.concatenate(page), np.concatenate(source)
         heard = when <= end
@@ -128,7 +128,7 @@ def world(
     requests: float = 0.0,
     **settings: Any,
 ) -> World:
-    """The world of a name, with ``n_pages`` pages of a population (drawn anew for each trace) or with given pages.
+    """The world of a name, with ``n_pages`` pages of a population (drawn for each trace) or with given pages.
 
     ``signals`` ("none", "proof", "noisy") are those of the uniform population; ``settings`` go to the process.
 
