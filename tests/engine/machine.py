@@ -107,12 +107,12 @@ class EngineMachine(RuleBasedStateMachine):
         seed=SEEDS,
         leased=st.booleans(),
         ago=st.sampled_from([None, None, 0.0, 0.5, 5.0, 200.0]),
-        told=st.booleans(),
+        judged=st.booleans(),
         fails=st.booleans(),
         repeat=st.booleans(),
         refit=st.sampled_from([False, False, False, True]),
     )
-    def record(self, seed, leased, ago, told, fails, repeat, refit):
+    def record(self, seed, leased, ago, judged, fails, repeat, refit):
         rng, urls, ids = self.some(seed, 40, repeat=repeat, leased=leased)
         here = self.here
         as_of = np.full(len(ids), here) if ago is None else here - ago * rng.random(len(ids))
@@ -124,16 +124,16 @@ class EngineMachine(RuleBasedStateMachine):
             self.engine.beliefs.refit_at = 0
         prior, before = self.engine.beliefs.belief.prior.tolist(), self.engine.stats["refits"]
         flags = {"failed": failed, "gone": gone} if fails else {}
-        flags |= {"changed": changed} if told else {}
+        flags |= {"changed": changed} if judged else {}
         self.engine.record(ids, self.time, as_of=None if ago is None else as_of, **flags)
         for j in np.argsort(as_of, kind="stable").tolist():
-            outcome = (bool(changed[j]) if told else None, bool(failed[j]), bool(gone[j]))
+            outcome = (bool(changed[j]) if judged else None, bool(failed[j]), bool(gone[j]))
             self.twin.record(urls[j], float(as_of[j]), *outcome, here, prior)
         if self.engine.stats["refits"] > before:
             self.believe_as_fitted()
 
     def believe_as_fitted(self):
-        """How the prior is fitted is not retold: beliefs stay gammas, and the story goes on from there."""
+        """How the prior is fitted is not repeated here: beliefs stay gammas, and the story goes on from there."""
         gammas = self.gammas()
         for url, page in self.twin.pages.items():
             page.gammas = gammas[int(self.engine.id(url)[0])]
@@ -209,7 +209,7 @@ class EngineMachine(RuleBasedStateMachine):
         self.engine = Engine.restore(copy.deepcopy(self.engine.state()))
 
     @rule()
-    def build_anew_from_rows(self):
+    def build_again_from_rows(self):
         rows = self.engine.rows()
         now = max([self.here, *(page.last for page in self.twin.pages.values())])
         values = self.values(now)

@@ -1,4 +1,4 @@
-"""Chances are stated as changes were found, and calm times are those of all pages, not of the crawled ones."""
+"""Reported probabilities are calibrated, and the baseline is that of all pages, not of the crawled ones."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from .test_effects import NONE, run, trace_of
 
 
 @pytest.mark.parametrize("mistake", [0.5, 1.0, 2.0])
-def test_stated_chances_are_those_found_even_where_rates_are_misjudged(mistake: float) -> None:
+def test_probabilities_are_calibrated_even_where_rates_are_wrong(mistake: float) -> None:
     rng = np.random.default_rng(3)
     n, days, true_rate = 300, 120, 0.02
     engine = Engine(100.0, day=1.0, siblings=False)
     urls = [f"https://a.example/{k}" for k in range(n)]
-    engine.add(urls, 0.0, change_rate=mistake * true_rate, evidence=1e9)  # of which nothing can change its mind
-    copied, stated, found = np.zeros(n), [], []
+    engine.add(urls, 0.0, change_rate=mistake * true_rate, evidence=1e9)  # no outcome changes it
+    copied, reported, found = np.zeros(n), [], []
     for now in range(1, days + 1):
         ids = rng.choice(n, 40, replace=False)
         chance = 1.0 - engine.fresh(ids, float(now))
         changed = rng.random(len(ids)) < -np.expm1(-true_rate * (now - copied[ids]))
         if now > days // 2:
-            stated.append(chance)
+            reported.append(chance)
             found.append(changed)
         engine.record(ids, float(now), changed=changed)
         copied[ids] = now
-    said, seen = np.concatenate(stated), np.concatenate(found)
+    given, seen = np.concatenate(reported), np.concatenate(found)
     error = np.sqrt(seen.mean() * (1 - seen.mean()) / len(seen))
-    assert abs(said.mean() - seen.mean()) < 3 * error
+    assert abs(given.mean() - seen.mean()) < 3 * error
     raw = -np.expm1(-mistake * true_rate * 7.5)
-    assert mistake == 1.0 or abs(raw - seen.mean()) > 3 * error  # what was reckoned is told apart from it
+    assert mistake == 1.0 or abs(raw - seen.mean()) > 3 * error  # the computed one differs from it
 
 
-def test_what_is_stated_rises_with_what_was_reckoned_and_is_kept() -> None:
+def test_the_calibration_is_monotone_and_saved() -> None:
     trace = trace_of(np.random.default_rng(5), 60.0, together=0.02, alone=0.01)
     _, engine = run(trace, 20.0)
     knots = engine.effects.arrays.knots
@@ -51,16 +51,16 @@ def test_what_is_stated_rises_with_what_was_reckoned_and_is_kept() -> None:
     assert by_rows.effects.arrays.knots.tolist() == knots.tolist()
 
 
-def test_calm_times_are_the_mean_over_all_members_and_bins() -> None:
+def test_the_baseline_is_the_mean_over_all_members_and_bins() -> None:
     trace = trace_of(np.random.default_rng(6), 200.0, together=0.02, alone=0.002)
     _, engine = run(trace, 10.0, **{**NONE, "siblings": True})
-    state, parts, rows = engine.scheduler._memory.state, engine.effects, engine.ids()
+    state, effects, rows = engine.scheduler._memory.state, engine.effects, engine.ids()
     total = 0.0
     for page in rows.tolist():
-        group = int(parts.arrays.group[page, parts.arrays.active[0]])
+        group = int(effects.arrays.group[page, effects.arrays.active[0]])
         pace = state.bins["rate"][group]
         total += float(pace.mean()) if np.isfinite(state.groups[group]["newest"]) else float(state.head[0]["baseline"])
-    assert parts._calm(engine.scheduler, rows) == pytest.approx(total / len(rows), rel=1e-6)
+    assert effects._baseline(engine.scheduler, rows) == pytest.approx(total / len(rows), rel=1e-6)
 
 
 def test_what_is_believed_of_copies_over_time_is_near_the_truth() -> None:

@@ -1,4 +1,4 @@
-"""Pages in line: few are looked at, and the picks are those of brute force all the same."""
+"""Tie cohorts: few pages are scheduled, and the picks are those of brute force all the same."""
 
 import numpy as np
 import pytest
@@ -88,7 +88,7 @@ def test_a_page_leaves_the_line_when_it_is_not_alike_any_more(name, width):
     check(engine)
 
 
-def test_the_prior_moves_under_those_who_stand_in_line():
+def test_the_prior_moves_under_pages_that_wait_in_a_cohort():
     engine = Engine(10.0)
     engine.add(urls(600), 0.0)
     rng = np.random.default_rng(0)

@@ -36,7 +36,7 @@ def test_contract(kind, start):
 
 
 def used():
-    """An engine with pages in line, leased, failed, removed, signalled and asked for."""
+    """An engine with pages in a cohort, leased, failed, removed, signalled and asked for."""
     engine = Engine(1.0, start=100.0)
     engine.add([f"https://a.example/{k}" for k in range(20)], 100.0)
     engine.add(["https://b.example/1", "https://b.example/2"], 100.0, importance=[2.0, 3.0])

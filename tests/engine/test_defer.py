@@ -62,10 +62,10 @@ def test_a_page_that_is_being_crawled_can_be_deferred():
         assert page[0] not in picked(engine, DAY + 10.0 * (k + 1), 1)
 
 
-@pytest.mark.parametrize("standing", [True, False])
-def test_floors_of_some_pages(standing):
+@pytest.mark.parametrize("in_cohort", [True, False])
+def test_floors_of_some_pages(in_cohort):
     engine, ids = fresh()
-    if not standing:
+    if not in_cohort:
         engine.record(ids, 1.0, changed=ids % 2 == 0)
     engine.set_floor(ids[:10], 1 / DAY)
     engine.eligibility._check()

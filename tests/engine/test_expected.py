@@ -27,17 +27,17 @@ def worlds():
 
 
 def test_forecasts_are_right_on_average_where_the_engine_s_own_belief_is_not(worlds):
-    own, moved, stated = [], [], []
+    own, moved, reported = [], [], []
     for engine, true, trace, now in worlds:
-        ids, weight, reckoned = engine.ids(), trace.importance, np.empty(len(trace))
+        ids, weight, computed = engine.ids(), trace.importance, np.empty(len(trace))
         belief = engine.beliefs.belief
-        fill_fresh(access.header(engine.scheduler), belief, ids, belief.gamma[ids, 0], now, reckoned)
-        own.append(np.average(reckoned - true, weights=weight))
+        fill_fresh(access.header(engine.scheduler), belief, ids, belief.gamma[ids, 0], now, computed)
+        own.append(np.average(computed - true, weights=weight))
         moved.append(np.average(expected_fresh(engine, ids, now) - true, weights=weight))
-        stated.append(np.average(engine.fresh(ids, now) - true, weights=weight))
+        reported.append(np.average(engine.fresh(ids, now) - true, weights=weight))
     assert np.mean(own) > 0.015, "too fresh"
     assert abs(np.mean(moved)) < 0.012
-    assert abs(np.mean(stated)) < 0.012
+    assert abs(np.mean(reported)) < 0.012
 
 
 def test_the_mean_is_a_fixed_point_and_near_the_truth(worlds):
@@ -64,5 +64,5 @@ def test_before_the_prior_is_fitted_and_for_rates_that_were_given_beliefs_stay()
     engine = Engine(1.0)
     ids = engine.add([f"https://a.example/{k}" for k in range(3)], 0.0)
     assert np.array_equal(expected_fresh(engine, ids, 5e4), engine.fresh(ids, 5e4))
-    told = engine.add(["https://b.example/"], 0.0, change_rate=1e-5)
-    assert np.array_equal(moved_gamma(engine, told, 7.0), engine.beliefs.belief.gamma[told, 0])
+    fixed = engine.add(["https://b.example/"], 0.0, change_rate=1e-5)
+    assert np.array_equal(moved_gamma(engine, fixed, 7.0), engine.beliefs.belief.gamma[fixed, 0])

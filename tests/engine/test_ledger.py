@@ -1,4 +1,4 @@
-"""The account: how stale copies have been, by what crawls found; against plain integrals and against the truth."""
+"""The staleness ledger: how stale copies were, by what crawls found; against plain integrals and against the truth."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def gamma_chance(rate: float, shape: float, t: float) -> float:
 @settings(max_examples=examples(25), deadline=None)
 @example(-4.0, 4.0)
 @example(3.0, -1.0)
-def test_a_copy_that_no_crawl_has_told_of_is_as_stale_as_is_believed(log_rate: float, log_shape: float) -> None:
+def test_a_copy_that_no_crawl_has_judged_is_as_stale_as_is_believed(log_rate: float, log_shape: float) -> None:
     rate, shape = 10.0**log_rate, 10.0**log_shape
-    account = one_page(rate, shape).ledger(10.0)
-    assert account.time == account.open_time == 30.0
-    assert account.stale == account.open_stale
-    assert account.stale == pytest.approx(3.0 * area(lambda t: gamma_chance(rate, shape, t), 0.0, 10.0), rel=2e-3)
+    ledger = one_page(rate, shape).ledger(10.0)
+    assert ledger.time == ledger.open_time == 30.0
+    assert ledger.stale == ledger.open_stale
+    assert ledger.stale == pytest.approx(3.0 * area(lambda t: gamma_chance(rate, shape, t), 0.0, 10.0), rel=2e-3)
 
 
 @pytest.mark.parametrize("rate", [1e-7, 0.01, 0.3, 5.0])
@@ -57,18 +57,18 @@ def test_crawls_tell_how_long_copies_were_right(rate: float) -> None:
     assert engine.ledger(4.0).stale == 0.0
     engine.record(ids, 9.0, changed=True)
     expected = area(lambda t: -math.expm1(-rate * t), 0.0, 5.0) / -math.expm1(-rate * 5.0)
-    account = engine.ledger(9.0)
-    assert (account.time, account.open_time) == (27.0, 0.0)
-    assert account.stale == pytest.approx(3.0 * expected, rel=1e-3)
-    assert account.staleness == account.stale / 27.0
+    ledger = engine.ledger(9.0)
+    assert (ledger.time, ledger.open_time) == (27.0, 0.0)
+    assert ledger.stale == pytest.approx(3.0 * expected, rel=1e-3)
+    assert ledger.staleness == ledger.stale / 27.0
 
 
 def test_a_record_that_does_not_tell_and_a_page_that_goes_count_as_believed() -> None:
-    untold, gone, kept = (one_page(0.2, 2.0) for _ in range(3))
+    unjudged, gone, kept = (one_page(0.2, 2.0) for _ in range(3))
     believed = kept.ledger(5.0).stale
-    untold.record(untold.pick(5.0, 1), 5.0)
-    assert untold.ledger(5.0).stale == pytest.approx(believed, rel=1e-12)
-    assert untold.ledger(5.0).open_time == 0.0
+    unjudged.record(unjudged.pick(5.0, 1), 5.0)
+    assert unjudged.ledger(5.0).stale == pytest.approx(believed, rel=1e-12)
+    assert unjudged.ledger(5.0).open_time == 0.0
     gone.pick(5.0, 0)
     gone.remove(gone.id([URL]))
     assert gone.ledger(5.0).stale == pytest.approx(believed, rel=1e-12)
@@ -104,14 +104,14 @@ def test_the_integral_with_siblings_equals_a_plain_one() -> None:
     assert state.head[0]["boost"] == state.head[0]["hour"] == 0.0  # neither bursts nor seasons were found
     checked, off = 0, []
     for page in range(0, 400, 7):
-        kin, begin, end = state.member[page], float(state.rec[page]["last"]), engine.now
-        if kin["group"] < 0 or end - begin < 1.0:
+        member, begin, end = state.member[page], float(state.rec[page]["last"]), engine.now
+        if member["group"] < 0 or end - begin < 1.0:
             continue
-        group, (shape, rate) = int(kin["group"]), belief.gamma[page, 0]
+        group, (shape, rate) = int(member["group"]), belief.gamma[page, 0]
 
         def chance(t: float) -> float:
             mass = excess_since(state, group, begin, end) - excess_since(state, group, t, end)  # noqa: B023
-            return -math.expm1(-shape * math.log1p((t - begin) / rate) - kin["weight"] * mass)  # noqa: B023
+            return -math.expm1(-shape * math.log1p((t - begin) / rate) - member["weight"] * mass)  # noqa: B023
 
         plain = area(chance, begin, end, 2000)
         off.append(stale_time(state, belief, parts, page, begin, end, False) / plain - 1.0)
@@ -130,19 +130,19 @@ def test_what_is_kept_goes_on() -> None:
     assert again.stale - again.open_stale == pytest.approx(before.stale - before.open_stale, rel=1e-12)
     older = engine.rows()
     del older["account"]
-    anew = Engine.restore(older, engine.now).ledger(70.0)  # from before there was an account
-    assert (anew.time, anew.stale) == (again.open_time, again.open_stale)
+    older_engine = Engine.restore(older, engine.now).ledger(70.0)  # from before there was an ledger
+    assert (older_engine.time, older_engine.stale) == (again.open_time, again.open_stale)
 
 
-def test_on_poisson_worlds_the_account_is_near_the_truth() -> None:
+def test_on_poisson_worlds_the_ledger_is_near_the_truth() -> None:
     """It is 4% too low here, as the mean of the prior by which pages are chosen is too low (`expected.py`)."""
     off = []
     for seed in range(8):
         trace = _poisson(seed)
         found, engine = run(trace, 60.0)
-        account = engine.ledger(trace.end)
-        assert account.time == pytest.approx(float(trace.importance.sum()) * 60.0, rel=1e-9)
-        off.append(account.staleness / found.staleness - 1.0)
+        ledger = engine.ledger(trace.end)
+        assert ledger.time == pytest.approx(float(trace.importance.sum()) * 60.0, rel=1e-9)
+        off.append(ledger.staleness / found.staleness - 1.0)
     assert abs(np.mean(off)) < 0.06
     assert np.max(np.abs(off)) < 0.15
 

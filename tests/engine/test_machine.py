@@ -1,4 +1,4 @@
-"""Any story of events, told to an engine and to its plain twin."""
+"""Any story of events, for an engine and to its plain twin."""
 
 import pytest
 from hypothesis import HealthCheck, settings

@@ -1,4 +1,4 @@
-"""Importance from readers' requests, and what is told beforehand of pages."""
+"""Importance from readers' requests, and what is given beforehand of pages."""
 
 import math
 
@@ -68,11 +68,11 @@ def test_explanations_say_it_in_words():
     assert "importance 1, top 100%" in text
     assert "last crawl 1 d ago" in text
     assert "top 0.5%" in str(engine.explain(199, 40 * DAY))
-    told = engine.explain(1, 40 * DAY)
-    low, high = told.change_rate_interval
-    assert low < told.change_rate < high
-    assert told.as_dict()["n_changes"] == 0
-    assert told.n_crawls == 39
+    found = engine.explain(1, 40 * DAY)
+    low, high = found.change_rate_interval
+    assert low < found.change_rate < high
+    assert found.as_dict()["n_changes"] == 0
+    assert found.n_crawls == 39
 
 
 def test_every_state_has_its_words():
@@ -96,8 +96,8 @@ def test_every_state_has_its_words():
 def test_what_is_said_of_a_page_outlives_a_fit_of_the_prior():
     engine, rng = Engine(1.0, day=1.0, sources=0), np.random.default_rng(0)
     engine.add([f"a.example/{k}" for k in range(100)], 0.0)
-    told = engine.add("b.example/", 0.0, change_rate=24.0)
+    found = engine.add("b.example/", 0.0, change_rate=24.0)
     for day in range(10, 60, 10):
         engine.record(np.arange(100), float(day), changed=rng.random(100) < 0.2)
     assert engine.stats["refits"] > 0
-    assert engine.pages(told).change_rate[0] == pytest.approx(24.0, rel=0.5)
+    assert engine.pages(found).change_rate[0] == pytest.approx(24.0, rel=0.5)

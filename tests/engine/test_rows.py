@@ -78,7 +78,7 @@ def test_with_siblings_rows_keep_what_was_learned_of_them_and_of_each_page():
     other = Engine.restore(copy.deepcopy(rows), now)
     assert same(rows, other.rows())
     assert other.effects.arrays.used.tolist() == engine.effects.arrays.used.tolist()
-    for column in ("factor", "sibling_weight", "twin", "changed_at"):  # rows from before parts know nothing of them
+    for column in ("factor", "sibling_weight", "twin", "changed_at"):  # older rows do not have them
         rows[column] = [None if j % 2 else value for j, value in enumerate(np.asarray(rows[column]).tolist())]
     half = Engine.restore(rows, now)
     n = len(half.ids())
@@ -91,7 +91,7 @@ def test_with_siblings_rows_keep_what_was_learned_of_them_and_of_each_page():
     half.scheduler._check()
 
 
-def test_pages_crawled_together_do_not_stand_in_line():
+def test_pages_crawled_together_form_no_cohort():
     engine = Engine(1.0, sources=0)
     engine.add([f"a.example/{k}" for k in range(40)], 0.0)
     ids = engine.pick(1e5, 40)

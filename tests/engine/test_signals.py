@@ -23,9 +23,9 @@ def drawn_world(precision, n_sources=1, end=150.0, seed=0, period=0.5, refit_at=
         times = np.sort(rng.uniform(0, end, rng.poisson(change_rate[i] * end)))
         events += [(t, 1, i, -1) for t in times]
         for k in range(n_sources):
-            told = times[rng.random(len(times)) < 0.5 / n_sources]
-            false = rng.uniform(0, end, rng.poisson(len(told) * (1 - precision[k]) / precision[k]))
-            events += [(t, 2, i, k) for t in [*told, *false]]
+            signalled = times[rng.random(len(times)) < 0.5 / n_sources]
+            false = rng.uniform(0, end, rng.poisson(len(signalled) * (1 - precision[k]) / precision[k]))
+            events += [(t, 2, i, k) for t in [*signalled, *false]]
     crawls = np.arange(period, end, period)
     events += [(t, 3, -1, -1) for t in crawls]
     stale = np.zeros(N, bool)
@@ -55,7 +55,7 @@ def test_learned_precision_approaches_the_truth(precision):
 
 
 @pytest.mark.slow
-def test_two_sources_are_told_apart():
+def test_two_sources_are_signalled_apart():
     engine, _, end = drawn_world([0.9, 0.2], n_sources=2)
     good, bad = believed(engine, end).mean(axis=0)
     assert good > 0.6
@@ -68,9 +68,9 @@ def alike(sources=1, n=40):
     engine.add([f"a.example/{k}" for k in range(n)], 0.0)
     useful = np.arange(n) % 2 == 0
     for day in range(1, 41):
-        told = np.full(n, day % 2 == 0)
-        engine.signal(np.flatnonzero(told), day - 0.5)
-        engine.record(np.arange(n), float(day), changed=told & useful)
+        signalled = np.full(n, day % 2 == 0)
+        engine.signal(np.flatnonzero(signalled), day - 0.5)
+        engine.record(np.arange(n), float(day), changed=signalled & useful)
     return engine, useful
 
 
@@ -102,7 +102,7 @@ def test_a_signal_about_a_change_before_the_copy_says_nothing(sources):
     assert engine.explain(0, 150.0).signals[0][0] == 1
 
 
-def test_signals_after_the_fetch_began_still_stand():
+def test_signals_after_the_fetch_began_still_count():
     engine = Engine(1.0)
     engine.add("a.example/", 0.0)
     engine.signal([0, 0], 50.0)
@@ -119,8 +119,8 @@ def test_a_copy_of_which_nothing_is_learned_ends_its_signals_too(outcome):
     engine.add("a.example/", 0.0)
     engine.signal([0, 0, 0], 50.0)
     engine.record([0], 100.0, **outcome)
-    told = engine.explain(0, 100.0)
-    assert (told.signals[0][0], told.fresh) == (0, 1.0)
+    signalled = engine.explain(0, 100.0)
+    assert (signalled.signals[0][0], signalled.fresh) == (0, 1.0)
     assert engine.pages().change_rate[0] == pytest.approx(float(engine.beliefs.prior.mean))
 
 

@@ -46,10 +46,10 @@ def _signals(rng, pages, changes, created, deleted):
     parts = []
     for k in range(pages.n_sources):
         recall, false_rate = (column.reshape(len(pages), -1)[:, k] for column in (pages.recall, pages.false_rate))
-        told = rng.random(len(changes.at)) < recall[changes.page]
+        caught = rng.random(len(changes.at)) < recall[changes.page]
         false = _within(rng, false_rate, created, deleted)
-        at = np.concatenate([changes.at[told], false.at])
-        page = np.concatenate([changes.page[told], false.page])
+        at = np.concatenate([changes.at[caught], false.at])
+        page = np.concatenate([changes.page[caught], false.page])
         about = np.where(rng.random(len(at)) < 0.2, at - 1.0, np.inf)
         parts.append((at, page, np.full(len(at), k), about))
     return Signals.of(*(np.concatenate(column) for column in zip(*parts, strict=True)))

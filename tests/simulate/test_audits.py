@@ -52,7 +52,7 @@ def test_audits_of_poisson_worlds_hold_the_truth_and_the_forecast():
     assert np.mean(holds) > 0.78, "600 pages vary by themselves by a third of what 100 draws do"
 
 
-def test_lies_are_told_by_audits_alone():
+def test_only_audits_find_lies():
     rng = np.random.default_rng(5)
     trace = world("poisson", 600).draw(30.0, rng)
     lying = rng.random(600) < 0.4
@@ -63,7 +63,7 @@ def test_lies_are_told_by_audits_alone():
     assert not verdict([moment.audits[0] for moment in found]).agree
 
 
-def test_an_engine_that_is_told_learns_from_audits():
+def test_an_engine_learns_from_audits():
     rng = np.random.default_rng(6)
     trace = world("poisson", 200).draw(30.0, rng)
     lying = np.ones(200, bool)

@@ -60,10 +60,10 @@ def test_own_demand_gives_the_others_as_many_requests():
     assert abs(free.requests - rows[0]["requests"]) < free.requests / 2
 
 
-def test_progress_is_told():
-    told = []
-    compare([SMALL], ["known", "nutch"], ["1/day"], progress=lambda done, total: told.append((done, total)))
-    assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
+def test_progress_is_reported():
+    reports = []
+    compare([SMALL], ["known", "nutch"], ["1/day"], progress=lambda done, total: reports.append((done, total)))
+    assert reports == [(0, 3), (1, 3), (2, 3), (3, 3)]
 
 
 @pytest.mark.parametrize(

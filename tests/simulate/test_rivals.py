@@ -98,7 +98,7 @@ def test_nutch_by_hand():
     assert shown[3] == pytest.approx(max(1.4 * 33.6, elapsed) - 0.3 * elapsed)
 
 
-def test_nutch_fetches_anew_what_would_wait_too_long():
+def test_nutch_fetches_again_what_would_wait_too_long():
     policy = one_page("nutch", sync=0.0)
     assert dues(policy, False, False, False, False, False) == pytest.approx([30.0, 42.0, 58.8, 82.32, 0.0])
     now = float(policy.due_at[0])
@@ -150,8 +150,8 @@ def test_compiled_runs_equal_driving_by_protocol(name, cap, seed):
     deleted = np.where(rng.random(n) < 0.7, end, created + rng.uniform(0.1, end / 2, n))
     page = rng.integers(0, n, 60)
     at = rng.uniform(created[page], np.minimum(deleted[page], end))
-    told = np.where(rng.random(60) < 0.7, at - rng.exponential(0.3, 60), np.inf)
-    signals = Signals.of(at, page, changed_at=told)
+    dates = np.where(rng.random(60) < 0.7, at - rng.exponential(0.3, 60), np.inf)
+    signals = Signals.of(at, page, changed_at=dates)
     columns = {"created_at": created, "deleted_at": deleted, "importance": rng.uniform(0.1, 2.0, n)}
     trace = poisson(n, end, rng, signals=signals, **columns)
     who = rival(name, cap, day=0.2)
@@ -228,8 +228,8 @@ def test_sitemap_gate_fetches_only_what_changed():
     rng = np.random.default_rng(6)
     bare = poisson(20, 100.0, rng, rate=0.1)
     page = np.repeat(np.arange(20), bare.n_changes)
-    told = Signals.of(bare.changed_at, page, changed_at=bare.changed_at)
-    trace = Trace(0.0, 100.0, offset=bare.offset, changed_at=bare.changed_at, signals=told)
+    dates = Signals.of(bare.changed_at, page, changed_at=bare.changed_at)
+    trace = Trace(0.0, 100.0, offset=bare.offset, changed_at=bare.changed_at, signals=dates)
     gated = simulate(rival("norconex", day=1.0), trace, None, count_from=50.0)
     blind = simulate(rival("norconex", day=1.0), bare, None, count_from=50.0)
     assert gated.requests < 0.2 * blind.requests

@@ -97,7 +97,7 @@ def test_sales_raise_changes():
     assert per_day[sale].mean() > 1.3 * per_day[same_weekdays & ~sale].mean()
 
 
-def told_share(name):
+def explained_share(name):
     """How much of the variance of log change rates lies between merchants and brands, beyond chance."""
     day = next(Shop(20_000, name, seed=5).days(1))
     shop = Shop(20_000, name, seed=5)
@@ -110,8 +110,8 @@ def told_share(name):
 
 
 def test_metadata_tell_rates_unless_they_say_nothing():
-    assert told_share("shop") > 0.2
-    assert told_share("shop-untold") < 0.02
+    assert explained_share("shop") > 0.2
+    assert explained_share("shop-untold") < 0.02
 
 
 def test_coupling_turns_at_the_shift():

@@ -57,15 +57,15 @@ def test_every_world_draws_sound_traces(name):
 
 
 @pytest.mark.parametrize("name", PROCESSES)
-def test_mean_rates_are_as_told(name):
+def test_mean_rates_are_the_true_ones(name):
     totals = []
     for seed in range(20):
         trace = drawn(PROCESSES[name], seed=seed)
         totals.append([trace.n_changes.sum(), trace.true_pages.change_rate.sum() * 400.0])
-    seen, told = np.array(totals, float).T
-    assert seen.mean() == pytest.approx(told.mean(), rel=0.015)
+    seen, true = np.array(totals, float).T
+    assert seen.mean() == pytest.approx(true.mean(), rel=0.015)
     if name != "wandering":
-        assert told.mean() == pytest.approx(RATES.sum() * 400.0, rel=0.01)
+        assert true.mean() == pytest.approx(RATES.sum() * 400.0, rel=0.01)
     fast, slow = RATES > 2, RATES < 0.5
     for part in (fast, slow):  # not only in total
         assert trace.n_changes[part].sum() == pytest.approx(trace.true_pages.change_rate[part].sum() * 400.0, rel=0.12)
