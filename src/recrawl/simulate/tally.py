@@ -1,4 +1,4 @@
-"""Judge: keeps count of how stale the copies were, and says so at the end as a Run."""
+"""Judge: counts how stale the copies were, and returns the result as a Run."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Judge:
         return changed
 
     def verdict(self) -> Run:
-        """The figures, once the time is over."""
+        """The result, at the end of the trace."""
         tally, trace = self.tally, self._trace
         close(tally)
         seen = np.maximum(trace.deleted_at - np.maximum(trace.created_at, self._begin), 0.0)

@@ -56,7 +56,7 @@ def audited(
 
 
 class _Audited:
-    """An engine on its way through a trace; copies of lying pages are as old as their last audit."""
+    """An engine that crawls a trace; copies of lying pages are as old as their last audit."""
 
     def __init__(
         self, trace: Trace, lying: Flags, budget: float, rng: np.random.Generator, settings: dict[str, object]

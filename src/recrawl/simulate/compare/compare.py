@@ -39,7 +39,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Row:
-    """What came of one policy on one trace; ``requests_of`` is the rival whose number of requests it had."""
+    """Result of one policy on one trace; ``requests_of`` is the rival whose number of requests it had."""
 
     source: Source
     budget: str | None
@@ -127,7 +127,7 @@ def _counted(results: Iterator[list[Row]], total: int, tell: Progress) -> Iterat
 
 
 def run_task(task: Task) -> list[Row]:
-    """Run one task, in whichever process."""
+    """Run one task, in any process."""
     source, trace = task.source, trace_of(task.source, task.seed, task.repetition)
     pages = live_pages(source, trace)
 

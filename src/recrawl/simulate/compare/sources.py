@@ -41,7 +41,7 @@ class Drawn:
 
     @property
     def label(self) -> dict[str, str]:
-        """What it is called in results."""
+        """Its name in results."""
         return {"world": self.world}
 
     def trace(self, rng: np.random.Generator) -> Trace:
@@ -60,7 +60,7 @@ class Recorded:
 
     @property
     def label(self) -> dict[str, str]:
-        """What it is called in results."""
+        """Its name in results."""
         return {"trace": self.folder.resolve().name}
 
     def trace(self, rng: np.random.Generator) -> Trace:
@@ -85,7 +85,7 @@ def live_pages(source: Source, trace: Trace) -> float:
 
 @lru_cache(maxsize=1)
 def trace_of(source: Source, seed: int, repetition: int) -> Trace:
-    """The trace of a repetition: the same for every policy and budget, in whichever process."""
+    """The trace of a repetition: the same for every policy and budget, in any process."""
     trace = source.trace(rng_of(source, seed, repetition, 0))
     if len(trace.changed_at) == 0:
         raise ParameterError(f"{trace.name}: no page changes in this time")

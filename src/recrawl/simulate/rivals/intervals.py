@@ -1,4 +1,4 @@
-"""Systems that look at little: fixed intervals, tiers, the age of a page, its date in a sitemap."""
+"""Systems with simple rules: fixed intervals, tiers, the age of a page, its date in a sitemap."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ class DuePolicy:
         self._stats["released"] += kernels.release(self.agenda, rows, self.now)
 
     def signal(self, ids: ArrayLike, now: float, *, source: int = 0, changed_at: ArrayLike | None = None) -> None:
-        """Counted; a date of change is heard by the rule that reads sitemaps."""
+        """Signals are counted; the rule that reads sitemaps uses their dates of change."""
         rows, at = self._ids(ids, repeated=True), time_of(now)
         count_of(source)
         about = column_of("changed_at", changed_at, len(rows), math.inf)
@@ -153,7 +153,7 @@ class DuePolicy:
 
     @property
     def due_at(self) -> NDArray[np.float64]:
-        """When each page is due; infinity: not without news."""
+        """When each page is due; infinity: not without a signal."""
         return self._table["due_at"].copy()
 
     @property

@@ -52,7 +52,7 @@ def rival(name: str, cap: Cap | None = None, *, day: float = DAY, **settings: An
 
 
 def caps(name: str) -> list[str]:
-    """The ways in which a budget can cut what a system finds due: by due date, by score, its own; or the one named.
+    """The orders in which a budget can cut what a system finds due: by due date, by score, its own; or the one named.
 
     >>> caps("nutch"), caps("yacy"), caps("nutch:due")
     (['nutch:due', 'nutch:score'], ['yacy:due', 'yacy:score', 'yacy:oldest'], ['nutch:due'])

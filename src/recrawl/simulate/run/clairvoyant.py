@@ -1,4 +1,4 @@
-"""Clairvoyant: sees the next changes, to show what no policy without that sight can be asked to reach."""
+"""Clairvoyant: a policy that knows future changes, as an upper bound for all others."""
 
 from __future__ import annotations
 
@@ -35,4 +35,4 @@ class Clairvoyant:
         )
 
     def remove(self, ids: ArrayLike) -> None:
-        """Pages that go: it knew."""
+        """Pages that go; their ends are known already."""

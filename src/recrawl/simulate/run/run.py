@@ -83,7 +83,7 @@ def simulate(
 def _run_demand(
     contender: Contender, policy: Any, trace: Trace, runner: Any, progress: Callable[[float], None] | None
 ) -> None:
-    """From one coming or going of pages to the next, all that is due."""
+    """Crawl all that is due, from one arrival or removal of pages to the next."""
     if not isinstance(policy, DuePolicy):
         raise ParameterError(f"policy {contender.name!r} needs a budget: it has no demand of its own")
     now = trace.start
@@ -97,7 +97,7 @@ def _run_demand(
 
 
 def _change(contender: Contender, policy: Any, trace: Trace, at: float, come: Ids, gone: Ids) -> None:
-    """Pages that come and go."""
+    """Add and remove pages."""
     if len(come) and not np.array_equal(contender.admit(policy, trace, come, at), come):
         raise AssertionError("ids must be handed out in the order in which pages come")
     if len(gone):
@@ -115,7 +115,7 @@ def _run_piece(
     batch: int,
     progress: Callable[[float], None] | None,
 ) -> None:
-    """Slots at begin + j/rate up to the end; before each, the pages that came and went. Progress at even times."""
+    """Run slots at begin + j/rate up to the end, adding and removing pages in between; report progress."""
     n_slots = int(np.floor((end - begin) * rate * (1 + 1e-12)))
     looks = np.unique(np.linspace(1, n_slots + 1, _REPORTS + 1).astype(np.int64)) if progress else np.empty(0, np.int64)
 
@@ -150,7 +150,7 @@ def _pieces(budget: Budget, trace: Trace) -> list[tuple[float, float, float]]:
 
 
 def _membership(trace: Trace, begin: float, end: float) -> Iterator[tuple[float, Ids, Ids]]:
-    """(when, pages that come, pages that go) from begin to before end; those there at the start come first."""
+    """(time, pages added, pages removed) from begin to before end; pages that exist at the start come first."""
     came, went = trace.created_at, np.maximum(trace.deleted_at, trace.created_at)
     coming = np.flatnonzero((came >= begin) & (came < end))
     going = np.flatnonzero((went >= begin) & (went < end))

@@ -1,4 +1,4 @@
-"""How each kind of policy is stepped through slots: compiled where it can be, by the protocol otherwise."""
+"""Runners: drive a policy through slots, by a compiled loop where there is one, else by the protocol."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Runner(Protocol):
 
 
 def runner_of(policy: Policy | Clairvoyant, trace: Trace, judge: Judge) -> Runner:
-    """The fastest runner there is for a policy."""
+    """The fastest runner for a policy."""
     if isinstance(policy, Scheduler):
         return SchedulerRunner(policy, trace, judge)
     if isinstance(policy, Engine) and policy.settings.sources <= 1:
@@ -119,7 +119,7 @@ class SchedulerRunner(PlainRunner):
         return last
 
     def _weighed(self) -> loop.SignalQueue:
-        """The signals, each with what the scheduler lets it weigh; those of pages that came since are weighed now."""
+        """The signals with their weights; those of pages that were added since the last call are computed now."""
         _, page, source, _ = self._signals
         known = access.id_count(self._scheduler)
         first, last = np.searchsorted(page, [self._weighed_pages, known], sorter=self._order)
@@ -132,7 +132,7 @@ class SchedulerRunner(PlainRunner):
 
 
 class RateRunner(PlainRunner):
-    """Drives a rate policy by the compiled loop, one crawl per slot; it does not listen to signals."""
+    """Drives a rate policy by the compiled loop, one crawl per slot; signals are ignored."""
 
     def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
         """Do the slots from ``slot`` to before ``last``."""
@@ -215,7 +215,7 @@ class RivalRunner(PlainRunner):
 
 
 class ClairvoyantRunner(PlainRunner):
-    """Drives the policy that sees the future by its compiled loop."""
+    """Drives the policy that knows the future by its compiled loop."""
 
     def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
         """Do the slots from ``slot`` to before ``last``."""

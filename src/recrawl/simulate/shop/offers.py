@@ -1,4 +1,4 @@
-"""Offers of a shop: their metadata, what it says about their rates, and when each comes."""
+"""Offers of a shop: their metadata, how it relates to their rates, and when each is added."""
 
 from __future__ import annotations
 

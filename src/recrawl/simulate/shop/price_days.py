@@ -46,7 +46,7 @@ def from_truth(midnight: Midnight) -> KnownRates:
 
 @dataclass(frozen=True, eq=False)
 class PriceDay:
-    """One day: prices as it begins, what changes, who clicks when, and what each source of rates says."""
+    """One day: prices as it begins, what changes, who clicks when, and the rates of each source."""
 
     source: ShopDay
     known: Mapping[str, KnownRates]
@@ -77,7 +77,7 @@ class PriceDay:
 
 
 def record_days(shop: Shop, first: int, last: int, sources: Mapping[str, Source]) -> list[PriceDay]:
-    """The days from ``first`` to ``last`` − 1 of a shop, with what each source of rates says at their midnights."""
+    """The days from ``first`` to ``last`` − 1 of a shop, with the rates of each source at their midnights."""
     if not 0 <= first < last:
         raise ParameterError(f"days {first} to {last}: the last must be after the first")
     return [
@@ -88,7 +88,7 @@ def record_days(shop: Shop, first: int, last: int, sources: Mapping[str, Source]
 
 
 class Plans:
-    """Crawl probabilities per step of every strategy on every day, for a budget and a source of rates; kept once found.
+    """Crawl probabilities per step of every strategy on every day, for a budget and a source of rates; computed once.
 
     ``share`` is crawls per offer and day.
     """

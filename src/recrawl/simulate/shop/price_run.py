@@ -47,7 +47,7 @@ class Decider(Protocol):
 
 @dataclass
 class PriceRun:
-    """What came of a run: a figure per day."""
+    """Result of a run: a figure per day."""
 
     clicks_right: Array  # share of clicks that saw the right price; nan on days without
     offers_right: Array  # share of copies that are right as the day begins
@@ -172,7 +172,7 @@ class ByPolicy:
     _per_step: float = 0.0
 
     def begin_day(self, at: int) -> None:
-        """Tell the rates of all offers, and the new ones."""
+        """Update the rates of all offers, and add the new ones."""
         known, day = self.plans.known(at), self.plans.days[at]
         rate = np.minimum(-np.log1p(-np.minimum(known.change, 1 - 1e-9)), STEPS)
         old, new = slice(0, self._n), slice(self._n, day.n)

@@ -84,7 +84,7 @@ class ShopSettings:
 
     @property
     def steady(self) -> ShopSettings:
-        """The same offers in a world that stands still: no seasons, sales, campaigns, arrivals or drift."""
+        """The same offers in a constant world: no seasons, sales, campaigns, arrivals or drift."""
         return replace(
             self,
             change=replace(self.change, memory=math.inf),

@@ -144,7 +144,7 @@ class Shop:
 
 
 def _drift(part: Array, spread: Spread, rng: np.random.Generator) -> None:
-    """Move what is the offers' own by one day: it is pulled to 0 and pushed, so that its spread stays."""
+    """Move the offers' own part by one day: an autoregressive step that keeps its spread."""
     if spread.memory == math.inf or spread.own == 0.0:
         return
     kept = math.exp(-1.0 / spread.memory)
