@@ -196,7 +196,7 @@ def test_bursts_alone_are_kept_in_rows() -> None:
     for k in range(1, 400):
         engine.record(engine.pick(0.1 * k, 1), 0.1 * k, changed=k % 3 == 0)
     again = Engine.restore(engine.rows(), 40.0)
-    assert again.parts.half_life == engine.effects.half_life
+    assert again.effects.half_life == engine.effects.half_life
     assert Engine.restore(engine.state()).pick(41.0, 1) == engine.pick(41.0, 1)
 
 
@@ -227,7 +227,7 @@ def test_folders_that_predict_nothing_are_not_used() -> None:
     rng = np.random.default_rng(7)
     urls = np.array([f"https://a.example/f{k % 40}/p{k}" for k in range(800)])
     trace = poisson_trace(rng, rng.gamma(0.5, 0.08, 800), 60.0, urls, np.ones(168))
-    assert run(trace, 20.0, **{**NONE, "priors": True})[1].parts.lean <= 0.25
+    assert run(trace, 20.0, **{**NONE, "priors": True})[1].effects.shrinkage <= 0.25
 
 
 def test_seasons_are_learned_where_there_are_some_and_only_there() -> None:

@@ -23,7 +23,7 @@ def reasons(engine, page=0, now=DAY):
 def test_a_page_without_a_reason_may_be_picked():
     engine = few_pages()
     assert reasons(engine) == ()
-    assert engine.pick(DAY, 4).tolist() == [0, 1, 2, 3]
+    assert sorted(engine.pick(DAY, 4).tolist()) == [0, 1, 2, 3]
     assert reasons(engine) == (Reason.LEASED,)
     engine.release([0], DAY)
     assert reasons(engine) == ()
