@@ -55,7 +55,7 @@ def test_learned_precision_approaches_the_truth(precision):
 
 
 @pytest.mark.slow
-def test_two_sources_are_signalled_apart():
+def test_two_sources_are_distinguished():
     engine, _, end = drawn_world([0.9, 0.2], n_sources=2)
     good, bad = believed(engine, end).mean(axis=0)
     assert good > 0.6
