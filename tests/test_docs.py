@@ -141,6 +141,37 @@ def test_every_counter_of_a_run_is_described():
         assert f"`{name}`" in text
 
 
+WAY = section(read("architecture.md"), "## One page's way")
+PASSED = re.findall(r"`(recrawl[\w.]*):([\w.]+)`", WAY)
+
+
+@pytest.mark.parametrize(("module", "name"), PASSED)
+def test_every_function_of_a_page_s_way_exists(module, name):
+    found = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    assert callable(found)
+
+
+def test_a_page_s_way_passes_every_function_once():
+    assert len(PASSED) > 20
+    assert len(set(PASSED)) == len(PASSED)
+    shared = re.findall(r"^\| (\d+) \|", section(WAY, "### Shared"), re.MULTILINE)
+    assert {number for link in re.findall(r"→ shared ([\d, ]*\d)", WAY) for number in link.split(", ")} == set(shared)
+
+
+MODULE = re.compile(r"`((?:\w+/)+\w+\.py|(?:\w+/)+)`")
+
+
+def test_every_module_that_the_architecture_names_exists():
+    text = read("architecture.md")
+    later = section(text, "## What comes next, and where")
+    package = ROOT / "src/recrawl"
+    bases = [ROOT, ROOT / "src", package, *(path for path in package.iterdir() if path.is_dir())]
+    named_there = [place for place in MODULE.findall(text.replace(later, "")) if "contrib" not in place]
+    assert not [place for place in named_there if not any((base / place).exists() for base in bases)]
+
+
 @pytest.mark.parametrize("path", LINKED, ids=named)
 def test_relative_links_resolve(path):
     for link in LINK.findall(path.read_text()):
