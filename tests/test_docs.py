@@ -102,6 +102,16 @@ def test_every_public_name_is_described(name):
     assert getattr(recrawl, name).__doc__
 
 
+PACKAGES = ["model", "solver", "estimate", "schedule", "engine", "store", "crawl", "simulate", "demo", "reproduce"]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_of_a_package_is_listed(package):
+    names = importlib.import_module(f"recrawl.{package}").__all__
+    listed = re.findall(r"^\| `(\w+)` \|", section(read("reference/names.md"), f"## `recrawl.{package}`"), re.MULTILINE)
+    assert sorted(listed) == sorted(names), "python docs/list_names.py writes the page"
+
+
 def test_every_setting_of_a_crawl_is_described():
     from recrawl.crawl.config.rules import Rule
     from recrawl.crawl.config.settings import Settings
