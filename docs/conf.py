@@ -15,6 +15,7 @@ copyright = author
 release = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]["version"]
 extensions = ["myst_parser"]
 exclude_patterns = ["_build"]
+highlight_language = "none"
 html_theme = "furo"
 html_title = f"recrawl {release}"
 html_copy_source = False
