@@ -258,3 +258,16 @@ def test_the_log_follows_the_signals():
     scheduler.record([3], 5.5, as_of=[4.95])
     assert scheduler._memory.state.rec["signals"][3] == 2
     scheduler._check()
+
+
+def test_is_paused_names_the_pages_that_wait_for_resume():
+    scheduler = Scheduler(Pages([1.0, 2.0, 3.0, 4.0]))
+    scheduler.pause([1])
+    scheduler.record(scheduler.pick(1.0, 1), 1.0, gone=[True])
+    assert scheduler.is_paused([0, 1, 2, 3]).sum() == 2
+    assert scheduler.is_paused([1, 1]).tolist() == [True, True]
+    scheduler.resume(np.arange(4))
+    assert not scheduler.is_paused(np.arange(4)).any()
+    scheduler.remove([2])
+    with pytest.raises(ParameterError, match="removed"):
+        scheduler.is_paused([2])
