@@ -15,7 +15,7 @@ from recrawl.store import BlockingStore, MemoryStore
 pytestmark = pytest.mark.slow
 
 FORECAST = 0.06  # by which the forecast may miss the true freshness of the second half
-BELIEVED = 0.2  # and what the engine believes of its copies at the moment, while it still learns
+EXPECTED = 0.2  # and what the engine believes of its copies at the moment, while it still learns
 SEEDS = (1, 2, 3)
 
 
@@ -30,7 +30,7 @@ def verdict(seed):
 def test_the_forecast_agrees_with_the_truth(seed):
     found, _, _ = verdict(seed)
     assert abs(found.forecast.freshness - found.settled) < FORECAST
-    assert abs(found.believed - found.settled) < BELIEVED
+    assert abs(found.expected - found.settled) < EXPECTED
 
 
 @pytest.mark.parametrize("seed", SEEDS)

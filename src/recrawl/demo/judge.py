@@ -1,4 +1,4 @@
-"""How fresh the copies of a live crawl truly were, and how fresh other policies would have kept them."""
+"""True freshness of the copies of a live crawl, and what other policies would have reached."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def window(trace: Trace, copied_at: ArrayLike, begin: float, end: float) -> Trac
 
 
 def true_freshness(trace: Trace, page: Ids, at: Array, bins: int = 0) -> Run:
-    """How fresh copies were that were renewed at these instants, exactly.
+    """The exact freshness of copies that were renewed at these times.
 
     >>> trace = Trace(0.0, 10.0, offset=[0, 1], changed_at=[2.0])
     >>> true_freshness(trace, np.array([0]), np.array([6.0])).freshness

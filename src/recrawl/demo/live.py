@@ -42,7 +42,7 @@ _USER_AGENT = f"recrawl-demo/{__version__} (+http://127.0.0.1/)"
 
 @dataclass(frozen=True)
 class Progress:
-    """Where the demo is: for a live view."""
+    """The progress of a demo, for a live view."""
 
     phase: str  # "first copies" or "crawling"
     elapsed: float
@@ -50,20 +50,20 @@ class Progress:
     requests: int
     changes_found: int
     failures: int
-    believed: float  # the engine's estimate of freshness now
+    expected: float  # freshness now, as the engine expects it
     true: float  # freshness now
-    over_time: tuple[tuple[float, float], ...]  # believed and true so far
+    over_time: tuple[tuple[float, float], ...]  # expected and true so far
 
 
-Tell = Callable[[Progress], None]
+OnProgress = Callable[[Progress], None]
 
 
 def _nothing(progress: Progress) -> None:
-    """Nobody listens."""
+    """The default callback."""
 
 
 def check(seconds: float, budget: float) -> None:
-    """Refuse what the demo cannot do."""
+    """Raise ParameterError for a duration or budget that the demo does not support."""
     if not 1.0 <= seconds <= 3600.0:
         raise ParameterError(f"the demo lasts {seconds:g} s: must be from 1 s to an hour")
     if not 0.5 <= budget <= _FIRST_BUDGET:
@@ -71,7 +71,7 @@ def check(seconds: float, budget: float) -> None:
 
 
 class LiveDemo:
-    """One demo: a world, its server, a crawler of it, and what they showed."""
+    """One demo: a world, its server, a crawler, and the verdict."""
 
     def __init__(self, store: Store, *, seconds: float = 60.0, budget: float = BUDGET, seed: int = 1) -> None:
         check(seconds, budget)
@@ -85,36 +85,36 @@ class LiveDemo:
 
     @property
     def example(self) -> str:
-        """The address of a page that is worth a look: the most important one."""
+        """The URL of the most important page."""
         return self._web.urls[int(np.argmax(self.world.trace.importance))]
 
     def stop(self) -> None:
-        """End early; what was seen until then is judged."""
+        """End early; the verdict covers the time until then."""
         self._stopped = True
         if self._crawler is not None:
             self._crawler.stop()
 
-    async def run(self, tell: Tell = _nothing) -> Verdict:
-        """Serve on loopback, crawl, and judge; ``tell`` hears of the progress a few times a second."""
+    async def run(self, on_progress: OnProgress = _nothing) -> Verdict:
+        """Serve on loopback, crawl, and judge; ``on_progress`` is called a few times a second."""
         clock = SystemClock()
         self._web = DemoWeb(self.world, clock)
         async with DemoServer(self._web):
             fetcher = HttpFetcher(_USER_AGENT, allow_private=True, resolver=LoopbackResolver(), clock=clock)
             try:
-                return await self._run(fetcher, clock, tell)
+                return await self._run(fetcher, clock, on_progress)
             finally:
                 await fetcher.close()
 
-    async def run_in_memory(self, tell: Tell = _nothing) -> Verdict:
-        """The same without a network and in no time: the clock is moved by hand."""
+    async def run_in_memory(self, on_progress: OnProgress = _nothing) -> Verdict:
+        """The same in memory, by a manual clock: without a network and without waiting."""
         clock = ManualClock(1e9)
         self._web = DemoWeb(self.world, clock)
-        return await clock.drive(self._run(MemoryWeb(self._web.ask, clock), clock, tell))
+        return await clock.drive(self._run(MemoryWeb(self._web.ask, clock), clock, on_progress))
 
-    async def _run(self, fetcher: Fetcher, clock: Clock, tell: Tell) -> Verdict:
+    async def _run(self, fetcher: Fetcher, clock: Clock, on_progress: OnProgress) -> Verdict:
         crawler = await self._new_crawler(fetcher, clock)
         try:
-            await self._crawl(crawler, clock, tell)
+            await self._crawl(crawler, clock, on_progress)
             end = min(self._web.now(), self._begin + self._seconds)
             outcomes = [outcome async for outcome in self._store.observations()]
             return self._judge(outcomes, end, crawler.engine.forecast(self._budget))
@@ -134,8 +134,8 @@ class LiveDemo:
         self._crawler = new_crawler(engine, self._store, Web(_USER_AGENT, fetcher, fetcher, clock), options)
         return self._crawler
 
-    async def _crawl(self, crawler: Crawler, clock: Clock, tell: Tell) -> None:
-        watch = asyncio.create_task(self._watch(crawler, clock, tell))
+    async def _crawl(self, crawler: Crawler, clock: Clock, on_progress: OnProgress) -> None:
+        watch = asyncio.create_task(self._watch(crawler, clock, on_progress))
         try:
             await crawler.run(clock.now() + _FIRST_SECONDS, once=True)
             self._phase, self._begin = "crawling", self._web.now()
@@ -146,22 +146,22 @@ class LiveDemo:
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
 
-    async def _watch(self, crawler: Crawler, clock: Clock, tell: Tell) -> None:
-        """Ask the engine a few times a second how fresh it believes the copies to be."""
+    async def _watch(self, crawler: Crawler, clock: Clock, on_progress: OnProgress) -> None:
+        """Sample the expected and the true freshness a few times a second."""
         while True:
             await clock.sleep(_SAMPLE_EVERY)
             at = self._web.now()
             weight = self.world.trace.importance
             fresh = crawler.engine.fresh(self._ids, clock.now())
             shown = self._shown()
-            believed = float(np.average(np.where(shown >= 0, fresh, 0.0), weights=weight))
+            expected = float(np.average(np.where(shown >= 0, fresh, 0.0), weights=weight))
             true = float(np.average(shown == self._versions(at), weights=weight))
             if self._phase == "crawling":
-                self._samples.append((Sample(at, believed), true))
+                self._samples.append((Sample(at, expected), true))
             counts, elapsed = crawler.counters, at - self._begin
             done = (counts.requests, counts.changed, counts.failed)
             series = tuple((sample.freshness, now) for sample, now in self._samples)
-            tell(Progress(self._phase, elapsed, self._seconds, *done, believed, true, series))
+            on_progress(Progress(self._phase, elapsed, self._seconds, *done, expected, true, series))
 
     def _shown(self) -> Any:
         """The version of each page that was last served; −1: none."""
@@ -207,7 +207,7 @@ class LiveDemo:
 
 
 async def warm_up() -> None:
-    """Run a demo in memory, so that all that is compiled on first use is: a minute once, a second later on."""
+    """Run a demo in memory, which compiles all kernels: a minute the first time, a second later."""
     await LiveDemo(MemoryStore(), seconds=15.0, budget=30.0, seed=0).run_in_memory()
 
 

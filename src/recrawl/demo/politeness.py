@@ -15,7 +15,7 @@ TOLERANCE = 0.005  # seconds by which a gap may be too short: what a network can
 
 @dataclass(frozen=True)
 class Manners:
-    """What a log shows: requests, how many robots.txt forbids, how many came too soon after the one before.
+    """Counts of a log: requests, those that robots.txt forbids, those that came too soon after the one before.
 
     ``shortest`` is the least gap in units of its host's delay, ``worst`` by how many seconds a gap was too short at
     most (below 0: none was). ``before_robots`` counts pages asked for before the host's robots.txt.
@@ -40,7 +40,7 @@ class Manners:
 
 
 def manners(log: Iterable[ServedRequest], delay: Mapping[str, float], *, with_robots: bool = True) -> Manners:
-    """What a log says of a crawler that is to leave ``delay`` seconds between two requests to a host.
+    """The manners in a log of a crawler that must leave ``delay`` seconds between two requests to a host.
 
     ``with_robots`` counts the requests for robots.txt among them.
     """

@@ -1,4 +1,4 @@
-"""DemoServer: a demo's web on loopback, one address and port for all hosts, told apart by the Host header."""
+"""DemoServer: a demo's web on loopback, one address and port for all hosts, distinguished by the Host header."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class DemoServer:
 
 
 def _still(request: web.BaseRequest, answer: Answer) -> bool:
-    """Whether the client's copy is still right, as far as validators tell."""
+    """Whether the client's copy is current, by its validators."""
     tag, date = answer.headers.get("ETag"), answer.headers.get("Last-Modified")
     if tag is not None:
         return request.headers.get("If-None-Match") == tag

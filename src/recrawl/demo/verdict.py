@@ -1,4 +1,4 @@
-"""What a demo showed: the true freshness of a live crawl, the engine's own word for it, and rivals."""
+"""Verdict of a demo: the true freshness of a live crawl, the engine's estimate of it, and rivals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SLACK = 1e-3  # seconds: times since 1970 are rounded
 
 
 class Renewal(NamedTuple):
-    """A copy that was renewed: of which page, as of when, in which version, and whether the crawler saw a change."""
+    """A renewed copy: its page, the time of its answer, its version, and whether the crawler detected a change."""
 
     page: int
     at: float
@@ -39,7 +39,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class Detection:
-    """How often the crawler was wrong about a change: saw one where there was none, or none where there was one."""
+    """Errors of change detection: changes detected where there was none, and changes missed."""
 
     looks: int
     imagined: int
@@ -77,7 +77,7 @@ class Verdict:
         return float(np.mean([sample.freshness for sample in self.samples])) if self.samples else float("nan")
 
     @property
-    def believed(self) -> float:
+    def expected(self) -> float:
         """The engine's own estimate over the second half."""
         half = [sample.freshness for sample in self.samples if sample.at > self.trace.start + self.seconds / 2]
         return float(np.mean(half)) if half else float("nan")
@@ -101,7 +101,7 @@ class Verdict:
             **self.truth.as_dict(),
             "requests": self.requests,
             "estimate": self.estimate,
-            "estimate_second_half": self.believed,
+            "estimate_second_half": self.expected,
             "forecast": asdict(self.forecast),
             "detection": asdict(self.detection),
             "rivals": [as_dict(rival) for rival in self.rivals],
@@ -112,7 +112,7 @@ class Verdict:
 def renewals(
     log: Iterable[ServedRequest], outcomes: Iterable[Outcome], page_of: dict[str, int], start: float
 ) -> list[Renewal]:
-    """Which copies were renewed as of when: the answers of the server that became copies of the crawler.
+    """The renewed copies: answers of the server that became copies of the crawler, in the order of their times.
 
     ``start`` is when the server's time began, by the crawler's clock. A copy is as of the moment its answer was made.
     """
@@ -136,7 +136,7 @@ def renewals(
 
 
 def detection(renewed: Iterable[Renewal]) -> Detection:
-    """How often the crawler was wrong about a change.
+    """Count the errors of change detection.
 
     >>> detection([Renewal(0, 1.0, 0, None), Renewal(0, 2.0, 3, True), Renewal(0, 3.0, 3, True)])
     Detection(looks=2, imagined=1, missed=0)
@@ -155,5 +155,5 @@ def detection(renewed: Iterable[Renewal]) -> Detection:
 
 
 def forbidden(log: Iterable[ServedRequest]) -> int:
-    """Requests that robots.txt forbids."""
+    """How many requests robots.txt forbids."""
     return sum(request.path.startswith(PRIVATE) for request in log)

@@ -44,7 +44,7 @@ class DemoWeb:
         return self.clock.now() - self.started_at
 
     def skip(self, seconds: float) -> None:
-        """Let time pass at once."""
+        """Move the time forward."""
         self.started_at -= seconds
 
     @property
@@ -67,14 +67,14 @@ class DemoWeb:
         return self._sites[host].latency if host in self._sites else 0.0
 
     def ask(self, url: str, now: float) -> Answer:
-        """What a URL answers, for a web in memory."""
+        """The answer of a URL, for a web in memory."""
         parts = urlsplit(url)
         host = parts.hostname or ""
         answer = self.answer(host, parts.path, self.now())
         return Answer(answer.body, answer.status, answer.headers, took=self.latency(host))
 
     def answer(self, host: str, path: str, came_at: float) -> Answer:
-        """What a host answers now to a request that came at a time; logged."""
+        """The answer of a host to a request that came at a time; it is logged."""
         at, site, page = self.now(), self._sites.get(host), self._pages.get((host, path))
         version = -1
         if site is None:

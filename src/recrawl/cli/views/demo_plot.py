@@ -54,7 +54,7 @@ def _draw_time(axes: Any, verdict: Verdict) -> None:
         color="black",
         lw=1.0,
         ls=":",
-        label="what its engine believed",
+        label="what its engine expected",
     )
     forecast = verdict.forecast.freshness
     axes.plot(

@@ -1,4 +1,4 @@
-"""The demo run with a live view, and its figures in words."""
+"""A demo run with a live view, and its figures as text."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def watched(demo: LiveDemo, *, quiet: bool) -> Verdict:
         return asyncio.run(_run(demo, lambda progress: live.update(_view(progress))))
 
 
-async def _run(demo: LiveDemo, tell: Callable[[Progress], None]) -> Verdict:
+async def _run(demo: LiveDemo, on_progress: Callable[[Progress], None]) -> Verdict:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(NotImplementedError, RuntimeError, ValueError):  # not on every system, not in every thread
             loop.add_signal_handler(number, demo.stop)
-    return await demo.run(tell)
+    return await demo.run(on_progress)
 
 
 def _view(progress: Progress) -> Group:
@@ -52,7 +52,7 @@ def _view(progress: Progress) -> Group:
     table.add_row(
         "fresh now", Text(f"{progress.true:6.1%}  {_spark([true for _, true in progress.over_time])}", "bold")
     )
-    table.add_row("it believes", f"{progress.believed:6.1%}  {_spark([seen for seen, _ in progress.over_time])}")
+    table.add_row("expected", f"{progress.expected:6.1%}  {_spark([seen for seen, _ in progress.over_time])}")
     return Group(Text("crawling a changing web on loopback (Ctrl-C ends it early)"), table)
 
 
@@ -70,7 +70,7 @@ def _spark(values: Sequence[float]) -> str:
 
 
 def print_verdict(verdict: Verdict, database: Path, example: str, files: Sequence[Path]) -> None:
-    """The table, what the engine believed, and where to look further."""
+    """The table, what the engine expected, and where to look further."""
     console = Console()
     changes = verdict.changes.sum() / verdict.seconds
     console.print(
@@ -81,14 +81,14 @@ def print_verdict(verdict: Verdict, database: Path, example: str, files: Sequenc
     )
     console.print(_table(verdict))
     forecast, wrong = verdict.forecast, verdict.detection.imagined + verdict.detection.missed
-    said = (
-        f"In the second half {verdict.settled:.1%} were fresh; meanwhile the engine believed {verdict.believed:.1%}.",
+    lines = (
+        f"In the second half {verdict.settled:.1%} were fresh; meanwhile the engine expected {verdict.expected:.1%}.",
         f"For this budget in the long run it forecasts {forecast.freshness:.1%} "
         f"({forecast.level:.0%}: {forecast.low:.1%} to {forecast.high:.1%}).",
         f"Of {verdict.detection.looks} comparisons {wrong} were wrong; {verdict.not_modified} answers were "
         f"'not modified', {verdict.failures} requests failed, {verdict.forbidden} were against robots.txt.",
     )
-    for line in said:
+    for line in lines:
         console.print(line, highlight=False, soft_wrap=True)
     look = (f"recrawl status --database {database}", f"recrawl why {example} --database {database}")
     console.print(f"The database is {database}. Look at it with:", markup=False, highlight=False, soft_wrap=True)

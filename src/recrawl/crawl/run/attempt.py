@@ -11,6 +11,8 @@ from recrawl.engine.addresses import host_of
 from recrawl.errors import RecrawlError
 from recrawl.store.protocol import Copy, Outcome
 
+Copies = asyncio.Task[dict[str, Copy]]  # the copies of the pages that start together
+
 
 class Attempts:
     """Runs crawls; a mistake in a fetcher or detector is that page's failure, not the end of the run."""
@@ -20,15 +22,15 @@ class Attempts:
         self._engine, self._audits = components.engine, components.audits
         self._slots, self._counters, self._clock = components.slots, components.counters, components.clock
 
-    def begin(self, page: int, url: str, copy: Copy | None, *, audit: bool = False) -> asyncio.Task[bool]:
+    def begin(self, page: int, url: str, copies: Copies, *, audit: bool = False) -> asyncio.Task[bool]:
         """Start a crawl; the task answers whether the page was crawled, and not only the robots.txt of its host."""
         self._counters.started += 1
-        return self._components.pool.begin(self._attempt(page, url, copy, audit))
+        return self._components.pool.begin(self._attempt(page, url, copies, audit))
 
-    async def _attempt(self, page: int, url: str, copy: Copy | None, audit: bool) -> bool:
-        result = CrawlResult()
+    async def _attempt(self, page: int, url: str, copies: Copies, audit: bool) -> bool:
+        result, copy = CrawlResult(), None
         try:
-            result = await self._in_slot(url, copy, full=audit)
+            result, copy = await self._in_slot(url, copies, full=audit)
         finally:
             if audit and result.outcome is None:
                 self._audits.back(url)
@@ -44,12 +46,14 @@ class Attempts:
         self._components.report("crawled", outcome=result.outcome)
         return True
 
-    async def _in_slot(self, url: str, copy: Copy | None, *, full: bool) -> CrawlResult:
-        began, host = self._clock.now(), host_of(url)
+    async def _in_slot(self, url: str, copies: Copies, *, full: bool) -> tuple[CrawlResult, Copy | None]:
+        """The result of a crawl, and the copy that it was compared with."""
+        began, host, copy = self._clock.now(), host_of(url), None
         limit, answered = asyncio.timeout(None), False
         try:
             async with limit:
                 with self._slots.taken(host, began, limit):
+                    copy = (await asyncio.shield(copies)).get(url)
                     result = await self._components.page_crawler.crawl(url, copy, full=full)
             answered = result.outcome is None or result.outcome.failure not in HOST_FAILURES
         except RecrawlError:
@@ -58,7 +62,7 @@ class Attempts:
             failure = self._failure(url, problem, limit)
             result = CrawlResult(Outcome(url, began, self._clock.now() - began, failure=failure))
         self._slots.ended(host, self._clock.now() - began, answered=answered)
-        return result
+        return result, copy
 
     def _failure(self, url: str, problem: Exception, limit: asyncio.Timeout) -> str:
         """The failure of a crawl that was ended for others, or in which there is a mistake."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 
 from recrawl.crawl.run.attempt import Attempts
@@ -58,7 +59,7 @@ class Starter:
         allowed = [pair for pair in drawn if await self.allowed(*pair, now)]
         for url in {url for _, url in drawn} - {url for _, url in allowed}:
             self._audits.forbidden(url, now)
-        return await self._begin(allowed, now, audit=True)
+        return self._begin(allowed, now, audit=True)
 
     async def _start_picked(self, now: float, n: int) -> int:
         ids = self._engine.pick(now, n).tolist() if n > 0 else []
@@ -69,11 +70,14 @@ class Starter:
         for page, url in waiting:
             self._engine.release([page], now)
             self._components.limiter.hold(host_of(url), now + SLOT_WAIT)
-        return await self._begin([pair for pair in pairs if await self.allowed(*pair, now)], now)
+        return self._begin([pair for pair in pairs if await self.allowed(*pair, now)], now)
 
-    async def _begin(self, pairs: list[Pair], now: float, *, audit: bool = False) -> int:
+    def _begin(self, pairs: list[Pair], now: float, *, audit: bool = False) -> int:
+        """Start crawls; they wait for their copies themselves, so that the loop does not wait for the store."""
+        if not pairs:
+            return 0
         self._budget.take(now, len(pairs))
-        copies = await self._recorder.copies([url for _, url in pairs])
+        copies = asyncio.create_task(self._recorder.copies([url for _, url in pairs]))  # noqa: RUF006 (crawls hold it)
         for page, url in pairs:
-            self.attempts.begin(page, url, copies.get(url), audit=audit)
+            self.attempts.begin(page, url, copies, audit=audit)
         return len(pairs)

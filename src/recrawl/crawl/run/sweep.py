@@ -50,8 +50,8 @@ async def _crawl_all(loop: CrawlLoop, pages: deque[Pair], slots: asyncio.Semapho
                 await components.budget.further()
                 if not await starter.allowed(page, url, components.clock.now()):
                     break
-                copy = (await components.recorder.copies([url])).get(url)
-                crawled = await asyncio.shield(starter.attempts.begin(page, url, copy))
+                copies = asyncio.create_task(components.recorder.copies([url]))
+                crawled = await asyncio.shield(starter.attempts.begin(page, url, copies))
 
 
 def hosts_in_order(engine: Engine, now: float) -> list[deque[Pair]]:
