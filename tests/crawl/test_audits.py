@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from recrawl import ParameterError
+from recrawl.crawl.audit.freshness import expected_freshness
+from recrawl.crawl.audit.open_audit import ENDED, saved_audits
 from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.config.rules import Rule, Rules
 from recrawl.crawl.config.shares import share_of
 from recrawl.crawl.http.memory import Answer
-from recrawl.crawl.run.audits import ENDED, saved_audits
 from recrawl.crawl.run.commands import audit_command
-from recrawl.crawl.run.freshness import believed_freshness
 from recrawl.estimate.audit import verdict
 
 from .driving import World, gaps_by_host
@@ -123,7 +123,7 @@ def test_pages_without_a_copy_are_stale_without_a_request():
     assert (found.fresh, found.draws, found.requests) == (0, 30, 0)
     assert found.forecast == found.believed == 0.0
     assert found.surprise == 0.0
-    assert believed_freshness(world.opened(), world.clock.now()) == 0.0
+    assert expected_freshness(world.opened(), world.clock.now()) == 0.0
 
 
 def test_failures_are_not_judged_and_pages_that_went_are_stale():

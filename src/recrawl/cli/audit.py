@@ -47,7 +47,7 @@ def audit(
     configure(log_level, log_format)
     settings = settings_of(config, database=database, allow_private=allow_private, **flags)
     queued = False if listed else _make_or_queue(settings, requests, level)
-    from recrawl.crawl.run.audits import ENDED, saved_audits
+    from recrawl.crawl.audit.open_audit import ENDED, saved_audits
 
     with visit(settings) as store:
         audits = saved_audits(store.notes(ENDED))

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from recrawl._lazy import attach
 
 if TYPE_CHECKING:
+    from recrawl.crawl.audit.freshness import expected_freshness as expected_freshness
+    from recrawl.crawl.audit.open_audit import saved_audits as saved_audits
     from recrawl.crawl.clock import Clock as Clock
     from recrawl.crawl.clock import MonotonicClock as MonotonicClock
     from recrawl.crawl.clock import SystemClock as SystemClock
@@ -54,13 +56,11 @@ if TYPE_CHECKING:
     from recrawl.crawl.run.assemble import engine_of as engine_of
     from recrawl.crawl.run.assemble import new_crawler as new_crawler
     from recrawl.crawl.run.assemble import open_crawl as open_crawl
-    from recrawl.crawl.run.audits import saved_audits as saved_audits
     from recrawl.crawl.run.commands import add_command as add_command
     from recrawl.crawl.run.commands import audit_command as audit_command
     from recrawl.crawl.run.commands import remove_command as remove_command
     from recrawl.crawl.run.counters import Counters as Counters
     from recrawl.crawl.run.crawler import Crawler as Crawler
-    from recrawl.crawl.run.freshness import believed_freshness as believed_freshness
     from recrawl.crawl.run.pages import add_pages as add_pages
     from recrawl.crawl.run.pages import open_engine as open_engine
     from recrawl.crawl.run.pages import save_pages as save_pages
@@ -70,6 +70,8 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
+        "audit.freshness": ["expected_freshness"],
+        "audit.open_audit": ["saved_audits"],
         "clock": ["Clock", "MonotonicClock", "SystemClock"],
         "config.options": ["CrawlOptions"],
         "config.rules": ["Rule", "Rules"],
@@ -92,11 +94,9 @@ __getattr__, __dir__, __all__ = attach(
         "polite.robots": ["CachedRobots", "Robots", "RobotsRule"],
         "polite.robots_cache": ["RobotsCache"],
         "run.assemble": ["LiveCrawl", "Web", "engine_of", "new_crawler", "open_crawl"],
-        "run.audits": ["saved_audits"],
         "run.commands": ["add_command", "audit_command", "remove_command"],
         "run.counters": ["Counters"],
         "run.crawler": ["Crawler"],
-        "run.freshness": ["believed_freshness"],
         "run.pages": ["add_pages", "open_engine", "save_pages", "warm_up"],
         "urls": ["canonical"],
     },

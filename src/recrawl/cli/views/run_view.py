@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from recrawl.crawl.audit.freshness import expected_freshness
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.run.crawler import Crawler
-from recrawl.crawl.run.freshness import believed_freshness
 
 _EVERY = 0.5  # seconds between two pictures
 _SAMPLE = 5000  # pages whose freshness is looked at while crawling
@@ -43,7 +43,7 @@ class View:
     def freshness(self) -> float | None:
         """The expected freshness of all copies."""
         engine = self._crawler.engine
-        return believed_freshness(engine, self._crawler.now()) if len(engine) else None
+        return expected_freshness(engine, self._crawler.now()) if len(engine) else None
 
     def close(self) -> None:
         """End the view."""

@@ -48,11 +48,11 @@ def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -
 
 
 def _freshness(engine: Engine, settings: Settings, now: float) -> dict[str, Any]:
-    from recrawl.crawl.run.freshness import believed_freshness
+    from recrawl.crawl.audit.freshness import expected_freshness
 
     planned = engine.forecast(settings.rates(len(engine))[1])
     return {
-        "freshness": believed_freshness(engine, now),
+        "freshness": expected_freshness(engine, now),
         "freshness_so_far": freshness_so_far(engine, now),
         "forecast": {"freshness": planned.freshness, "low": planned.low, "high": planned.high},
     }
@@ -63,7 +63,7 @@ def freshness_so_far(engine: Engine, now: float) -> float | None:
 
     None before the first outcome.
     """
-    from recrawl.crawl.run.freshness import audited_pages
+    from recrawl.crawl.audit.freshness import audited_pages
 
     ledger = engine.ledger(now, audited_pages(engine))
     return 1.0 - ledger.staleness if ledger.time > 0.0 else None
@@ -81,7 +81,7 @@ def feed_figures(store: BlockingStore[SqliteStore]) -> dict[str, int]:
 def audit_figures(store: BlockingStore[SqliteStore]) -> dict[str, Any]:
     """The last audit, the number of audits, and whether they agree with the forecasts."""
     from recrawl.cli.views.audit_report import verdict_text
-    from recrawl.crawl.run.audits import ENDED, saved_audits
+    from recrawl.crawl.audit.open_audit import ENDED, saved_audits
     from recrawl.estimate.audit import verdict
 
     audits = saved_audits(store.notes(ENDED))

@@ -19,7 +19,7 @@ class Bookkeeper:
         self._components = components
         self._recorder, self._pool, self._audits = components.recorder, components.pool, components.audits
         rules = components.options.rules
-        self._commands = CommandQueue(components.engine, components.store, rules, self._audits.ask)
+        self._commands = CommandQueue(components.engine, components.store, rules, self._audits.request)
         self._commands_at = components.clock.now()
         self._applying: asyncio.Task[None] | None = None
         self._trust_written_at = components.clock.now()

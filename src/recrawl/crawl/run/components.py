@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from recrawl.crawl.audit.audits import Audits
+from recrawl.crawl.audit.open_audit import NOTES as AUDITS
 from recrawl.crawl.clock import Clock, MonotonicClock, SystemClock
 from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.deliver.subscribers import Deliveries
@@ -14,8 +16,6 @@ from recrawl.crawl.polite.not_modified import NotModified
 from recrawl.crawl.polite.robots import Robots
 from recrawl.crawl.polite.robots_gate import RobotsGate
 from recrawl.crawl.polite.slots import Slots
-from recrawl.crawl.run.audits import NOTES as AUDITS
-from recrawl.crawl.run.audits import Audits
 from recrawl.crawl.run.compare import Comparer
 from recrawl.crawl.run.counters import Counters
 from recrawl.crawl.run.page_crawler import PageCrawler

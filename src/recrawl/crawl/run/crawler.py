@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
+from recrawl.crawl.audit.audits import Audits
 from recrawl.crawl.clock import Clock
 from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.http.fetched import Fetcher
 from recrawl.crawl.polite.budget import Budget
 from recrawl.crawl.polite.robots import Robots
-from recrawl.crawl.run.audits import Audits
 from recrawl.crawl.run.components import Components
 from recrawl.crawl.run.counters import Counters
 from recrawl.crawl.run.loop import CrawlLoop
@@ -58,7 +58,7 @@ class Crawler:
         components.deliveries.begin(components.pool.watch)
         loop.starter.picking = audit is None
         if audit is not None:
-            components.audits.ask(*audit)
+            components.audits.request(*audit)
         components.report.started(len(components.engine), components.budget.rate)
         try:
             at = math.inf if until is None else until

@@ -10,64 +10,41 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.crawl.audit.freshness import audited_pages, expected_freshness, never_crawled
+from recrawl.crawl.audit.open_audit import ENDED, UNENDED, OpenAudit
 from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.polite.host_limiter import HostLimiter
-from recrawl.crawl.run.freshness import audited_pages, believed_freshness, never_crawled
 from recrawl.engine import Engine
 from recrawl.engine.addresses import host_of
 from recrawl.engine.views.expected import expected_fresh, fitting_mean
-from recrawl.estimate.audit import Audit, Judged, audit_of, draw_pages
+from recrawl.estimate.audit import draw_pages
 from recrawl.schedule.exact import access
 from recrawl.store.protocol import Outcome
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
-NOTES = "audit"  # prefix of both notes
-ENDED, UNENDED = "audits", "audit_unended"  # notes: audits that ended, and the one that did not
 _MOST = 200  # ended audits that are noted
 _OWED = 10.0  # crawls that audits may be behind their share
-_POLL = 0.05  # seconds between looks at a page that is being crawled
-_PATIENCE = 120.0  # seconds: a drawn page whose host is left alone for longer cannot be judged
-
-
-@dataclass
-class _Open:
-    """An audit that is being made."""
-
-    size: int
-    level: float
-    began_at: float
-    forecast: float
-    whole: bool  # all draws at once, or a share of the crawl
-    drawn: int = 0
-    requests: int = 0
-    times: dict[str, int] = field(default_factory=dict)  # draws of each page so far
-    judged: dict[str, tuple[bool, float]] = field(default_factory=dict)
-    waiting: dict[str, None] = field(default_factory=dict)  # drawn, to be fetched, in order
-    running: set[str] = field(default_factory=set)
-
-    @property
-    def ended(self) -> bool:
-        return self.drawn >= self.size and not self.waiting and not self.running
+_POLL = 0.05  # seconds between checks of a page that is being crawled
+_PATIENCE = 120.0  # seconds: a drawn page whose host may not be asked for longer cannot be judged
 
 
 class Audits:
-    """Makes audits one after the other: those that are asked for, and with ``share`` of the crawls always one."""
+    """Makes audits one after the other: requested ones, and with ``audit_share`` of the crawls always one."""
 
     def __init__(self, engine: Engine, limiter: HostLimiter, options: CrawlOptions) -> None:
         self._engine, self._limiter = engine, limiter
         self._share, self._size = options.audit_share, options.audit_draws
         self._rng = np.random.default_rng() if options.audit_rng is None else options.audit_rng
-        self._open: _Open | None = None
-        self._behind: _Open | None = None  # an audit that waits for one that was asked for
-        self._asked: list[tuple[int, float]] = []
+        self._open: OpenAudit | None = None
+        self._behind: OpenAudit | None = None  # an audit that waits for a requested one
+        self._requested: list[tuple[int, float]] = []
         self._credit = 0.0
         self._ids: Ids = np.zeros(0, np.int64)
         self._drawn_from = (-1, -1)
@@ -79,22 +56,22 @@ class Audits:
         """Take up the audits of earlier runs."""
         self.ended_audits = list(notes.get(ENDED, []))
         if self._share > 0 and (saved := notes.get(UNENDED)) is not None:
-            self._open = _Open(**saved, whole=False)
+            self._open = OpenAudit.of_note(saved)
 
-    # --- what is to be done -------------------------------------------------------------------------------------------
+    # --- what to fetch ------------------------------------------------------------------------------------------------
 
-    def ask(self, size: int, level: float = 0.9) -> None:
-        """Make an audit of so many draws as soon as can be."""
-        self._asked.append((size, level))
+    def request(self, size: int, level: float = 0.9) -> None:
+        """Make an audit of ``size`` draws as soon as possible."""
+        self._requested.append((size, level))
 
     @property
     def busy(self) -> bool:
-        """Whether an audit that was asked for is not made yet."""
-        return bool(self._asked) or (self._open is not None and self._open.whole)
+        """Whether a requested audit is not made yet."""
+        return bool(self._requested) or (self._open is not None and self._open.whole)
 
     def due(self, n: int, now: float) -> int:
         """How many of the n crawls that may begin now are for audits, at most."""
-        if self._open is None or (self._asked and not self._open.whole):
+        if self._open is None or (self._requested and not self._open.whole):
             self._begin(now)
         if self._open is None:
             return 0
@@ -103,7 +80,7 @@ class Audits:
         return min(int(self._credit), n)
 
     def started(self, n: int) -> None:
-        """So many crawls began, audits among them: a share of them is owed to audits."""
+        """Crawls have started, audits among them: a share of them is owed to audits."""
         self._credit = min(self._credit + self._share * n, _OWED)
 
     def next(self, n: int, now: float) -> list[tuple[int, str]]:
@@ -121,15 +98,14 @@ class Audits:
             if (drawn := self._draw(now)) is not None:
                 self._try(drawn, hosts, ready)
         for _, url in ready:
-            del open_.waiting[url]
-            open_.running.add(url)
+            open_.begin(url)
         self._credit -= 0 if open_.whole else len(ready)
         self._end_if_done(now)
         return ready
 
     def next_at(self, now: float) -> float:
-        """When the next page of an audit that was asked for can be fetched."""
-        if self._asked:
+        """When the next page of a requested audit can be fetched."""
+        if self._requested:
             return now
         if self._open is None or not self._open.whole:
             return math.inf
@@ -138,18 +114,17 @@ class Audits:
         return min((now + max(self._limiter.wait(host_of(url)), _POLL) for url in self._open.waiting), default=math.inf)
 
     def _begin(self, now: float) -> None:
-        if not self._asked and self._share == 0:
+        if not self._requested and self._share == 0:
             return
         if not self._population():
-            self._asked.clear()
-        elif self._asked:
-            if self._open is not None:  # one that goes on all the time waits
-                self._open.waiting |= dict.fromkeys(self._open.running)
-                self._open.running.clear()
-            size, level = self._asked.pop(0)
-            self._behind, self._open = self._open, _Open(size, level, now, self._forecast(now), True)
+            self._requested.clear()
+        elif self._requested:
+            if self._open is not None:  # the continuous audit waits
+                self._open.suspend()
+            size, level = self._requested.pop(0)
+            self._behind, self._open = self._open, OpenAudit(size, level, now, self._forecast(now), True)
         else:
-            self._open = _Open(self._size, 0.9, now, self._forecast(now), False)
+            self._open = OpenAudit(self._size, 0.9, now, self._forecast(now), False)
 
     def _draw(self, now: float) -> str | None:
         """Draw one page; its URL where it is to be fetched."""
@@ -160,9 +135,7 @@ class Audits:
             return None
         page = int(self._ids[draw_pages(self._importance, 1, self._rng)[0]])
         url = self._engine.url([page])[0]
-        open_.drawn += 1
-        open_.times[url] = open_.times.get(url, 0) + 1
-        if open_.times[url] > 1:
+        if not open_.draw(url):
             return None
         if never_crawled(self._engine, np.array([page]), now)[0]:
             open_.judged[url] = (False, 0.0)
@@ -171,7 +144,7 @@ class Audits:
         return url
 
     def _try(self, url: str, hosts: set[str], ready: list[tuple[int, str]]) -> None:
-        """Let a drawn page be fetched now, if it is there, free, and its host too."""
+        """Add a drawn page to ``ready`` if it still exists, is not being crawled, and its host may be asked."""
         open_, host = self._open, host_of(url)
         assert open_ is not None
         page = int(self._engine.addresses.known([url])[0])
@@ -185,10 +158,10 @@ class Audits:
     def _leased(self, page: int) -> bool:
         return bool(access.status(self._engine.scheduler, np.array([page]))[0] == access.LEASED)
 
-    # --- what came of it ----------------------------------------------------------------------------------------------
+    # --- what was fetched ---------------------------------------------------------------------------------------------
 
     def ended(self, page: int, outcome: Outcome, now: float) -> None:
-        """A page was fetched; the engine must not have heard of it yet."""
+        """A page was fetched; call this before the engine records the outcome."""
         open_, url = self._open, outcome.url
         if open_ is None or url not in open_.running:
             return
@@ -200,12 +173,10 @@ class Audits:
             open_.judged[url] = (fresh, float(expected_fresh(self._engine, [page], outcome.began_at, self._mean)[0]))
         self._end_if_done(now)
 
-    def back(self, url: str) -> None:
+    def retry(self, url: str) -> None:
         """A page was not fetched, and is due again."""
-        if self._open is not None and url in self._open.running:
-            self._open.running.discard(url)
-            self._open.requests += 1
-            self._open.waiting[url] = None
+        if self._open is not None:
+            self._open.retry(url)
 
     def forbidden(self, url: str, now: float) -> None:
         """A page may not be fetched."""
@@ -221,28 +192,18 @@ class Audits:
         return None if outcome.changed is None else not outcome.changed
 
     def _end_if_done(self, now: float) -> None:
-        if self._open is not None and self._open.ended:
+        if self._open is not None and self._open.complete:
             self.end(now)
 
     def end(self, now: float) -> None:
-        """End the audit that is being made, with what was seen so far."""
+        """End the audit that is being made, with the pages judged so far."""
         open_ = self._open
         if open_ is None:
             return
         self._open, self._behind = self._behind, None
-        judged = [Judged(open_.times[url], *found) for url, found in open_.judged.items()]
-        n = sum(one.draws for one in judged)
-        if n == 0:
+        done = open_.result(now, self._forecast(now))
+        if done is None:
             return
-        done = audit_of(
-            judged,
-            began_at=open_.began_at,
-            ended_at=now,
-            forecast=(open_.forecast + self._forecast(now)) / 2,
-            unknown=open_.drawn - n,
-            requests=open_.requests,
-            level=open_.level,
-        )
         self.ended_audits = [*self.ended_audits, {**done.as_dict(), "continuous": not open_.whole}][-_MOST:]
         self.n_ended += 1
         self._new = True
@@ -253,13 +214,13 @@ class Audits:
         self._new = False
         if last and self._share > 0:
             unended = self._open if self._behind is None else self._behind
-            notes[UNENDED] = None if unended is None or unended.whole else _saved(unended)
+            notes[UNENDED] = None if unended is None or unended.whole else unended.as_note()
         return notes
 
     # --- all pages ----------------------------------------------------------------------------------------------------
 
     def _population(self) -> bool:
-        """See to it that pages can be drawn; whether there are any."""
+        """Update the pages to draw from; whether there are any."""
         state = (len(self._engine.addresses), len(self._engine))
         drawn = 0 if self._open is None else self._open.drawn
         if state != self._drawn_from or drawn % 100 == 0:
@@ -270,15 +231,4 @@ class Audits:
         return bool(len(self._ids)) and bool(self._importance.sum() > 0)
 
     def _forecast(self, now: float) -> float:
-        return believed_freshness(self._engine, now)
-
-
-def _saved(open_: _Open) -> dict[str, Any]:
-    """An audit as a note; pages that are being fetched count as drawn and still to be fetched."""
-    saved = {name: getattr(open_, name) for name in open_.__dataclass_fields__ if name not in ("whole", "running")}
-    return {**saved, "waiting": dict.fromkeys([*open_.waiting, *sorted(open_.running)])}
-
-
-def saved_audits(notes: Mapping[str, Any]) -> list[Audit]:
-    """The audits among a store's notes, oldest first."""
-    return [Audit.from_dict(saved) for saved in notes.get(ENDED, [])]
+        return expected_freshness(self._engine, now)

@@ -27,7 +27,7 @@ def never_crawled(engine: Engine, ids: Ids, now: float) -> NDArray[np.bool_]:
     return np.asarray((engine.beliefs.belief.n_crawls[ids] == 0) & (last <= now - NEVER + 1.0))
 
 
-def believed_freshness(engine: Engine, now: float) -> float:
+def expected_freshness(engine: Engine, now: float) -> float:
     """The expected share of fresh copies, weighted by importance; a page without a copy is not fresh."""
     ids = audited_pages(engine)
     weight = access.importance(engine.scheduler, ids)

@@ -1,0 +1,88 @@
+"""An audit that is being made, its notes in the store, and the audits that ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from recrawl.estimate.audit import Audit, Judged, audit_of
+
+NOTES = "audit"  # prefix of both notes
+ENDED, UNENDED = "audits", "audit_unended"  # notes: audits that ended, and the one that did not
+
+
+@dataclass
+class OpenAudit:
+    """The draws of an audit so far: pages that are judged, that are being fetched, and that wait for a fetch."""
+
+    size: int
+    level: float
+    began_at: float
+    forecast: float
+    whole: bool  # all draws at once, or a share of the crawl
+    drawn: int = 0
+    requests: int = 0
+    times: dict[str, int] = field(default_factory=dict)  # draws of each page so far
+    judged: dict[str, tuple[bool, float]] = field(default_factory=dict)  # fresh or not, and the expected freshness
+    waiting: dict[str, None] = field(default_factory=dict)  # drawn, to be fetched, in order
+    running: set[str] = field(default_factory=set)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all pages are drawn and fetched."""
+        return self.drawn >= self.size and not self.waiting and not self.running
+
+    def draw(self, url: str) -> bool:
+        """Count a draw of a page; whether it is the page's first."""
+        self.drawn += 1
+        self.times[url] = self.times.get(url, 0) + 1
+        return self.times[url] == 1
+
+    def begin(self, url: str) -> None:
+        """The fetch of a page begins."""
+        del self.waiting[url]
+        self.running.add(url)
+
+    def retry(self, url: str) -> None:
+        """A page that was not fetched waits again; the request for its robots.txt counts."""
+        if url in self.running:
+            self.running.discard(url)
+            self.requests += 1
+            self.waiting[url] = None
+
+    def suspend(self) -> None:
+        """Pages that are being fetched wait again."""
+        self.waiting |= dict.fromkeys(self.running)
+        self.running.clear()
+
+    def result(self, now: float, forecast: float) -> Audit | None:
+        """The audit of the pages judged so far; None if there are none. ``forecast`` is the one of now."""
+        judged = [Judged(self.times[url], *found) for url, found in self.judged.items()]
+        n = sum(one.draws for one in judged)
+        if n == 0:
+            return None
+        return audit_of(
+            judged,
+            began_at=self.began_at,
+            ended_at=now,
+            forecast=(self.forecast + forecast) / 2,
+            unknown=self.drawn - n,
+            requests=self.requests,
+            level=self.level,
+        )
+
+    def as_note(self) -> dict[str, Any]:
+        """The audit as a note; pages that are being fetched count as drawn and still to be fetched."""
+        saved = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("whole", "running")}
+        return {**saved, "waiting": dict.fromkeys([*self.waiting, *sorted(self.running)])}
+
+    @classmethod
+    def of_note(cls, note: Mapping[str, Any]) -> Self:
+        """The audit of a note that `as_note` made."""
+        return cls(**note, whole=False)
+
+
+def saved_audits(notes: Mapping[str, Any]) -> list[Audit]:
+    """The audits among a store's notes, oldest first."""
+    return [Audit.from_dict(saved) for saved in notes.get(ENDED, [])]
