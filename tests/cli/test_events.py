@@ -190,7 +190,7 @@ def test_settings_that_cannot_work_are_refused(run, site, here, toml, line):  # 
     assert "0123456789abcdef" not in words
 
 
-def test_mistakes_of_the_crawler_are_told_in_a_line_each_and_not_without_end(capsys):
+def test_errors_of_the_crawler_are_logged_once_each_up_to_a_limit(capsys):
     from recrawl.crawl.run.report import Reporter
 
     configure()
@@ -208,7 +208,7 @@ def test_mistakes_of_the_crawler_are_told_in_a_line_each_and_not_without_end(cap
     assert len(capsys.readouterr().err.splitlines()) == 4
 
 
-def test_run_says_what_went_wrong_in_a_detector(run, site, here, monkeypatch):  # noqa: F811
+def test_run_logs_an_exception_in_a_detector(run, site, here, monkeypatch):  # noqa: F811
     added(run, site, 3)
     from recrawl.crawl.detect.detectors import MainText
 
