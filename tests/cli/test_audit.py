@@ -6,7 +6,7 @@ import os
 import pytest
 from aiohttp import web
 
-from recrawl.crawl.run.audits import ENDED, saved_audits
+from recrawl.crawl.audit.open_audit import ENDED, saved_audits
 from recrawl.store import BlockingStore, SqliteStore
 
 from .web import SmallWeb
