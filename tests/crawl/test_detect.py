@@ -370,6 +370,7 @@ def test_nor_does_anything_else(part, kind):
 # --- what it costs -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_the_default_costs_at_most_three_bare_parses():
     """Processor time, the shortest of several rounds of each; 2.0 in the benchmark, over pages of five kinds."""
     items = "".join(f"<li class='item item-{k}'><a href='/{k}'>link {k}</a></li>" for k in range(60))
