@@ -16,9 +16,9 @@ from recrawl.cli.shared.crawl_options import (
     LogFormat,
     LogLevel,
     engine_of,
-    own,
+    exclusive_store,
     settings_of,
-    visit,
+    shared_store,
 )
 from recrawl.errors import ParameterError
 from recrawl.logs import configure
@@ -57,11 +57,11 @@ def add(
         raise ParameterError("nothing to add: give URLs, files, - or --sitemap")
     urls = gather(pages or [], sitemap or [], settings)
     known = {} if model is None else _predicted(model, urls)
-    store = own(settings)
+    store = exclusive_store(settings)
     if store is None:
         from recrawl.crawl.run.commands import add_command
 
-        with visit(settings) as store:
+        with shared_store(settings) as store:
             parts = [slice(k, k + _POSTED) for k in range(0, len(urls), _POSTED)]
             store.queue([add_command(urls[p], importance, **{name: c[p] for name, c in known.items()}) for p in parts])
         found = {"database": settings.database, "posted": len(urls)}

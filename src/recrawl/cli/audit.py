@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.shared.crawl_options import AsJson, Config, Database, LogFormat, LogLevel, settings_of, visit
+from recrawl.cli.shared.crawl_options import AsJson, Config, Database, LogFormat, LogLevel, settings_of, shared_store
 from recrawl.cli.shared.options import check_level
 from recrawl.cli.shared.outputs import check_outputs
 from recrawl.errors import ParameterError, StoreInUseError
@@ -49,7 +49,7 @@ def audit(
     queued = False if listed else _make_or_queue(settings, requests, level)
     from recrawl.crawl.audit.open_audit import ENDED, saved_audits
 
-    with visit(settings) as store:
+    with shared_store(settings) as store:
         audits = saved_audits(store.notes(ENDED))
     if plot is not None and not queued:
         from recrawl.cli.views.audit_plot import draw_audits
@@ -68,7 +68,7 @@ def _make_or_queue(settings: Settings, requests: int, level: float) -> bool:
     except StoreInUseError:
         from recrawl.crawl.run.commands import audit_command
 
-        with visit(settings) as store:
+        with shared_store(settings) as store:
             store.queue([audit_command(requests, level)])
         return True
     return False

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from recrawl.cli.shared.crawl_options import Config, Database, settings_of, visit
+from recrawl.cli.shared.crawl_options import Config, Database, settings_of, shared_store
 from recrawl.cli.shared.interrupts import stop_requests
 from recrawl.errors import ParameterError
 
@@ -40,7 +40,7 @@ def events(
     if snapshot and after is not None:
         raise ParameterError("--snapshot says where to go on: give it without --after")
     stop = stop_requests() if follow else [True]
-    with visit(settings) as store:
+    with shared_store(settings) as store:
         if snapshot:
             _write_snapshot(store, output)
         with _Lines(output) as lines:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli.shared.crawl_options import AsJson, Config, Database, settings_of, visit
+from recrawl.cli.shared.crawl_options import AsJson, Config, Database, settings_of, shared_store
 from recrawl.errors import ParameterError
 
 EPILOG = (
@@ -37,7 +37,7 @@ def export(
     if bodies is not None:
         files.check_warc(bodies)
     found: dict[str, object] = {"database": settings.database}
-    with visit(settings) as store:
+    with shared_store(settings) as store:
         if pages is not None:
             found |= {"pages": str(pages), "n_pages": files.write_pages(store, pages)}
         if observations is not None:

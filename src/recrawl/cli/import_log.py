@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from recrawl.cli.shared.crawl_options import AsJson, Config, Database, engine_of, own, settings_of
+from recrawl.cli.shared.crawl_options import AsJson, Config, Database, engine_of, exclusive_store, settings_of
 from recrawl.errors import ParameterError, StoreError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def import_log(
     settings = settings_of(config, database=database)
     read = read_crawl_log(log, lenient=lenient)
     urls = canonical_urls(read, log)
-    store = own(settings)
+    store = exclusive_store(settings)
     if store is None:
         raise StoreError(f"{settings.database}: a crawl is running; stop it first")
     with store:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recrawl.cli.shared.crawl_options import AsJson, Config, Database, own, settings_of, visit
+from recrawl.cli.shared.crawl_options import AsJson, Config, Database, exclusive_store, settings_of, shared_store
 from recrawl.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -24,13 +24,13 @@ def remove(
 ) -> None:
     """Forget pages with all that is known of them: rates, observations, bodies."""
     settings = settings_of(config, database=database)
-    with visit(settings) as reader:
+    with shared_store(settings) as reader:
         urls = _matching(reader, pages)
-    store = own(settings)
+    store = exclusive_store(settings)
     if store is None:
         from recrawl.crawl.run.commands import remove_command
 
-        with visit(settings) as store:
+        with shared_store(settings) as store:
             store.queue([remove_command(urls)])
         words = f"{len(urls)} pages handed to the crawl that is running, to be removed"
     else:

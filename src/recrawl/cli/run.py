@@ -17,7 +17,7 @@ from recrawl.cli.shared.crawl_options import (
     LogLevel,
     engine_of,
     settings_of,
-    visit,
+    shared_store,
 )
 from recrawl.cli.shared.effect_options import NoBursts, NoDrift, NoPriors, NoSeasons, NoSiblings, chosen
 from recrawl.errors import ParameterError
@@ -109,7 +109,7 @@ def _print_next(settings: Settings, n: int, as_json: bool) -> None:
     """What would be crawled next, and when, if every crawl succeeded at once and taught nothing."""
     from recrawl.crawl.polite.budget import Budget
 
-    with visit(settings) as store:
+    with shared_store(settings) as store:
         now = start = time.time()
         engine = store.run(engine_of(store.store, settings, now))
         if not len(engine):

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli.shared.crawl_options import AsJson, Config, Database, settings_of, visit
+from recrawl.cli.shared.crawl_options import AsJson, Config, Database, settings_of, shared_store
 from recrawl.cli.views.status_figures import figures
 from recrawl.cli.views.status_report import status_lines
 
@@ -24,7 +24,7 @@ def status(
 ) -> None:
     """Count pages, copies and crawls, and show how fresh the copies are now and will be at a budget."""
     settings = settings_of(config, database=database, budget=budget)
-    with visit(settings) as store:
+    with shared_store(settings) as store:
         found = figures(store, settings, time.time())
         if check:
             found["problems"] = store.check()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.shared.crawl_options import AsJson, Config, Database, engine_of, settings_of, visit
+from recrawl.cli.shared.crawl_options import AsJson, Config, Database, engine_of, settings_of, shared_store
 
 if TYPE_CHECKING:
     from recrawl.crawl.feeds.polling import Feed
@@ -29,7 +29,7 @@ def why(
 
     settings = settings_of(config, database=database)
     wanted = canonical(url)
-    with visit(settings) as store:
+    with shared_store(settings) as store:
         now = time.time()
         engine = store.run(engine_of(store.store, settings, now))
         page = int(engine.id([wanted])[0])

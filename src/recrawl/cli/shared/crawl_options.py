@@ -34,7 +34,7 @@ def settings_of(config: Path | None, **flags: Any) -> Settings:
 
 
 def need_crawl() -> None:
-    """Complain where the packages of the crawler are missing."""
+    """Raise ParameterError if the packages of the crawler are missing."""
     try:
         import aiohttp  # noqa: F401
         import protego  # noqa: F401
@@ -49,15 +49,15 @@ async def engine_of(store: Store, settings: Settings, now: float | None = None) 
     return await assemble.engine_of(store, settings, time.time() if now is None else now)
 
 
-def visit(settings: Settings) -> BlockingStore[SqliteStore]:
-    """The database to read from, whoever writes to it."""
+def shared_store(settings: Settings) -> BlockingStore[SqliteStore]:
+    """The database for reading and for commands, also while a crawl runs."""
     from recrawl.store import BlockingStore, SqliteStore
 
     return BlockingStore(SqliteStore(settings.database, exclusive=False))
 
 
-def own(settings: Settings) -> BlockingStore[SqliteStore] | None:
-    """The database to write to; None while a crawl has it."""
+def exclusive_store(settings: Settings) -> BlockingStore[SqliteStore] | None:
+    """The database for writing; None while a crawl has it."""
     from recrawl.store import BlockingStore, SqliteStore
 
     try:

@@ -53,8 +53,8 @@ def _compiled(pattern: str) -> Any:
     try:
         compiled = re2.compile(f"(?m){pattern}", options)
     except (re2.error, UnicodeEncodeError) as problem:
-        said = problem.args[0] if problem.args else problem
-        reason = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+        message = problem.args[0] if problem.args else problem
+        reason = message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
         raise ParameterError(f"ignore: {pattern!r} is not a pattern of RE2: {reason}") from None
     if compiled.search(b"") is not None:
         raise ParameterError(f"ignore: {pattern!r} matches nothing at all; it would be found everywhere")

@@ -45,7 +45,7 @@ class _Host:
     asked_changed: int = 0
     checked: int = 0  # full fetches of pages that had validators
     checked_changed: int = 0
-    liars: int = 0  # pages with wrong 304 answers
+    wrong_pages: int = 0  # pages with wrong 304 answers
     etag_moved: int = 0  # new ETag, same content
     etag_held: int = 0  # same ETag or 304
     doubted_until: float = -1.0
@@ -85,7 +85,7 @@ class NotModified:
     ) -> None:
         """Take in a fetch without failure of a page that had validators; ``changed``: by its digest.
 
-        A full fetch that was not ``at_random`` among those that were due says nothing of how often such pages change.
+        A full fetch that was not drawn ``at_random`` does not count for how often such pages change.
         """
         if fetched.failure is not None or not (had.etag or had.last_modified):
             return
@@ -106,7 +106,7 @@ class NotModified:
             moved = got.etag is not None and got.etag != had.etag
             host.etag_moved += moved
             host.etag_held += not moved
-        if host.liars >= _WRONG_PAGES or correctness(host) < UNLIKELY:
+        if host.wrong_pages >= _WRONG_PAGES or correctness(host) < UNLIKELY:
             host.doubted_until = max(host.doubted_until, now + DISTRUSTED_FOR)
 
     def _host(self, name: str, now: float) -> _Host:
@@ -121,7 +121,7 @@ class NotModified:
         return host
 
     def _distrust(self, url: str, host: _Host, now: float) -> None:
-        host.liars += 1
+        host.wrong_pages += 1
         self._pages[url] = now + DISTRUSTED_FOR
         self._pages.move_to_end(url)
         while len(self._pages) > _MOST:
@@ -133,8 +133,13 @@ class NotModified:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take up what ``state`` gave."""
-        self._hosts = OrderedDict((name, _Host(**host)) for name, host in state["hosts"].items())
+        self._hosts = OrderedDict((name, _host_of(host)) for name, host in state["hosts"].items())
         self._pages = OrderedDict(state["pages"])
+
+
+def _host_of(saved: Mapping[str, Any]) -> _Host:
+    """A host of a saved state; version 0.1 called ``wrong_pages`` liars."""
+    return _Host(**{"wrong_pages" if name == "liars" else name: value for name, value in saved.items()})
 
 
 def correctness(host: _Host) -> float:

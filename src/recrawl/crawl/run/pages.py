@@ -44,7 +44,7 @@ async def open_engine(store: Store, now: float, *, rules: Rules | None = None, *
 
 
 def warm_up(**settings: Any) -> None:
-    """Use every part of an engine once, so that what is compiled on first use does not hold up a crawl."""
+    """Use every part of an engine once, so that compilation on first use does not delay a crawl."""
     engine = Engine(1.0, host_spacing=1.0, **settings)
     ids = engine.add([f"https://a.example/{k}" for k in range(20)], 0.0)
     engine.host("a.example", spacing=0.5, concurrency=2)
