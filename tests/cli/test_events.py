@@ -75,7 +75,7 @@ def test_events_that_are_no_longer_kept_are_told(run, here):  # noqa: F811
     filled("recrawl.db", 12, events=EventLimits(rows=4))
     result = run("events", "--after", 2)
     assert [one["number"] for one in lines(result.out)] == [9, 10, 11, 12]
-    assert result.err == "recrawl: 6 events after number 2 are no longer kept\n"
+    assert result.err == "recrawl: 6 events after number 2 are no longer stored\n"
 
 
 @pytest.mark.parametrize(

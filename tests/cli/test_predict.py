@@ -80,7 +80,7 @@ def test_pages_without_a_column_are_refused(capsys, trained, tmp_path):
     pages.write_text("url,size\nhttps://a.example/news/1,0.5\n")
     code, out, err = run(capsys, "score", trained, pages, "--out", tmp_path / "rates.csv")
     assert (code, out) == (2, "")
-    assert "lacks language; the model looks at url, size, language" in err
+    assert "lacks language; the model reads url, size, language" in err
     assert not (tmp_path / "rates.csv").exists()
 
 
@@ -125,7 +125,7 @@ def test_pages_are_added_with_predicted_rates(capsys, crawls, tmp_path, monkeypa
     with pytest.raises(SystemExit) as stop:
         main(["add", "urls.txt", "--model", "m.json"])
     assert stop.value.code == 2
-    assert "looks at url, size, but only URLs are known" in capsys.readouterr().err
+    assert "reads url, size, but only URLs are known" in capsys.readouterr().err
     assert not (tmp_path / "recrawl.db").exists()
 
     lines = [line.rsplit(",", 2)[0] for line in crawls.read_text().splitlines()]

@@ -104,7 +104,7 @@ def test_summary_table(run, table):
         "pages never crawled",
         "of importance",
         "threshold",
-        "crawled equally",
+        "with equal rates",
         "never change",
         "harmonic",
     ):

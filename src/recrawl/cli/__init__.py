@@ -1,6 +1,6 @@
-"""The command ``recrawl``: one file per command, each a thin layer over the library.
+"""The command ``recrawl``: one module per command, each a thin layer over the library.
 
-Bad input of any kind ends in one line on standard error and exit code 2, never in a traceback.
+Bad input ends in one line on standard error and exit code 2, never in a traceback.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def options(version: Version = False) -> None:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the command and exit: 0 when it did its work, 2 after bad input, 130 when interrupted."""
+    """Run the command and exit: 0 after success, 2 after bad input, 130 when interrupted."""
     try:
         code = app(argv, prog_name="recrawl", standalone_mode=False)
     except RecrawlError as problem:
@@ -101,7 +101,7 @@ def _complain(message: str) -> int:
 
 
 def _usage_message(problem: Exception) -> str | None:
-    # Typer carries its own copy of click or uses the installed one, by version; both look like this.
+    # Depending on its version, Typer uses its own copy of click or the installed one; both have these attributes.
     describe = getattr(problem, "format_message", None)
     if describe is None:
         return None

@@ -1,4 +1,4 @@
-"""``recrawl add``: pages to be kept fresh, from URLs, files, sitemaps and standard input."""
+"""``recrawl add``: add pages to a database, from URLs, files, sitemaps and standard input."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EPILOG = (
     "Example:  recrawl add https://docs.example.org/ urls.txt --importance 5\n\n"
     "Example:  recrawl add --sitemap https://example.org/sitemap.xml --contact you@example.org"
 )
-_POSTED = 5000  # URLs in one post
+_QUEUED = 5000  # URLs in one queued command
 
 
 def add(
@@ -40,7 +40,7 @@ def add(
     ] = None,
     sitemap: Annotated[list[str] | None, typer.Option(help="Sitemap to read, a URL or file; may be repeated.")] = None,
     importance: Annotated[float, typer.Option(help="Weight of the pages.", min=0.0)] = 1.0,
-    model: Annotated[Path | None, typer.Option(help="Model file: their change rates are predicted from URLs.")] = None,
+    model: Annotated[Path | None, typer.Option(help="Model file that predicts change rates from URLs.")] = None,
     contact: Annotated[str | None, typer.Option(help="How site owners can reach you.")] = None,
     log_level: LogLevel = "warning",
     log_format: LogFormat = "text",
@@ -48,7 +48,7 @@ def add(
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add pages to a database, which is made if there is none; pages that are known already stay as they are."""
+    """Add pages to a database and create it if it does not exist. Pages that it has already stay unchanged."""
     from recrawl.cli.shared.page_sources import gather
 
     configure(log_level, log_format)
@@ -62,24 +62,24 @@ def add(
         from recrawl.crawl.run.commands import add_command
 
         with shared_store(settings) as store:
-            parts = [slice(k, k + _POSTED) for k in range(0, len(urls), _POSTED)]
+            parts = [slice(k, k + _QUEUED) for k in range(0, len(urls), _QUEUED)]
             store.queue([add_command(urls[p], importance, **{name: c[p] for name, c in known.items()}) for p in parts])
         found = {"database": settings.database, "posted": len(urls)}
-        words = f"{len(urls)} pages handed to the crawl that is running"
+        text = f"{len(urls)} pages queued for the running crawl"
     else:
         with store:
             found = _add(store, settings, urls, importance, known)
-        words = f"{found['added']} pages added, {found['known']} known already, {found['pages']} in {settings.database}"
-    typer.echo(json.dumps(found) if as_json else words)
+        text = f"{found['added']} pages added, {found['known']} known already, {found['pages']} in {settings.database}"
+    typer.echo(json.dumps(found) if as_json else text)
 
 
 def _predicted(path: Path, urls: list[str]) -> dict[str, list[float]]:
-    """Change rates per second and the evidence behind them."""
-    from recrawl.estimate.predict.predictor import Predictor
+    """Predicted change rates per second, and the evidence (gamma shape) behind each."""
+    from recrawl.estimate import Predictor
 
     model = Predictor.load(path)
     if model.inputs != ("url",):
-        raise ParameterError(f"{path}: the model looks at {', '.join(model.inputs)}, but only URLs are known here")
+        raise ParameterError(f"{path}: the model reads {', '.join(model.inputs)}, but only URLs are known here")
     prior = model.prior({"url": urls})
     return {"change_rate": (prior.mean / 86400.0).tolist(), "evidence": prior.shape.tolist()}
 

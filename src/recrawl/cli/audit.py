@@ -1,4 +1,4 @@
-"""``recrawl audit``: how fresh the copies truly are, from a random sample, beside the forecast."""
+"""``recrawl audit``: the true freshness of the copies, from a random sample, beside the forecast."""
 
 from __future__ import annotations
 

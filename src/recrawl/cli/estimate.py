@@ -1,5 +1,4 @@
-"""``recrawl estimate``: change rates with intervals, signal quality and how Poisson the pages look, from a crawl
-log."""
+"""``recrawl estimate``: change rates with intervals, signal quality and tests of constant rates, from a crawl log."""
 
 from __future__ import annotations
 
@@ -19,13 +18,13 @@ if TYPE_CHECKING:
 EPILOG = (
     "Example:  recrawl estimate crawls.csv --output rates.csv --plot rates.png\n\n"
     "A crawl log is CSV, TSV or Parquet with the columns url, time (seconds since 1970 or ISO 8601) and changed (since "
-    "the page's row before), and optionally signals or signals_NAME, importance, status."
+    "the page's previous row), and optionally signals or signals_NAME, importance, status."
 )
 UNITS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0}
 
 
 class Method(StrEnum):
-    """How rates are estimated."""
+    """Estimators of change rates."""
 
     posterior = "posterior"
     mle = "mle"
@@ -48,7 +47,7 @@ class Unit(StrEnum):
 
 def estimate(
     log: Annotated[Path, typer.Argument(metavar="LOG", help="Crawl log, CSV or Parquet: url, time, changed.")],
-    method: Annotated[Method, typer.Option(help="How rates are estimated.")] = Method.posterior,
+    method: Annotated[Method, typer.Option(help="Estimator of the rates.")] = Method.posterior,
     group: Annotated[Group, typer.Option(help="Pages that share a prior (method posterior).")] = Group.host,
     level: Annotated[float, typer.Option(help="Probability that an interval holds the true rate.")] = 0.9,
     unit: Annotated[Unit, typer.Option(help="Time unit of the rates.")] = Unit.day,
@@ -58,7 +57,7 @@ def estimate(
     lenient: Annotated[bool, typer.Option("--lenient", help="Repair a bad log and count the repairs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
-    """Estimate how often the pages of a crawl log change, how far to trust that, and what their signals are worth."""
+    """Estimate how often the pages of a crawl log change, with intervals, and how good their signals are."""
     check_level(level)
     check_outputs(output, plot)
     from recrawl.cli.views.estimate_report import analyse, print_report, write_rates

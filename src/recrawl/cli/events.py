@@ -1,4 +1,4 @@
-"""``recrawl events``: what became of pages, as lines of JSON, from any number on."""
+"""``recrawl events``: events of pages as lines of JSON, from any event number on."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ EPILOG = (
     "Example:  recrawl events --after 1200\n\nExample:  recrawl events --follow --output events.jsonl\n\n"
     "Example:  recrawl events --snapshot | load-into-index"
 )
-_POLL = 0.5  # seconds between two looks for news
-_TAIL = 64 << 20  # bytes of a file in which its last line is looked for
+_POLL = 0.5  # seconds between two reads of the database
+_TAIL = 64 << 20  # bytes at the end of a file that are searched for its last line
 
 
 def events(
     after: Annotated[int | None, typer.Option(help="Print events after this number.  [default: all]", min=0)] = None,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on with what comes, until Ctrl-C.")] = False,
-    snapshot: Annotated[bool, typer.Option("--snapshot", help="First every page that is there, as new.")] = False,
-    output: Annotated[Path | None, typer.Option(help="Add to this file, going on after its last line.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Wait for further events, until Ctrl-C.")] = False,
+    snapshot: Annotated[bool, typer.Option("--snapshot", help="First print every page as a new event.")] = False,
+    output: Annotated[Path | None, typer.Option(help="Append to this file, after its last event.")] = None,
     config: Config = None,
     database: Database = None,
 ) -> None:
-    """Print what became of pages (new, changed, redirected, gone), one JSON object a line, oldest first."""
+    """Print the events of pages (new, changed, redirected, gone), one JSON object per line, oldest first."""
     settings = settings_of(config, database=database)
     if snapshot and after is not None:
-        raise ParameterError("--snapshot says where to go on: give it without --after")
+        raise ParameterError("--snapshot sets the first event: give it without --after")
     stop = stop_requests() if follow else [True]
     with shared_store(settings) as store:
         if snapshot:
@@ -55,7 +55,7 @@ def events(
 
 
 def _write_snapshot(store: BlockingStore[SqliteStore], output: Path | None) -> None:
-    """Let a file that is not there yet begin with all pages: whole, or not at all."""
+    """Write all pages to a file that does not exist or is empty. The file appears when it is complete."""
     if output is None or (output.exists() and output.stat().st_size):
         return
     part = output.with_name(output.name + ".part")
@@ -66,25 +66,25 @@ def _write_snapshot(store: BlockingStore[SqliteStore], output: Path | None) -> N
 
 
 def _print(store: BlockingStore[SqliteStore], after: int, lines: _Lines) -> int:
-    """Write all events after a number; the number of the last."""
+    """Write all events after a number and return the number of the last one."""
     while found := store.events(after):
         if found[0].number > after + 1:
             missed = found[0].number - after - 1
-            typer.echo(f"recrawl: {missed} events after number {after} are no longer kept", err=True)
+            typer.echo(f"recrawl: {missed} events after number {after} are no longer stored", err=True)
         lines.write(found)
         after = found[-1].number
     return after
 
 
 class _Lines:
-    """Standard output, or a file whose lines are whole: what a kill left half written is cut off."""
+    """Standard output, or a file of complete lines: a line that a killed process left incomplete is removed."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._file: BinaryIO = sys.stdout.buffer if path is None else path.open("a+b")
 
     def last(self, after: int | None) -> int:
-        """The number to go on from: the one given, or that of the last event in the file."""
+        """The event number to continue after: the given one, or that of the last event in the file."""
         if self._path is None:
             return after or 0
         size = self._file.seek(0, os.SEEK_END)
@@ -100,7 +100,7 @@ class _Lines:
         return number
 
     def write(self, found: Iterable[Event]) -> None:
-        """Write events, so that they are there when this returns."""
+        """Write events; in a file they are on disk when this returns."""
         for event in found:
             text = json.dumps(event.as_dict(), ensure_ascii=False)
             self._file.write(text.encode("utf-8", "replace") + b"\n")
@@ -121,4 +121,4 @@ def _number(line: bytes, path: Path) -> int:
         found: Any = json.loads(line)
         return int(found["number"])
     except (ValueError, TypeError, KeyError):
-        raise ParameterError(f"{path}: its last line is no event; give another file, or --after") from None
+        raise ParameterError(f"{path}: its last line is not an event; give another file, or --after") from None

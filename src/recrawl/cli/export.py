@@ -1,4 +1,4 @@
-"""``recrawl export``: what a database holds, for other programs."""
+"""``recrawl export``: write pages, crawls and bodies of a database to files."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ EPILOG = (
 
 
 def export(
-    pages: Annotated[Path | None, typer.Option(help="Write what is believed of pages (CSV or Parquet).")] = None,
+    pages: Annotated[Path | None, typer.Option(help="Write every page and its rate (CSV or Parquet).")] = None,
     observations: Annotated[Path | None, typer.Option(help="Write every crawl (CSV or Parquet).")] = None,
-    bodies: Annotated[Path | None, typer.Option(help="Write the bodies that are kept (WARC).")] = None,
+    bodies: Annotated[Path | None, typer.Option(help="Write the stored bodies (WARC).")] = None,
     config: Config = None,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write pages and crawls as tables, bodies as a WARC archive. Crawls can be read by recrawl estimate and import."""
+    """Write pages and crawls as tables, bodies as a WARC archive. recrawl estimate and import can read the crawls."""
     from recrawl.cli.shared import export_files as files
 
     settings = settings_of(config, database=database)

@@ -1,4 +1,4 @@
-"""``recrawl import``: a warm start from the log of another crawler."""
+"""``recrawl import``: start from the crawl log of another crawler."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recrawl.store import BlockingStore, SqliteStore
 
 EPILOG = "Example:  recrawl import crawls.csv"
-_MANY = 20_000  # outcomes written at a time
+_BATCH = 20_000  # outcomes written at a time
 
 
 def import_log(
@@ -30,7 +30,7 @@ def import_log(
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take over pages and what a log tells of their changes: rates, intervals, how old each copy is."""
+    """Import the pages of a crawl log with their change rates, crawls and dates of their copies."""
     from recrawl.cli.shared.crawl_log import read_crawl_log
 
     settings = settings_of(config, database=database)
@@ -40,7 +40,7 @@ def import_log(
     if store is None:
         raise StoreError(f"{settings.database}: a crawl is running; stop it first")
     with store:
-        found = {"file": str(log), "database": settings.database, **take_over(read, urls, store, settings)}
+        found = {"file": str(log), "database": settings.database, **import_pages(read, urls, store, settings)}
     if as_json:
         typer.echo(json.dumps(found))
         return
@@ -50,22 +50,24 @@ def import_log(
     for name, count in found["repairs"].items():
         typer.echo(f"{count} {name}")
     if found["signals_left_out"]:
-        typer.echo("the log's signals are not taken over")
+        typer.echo("the log's signals are not imported")
 
 
-def take_over(log: CrawlLog, urls: list[str], store: BlockingStore[SqliteStore], settings: Settings) -> dict[str, Any]:
-    """Give a log's pages to a database: into an empty one with all that is learned, else with each page's own rate."""
+def import_pages(
+    log: CrawlLog, urls: list[str], store: BlockingStore[SqliteStore], settings: Settings
+) -> dict[str, Any]:
+    """Add a log's pages to a database. An empty database takes the trained engine, another one each page's rate."""
     from recrawl.crawl.run.pages import add_pages, save_pages
 
     now = time.time()
-    taught, fetched_at = _taught(log, urls, settings)
+    trained, fetched_at = _trained(log, urls, settings)
     engine, known = store.run(engine_of(store.store, settings, now)), 0
     if len(engine) == 0:
-        engine, new = taught, taught.ids()
+        engine, new = trained, trained.ids()
         store.run(save_pages(engine, store.store, new))
     else:
         known = int((engine.addresses.known(urls) >= 0).sum())
-        gamma = taught.beliefs.gamma(taught.ids())
+        gamma = trained.beliefs.gamma(trained.ids())
         belief = {"change_rate": gamma.mean, "evidence": gamma.shape, "fetched_at": fetched_at}
         new = add_pages(engine, settings.rules(), urls, now, importance=_importance(log), **belief)
         store.run(save_pages(engine, store.store, new))
@@ -81,7 +83,7 @@ def take_over(log: CrawlLog, urls: list[str], store: BlockingStore[SqliteStore],
 
 
 def canonical_urls(log: CrawlLog, path: Path) -> list[str]:
-    """The log's URLs in canonical form; ParameterError where they, or the times, cannot be used."""
+    """The log's URLs in canonical form. ParameterError for bad URLs, duplicates and times in the future."""
     from recrawl.crawl.urls import canonical
 
     if float(log.ended_at.max(initial=0.0)) > time.time() + 60.0:
@@ -102,8 +104,8 @@ def _importance(log: CrawlLog) -> Any:
     return 1.0 if log.importance is None else log.importance
 
 
-def _taught(log: CrawlLog, urls: list[str], settings: Settings) -> tuple[Engine, Any]:
-    """An engine that has lived through the log, and when each page was crawled last."""
+def _trained(log: CrawlLog, urls: list[str], settings: Settings) -> tuple[Engine, Any]:
+    """An engine that has recorded every crawl of the log, and the time of each page's last crawl."""
     from recrawl.crawl.run.pages import NEVER
     from recrawl.engine import Engine
 
@@ -121,7 +123,7 @@ def _taught(log: CrawlLog, urls: list[str], settings: Settings) -> tuple[Engine,
         host_concurrency=settings.host_concurrency,
     )
     ids = engine.add(urls, end, fetched_at=first, importance=_importance(log))
-    for k in range(int(count.max(initial=0))):  # the k-th crawl of every page that has so many
+    for k in range(int(count.max(initial=0))):  # the k-th crawl of every page with more than k crawls
         mine = np.flatnonzero(count > k)
         rows = offset[mine] + k
         engine.record(ids[mine], end, changed=seen.changed[rows], as_of=log.ended_at[rows])
@@ -142,7 +144,7 @@ def _save_observations(log: CrawlLog, urls: list[str], new: set[str], store: Blo
     batch: list[Outcome] = []
     for outcome in outcomes:
         batch.append(outcome)
-        if len(batch) >= _MANY:
+        if len(batch) >= _BATCH:
             store.save(batch)
             batch = []
     store.save(batch)

@@ -1,4 +1,4 @@
-"""``recrawl plan``: from a crawl log, how fresh its copies are and how fresh other budgets could keep them."""
+"""``recrawl plan``: from a crawl log, the freshness of its copies, and the freshness that other budgets reach."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def plan(
     log: Annotated[Path, typer.Argument(metavar="LOG", help="Crawl log, CSV, JSONL or Parquet: url, time, changed.")],
     budget: Annotated[str | None, typer.Option(help="Budget to plan for.  [default: what the log spent]")] = None,
     budgets: Annotated[
-        list[str] | None, typer.Option(help="Others to compare with.  [default: half of it, and double]")
+        list[str] | None, typer.Option(help="Other budgets to compare.  [default: half and double]")
     ] = None,
     target: Annotated[str | None, typer.Option(help="Freshness to find the budget for, such as 0.95.")] = None,
     group: Annotated[Group, typer.Option(help="Pages that share a prior.")] = Group.host,
@@ -30,8 +30,7 @@ def plan(
     lenient: Annotated[bool, typer.Option("--lenient", help="Repair a bad log and count the repairs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
-    """Say how fresh a crawler's copies are by its own log, and what the best schedule at its budget, at others or for a
-    target would reach."""
+    """Compute how fresh a crawler's copies are, and how fresh the best schedule keeps them at any budget."""
     from recrawl.cli.views.plan_report import Asked, print_plan, share, worked_out
 
     check_level(level)

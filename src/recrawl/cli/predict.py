@@ -1,4 +1,4 @@
-"""``recrawl predict``: change rates of pages from what they look like, for pages that were never crawled."""
+"""``recrawl predict``: change rates of pages that were never crawled, from their URL and other columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recrawl.errors import ParameterError
 TRAIN_EPILOG = "Example:  recrawl predict train crawls.csv --out model.json --categories content_type,language"
 SCORE_EPILOG = "Example:  recrawl predict score model.json new-pages.csv --out rates.csv"
 
-app = typer.Typer(no_args_is_help=True, help="Predict change rates of pages from what they look like.")
+app = typer.Typer(no_args_is_help=True, help="Predict change rates of pages from their URL and other columns.")
 
 
 @app.command(name="train", epilog=TRAIN_EPILOG)
@@ -24,15 +24,15 @@ def train(
     out: Annotated[Path, typer.Option(help="Model file to write (JSON).")],
     numbers: Annotated[list[str] | None, typer.Option(help="Columns that are numbers.")] = None,
     categories: Annotated[list[str] | None, typer.Option(help="Columns that are categories.")] = None,
-    interval: Annotated[str, typer.Option(help="Column: days since the crawl before.")] = "interval",
-    changed: Annotated[str, typer.Option(help="Column: whether the page had changed.")] = "changed",
-    time: Annotated[str, typer.Option(help="Column: when the crawl was; splits training from test.")] = "time",
+    interval: Annotated[str, typer.Option(help="Column: days since the previous crawl.")] = "interval",
+    changed: Annotated[str, typer.Option(help="Column: whether the page changed since then.")] = "changed",
+    time: Annotated[str, typer.Option(help="Column: time of the crawl; splits training from test.")] = "time",
     family: Annotated[str, typer.Option(help="trees, or network (needs recrawl[deep]).")] = "trees",
     threads: Annotated[int, typer.Option(help="Threads for trees; 0: one per core.")] = 0,
-    seed: Annotated[int, typer.Option(help="Where random numbers start.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all random draws.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
-    """Learn change rates from crawls of other pages, and say how good they are."""
+    """Train a model on crawls, and print its scores on later crawls and on new pages."""
     from recrawl.cli.shared import predict_tables as tables
     from recrawl.cli.shared.outputs import check_folder
     from recrawl.cli.shared.tables import read_table
@@ -63,7 +63,7 @@ def score(
     """Write the predicted change rate (per day) of every page, and the evidence behind it."""
     from recrawl.cli.shared import predict_tables as tables
     from recrawl.cli.shared.tables import check_writable, read_table, write_table
-    from recrawl.estimate.predict.predictor import Predictor
+    from recrawl.estimate import Predictor
 
     check_writable(out)
     loaded = Predictor.load(model)

@@ -1,4 +1,4 @@
-"""``recrawl remove``: pages that are no longer wanted."""
+"""``recrawl remove``: remove pages from a database."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ EPILOG = "Example:  recrawl remove https://docs.example.org/old\n\nExample:  rec
 
 
 def remove(
-    pages: Annotated[list[str], typer.Argument(metavar="URL|PATTERN", help="URLs; * stands for anything.")],
+    pages: Annotated[list[str], typer.Argument(metavar="URL|PATTERN", help="URLs; * matches any text.")],
     config: Config = None,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Forget pages with all that is known of them: rates, observations, bodies."""
+    """Remove pages with their rates, observations and bodies."""
     settings = settings_of(config, database=database)
     with shared_store(settings) as reader:
         urls = _matching(reader, pages)
@@ -32,24 +32,24 @@ def remove(
 
         with shared_store(settings) as store:
             store.queue([remove_command(urls)])
-        words = f"{len(urls)} pages handed to the crawl that is running, to be removed"
+        text = f"removal of {len(urls)} pages queued for the running crawl"
     else:
         with store:
             store.save(removed=urls)
-        words = f"{len(urls)} pages removed"
+        text = f"{len(urls)} pages removed"
     found = {"database": settings.database, "removed": len(urls), "urls": urls}
-    typer.echo(json.dumps(found) if as_json else words)
+    typer.echo(json.dumps(found) if as_json else text)
 
 
-def _matching(store: BlockingStore[SqliteStore], words: list[str]) -> list[str]:
+def _matching(store: BlockingStore[SqliteStore], patterns: list[str]) -> list[str]:
     from recrawl.crawl.config.rules import pattern
     from recrawl.crawl.urls import canonical
 
     known = dict.fromkeys(store.urls())
     found: dict[str, None] = {}
-    for word in words:
-        mine = [url for url in known if pattern(word).fullmatch(url)] if "*" in word else [canonical(word)]
-        if not mine or mine[0] not in known:
-            raise ParameterError(f"{word}: no such page in {store.store.path}")
-        found |= dict.fromkeys(mine)
+    for text in patterns:
+        urls = [url for url in known if pattern(text).fullmatch(url)] if "*" in text else [canonical(text)]
+        if not urls or urls[0] not in known:
+            raise ParameterError(f"{text}: no such page in {store.store.path}")
+        found |= dict.fromkeys(urls)
     return list(found)

@@ -1,4 +1,4 @@
-"""``recrawl simulate``: policies against each other, on worlds or on a recorded trace."""
+"""``recrawl simulate``: compare policies, on simulated worlds or on a recorded trace."""
 
 from __future__ import annotations
 
@@ -30,16 +30,17 @@ def simulate(
     policy: Annotated[list[str] | None, typer.Option(help=f"Policies to compare.  [default: {_POLICIES}]")] = None,
     budget: Annotated[list[str] | None, typer.Option(help=f"Requests allowed.  [default: {_BUDGET}]")] = None,
     own_demand: Annotated[
-        bool, typer.Option("--own-demand", help="Rivals request what they want, others as much.")
+        bool,
+        typer.Option("--own-demand", help="Rivals crawl at their own rate, ours as much."),
     ] = False,
     days: Annotated[float | None, typer.Option(help="Days of the recorded trace.  [default: 365]")] = None,
     start: Annotated[str | None, typer.Option("--from", help="First day of the recorded trace.")] = None,
-    warm: Annotated[float, typer.Option(help="Days of running before counting.")] = 0.0,
+    warm: Annotated[float, typer.Option(help="Days simulated before staleness is counted.")] = 0.0,
     pages: Annotated[int | None, typer.Option(help="Pages of a world.  [default: 1000]")] = None,
     horizon: Annotated[float | None, typer.Option(help="Days of a world.  [default: 100]")] = None,
     readers: Annotated[float | None, typer.Option(help="Reader requests per day and importance.  [default: 0]")] = None,
-    repetitions: Annotated[int | None, typer.Option(help="Traces drawn.  [default: 5; recorded: 1]")] = None,
-    seed: Annotated[int, typer.Option(help="Where random numbers start.")] = 0,
+    repetitions: Annotated[int | None, typer.Option(help="Number of traces.  [default: 5; recorded: 1]")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of all random draws.")] = 0,
     jobs: Annotated[int | None, typer.Option(help="Processes.  [default: one per core]")] = None,
     no_siblings: NoSiblings = False,
     no_priors: NoPriors = False,
@@ -59,12 +60,12 @@ def simulate(
         refuse({"--pages": pages, "--horizon": horizon, "--readers": readers}, "--world")
     from recrawl.cli.views import simulate_report as report
 
-    left_out = chosen(siblings=no_siblings, priors=no_priors, bursts=no_bursts, drift=no_drift, seasons=no_seasons)
+    disabled = chosen(siblings=no_siblings, priors=no_priors, bursts=no_bursts, drift=no_drift, seasons=no_seasons)
     drawn = {"n_pages": pages, "days": horizon, "readers": readers}
     sources = sources_of(world, trace, warm, {"days": days, "start": start}, drawn)
     found = report.compared(
         sources,
-        without(split_commas(policy or [_POLICIES]), left_out),
+        without(split_commas(policy or [_POLICIES]), disabled),
         None if own_demand else split_commas(budget or [_BUDGET]),
         repetitions=(1 if trace is not None else 5) if repetitions is None else repetitions,
         seed=seed,
@@ -83,7 +84,7 @@ def simulate(
 def sources_of(
     worlds: list[str] | None, trace: Path | None, warm: float, recorded: dict[str, Any], drawn: dict[str, Any]
 ) -> list[Source]:
-    """The worlds or the trace that were asked for."""
+    """The worlds or the recorded trace to simulate on."""
     from recrawl.simulate.compare.sources import Drawn, Recorded
 
     if (trace is None) == (not worlds):

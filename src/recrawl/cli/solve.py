@@ -21,7 +21,7 @@ EPILOG = (
 
 
 class Objective(StrEnum):
-    """What is made as large, or its loss as small, as possible."""
+    """What is optimised."""
 
     freshness = "freshness"
     harmonic = "harmonic"
@@ -29,7 +29,7 @@ class Objective(StrEnum):
 
 
 class Spacing(StrEnum):
-    """How the crawls of one page lie in time."""
+    """How the crawls of one page are spaced."""
 
     even = "even"
     random = "random"
@@ -46,11 +46,11 @@ def solve(
     price: Annotated[float | None, typer.Option(help="What one crawl costs, in units of importance × time.")] = None,
     unit: Annotated[str, typer.Option(help="Time unit of the rates in the file and of plain numbers.")] = "day",
     objective: Annotated[Objective, typer.Option(help="What to optimise.")] = Objective.freshness,
-    spacing: Annotated[Spacing, typer.Option(help="How crawls lie in time.")] = Spacing.even,
-    floor: Annotated[str | None, typer.Option(help="Least crawl rate of every page, e.g. 1/month.")] = None,
-    ceiling: Annotated[str | None, typer.Option(help="Largest crawl rate of every page, e.g. 2/h.")] = None,
+    spacing: Annotated[Spacing, typer.Option(help="How the crawls of a page are spaced.")] = Spacing.even,
+    floor: Annotated[str | None, typer.Option(help="Lowest crawl rate of every page, e.g. 1/month.")] = None,
+    ceiling: Annotated[str | None, typer.Option(help="Highest crawl rate of every page, e.g. 2/h.")] = None,
     host_limit: Annotated[
-        list[str] | None, typer.Option(help="HOST=RATE, most crawls of a host; may be repeated.")
+        list[str] | None, typer.Option(help="HOST=RATE, highest crawl rate of a host; may be repeated.")
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Write the table with the rates (CSV or Parquet).")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw rates and freshness over budget (PNG).")] = None,

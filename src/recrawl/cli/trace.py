@@ -1,4 +1,4 @@
-"""``recrawl trace``: recorded traces, made from what a user has."""
+"""``recrawl trace``: make recorded traces of page changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def git(
     repository: Annotated[Path, typer.Argument(metavar="DIR", help="A git repository.")],
     out: Annotated[Path, typer.Option(help="Folder to write pages.parquet and changes.parquet to.")],
     path: Annotated[str, typer.Option(help="Only files under this path of the repository.")] = "",
-    since: Annotated[str | None, typer.Option(help="Leave out what was before this date, e.g. 2024-01-01.")] = None,
+    since: Annotated[str | None, typer.Option(help="Ignore commits before this date, e.g. 2024-01-01.")] = None,
     follow: Annotated[bool, typer.Option("--follow", help="A renamed file stays the same page.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
@@ -32,13 +32,13 @@ def git(
     from recrawl.simulate.traces.files import pyarrow, write_trace
     from recrawl.simulate.traces.git import git_trace
 
-    pyarrow()  # before the work, not after it
+    pyarrow()  # fail before the work
     with Console(stderr=True).status(f"reading {repository}") as status:
 
-        def tell(commits: int) -> None:
+        def show(commits: int) -> None:
             status.update(f"reading {repository}: {commits:,} commits")
 
-        trace = git_trace(repository, path=path, since=since, follow=follow, progress=tell)
+        trace = git_trace(repository, path=path, since=since, follow=follow, progress=show)
         status.update(f"writing {out}")
         write_trace(out, trace)
     figures = _figures(trace)

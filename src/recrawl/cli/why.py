@@ -1,4 +1,4 @@
-"""``recrawl why``: everything behind the decision about one page."""
+"""``recrawl why``: explain when one page is crawled, and why."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def why(
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how often a page changes, what a crawl of it is worth, and when it is visited next, and why."""
+    """Explain one page: how often it changes, the value of a crawl, when it is crawled next, and why."""
     from recrawl.crawl.urls import canonical
 
     settings = settings_of(config, database=database)
@@ -50,33 +50,33 @@ def why(
     elif last and last[0].failure:
         lines[2] += f"; the last try: {last[0].failure}"
     if copy is not None and copy.final_url:
-        lines.append(f"leads to {copy.final_url}")
-    for line in [*lines, *noticed(copy, feed)]:
+        lines.append(f"redirects to {copy.final_url}")
+    for line in [*lines, *remarks(copy, feed)]:
         typer.echo(line)
 
 
 def feed_of(store: BlockingStore[SqliteStore], url: str) -> Feed | None:
-    """What is known of a page as a feed; None where it is none."""
+    """The feed record of a page; None if the page is not a feed."""
     from recrawl.crawl.feeds.polling import PREFIX, Feed
 
     note = store.notes(PREFIX + url).get(PREFIX + url)
     return None if note is None else Feed.of_note(note)
 
 
-def noticed(copy: Copy | None, feed: Feed | None) -> list[str]:
-    """What the detector noticed of a page, in words."""
+def remarks(copy: Copy | None, feed: Feed | None) -> list[str]:
+    """Remarks on a page: nothing selected, flapping content, feed items."""
     lines = []
     if copy is not None and copy.digest is not None and copy.digest.endswith(":nothing"):
-        lines.append("what its rule looks for (select) was not found in the last copy")
+        lines.append("the selector of its rule (select) matched nothing in the last copy")
     if copy is not None and copy.n_flaps:
         times = "once" if copy.n_flaps == 1 else f"{copy.n_flaps} times"
         lines.append(f"flapping: returned {times} to content seen before, which is not counted as a change")
     if feed is not None:
-        words = f"a feed of {feed.length} items, about {feed.rate * 86400:.3g} new a day"
-        words += f"; items rolled off between polls {feed.rolled} times" if feed.rolled else ""
+        text = f"a feed of {feed.length} items, about {feed.rate * 86400:.3g} new a day"
+        text += f"; items rolled off between polls {feed.rolled} times" if feed.rolled else ""
         if feed.interval is not None:
-            words += f"; polled at least every {feed.interval / 3600:.3g} h to keep them"
+            text += f"; polled at least every {feed.interval / 3600:.3g} h to keep them"
         elif feed.rolled_in_row:
-            words += "; they come faster than it may be polled"
-        lines.append(words)
+            text += "; new items come faster than it may be polled"
+        lines.append(text)
     return lines

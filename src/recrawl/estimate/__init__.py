@@ -1,4 +1,4 @@
-"""Observations in, parameters out: change rates, signal quality, priors, importance."""
+"""Estimators: change rates, signal quality, priors, importance and predictors from crawl observations."""
 
 from typing import TYPE_CHECKING
 

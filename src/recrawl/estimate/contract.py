@@ -1,4 +1,4 @@
-"""A contract suite for change-rate estimators, ours and yours."""
+"""Contract suite for estimators of change rates. It tests our estimators and can test yours."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ Estimate = Callable[[Observations], Any]
 def check_estimator(
     factory: Callable[[], Estimate], *, order_matters: bool = False, consistent: bool = True
 ) -> list[str]:
-    """Run the contract on estimators that ``factory()`` makes: the names of the checks passed, or an AssertionError.
+    """Check estimators made by ``factory()``. Returns the names of the checks passed, or raises AssertionError.
 
-    An estimator is called with ``Observations`` and returns rates per page, as an array or with a ``change_rate``.
-    It must give finite rates of at least 0 for every history, leave its input alone, repeat itself, treat pages one
-    by one in any order, not depend on the order of crawls (unless ``order_matters``), not fall when an outcome
-    turns to changed, not rise when an unchanged interval is added, and find the rate of a long history (unless not
-    ``consistent``). A stream is wrapped by ``stream_estimator`` first.
+    An estimator takes ``Observations`` and returns one rate per page, as an array or as an object with
+    ``change_rate``. Rates must be finite and at least 0 for every history. The input must stay unchanged, and equal
+    inputs must give equal rates. The rate of a page must not depend on other pages, nor on the order of its crawls
+    (unless ``order_matters``). It must not fall when an unchanged interval becomes a changed one, and must not rise
+    when an unchanged interval is added. It must approach the true rate in a long history (unless ``consistent`` is
+    False). Wrap a stream with ``stream_estimator`` first.
 
     >>> from functools import partial
     >>> from recrawl.estimate import estimate_change_rate
@@ -34,7 +35,7 @@ def check_estimator(
         check_finite,
         check_input_untouched,
         check_repeats,
-        check_pages_apart,
+        check_page_order,
         check_rises_with_changes,
         check_falls_with_quiet_time,
     ]
@@ -63,8 +64,7 @@ def stream_estimator(make: Callable[[int], Any]) -> Callable[[], Estimate]:
 
 
 def corner_cases() -> Observations:
-    """The histories that break estimators: none, one crawl, all and none changed, huge and tiny intervals, 10,000
-    crawls."""
+    """Histories at which estimators fail: no crawl, one crawl, all or none changed, extreme intervals, many crawls."""
     one = [
         (1.0, True),
         (1.0, False),
@@ -111,7 +111,7 @@ def check_repeats(factory: Callable[[], Estimate]) -> None:
     assert np.array_equal(_rates(factory, cases), _rates(factory, cases)), "two calls on the same input differ"
 
 
-def check_pages_apart(factory: Callable[[], Estimate]) -> None:
+def check_page_order(factory: Callable[[], Estimate]) -> None:
     """Pages in another order get the same rates."""
     cases = _ordinary(2)
     order = np.random.default_rng(0).permutation(len(cases))

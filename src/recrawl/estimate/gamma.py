@@ -1,4 +1,4 @@
-"""GammaPrior: what is believed about change rates before, and after, pages are crawled."""
+"""GammaPrior: gamma distributions of change rates, prior or posterior."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class GammaPrior:
 
     @classmethod
     def hours(cls, day: float = 86400.0) -> GammaPrior:
-        """For a web of which nothing is known: shape 1 and 57.5 h, what "changed after 1 h, unchanged after 57 h" says.
+        """The default without any data: shape 1 and 57.5 h, as from "changed after 1 h, unchanged after 57 h".
 
         The pseudo-observations (1 − e^{−λ·1h})·e^{−λ·57h} over ln λ, to first order in λ·1h (Grimes, Ford & Tassone
         §4.4).

@@ -1,4 +1,4 @@
-"""Importance: how much it matters that a page is fresh, from requests, from weights, from links."""
+"""Importance of pages, from reader requests, links and the user's weights."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Array = NDArray[np.float64]
 
 
 class RequestRates:
-    """Reader requests per time with old ones fading: 16 bytes per page, O(1) per request.
+    """Reader requests per time, exponentially weighted: 16 bytes per page, O(1) per request.
 
-    rate(now) = ln 2/half_life·Σ 2^{−(now − t)/half_life} over requests at t; divided by 1 − 2^{−(now −
-    start)/half_life} so that a young page is not held to be unread. Times in any unit, rates per that unit.
+    rate(now) = ln 2/half_life·Σ 2^{−(now − t)/half_life}/(1 − 2^{−(now − start)/half_life}) over requests at t. The
+    divisor corrects for pages that were added recently. Times are in any unit, rates per that unit.
 
     >>> requests = RequestRates(n_pages=1, half_life=10.0, start=0.0)
     >>> requests.update([0, 0], [10.0, 20.0])
@@ -37,7 +37,7 @@ class RequestRates:
         return len(self._weight)
 
     def update(self, ids: ArrayLike, requested_at: ArrayLike) -> None:
-        """Count requests, in any order; an id may come several times."""
+        """Count requests, in any order; an id may occur several times."""
         page = np.atleast_1d(np.asarray(ids, np.int64))
         at = np.broadcast_to(np.asarray(requested_at, np.float64), page.shape)
         if len(page) and (page.min() < 0 or page.max() >= len(self)):
@@ -49,7 +49,7 @@ class RequestRates:
         np.add.at(self._weight, page, np.exp2(-(self._at[page] - at) / self.half_life))
 
     def grow(self, n_pages: int, start: float) -> None:
-        """Room for more pages, watched from ``start`` on."""
+        """Add pages up to ``n_pages``, observed from ``start`` on."""
         extra = n_pages - len(self)
         if extra <= 0:
             return
@@ -70,7 +70,7 @@ class RequestRates:
         return rates
 
     def rate(self, now: ArrayLike, ids: ArrayLike | None = None) -> Array:
-        """Requests per time as of now, one per page: all of them, or some."""
+        """Requests per time at ``now``, for all pages or for ``ids``."""
         rows = slice(None) if ids is None else np.atleast_1d(np.asarray(ids, np.int64))
         age = np.maximum(np.asarray(now, np.float64) - self._start[rows], 0.0)
         seen = -np.expm1(-np.log(2) * age / self.half_life)
@@ -82,8 +82,8 @@ class RequestRates:
 def link_importance(source: ArrayLike, target: ArrayLike, n_pages: int, *, damping: float = 0.85) -> Array:
     """Importance from links between pages: PageRank, scaled to mean 1.
 
-    x = (1 − damping) + damping·Σ_{in-links} x/(out-links); pages without out-links give to all. Repeated links
-    count once.
+    x = (1 − damping) + damping·Σ_{in-links} x/(out-links); pages without out-links link to all pages. Repeated
+    links count once.
 
     >>> link_importance([0, 1], [2, 2], 3).round(3).tolist()  # 0 and 1 link to 2
     [0.638, 0.638, 1.723]
@@ -114,11 +114,10 @@ def combine_importance(
     weight: ArrayLike = 1.0,
     blend: float = 0.1,
 ) -> Array:
-    """One importance per page with mean 1 before weights: requests, a little of links for pages not yet asked for,
-    times the user's weight.
+    """Importance of every page from requests, links and the user's weight; mean 1 before the weight.
 
-    importance = weight·((1 − blend)·requests/mean(requests) + blend·links/mean(links)); a part that is missing is
-    left out.
+    importance = weight·((1 − blend)·requests/mean(requests) + blend·links/mean(links)). A missing part is left out.
+    Links give importance to pages without requests.
 
     >>> combine_importance(requests=[3.0, 1.0], links=[1.0, 1.0], weight=[1.0, 2.0]).round(6).tolist()
     [1.45, 1.1]

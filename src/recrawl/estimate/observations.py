@@ -1,4 +1,4 @@
-"""Observations: what the crawls of every page saw, as columns."""
+"""Observations: the crawl outcomes of many pages, as columns."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Rows = NDArray[np.int64]
 class Observations:
     """Crawl outcomes of many pages: rows ``offset[i]`` to ``offset[i + 1]`` belong to page i, oldest first.
 
-    ``interval`` is the time since the page's crawl before (any unit), ``changed`` whether the page differed since then,
+    ``interval`` is the time since the page's previous crawl (any unit), ``changed`` whether the page changed in it,
     ``signals`` how many change signals arrived in between: shape (m,), or (m, k) for k sources. Intervals of length 0
-    (duplicate crawl times) are allowed and say nothing.
+    (duplicate crawl times) are allowed and carry no information.
 
     >>> seen = Observations([0, 2, 3], interval=[1.0, 2.0, 5.0], changed=[True, False, False])
     >>> len(seen), seen.n_crawls.tolist(), seen.total_time.tolist()
@@ -48,7 +48,7 @@ class Observations:
         *,
         n_pages: int | None = None,
     ) -> Observations:
-        """Rows in any order of pages (each page's rows oldest first), with the page number of every row.
+        """Observations from rows with page numbers, in any order of pages; each page's rows oldest first.
 
         >>> Observations.from_pages([1, 0, 1], [1.0, 2.0, 3.0], [True, False, True]).interval.tolist()
         [2.0, 1.0, 3.0]
@@ -84,22 +84,22 @@ class Observations:
 
     @property
     def n_crawls(self) -> Rows:
-        """Intervals seen per page."""
+        """Number of intervals per page."""
         return np.diff(self.offset)
 
     @property
     def n_changes(self) -> Rows:
-        """Changed intervals per page."""
+        """Number of changed intervals per page."""
         return self.per_page(self.changed).astype(np.int64)
 
     @property
     def total_time(self) -> Array:
-        """Time watched per page."""
+        """Sum of the intervals per page."""
         return self.per_page(self.interval)
 
     @property
     def n_sources(self) -> int:
-        """Signal sources per page; 0 without signals."""
+        """Number of signal sources; 0 without signals."""
         return 0 if self.signals is None else self.signals.shape[1]
 
     def per_page(self, column: ArrayLike) -> Array:
@@ -111,7 +111,7 @@ class Observations:
         return total
 
     def unit(self) -> float:
-        """A time of which the intervals look like small whole multiples (daily crawls), or 0; a hint, from a sample."""
+        """A time of which a sample of the intervals are small whole multiples (such as a day), or 0."""
         sample = self.interval[:: max(1, len(self.interval) // 1000)]
         sample = sample[sample > 0]
         if not len(sample):

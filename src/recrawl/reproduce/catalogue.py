@@ -10,9 +10,9 @@ from recrawl.errors import ParameterError
 from recrawl.reproduce.figure import Figure
 
 _MODULES = (
-    "busafekete2025.figures", "busafekete2025.bing", "busafekete2025.more", "busafekete2025.rates",
+    "busafekete2025.figures", "busafekete2025.bing", "busafekete2025.truncation_budget_scale", "busafekete2025.rates",
     "busafekete2025.quality", "grimes.figures", "grimes.unknown", "grimes.shares", "kolobov2019", "azar2018",
-    "han2020.figures", "han2020.bandits", "han2020.more",
+    "han2020.figures", "han2020.bandits", "han2020.beyond_paper",
 )  # fmt: skip
 SETTINGS = ("tiny", "quick", "full")
 

@@ -1,4 +1,4 @@
-"""Floors: figures that a result must keep to, committed in experiments/<paper>/expected.json before it was run."""
+"""Floors: bounds of results, committed in experiments/<paper>/expected.json before the first run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def floors_of(id: str, folder: Path) -> Floors:
 
 
 def misses(result: Result, folder: Path) -> list[str]:
-    """What a result misses, a line for each; empty when it keeps to all its floors."""
+    """One line for each floor that a result misses."""
     ours = {claim.key: claim.ours for claim in result.claims}
     lines = []
     for key, floor in floors_of(result.id, folder).items():

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 
 class Median(NamedTuple):
-    """A median and the interval that holds the true one with 95%."""
+    """A median with its 95% interval."""
 
     value: float
     low: float

@@ -1,4 +1,4 @@
-"""What several pictures share."""
+"""Drawing functions that several figures share."""
 
 from __future__ import annotations
 

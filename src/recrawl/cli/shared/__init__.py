@@ -1,1 +1,1 @@
-"""What several commands share: options, tables, logs."""
+"""Modules that several commands share: options, outputs, tables, crawl logs."""

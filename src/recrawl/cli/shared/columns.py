@@ -1,4 +1,4 @@
-"""From a table's columns to Pages, with messages that name the file, the column and the first bad row."""
+"""Pages from the columns of a table. Errors name the file, the column and the first bad row."""
 
 from __future__ import annotations
 

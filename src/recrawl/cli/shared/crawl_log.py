@@ -1,7 +1,7 @@
-"""Crawl logs: CSV or Parquet rows of (url, time, changed), read into observations, complained about or repaired.
+"""Crawl logs: CSV, JSONL or Parquet rows of (url, time, changed), read into observations.
 
-Messages count rows from 1: the first line after a CSV file's header is row 1. Strict reading stops at the first thing
-that is wrong; lenient reading repairs it and counts what it repaired, by kind.
+Errors count rows from 1: the first line after a CSV file's header is row 1. Strict reading raises at the first bad row.
+Lenient reading repairs bad rows and counts the repairs by kind.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class CrawlLog:
     n_rows: int
     n_failed: int
     crawled_at: Array  # when each page was last crawled without failure; NaN: never
-    gone: NDArray[np.bool_]  # pages that were gone (404, 410) when they were last asked for
-    left_at: Array  # when such a page was first found to be gone; else the end of the log
+    gone: NDArray[np.bool_]  # pages whose last crawl found them gone (404, 410)
+    left_at: Array  # when a gone page was first found gone; else the end of the log
     days: float
     repairs: dict[str, int] = field(default_factory=dict)
 
@@ -71,10 +71,9 @@ def folder_of(url: str) -> str:
 
 
 def read_crawl_log(path: Path, *, lenient: bool = False, progress: Progress | None = None) -> CrawlLog:
-    """Read a log; every row after a page's first becomes one observation: the time since, changed or not, signals
-    in between.
+    """Read a log. Every row after a page's first is one observation: interval, changed or not, signals in between.
 
-    Rows with a status of 400 or more are failed crawls: they observe nothing, and their signals count for the next row.
+    A row with a status of 400 or more is a failed crawl: it is no observation, and its signals count for the next row.
     """
     repairs: Counter[str] = Counter()
     reader = LogReader(path, lenient, repairs)
@@ -86,7 +85,7 @@ def read_crawl_log(path: Path, *, lenient: bool = False, progress: Progress | No
 
 
 def _order(path: Path, columns: Columns, lenient: bool, repairs: Counter[str]) -> NDArray[np.int64]:
-    """Rows by page and time; time may not run backwards within a page unless lenient."""
+    """Order of rows by page and time. Strict reading requires that each page's rows are in order of time."""
     order = np.argsort(columns.page, kind="stable")
     page, time = columns.page[order], columns.time[order]
     back = np.flatnonzero((np.diff(time) < 0) & (page[1:] == page[:-1]))
@@ -105,7 +104,7 @@ def _order(path: Path, columns: Columns, lenient: bool, repairs: Counter[str]) -
 
 
 def _observe(path: Path, rows: Columns, reader: LogReader, lenient: bool, repairs: Counter[str]) -> CrawlLog:
-    """Intervals between successive good rows of a page."""
+    """Observations between successive rows of a page that did not fail."""
     urls, n_pages = reader.urls, len(reader.urls)
     good = np.flatnonzero(~rows.failed)
     page = rows.page[good]
@@ -131,7 +130,7 @@ def _observe(path: Path, rows: Columns, reader: LogReader, lenient: bool, repair
 
 
 def _ends(rows: Columns, good: NDArray[np.int64], n_pages: int) -> tuple[Array, NDArray[np.bool_], Array]:
-    """When each page was last crawled, whether it is gone, and since when; rows are in order of page and time."""
+    """Per page: time of the last crawl, whether it is gone, since when. Rows are in order of page and time."""
     first = np.searchsorted(rows.page, np.arange(n_pages))
     last = np.append(first[1:], len(rows.page)) - 1
     crawled_at, left_at = np.full(n_pages, np.nan), np.full(n_pages, rows.time.max())

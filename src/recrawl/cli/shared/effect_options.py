@@ -1,4 +1,4 @@
-"""Switches that leave parts of the engine out: what counts besides a page's own rate."""
+"""Options that disable effects of the engine: siblings, priors, bursts, drift, seasons."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Annotated
 
 import typer
 
-NoSiblings = Annotated[bool, typer.Option("--no-siblings", help="A change on one page says nothing of others.")]
-NoPriors = Annotated[bool, typer.Option("--no-priors", help="Folder and host say nothing of a new page.")]
-NoBursts = Annotated[bool, typer.Option("--no-bursts", help="A change says nothing of when the next comes.")]
-NoDrift = Annotated[bool, typer.Option("--no-drift", help="How fast the past is forgotten is not learned.")]
-NoSeasons = Annotated[bool, typer.Option("--no-seasons", help="All hours of the week are alike.")]
+NoSiblings = Annotated[bool, typer.Option("--no-siblings", help="Ignore changes on sibling pages.")]
+NoPriors = Annotated[bool, typer.Option("--no-priors", help="Give new pages no prior of their folder or host.")]
+NoBursts = Annotated[bool, typer.Option("--no-bursts", help="Do not expect further changes after a change.")]
+NoDrift = Annotated[bool, typer.Option("--no-drift", help="Do not learn how fast old outcomes lose weight.")]
+NoSeasons = Annotated[bool, typer.Option("--no-seasons", help="Treat all hours of the week alike.")]
 
 
-def without(policies: list[str], left_out: list[str]) -> list[str]:
-    """Policies by name, ``learned`` with what it has by default or by name but for the parts left out.
+def without(policies: list[str], disabled: list[str]) -> list[str]:
+    """Names of policies, with the disabled effects removed from ``learned`` and ``learned:…``.
 
     >>> without(["learned:siblings+drift", "uniform"], ["siblings"])
     ['learned:drift', 'uniform']
@@ -22,19 +22,20 @@ def without(policies: list[str], left_out: list[str]) -> list[str]:
     from recrawl.engine import EFFECTS
     from recrawl.engine.settings import Settings
 
-    if not left_out:
+    if not disabled:
         return policies
-    usual = "learned:" + "+".join(part for part in EFFECTS if getattr(Settings(), part))
-    return [_without(usual if name == "learned" else name, left_out) for name in policies]
+    usual = "learned:" + "+".join(effect for effect in EFFECTS if getattr(Settings(), effect))
+    return [_without(usual if name == "learned" else name, disabled) for name in policies]
 
 
-def _without(name: str, left_out: list[str]) -> str:
-    policy, chosen, parts = name.partition(":")
-    if policy != "learned" or not chosen:
+def _without(name: str, disabled: list[str]) -> str:
+    policy, colon, effects = name.partition(":")
+    if policy != "learned" or not colon:
         return name
-    return f"{policy}:{'+'.join(part for part in parts.split('+') if part and part not in left_out) or 'none'}"
+    left = [effect for effect in effects.split("+") if effect and effect not in disabled]
+    return f"{policy}:{'+'.join(left) or 'none'}"
 
 
 def chosen(**flags: bool) -> list[str]:
-    """The names of the switches that were set."""
+    """The names of the flags that are set."""
     return [name for name, given in flags.items() if given]

@@ -1,4 +1,4 @@
-"""Files that a database is exported to: CSV, Parquet, WARC. A file appears when it is whole."""
+"""Export of a database to CSV, Parquet and WARC. A file appears when it is complete."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from recrawl.cli.shared.outputs import check_folder, check_outputs
 from recrawl.errors import ParameterError
 from recrawl.store import BlockingStore, SqliteStore
 
-_MANY = 20_000
+_BATCH = 20_000
 OBSERVATION = {
     "url": "string",
     "time": "double",
@@ -64,7 +64,7 @@ def check_warc(path: Path) -> None:
 
 
 def write_observations(store: BlockingStore[SqliteStore], path: Path) -> int:
-    """Every crawl, one row each."""
+    """Write every crawl, one row each, and return their number."""
     rows = (
         tuple(outcome.began_at if name == "time" else getattr(outcome, name) for name in OBSERVATION)
         for outcome in store.observations()
@@ -73,7 +73,7 @@ def write_observations(store: BlockingStore[SqliteStore], path: Path) -> int:
 
 
 def write_pages(store: BlockingStore[SqliteStore], path: Path) -> int:
-    """Every page, one row each; rates are per second."""
+    """Write every page, one row each, and return their number. Rates are per second."""
     rows = store.load()
     if rows is None:
         return _write(path, PAGE, ())
@@ -104,7 +104,7 @@ def _write_parquet(path: Path, names: dict[str, str], rows: Iterable[tuple[Any, 
     schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in names.items()])
     iterator, n = iter(rows), 0
     with pq.ParquetWriter(path, schema) as writer:
-        while many := list(islice(iterator, _MANY)):
+        while many := list(islice(iterator, _BATCH)):
             columns = dict(zip(names, zip(*many, strict=True), strict=True))
             writer.write_table(pa.table({name: list(column) for name, column in columns.items()}, schema=schema))
             n += len(many)
@@ -112,7 +112,7 @@ def _write_parquet(path: Path, names: dict[str, str], rows: Iterable[tuple[Any, 
 
 
 def write_warc(store: BlockingStore[SqliteStore], path: Path) -> int:
-    """Every body that is kept, as resource records: what a server sent beside it is not kept."""
+    """Write every stored body as a resource record (headers are not stored), and return their number."""
     writer_of = _warcio()
     n = 0
     with _whole(path) as partial, partial.open("wb") as file:
@@ -138,7 +138,7 @@ def write_warc(store: BlockingStore[SqliteStore], path: Path) -> int:
 
 @contextmanager
 def _whole(path: Path) -> Iterator[Path]:
-    """A file to write beside the one wanted, which takes its place at the end."""
+    """A temporary file that replaces the wanted one at the end."""
     partial = path.with_name(f".{path.name}.part")
     try:
         yield partial

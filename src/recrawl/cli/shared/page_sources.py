@@ -1,4 +1,4 @@
-"""Where the pages to add come from: URLs, files, standard input, sitemaps."""
+"""URLs to add, from arguments, files, standard input and sitemaps."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ _MOST_PAGES = 1_000_000  # of all sitemaps that are asked for at once
 
 
 def gather(pages: Iterable[str], sitemaps: Iterable[str], settings: Settings) -> list[str]:
-    """The URLs of all sources in canonical form, each once, in order; anything wrong stops before anything is added."""
+    """The URLs of all sources, canonical, each once, in order. Any error is raised before a page is added."""
     found: dict[str, None] = {}
-    for word in pages:
-        if word == "-":
+    for source in pages:
+        if source == "-":
             found |= dict.fromkeys(_from_bytes(sys.stdin.buffer.read(), "standard input"))
-        elif word.lower().startswith(("http://", "https://")):
-            found[canonical(word)] = None
+        elif source.lower().startswith(("http://", "https://")):
+            found[canonical(source)] = None
         else:
-            found |= dict.fromkeys(_from_bytes(_read(word), word))
+            found |= dict.fromkeys(_from_bytes(_read(source), source))
     asked = list(sitemaps)
-    local = [word for word in asked if not word.lower().startswith(("http://", "https://"))]
-    for word in local:
-        found |= dict.fromkeys(_entries(_read(word), word))
-    remote = [canonical(word) for word in asked if word not in local]
+    local = [source for source in asked if not source.lower().startswith(("http://", "https://"))]
+    for source in local:
+        found |= dict.fromkeys(_entries(_read(source), source))
+    remote = [canonical(source) for source in asked if source not in local]
     if remote:
         found |= dict.fromkeys(asyncio.run(_from_web(remote, settings)))
     return list(found)
 
 
-def _read(word: str) -> bytes:
-    path = Path(word)
+def _read(source: str) -> bytes:
+    path = Path(source)
     if not path.is_file():
-        raise ParameterError(f"{word}: neither an http or https URL nor a file")
+        raise ParameterError(f"{source}: neither an http or https URL nor a file")
     return path.read_bytes()
 
 
@@ -67,7 +67,7 @@ def _from_bytes(data: bytes, name: str) -> list[str]:
 
 
 def _entries(data: bytes, name: str) -> list[str]:
-    """Pages of a sitemap; other sitemaps that it names are left to be asked for."""
+    """Pages of a sitemap file. An index of sitemaps is an error that names --sitemap."""
     entries = list(read_sitemap(data))
     if not entries:
         raise ParameterError(f"{name}: no sitemap, or one without entries")
@@ -78,14 +78,14 @@ def _entries(data: bytes, name: str) -> list[str]:
 
 
 def _usable(urls: Iterable[str]) -> list[str]:
-    """Canonical URLs; what a sitemap holds that is none is passed over: it was written by others."""
-    kept = []
+    """Canonical URLs. Bad URLs are skipped, because the user did not write the sitemap."""
+    usable = []
     for url in urls:
         try:
-            kept.append(canonical(url))
+            usable.append(canonical(url))
         except ParameterError:
             continue
-    return kept
+    return usable
 
 
 async def _from_web(sitemaps: list[str], settings: Settings) -> list[str]:

@@ -1,4 +1,4 @@
-"""Crawl and page tables as a predictor takes them, training with a progress bar, and its scores in words."""
+"""Tables of crawls and pages as inputs of a predictor, training with a progress bar, and the table of scores."""
 
 from __future__ import annotations
 
@@ -13,23 +13,22 @@ from rich.table import Table as Shown
 
 from recrawl.cli.shared.tables import Table
 from recrawl.errors import ParameterError
-from recrawl.estimate.predict.features import Columns
-from recrawl.estimate.predict.predictor import Family, Predictor, train_predictor
-from recrawl.estimate.predict.trees import TreeSettings
+from recrawl.estimate.predict import Columns, Predictor, TreeSettings, train_predictor
+from recrawl.estimate.predict.predictor import Family
 
-# columns that are looked at when none are named
+# columns that are read when none are named
 NUMBERS = ("size", "depth", "link_count", "age", "last_modified_age")
 CATEGORIES = ("host", "content_type", "language")
 _TRUE, _FALSE = ("1", "true", "yes", "1.0"), ("0", "false", "no", "0.0")
 
 
 def columns_of(table: Table, numbers: list[str], categories: list[str], taken: set[str]) -> Columns:
-    """The columns that were named, or else the usual ones that are there; URLs are read whenever there are any."""
+    """The named columns, or else the usual ones that the table has. URLs are always read."""
     for name in (*numbers, *categories):
         if name not in table.names:
             raise ParameterError(f"{table.path}: has no column {name} (it has {', '.join(table.names)})")
         if name in taken:
-            raise ParameterError(f"{name} is what is to be predicted or when: it cannot be looked at")
+            raise ParameterError(f"{name} is an outcome or a time: it cannot be an input")
     if not numbers and not categories:
         numbers = [name for name in NUMBERS if name in table.names]
         categories = [name for name in CATEGORIES if name in table.names]
@@ -37,7 +36,7 @@ def columns_of(table: Table, numbers: list[str], categories: list[str], taken: s
 
 
 def inputs_of(table: Table, columns: Columns) -> dict[str, NDArray[Any]]:
-    """The columns that a predictor looks at, as far as they are there; empty cells of numbers are unknown."""
+    """The predictor's input columns that the table has. Empty cells of numbers are unknown (nan)."""
     found: dict[str, NDArray[Any]] = {}
     for name in columns.inputs:
         if name in table.names:
@@ -48,7 +47,7 @@ def inputs_of(table: Table, columns: Columns) -> dict[str, NDArray[Any]]:
 def trained(
     table: Table, columns: Columns, names: tuple[str, str, str], *, family: str, threads: int, seed: int
 ) -> Predictor:
-    """A predictor of the crawls in a table, with a progress bar on standard error."""
+    """Train a predictor on the crawls of a table, with a progress bar on standard error."""
     interval, changed, time = names
     for name in (interval, changed):
         if name not in table.names:
@@ -73,9 +72,9 @@ def trained(
 
 
 def print_scores(figures: dict[str, Any]) -> None:
-    """How good a predictor is, part by part."""
+    """Print the scores of a predictor: training, validation, test, new pages."""
     console = Console()
-    typer.echo(f"{figures['rows']:,} crawls of {figures['pages']:,} pages; looks at {', '.join(figures['columns'])}")
+    typer.echo(f"{figures['rows']:,} crawls of {figures['pages']:,} pages; inputs: {', '.join(figures['columns'])}")
     shown = Shown("part", "rows", "changed", "predicted", "loss", "of one rate", "AUC", "slope")
     for part, found in figures["scores"].items():
         if found["rows"]:

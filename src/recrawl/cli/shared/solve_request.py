@@ -1,4 +1,4 @@
-"""What the user asks of a solve, read from words into numbers per the file's unit of time."""
+"""The options of ``recrawl solve``, parsed into numbers per the file's unit of time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Request:
         self.limits()
 
     def goal(self, n_pages: int) -> Mapping[str, float]:
-        """The one of budget, target and price that was given, as a number."""
+        """The given one of budget, target and price, as a number."""
         if self.budget is not None:
             return {"budget": parse_budget(self.budget, n_pages, plain=self.unit, per=self.unit)}
         if self.target is not None:
@@ -59,7 +59,7 @@ class Request:
         return floor, ceiling
 
     def limits(self) -> dict[str, float] | None:
-        """Most crawls per time of each limited host."""
+        """Highest crawl rate of each limited host."""
         limits: dict[str, float] = {}
         for text in self.host_limit:
             host, sign, rate = text.rpartition("=")
@@ -76,13 +76,13 @@ class Request:
         limits = self.limits()
         if limits is not None:
             known = set(np.unique(pages.host).tolist()) if pages.host is not None else set()
-            stranger = next((host for host in limits if host not in known), None)
-            if stranger is not None:
-                raise ParameterError(f"--host-limit: no page is on {stranger}")
+            unknown = next((host for host in limits if host not in known), None)
+            if unknown is not None:
+                raise ParameterError(f"--host-limit: no page is on {unknown}")
         return self.solve_at(pages, self.goal(len(pages)), limits)
 
     def solve_at(self, pages: Pages, goal: Mapping[str, float], limits: dict[str, float] | None = None) -> Plan:
-        """A plan for another budget, target or price and other limits, all else as asked."""
+        """A plan for another budget, target or price, and other host limits."""
         floor, ceiling = self.bounds()
         return solve(
             pages,

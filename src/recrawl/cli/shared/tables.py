@@ -1,4 +1,4 @@
-"""Tables of pages in files: CSV and Parquet, read column by column and written back with further columns.
+"""Tables of pages in CSV and Parquet files, read by column and written with further columns.
 
 Messages count rows from 1: the first line after a CSV file's header is row 1, blank lines are not counted.
 """
@@ -24,7 +24,7 @@ _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
 class Table(ABC):
-    """Named columns with one row per page, as they stand in a file."""
+    """Named columns of a file, one row per page."""
 
     def __init__(self, path: Path, names: list[str]) -> None:
         self.path = path
@@ -39,11 +39,11 @@ class Table(ABC):
 
     @abstractmethod
     def numbers(self, name: str, default: float | None = None) -> Array:
-        """A column as numbers; ``default`` stands for empty cells, without one they are an error."""
+        """A column as numbers. Empty cells become ``default``; without a default they are an error."""
 
     @abstractmethod
     def arrow(self) -> Any:
-        """The whole table for pyarrow."""
+        """The table as a pyarrow table."""
 
     def error(self, name: str, row: int, problem: str) -> ParameterError:
         """An error that names the file, the column and the row (given from 0, named from 1)."""
@@ -209,7 +209,7 @@ def _write_parquet(table: Table, path: Path, extra: Mapping[str, Array]) -> None
 
 
 def unreadable(path: Path, problem: OSError) -> ParameterError:
-    """The error for a file that the system would not open."""
+    """The error for a file that the system could not open."""
     return ParameterError(f"{path}: cannot be read: {problem.strerror or first_line(problem)}")
 
 

@@ -1,1 +1,1 @@
-"""What commands show: reports, live views, plots."""
+"""Output of the commands: reports, live views, plots."""

@@ -1,4 +1,4 @@
-"""The picture of audits: what each sample showed, with its interval, beside the forecasts."""
+"""Plot of audits: the freshness of each sample with its interval, beside the forecasts."""
 
 from __future__ import annotations
 

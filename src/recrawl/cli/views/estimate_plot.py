@@ -1,4 +1,4 @@
-"""The picture of ``recrawl estimate``: rates, intervals, dispersion and seasons."""
+"""Plot of ``recrawl estimate``: rates, intervals, dispersion and seasons."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from recrawl.cli.views.estimate_report import WEEKDAYS, Findings
 
 
 def draw_estimates(found: Findings, path: Path, scale: float, unit: str) -> None:
-    """Four panels: how rates are distributed, how well they are known, whether they are constant, and when pages
-    change."""
+    """Draw four panels: distribution of rates, their intervals, whether they are constant, and when pages change."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

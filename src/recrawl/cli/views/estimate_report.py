@@ -1,4 +1,4 @@
-"""What ``recrawl estimate`` found: the analysis, its figures as a dictionary, as text and as a table of pages."""
+"""Results of ``recrawl estimate``: the analysis, its figures as a dictionary, as text and as a table of pages."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from recrawl.estimate import (
 )
 
 Array = NDArray[np.float64]
-Tell = Callable[[float, str], None]
+Progress = Callable[[float, str], None]  # share done, from 0 to 1, and what is being done
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 @dataclass(frozen=True)
 class Findings:
-    """A log, its rates, its signals' quality if it has signals, and how Poisson it looks."""
+    """A log, its rates, the quality of its signals (None without signals), and the tests of constant rates."""
 
     log: CrawlLog
     rates: RateEstimate
@@ -39,7 +39,7 @@ class Findings:
     population: GammaPrior | None
 
     def as_dict(self, scale: float, unit: str, limit: int) -> dict[str, Any]:
-        """All figures as plain numbers, rates per unit; pages most crawled first."""
+        """All figures as plain numbers. Rates are per unit; pages with most crawls come first."""
         seen, rates = self.log.observations, self.rates
         known = rates.n_crawls > 0
         quantiles = np.quantile(rates.change_rate[known] * scale, [0.1, 0.5, 0.9]) if known.any() else np.zeros(3)
@@ -97,34 +97,34 @@ class Findings:
         return row | {"n_crawls": int(rates.n_crawls[i]), "n_changes": int(rates.n_changes[i])}
 
 
-def analyse(path: Path, method: str, group: str, level: float, lenient: bool, tell: Tell) -> Findings:
-    """Read the log and estimate everything it allows."""
-    log = read_crawl_log(path, lenient=lenient, progress=lambda share: tell(0.5 * share, f"reading {path}"))
+def analyse(path: Path, method: str, group: str, level: float, lenient: bool, report: Progress) -> Findings:
+    """Read a log and estimate rates, signal quality and tests of constant rates."""
+    log = read_crawl_log(path, lenient=lenient, progress=lambda share: report(0.5 * share, f"reading {path}"))
     seen = log.observations
     prior = population = None
     if method == "posterior":
-        tell(0.5, f"fitting priors to {len(seen)} pages")
+        report(0.5, f"fitting priors to {len(seen)} pages")
         labels = {"host": log.hosts, "folder": log.folders, "all": ["all"] * len(seen)}[group]
         groups = fit_group_priors(seen, labels)
         prior, population = groups.of(labels), groups.population
-    tell(0.7, f"estimating {len(seen)} rates")
+    report(0.7, f"estimating {len(seen)} rates")
     rates = estimate_change_rate(seen, method, prior=prior, level=level)  # type: ignore[arg-type]
     quality = None
     if log.sources:
-        tell(0.85, f"weighing {len(log.sources)} signal sources")
+        report(0.85, f"estimating {len(log.sources)} signal sources")
         quality = estimate_signal_quality(seen, host=log.hosts, level=level)
-    tell(0.95, "comparing with Poisson")
+    report(0.95, "comparing with Poisson")
     flat = estimate_change_rate(seen, "mle", level=None).change_rate
     look = poisson_look(seen, flat, log.ended_at)
-    tell(1.0, "done")
+    report(1.0, "done")
     return Findings(log, rates, quality, look, population)
 
 
 def page_columns(found: Findings, scale: float) -> dict[str, Any]:
-    """One row per page, as ``recrawl solve`` reads it; ``believed_<source>`` is the precision, for people.
+    """One row per page, as ``recrawl solve`` reads it. ``believed_<source>`` is the precision of a signal source.
 
-    Plans for pages with signals take rates as known: there the gamma shape is named ``shape``, which solve does not
-    read.
+    ``recrawl solve`` takes rates of pages with signals as known. The gamma shape of such a table is therefore named
+    ``shape``, which solve does not read, not ``evidence``.
     """
     rates, log = found.rates, found.log
     top = np.minimum(rates.high, 1e300) * scale
@@ -164,7 +164,7 @@ def write_rates(found: Findings, path: Path, scale: float) -> None:
 
 
 def print_report(found: Findings, scale: float, unit: str, limit: int, files: list[Path]) -> None:
-    """The figures as a page of text."""
+    """Print the figures as text."""
     from rich.console import Console
     from rich.table import Table
 
@@ -185,7 +185,7 @@ def print_report(found: Findings, scale: float, unit: str, limit: int, files: li
 
 
 def summary_lines(found: Findings, figures: dict[str, Any], unit: str) -> list[str]:
-    """What the log says, one sentence a line."""
+    """The summary, one sentence per line."""
     rate, look, poisson = figures["change_rate"], found.look, figures["poisson"]
     lines = [
         f"{figures['pages']} pages, {figures['crawls']} intervals, {figures['changes']} changed, "

@@ -1,4 +1,4 @@
-"""The picture of a plan: freshness against budget, best and all alike, with where the log is."""
+"""Plot of a plan: freshness against budget with the best and with equal rates, and the freshness of the log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from recrawl.model.budget import format_amount
 
 
 def draw_plan(found: dict[str, Any], path: Path) -> None:
-    """Draw the curve into a file."""
+    """Draw the curves into a file."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -22,7 +22,7 @@ def draw_plan(found: dict[str, Any], path: Path) -> None:
         axes.plot(x, [point["freshness"] for point in curve], color="crimson", lw=2.5, label="best schedule")
         low, high = ([point[end] for point in curve] for end in ("low", "high"))
         axes.fill_between(x, low, high, color="crimson", alpha=0.15, lw=0, label=f"{found['level']:.0%} interval")
-        axes.plot(x, [point["alike"] for point in curve], color="0.5", ls="--", label="all pages alike")
+        axes.plot(x, [point["alike"] for point in curve], color="0.5", ls="--", label="equal rates")
         error = [[now["freshness"] - now["low"]], [now["high"] - now["freshness"]]]
         axes.errorbar(
             [found["own_budget"]["per_day"]], [now["freshness"]], error, fmt="ko", capsize=4, label="the log so far"

@@ -1,4 +1,4 @@
-"""What ``recrawl plan`` works out of a log: figures as a dictionary, and the same as a table."""
+"""Results of ``recrawl plan``: the figures as a dictionary, and as text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CURVE = 12  # budgets of the curve, from an eighth to eight times
 
 @dataclass(frozen=True)
 class Asked:
-    """The options as written; budgets in words."""
+    """The options as given; budgets are text such as 5000/day."""
 
     budget: str | None = None
     budgets: list[str] | None = None
@@ -30,12 +30,12 @@ class Asked:
     level: float = 0.9
 
     def __post_init__(self) -> None:
-        for words in [*([] if self.budget is None else [self.budget]), *(self.budgets or [])]:
-            parse_budget(words, 1)
+        for text in [*([] if self.budget is None else [self.budget]), *(self.budgets or [])]:
+            parse_budget(text, 1)
 
 
 def share(text: str) -> float:
-    """A target in words: 0.95 or 95%.
+    """A target given as 0.95 or 95%.
 
     >>> share("95%"), share("0.95")
     (0.95, 0.95)
@@ -50,13 +50,13 @@ def share(text: str) -> float:
 
 
 def worked_out(path: Path, asked: Asked, lenient: bool = False) -> dict[str, Any]:
-    """Read a log and answer everything that was asked."""
+    """Read a log and compute all figures."""
     log = read_crawl_log(path, lenient=lenient)
     return {"file": str(path), **prospects_of(log, asked, str(path))}
 
 
 def prospects_of(log: CrawlLog, asked: Asked, name: str = "the log") -> dict[str, Any]:
-    """Everything a log tells, as numbers; rates per day."""
+    """All figures of a log; rates are per day."""
     history = history_of(log, name)
     seen, there, n = history.observations, history.there, int(history.there.sum())
     labels = {"host": log.hosts, "folder": log.folders, "all": ["all"] * len(seen)}[asked.group]
@@ -67,7 +67,7 @@ def prospects_of(log: CrawlLog, asked: Asked, name: str = "the log") -> dict[str
     live = GammaPrior(gamma.shape[there], gamma.rate[there])
     prospects = Prospects(live, history.importance[there], asked.level, np.random.default_rng(0))
     budget = history.budget if asked.budget is None else parse_budget(asked.budget, n)
-    others = [budget / 2, budget * 2] if asked.budgets is None else [parse_budget(words, n) for words in asked.budgets]
+    others = [budget / 2, budget * 2] if asked.budgets is None else [parse_budget(text, n) for text in asked.budgets]
     past = freshness_so_far(history, rates, asked.level)
     return {
         "pages": n,
@@ -93,7 +93,7 @@ def prospects_of(log: CrawlLog, asked: Asked, name: str = "the log") -> dict[str
 
 
 def history_of(log: CrawlLog, name: str) -> History:
-    """What the log says of the schedule; pages that are gone or never answered are not planned for."""
+    """The log as a history. Pages that are gone or that never answered are not planned for."""
     seen = log.observations
     if not len(seen.interval) or not seen.interval.sum() > 0:
         raise ParameterError(f"{name}: no page was crawled twice, so nothing is known of changes")
@@ -135,14 +135,14 @@ def _target(prospects: Prospects, target: float, own: float, n: int) -> dict[str
 
 
 def print_plan(found: dict[str, Any], files: list[Path]) -> None:
-    """The figures as a page of text."""
+    """Print the figures as text."""
     from rich.console import Console
     from rich.table import Table
 
     console = Console()
     for line in lines(found):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
-    table = Table("budget", "of the log's", "freshness", f"{found['level']:.0%} interval", "all alike", box=None)
+    table = Table("budget", "of the log's", "freshness", f"{found['level']:.0%} interval", "equal rates", box=None)
     for row in found["budgets"]:
         table.add_row(
             format_rate(row["per_day"], per="day", unit="day"),
@@ -159,7 +159,7 @@ def print_plan(found: dict[str, Any], files: list[Path]) -> None:
 
 
 def lines(found: dict[str, Any]) -> list[str]:
-    """What the log says, one sentence a line."""
+    """The summary, one sentence per line."""
     now, poisson, own = found["now"], found["poisson"], found["own_budget"]["per_day"]
     gone = f" ({found['pages_gone']} more are gone)" if found["pages_gone"] else ""
     said = [f"repaired: {name}: {count}" for name, count in found["repairs"].items()]
@@ -172,16 +172,16 @@ def lines(found: dict[str, Any]) -> list[str]:
     if poisson["pages_tested"]:
         said.append(
             f"a constant rate is rejected for {poisson['rejected']:.0%} of {poisson['pages_tested']} pages with enough "
-            "history (5% expected): the more, the less the figures below are to be trusted"
+            "history (5% expected): the larger this share, the less reliable are the figures below"
         )
     if found["signals_left_out"]:
-        said.append("the log's signals are left out: what they could add is not in these figures")
+        said.append("the log's signals are ignored: the figures below are without their benefit")
     said.append("the best schedule would reach, by budget:")
     return said
 
 
 def target_line(target: dict[str, Any]) -> str:
-    """The budget for a target, in words."""
+    """The sentence about the budget for a target."""
     budget, low, high = (
         format_rate(target[name], per="day", unit="day") for name in ("per_day", "low_per_day", "high_per_day")
     )

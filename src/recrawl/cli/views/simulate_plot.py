@@ -1,4 +1,4 @@
-"""The picture of a comparison: staleness against requests, one panel per world or trace, one line per policy."""
+"""Plot of a comparison: staleness against requests, one panel per world or trace, one line per policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A comparison of policies run with a progress bar, and its table."""
+"""Runs a comparison of policies with a progress bar, and prints its table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def compared(
     seed: int,
     jobs: int | None,
 ) -> list[dict[str, Any]]:
-    """The figures of all policies, with a progress bar on standard error."""
+    """Run the comparison with a progress bar on standard error; one row per policy and budget."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
@@ -47,17 +47,17 @@ def source_name(row: dict[str, Any]) -> str:
 
 
 def policy_name(row: dict[str, Any]) -> str:
-    """The policy of a row, with what came first when it was capped."""
+    """The policy of a row, with the order by which its crawls were capped."""
     return f"{row['policy']} (by {row['cap']})" if row["cap"] else str(row["policy"])
 
 
 def budget_name(row: dict[str, Any]) -> str:
-    """The budget of a row, or whose number of requests it had."""
+    """The budget of a row, or the rival whose number of requests it was given."""
     return str(row["budget"]) if row["budget"] is not None else f"as {row['requests_of']}"
 
 
 def print_comparison(rows: Sequence[dict[str, Any]], files: Sequence[Path]) -> None:
-    """One table for each world or trace."""
+    """Print one table for each world or trace."""
     console = Console()
     for source in dict.fromkeys(source_name(row) for row in rows):
         these = [row for row in rows if source_name(row) == source]

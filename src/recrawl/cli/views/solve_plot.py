@@ -1,4 +1,4 @@
-"""The picture of a solved plan: rates over (change rate, importance), and freshness over budget."""
+"""Plot of a solved plan: rates over (change rate, importance), and freshness over budget."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _draw_budgets(axes: Any, pages: Pages, plan: Plan, request: Request) -> None
         uniform_freshness(sample, budget * share, cast(Spacing, request.spacing), **bounds) for budget in budgets
     ]
     axes.plot(budgets, best, color="tab:blue", lw=2, label="best rates")
-    axes.plot(budgets, uniform, color="0.5", lw=1.5, ls="--", label="all pages equally often")
+    axes.plot(budgets, uniform, color="0.5", lw=1.5, ls="--", label="equal rates")
     axes.plot([spent], [plan.freshness], "o", color="crimson", ms=8, zorder=3)
     here = f"{format_rate(spent, per=request.unit, unit=request.unit)}: {plan.freshness:.3f}"
     axes.annotate(here, (spent, plan.freshness), xytext=(-10, 8), **_NOTE)
@@ -129,7 +129,7 @@ def _freshness_at(sample: Pages, request: Request, budget: float, limits: dict[s
 
 
 def systematic(n: int, most: int) -> NDArray[np.intp]:
-    """At most ``most`` places among n, evenly spread.
+    """At most ``most`` indices of n, evenly spread.
 
     >>> systematic(10, 5).tolist()
     [1, 3, 5, 7, 9]

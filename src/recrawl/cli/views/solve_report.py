@@ -1,4 +1,4 @@
-"""The figures of a solved plan, for people (a table) and for programs (a dictionary)."""
+"""The figures of a solved plan, as a table and as a dictionary."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OBJECTIVES = {
 
 @dataclass(frozen=True)
 class Figures:
-    """What a plan achieves; rates are per ``unit``, shares lie between 0 and 1."""
+    """Figures of a plan. Rates are per ``unit``; shares lie between 0 and 1."""
 
     pages: int
     unit: str
@@ -73,7 +73,7 @@ class Figures:
         )
 
     def as_dict(self) -> dict[str, object]:
-        """All figures by name; what is not finite becomes None."""
+        """All figures by name; None for numbers that are not finite."""
         figures = asdict(self)
         return {name: _finite_or_none(value) for name, value in figures.items()}
 
@@ -100,7 +100,7 @@ def _uniform(pages: Pages, budget: float, request: Request) -> float | None:
 
 
 def print_figures(figures: Figures, *, title: str, files: list[Path]) -> None:
-    """Print the summary table, what cannot be spent, and which files were written."""
+    """Print the summary table, the unused budget, and the files written."""
     console = Console()
     table = Table(show_header=False)
     table.add_column(style="bold")
@@ -123,7 +123,7 @@ def _rows(figures: Figures) -> list[tuple[str, str]]:
     rows.append(("spent", format_rate(figures.spent, per=per, unit=per)))
     rows.append(("freshness", f"{figures.freshness:.4f}"))
     if figures.uniform_freshness is not None:
-        rows.append(("freshness if all pages were crawled equally", f"{figures.uniform_freshness:.4f}"))
+        rows.append(("freshness with equal rates", f"{figures.uniform_freshness:.4f}"))
     if figures.objective != "freshness":
         rows.append((_OBJECTIVES[figures.objective], f"{figures.objective_value:.6g}"))
     rows.append((f"threshold (importance × {per} per crawl)", f"{figures.threshold:.6g}"))

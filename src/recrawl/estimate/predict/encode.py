@@ -1,9 +1,9 @@
-"""Columns of a page table into features: numbers as they are, categories and words as the rates seen with them.
+"""Encoding of categories and words as change rates (target encoding), cross-fitted by page.
 
-A category's feature is the logarithm of the change rate of the rows that have its value, drawn to the rate of all rows
-where there are few. In training each row's feature comes from rows of other pages only (cross-fitting by page):
-a rate that has seen the row's own outcome would promise more than it can keep on new pages. A value never seen is nan;
-so that a model learns what to go by then, each value is hidden from it on a tenth of the pages.
+The feature of a category is ln of the change rate of the rows with the same value, shrunk towards the rate of all rows
+if there are few. In training, the feature of a row comes from rows of other pages only: a rate that includes the row's
+own outcome would look better in training than on new pages. The feature of an unknown value is nan. In training each
+value is hidden on a tenth of the pages, so that the model learns to predict without it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Ids = NDArray[np.int64]
 
-PULL = 2.0  # changes of the whole table's rate that every value is drawn by
+PULL = 2.0  # shrinkage of every value towards the rate of all rows, in changes
 _FOLDS = 5
 _ROUNDS = 6
 
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """What rows are learned from: interval, whether the page changed in it, and a number for the page."""
+    """Outcomes of rows: interval, whether the page changed in it, and the page number."""
 
     interval: Array
     changed: Flags
@@ -38,14 +38,14 @@ class Outcomes:
 
     @property
     def fold(self) -> Ids:
-        """Which of the folds each page is in, evenly spread."""
+        """The fold of each row's page."""
         return (
             np.asarray((self.page.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)).astype(np.int64)
             % _FOLDS
         )
 
     def rate(self) -> float:
-        """The change rate of all rows together."""
+        """The change rate of all rows together (EM for censored counts)."""
         rate = (self.changed.sum() + 0.5) / self.interval.sum()
         for _ in range(40):
             found = expected_changes(np.full(len(self.interval), np.log(rate)), self.interval, self.changed)
@@ -54,7 +54,7 @@ class Outcomes:
 
 
 def value_rates(code: Ids, n_values: int, seen: Outcomes, rate: float, rows: Ids | None = None) -> Array:
-    """Logarithms of the change rate of each value: EM for censored rows, drawn to ``rate`` by `PULL` changes."""
+    """ln of the change rate of each value: EM for censored rows, shrunk towards ``rate`` by `PULL` changes."""
     whose = np.arange(len(code)) if rows is None else rows
     interval, changed = seen.interval[whose], seen.changed[whose]
     time = np.bincount(code, weights=interval, minlength=n_values) + PULL / rate
@@ -67,7 +67,7 @@ def value_rates(code: Ids, n_values: int, seen: Outcomes, rate: float, rows: Ids
 
 
 def cross_fitted(code: Ids, n_values: int, seen: Outcomes, rate: float, rows: Ids | None = None) -> Array:
-    """The rate of each row's value in rows of the other folds."""
+    """ln of the rate of each row's value, from rows of the other folds."""
     fold = seen.fold if rows is None else seen.fold[rows]
     whose = np.arange(len(code)) if rows is None else rows
     feature = np.empty(len(code))
@@ -80,7 +80,7 @@ def cross_fitted(code: Ids, n_values: int, seen: Outcomes, rate: float, rows: Id
 
 @dataclass(eq=False)
 class Category:
-    """The values of a column (or of several, joined) that were seen, and the logarithm of the rate of each."""
+    """The known values of a column (or of several columns, joined), and ln of the rate of each."""
 
     columns: tuple[str, ...]
     values: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.str_))
@@ -92,13 +92,13 @@ class Category:
         return " x ".join(self.columns)
 
     def fit(self, table: dict[str, NDArray[Any]], seen: Outcomes, rate: float) -> Array:
-        """Learn the rates of the values; the cross-fitted feature of the rows learned from."""
+        """Learn the rates of the values and return the cross-fitted feature of these rows."""
         self.values, code = np.unique(joined(table, self.columns), return_inverse=True)
         self.log_rate = value_rates(code, len(self.values), seen, rate)
         return np.where(hidden(seen.page, self.columns), np.nan, cross_fitted(code, len(self.values), seen, rate))
 
     def code(self, table: dict[str, NDArray[Any]]) -> Ids:
-        """The number of each row's value; −1 for one never seen."""
+        """The index of each row's value; −1 for an unknown value."""
         column = joined(table, self.columns)
         if len(self.values) == 0 or column.dtype.kind != self.values.dtype.kind:
             return np.full(len(column), -1)
@@ -106,13 +106,13 @@ class Category:
         return np.where(self.values[place] == column, place, -1)
 
     def feature(self, table: dict[str, NDArray[Any]]) -> Array:
-        """The logarithm of the rate seen with each row's value; nan for one never seen."""
+        """ln of the rate of each row's value; nan for an unknown value."""
         return np.append(self.log_rate, np.nan)[self.code(table)]
 
 
 @dataclass(eq=False)
 class WordRates:
-    """The logarithm of the rate seen with each bucket of hashed words; mean, least and most over a URL's words."""
+    """ln of the rate of each bucket of hashed words; the features are mean, least and most over a URL's words."""
 
     log_rate: Array = field(default_factory=lambda: np.zeros(N_BUCKETS))
     unseen: float = 0.0
@@ -120,7 +120,7 @@ class WordRates:
     names = ("words_mean", "words_least", "words_most")
 
     def fit(self, words: Words, seen: Outcomes, rate: float) -> list[Array]:
-        """Learn the rates of words; the cross-fitted features."""
+        """Learn the rates of words and return the cross-fitted features."""
         bucket, row = words.bucket.astype(np.int64), words.row
         self.log_rate = value_rates(bucket, N_BUCKETS, seen, rate, row)
         self.unseen = float(np.log(rate))
@@ -143,7 +143,7 @@ class WordRates:
 
 
 def hidden(page: Ids, columns: tuple[str, ...]) -> Flags:
-    """On which rows a category is hidden in training: a tenth of the pages; of folders also where the host is."""
+    """Rows on which a category is hidden in training: a tenth of the pages; a folder also where its host is hidden."""
     if columns == ("url_folder",):
         return hidden(page, ("url_host",)) | hidden(page, ("only the folder",))
     mixed = (page.astype(np.uint64) + np.uint64(crc32("\x1f".join(columns).encode()))) * np.uint64(0x9FB21C651E98DF25)
@@ -151,7 +151,7 @@ def hidden(page: Ids, columns: tuple[str, ...]) -> Flags:
 
 
 def joined(table: dict[str, NDArray[Any]], columns: tuple[str, ...]) -> NDArray[Any]:
-    """A category column, or several as one; whole numbers stay numbers, all else is text."""
+    """One category column, or several joined into one. Whole numbers stay numbers, everything else becomes text."""
     parts = [_categorical(table[name], name) for name in columns]
     if len(parts) == 1:
         return parts[0]

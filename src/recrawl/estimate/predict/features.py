@@ -1,4 +1,4 @@
-"""Features: which columns of a page table a predictor looks at, and how they become numbers."""
+"""Features: the input columns of a predictor, and the matrix of numbers made from them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Table = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns are numbers, which are categories, which categories count together, and whether URLs are read."""
+    """Input columns: numbers, categories, combinations of categories (``crosses``), and whether URLs are read."""
 
     numbers: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class Columns:
 
     def __post_init__(self) -> None:
         if not self.inputs:
-            raise ParameterError("a predictor needs columns to look at: numbers, categories or url")
+            raise ParameterError("a predictor needs input columns: numbers, categories or url")
         names = self.inputs
         if len(set(names)) != len(names):
             raise ParameterError(f"a column is named twice: {', '.join(names)}")
@@ -45,7 +45,7 @@ class Columns:
 
 @dataclass(eq=False)
 class Features:
-    """Columns, and what was learned of their categories and words."""
+    """Input columns with the learned encodings of their categories and words."""
 
     columns: Columns
     categories: list[Category] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Features:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """All columns that are numbers, those of the URL among them."""
+        """All number columns, including those of the URL."""
         return (*self.columns.numbers, *(URL_NUMBERS if self.columns.url else ()))
 
     @property
@@ -63,7 +63,7 @@ class Features:
         return [*self.numbers, *(category.name for category in self.categories), *words]
 
     def fit(self, given: Mapping[str, ArrayLike], seen: Outcomes) -> Array:
-        """Learn from rows and their outcomes; the rows' own features, cross-fitted."""
+        """Learn the encodings from rows and outcomes, and return the cross-fitted features of these rows."""
         table, words = self.read(given)
         rate = seen.rate()
         single = (*self.columns.categories, *(URL_CATEGORIES if self.columns.url else ()))
@@ -74,7 +74,7 @@ class Features:
         return self._matrix(table, found)
 
     def matrix(self, given: Mapping[str, ArrayLike]) -> Array:
-        """The features of other rows."""
+        """The features of rows that were not learned from."""
         table, words = self.read(given)
         found = [category.feature(table) for category in self.categories]
         if words is not None:
@@ -82,11 +82,11 @@ class Features:
         return self._matrix(table, found)
 
     def read(self, given: Mapping[str, ArrayLike]) -> tuple[Table, Words | None]:
-        """The columns that are needed, checked, with those that URLs give; a table without one of them is refused."""
+        """The input columns, checked, with those made from URLs. ParameterError if one is missing."""
         lacking = [name for name in self.columns.inputs if name not in given]
         if lacking:
             wanted = ", ".join(self.columns.inputs)
-            raise ParameterError(f"the page table lacks {', '.join(lacking)}; the model looks at {wanted}")
+            raise ParameterError(f"the page table lacks {', '.join(lacking)}; the model reads {wanted}")
         table: Table = {name: _number(given[name], name) for name in self.columns.numbers}
         table |= {name: np.asarray(given[name]) for name in self.columns.categories}
         words = None

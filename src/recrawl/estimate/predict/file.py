@@ -1,4 +1,4 @@
-"""Model files: JSON with everything that scoring needs, and every part of it checked when it is read."""
+"""Model files: JSON with everything that scoring needs. Every part is checked when the file is read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _STRENGTH = ("evidence", "scale", "power", "centre")
 
 
 def write_model(predictor: Predictor, path: Path) -> None:
-    """Write a model file; an older one is replaced only when the new one is whole."""
+    """Write a model file. An existing file is replaced when the new one is complete."""
     columns = predictor.features.columns
     whole = {
         "format": FORMAT,
@@ -56,7 +56,7 @@ def write_model(predictor: Predictor, path: Path) -> None:
 
 
 def read_model(path: Path) -> Predictor:
-    """Read a model file that may come from anywhere: nothing in it is run."""
+    """Read a model file. The file may come from anywhere: nothing in it is executed."""
     from recrawl.estimate.predict.predictor import Predictor
 
     whole = _read(path)

@@ -1,4 +1,4 @@
-"""The loss of rate predictors: the likelihood of "changed or not after an interval", censored Poisson with exposure."""
+"""The loss of rate predictors: minus the log likelihood of "changed or not within an interval" (censored Poisson)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOWEST, _HIGHEST = -60.0, 60.0  # of the logarithm of an expected number of cha
 
 
 class Loss(NamedTuple):
-    """Loss of each row, and its first and second derivative by the logarithm of the rate."""
+    """Loss of each row, and its first and second derivative by ln rate."""
 
     value: Array
     gradient: Array
@@ -22,7 +22,7 @@ class Loss(NamedTuple):
 
 
 def censored_loss(log_rate: ArrayLike, interval: ArrayLike, changed: ArrayLike) -> Loss:
-    """How ill a rate e^f foretells whether a page changed within an interval τ: P(changed) = 1 − exp(−e^f·τ).
+    """Minus the log likelihood of an outcome within an interval τ at rate e^f: P(changed) = 1 − exp(−e^f·τ).
 
     With m = e^f·τ and x = m/(e^m − 1): unchanged, the loss is m, gradient m, hessian m; changed, the loss is
     −ln(1 − e^{−m}), gradient −x, hessian x·(m + x − 1). Both hessians are at least 0: the loss is convex in f.
@@ -43,7 +43,7 @@ def censored_loss(log_rate: ArrayLike, interval: ArrayLike, changed: ArrayLike) 
 
 
 def expected_changes(log_rate: Array, interval: Array, changed: Flags) -> Array:
-    """Changes in an interval, given whether there were any: 0, or m/(1 − e^{−m})."""
+    """Expected number of changes in an interval, given whether there was any: 0, or m/(1 − e^{−m})."""
     m = np.exp(np.clip(log_rate + np.log(interval), _LOWEST, _HIGHEST))
     with np.errstate(over="ignore"):
         return np.where(changed, m / -np.expm1(-m), 0.0)

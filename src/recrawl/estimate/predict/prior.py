@@ -1,4 +1,4 @@
-"""How far predicted rates are to be believed: the gamma behind them, from later crawls of pages never trained on."""
+"""The gamma distribution around predicted rates, fitted to later crawls of pages outside the training set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recrawl.estimate.rates.priors import MIN_PAGES, SHAPE_RANGE
 
 Array = NDArray[np.float64]
 
-_LOOSE = np.array([1.5, 0.7, 0.5])  # how far ln evidence, ln scale and power may stray from 0, 0 and 1 on little data
+_LOOSE = np.array([1.5, 0.7, 0.5])  # prior standard deviations of ln evidence, ln scale and power around 0, 0 and 1
 _FAINTEST = 1e-300
 
 
@@ -22,8 +22,8 @@ _FAINTEST = 1e-300
 class Strength:
     """λ ~ Gamma(mean scale·e^{centre + power·(f − centre)}, shape evidence), f the predicted logarithm of the rate.
 
-    A power below 1 draws bold predictions back to the ``centre``; a page's own crawls outweigh the prediction once
-    about ``evidence`` changes were due.
+    A power below 1 shrinks predictions towards the ``centre``. A page's own crawls outweigh the prediction after about
+    ``evidence`` expected changes.
     """
 
     evidence: float = 1.0
@@ -38,13 +38,13 @@ class Strength:
             raise ParameterError("centre must be finite")
 
     def prior(self, log_rate: Array) -> GammaPrior:
-        """The gammas of predicted rates, one row for each."""
+        """Gamma priors of predicted rates, one per row."""
         mean = self.scale * np.exp(self.centre + self.power * (log_rate - self.centre))
         return GammaPrior.from_mean(np.maximum(mean, _FAINTEST), np.full(len(mean), self.evidence))
 
 
 def fit_strength(observations: Observations, log_rate: ArrayLike, *, max_pages: int = 4000) -> Strength:
-    """The strength under which the outcomes of pages are most likely, held a little to (1, 1, 1) where they are few.
+    """The most likely strength, given the outcomes of pages, with a weak prior at evidence = scale = power = 1.
 
     Maximises Σ_i ln ∫ Gamma(λ; a, a/mean_i)·∏_changed (1 − e^{−λt})·∏_unchanged e^{−λt} dλ with its exact gradient.
     Fewer than ten pages with history: evidence, scale and power are 1.

@@ -1,4 +1,4 @@
-"""How good predicted rates are: loss, AUC, and calibration by deciles and by slope."""
+"""Scores of predicted rates: loss, AUC, and calibration by bins and by slope."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 
 
 def auc(score: ArrayLike, hit: ArrayLike) -> float:
-    """The chance that a row with a change has a higher score than one without; ties count half, one kind alone is nan.
+    """P(a changed row has a higher score than an unchanged one); ties count half. nan if all rows are of one kind.
 
     >>> auc([0.1, 0.4, 0.4, 0.9], [False, True, False, True])
     0.875
@@ -28,7 +28,7 @@ def auc(score: ArrayLike, hit: ArrayLike) -> float:
 
 
 def reliability(chance: ArrayLike, hit: ArrayLike, n_bins: int = 10) -> list[dict[str, float]]:
-    """Rows sorted by predicted chance, in bins of equal size: how often it was to happen, how often it did.
+    """Bins of equal size by predicted probability: mean prediction and observed share of each.
 
     >>> reliability([0.1, 0.3], [False, True], n_bins=2)[1]
     {'rows': 1, 'predicted': 0.3, 'observed': 1.0}
@@ -43,9 +43,9 @@ def reliability(chance: ArrayLike, hit: ArrayLike, n_bins: int = 10) -> list[dic
 
 
 def calibration(log_rate: Array, interval: Array, changed: NDArray[np.bool_]) -> tuple[float, float]:
-    """Offset a and slope b under which e^{a + b·f} foretells best: 0 and 1 for rates neither too bold nor too shy.
+    """Offset a and slope b with which e^{a + b·f} predicts best: 0 and 1 for calibrated rates.
 
-    f counts from its mean: the offset is that of a typical row. Newton's method on a convex loss.
+    f is centred at its mean, so that the offset is that of a typical row. Newton's method on a convex loss.
     """
     centre = float(log_rate.mean())
     shifted = log_rate - centre
@@ -63,7 +63,7 @@ def calibration(log_rate: Array, interval: Array, changed: NDArray[np.bool_]) ->
 
 
 def score(log_rate: Array, interval: Array, changed: NDArray[np.bool_]) -> dict[str, Any]:
-    """All of these figures for some rows; loss per row in nats, beside that of one rate for all."""
+    """All scores of some rows. The loss is per row, in nats, beside the loss of a single rate for all rows."""
     if len(log_rate) == 0:
         return {"rows": 0}
     chance = -np.expm1(-np.exp(log_rate) * interval)

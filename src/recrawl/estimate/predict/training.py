@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 class Training:
-    """Weights while they are learned."""
+    """The weights of the network during training."""
 
     def __init__(self, n_dense: int, n_values: list[int], settings: NetworkSettings, base: float, seed: int) -> None:
         try:
@@ -41,7 +41,7 @@ class Training:
     def epoch(
         self, dense: Floats, codes: Any, interval: Array, changed: NDArray[np.bool_], rng: np.random.Generator
     ) -> None:
-        """Go once through all rows, in a new order."""
+        """Train on all rows once, in a new random order."""
         size = min(self._settings.batch, len(dense))
         steps = len(dense) // size
         order = rng.permutation(len(dense))[: steps * size]
@@ -50,7 +50,7 @@ class Training:
         self._parameters, self._state = self._run(self._parameters, self._state, batches)
 
     def weights(self) -> tuple[tuple[Floats, ...], tuple[Floats, ...], tuple[Floats, ...]]:
-        """Embeddings, weights and biases as they are."""
+        """The present embeddings, weights and biases."""
         found = self._parameters
         one, two, three = (
             tuple(np.asarray(a, np.float32) for a in found[name]) for name in ("embeddings", "weights", "biases")
@@ -72,7 +72,7 @@ def _epoch_of(rule: Any, settings: NetworkSettings, base: float) -> Any:
         return jnp.where(changed, -jnp.log(-jnp.expm1(-m)), m).sum()
 
     def shrunk(moved: Any, squares: Any, penalised: bool) -> Any:
-        """The proximal step: pull towards 0 by L1 and L2, at the step length of each weight."""
+        """The proximal step: shrink towards 0 by L1 and L2, with the step length of each weight."""
         if not penalised:
             return moved
         step = settings.learning_rate / jnp.sqrt(squares + 1e-7)

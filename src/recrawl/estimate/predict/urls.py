@@ -1,4 +1,4 @@
-"""What a URL looks like: host, folder, extension, words of the path, as columns of a page table."""
+"""Columns made from URLs: host, folder, extension, numbers, and the words of the path."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 N_BUCKETS = 1 << 14
 URL_NUMBERS = ("url_depth", "url_length", "url_digits", "url_query")
 URL_CATEGORIES = ("url_host", "url_folder", "url_extension")
-_LONGEST = 2000  # characters of a URL that are looked at
+_LONGEST = 2000  # characters of a URL that are read
 _MOST_WORDS = 24
 _WORD = re.compile(r"[a-z]+|\d+")
 
@@ -33,7 +33,7 @@ class Words:
 
 
 def url_columns(urls: Sequence[str]) -> tuple[dict[str, NDArray[Any]], Words]:
-    """Columns of URLs, and the words of their paths; years stay what they are, other numbers are all alike.
+    """Columns of URLs, and the hashed words of their paths. Years are words; all other numbers are one word.
 
     >>> columns, words = url_columns(["https://a.example/docs/v2/Install-2024.html?x=1"])
     >>> columns["url_folder"][0], len(words.bucket)

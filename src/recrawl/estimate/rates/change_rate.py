@@ -1,4 +1,4 @@
-"""Change rates from crawl outcomes: one function, every estimator of the papers."""
+"""Change rates from crawl outcomes: one function for all estimators of the papers."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ OPEN_END = float(np.finfo(np.float64).max)
 class RateEstimate:
     """Change rates per page with intervals; every column is finite.
 
-    ``low`` and ``high`` hold the true rate with probability ``level``; where the data set no upper bound (every crawl
-    saw a change, or there was none) ``high`` is the largest float. ``evidence`` is the gamma shape behind the rate:
-    1/(relative variance), what ``Pages(evidence=…)`` takes.
+    The true rate lies between ``low`` and ``high`` with probability ``level``. If the data give no upper bound (every
+    crawl found a change, or there was no crawl), ``high`` is the largest float. ``evidence`` is the gamma shape behind
+    the rate, 1/(relative variance): the argument of ``Pages(evidence=…)``.
     """
 
     change_rate: Array
@@ -42,16 +42,16 @@ class RateEstimate:
 
     @property
     def n_crawls(self) -> NDArray[np.int64]:
-        """Intervals behind each rate."""
+        """Number of intervals behind each rate."""
         return self.observations.n_crawls
 
     @property
     def n_changes(self) -> NDArray[np.int64]:
-        """Changed intervals behind each rate."""
+        """Number of changed intervals behind each rate."""
         return self.observations.n_changes
 
     def gamma(self) -> GammaPrior:
-        """The estimates as gamma distributions, to plan on or to start a stream from."""
+        """The estimates as gamma distributions, for a plan or as the prior of a stream."""
         shape = np.maximum(self.evidence, 1e-9)
         return GammaPrior(shape, shape / np.maximum(self.change_rate, 1e-300))
 
@@ -67,7 +67,7 @@ def estimate_change_rate(
 ) -> RateEstimate:
     """Change rate of every page from (interval, changed) pairs, per unit of the intervals.
 
-    - ``naive``: Σ changed/Σ interval; too low wherever two changes fall into one interval.
+    - ``naive``: Σ changed/Σ interval; too low if two changes can fall into one interval.
     - ``regular``: −ln((n − X + ½)/(n + ½))/C, C the mean interval (Cho & Garcia-Molina; Grimes eq. 1).
     - ``mle``: the root of Σ_changed t/(e^{λt} − 1) = Σ_unchanged t (Grimes eq. 2, Kolobov eq. 10); 1/(total time) when
       nothing changed, 1/(shortest interval) when everything did, 0 without history.

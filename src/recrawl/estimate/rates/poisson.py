@@ -1,4 +1,4 @@
-"""How Poisson do pages look: does one constant rate explain a page's outcomes, and where does it not."""
+"""Tests of constant change rates: dispersion, bursts, hours and weekdays."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ MIN_CHANGES = 8
 
 @dataclass(frozen=True)
 class PoissonLook:
-    """What speaks for and against constant rates; ratios are seen over expected, 1 = Poisson.
+    """Results of the tests of constant rates. Ratios are observed over expected changes; 1 = Poisson.
 
     ``dispersion`` per page is a χ² over eight blocks of its history per degree of freedom (0 for pages not tested);
     ``rejected`` the share of tested pages whose constant rate is rejected at 5%, ``burst`` the changes found right
     after a changed interval over those expected there. ``by_hour`` (UTC) and ``by_weekday`` (Monday first) use only
-    intervals short enough to tell; n_hour and n_weekday say how many.
+    intervals short enough to resolve them; n_hour and n_weekday are the numbers of these intervals.
     """
 
     dispersion: Array
@@ -79,12 +79,12 @@ def _dispersion(observations: Observations, page: NDArray[np.int64], expected: A
 
 
 def _burst(observations: Observations, page: NDArray[np.int64], expected: Array) -> float:
-    """Seen over expected changes in the interval after a changed one, on the same page."""
+    """Observed over expected changes in intervals that follow a changed interval of the same page."""
     if len(page) < 2:
         return 1.0
     after = observations.changed[:-1] & (page[1:] == page[:-1])
-    hoped = float(expected[1:][after].sum())
-    return float(observations.changed[1:][after].sum()) / hoped if hoped > 0 else 1.0
+    awaited = float(expected[1:][after].sum())
+    return float(observations.changed[1:][after].sum()) / awaited if awaited > 0 else 1.0
 
 
 def _seasons(observations: Observations, expected: Array, ended_at: Array) -> tuple[Array, int, Array, int]:
@@ -99,7 +99,7 @@ def _seasons(observations: Observations, expected: Array, ended_at: Array) -> tu
 def _season(
     observations: Observations, expected: Array, ended_at: Array, width: float, n_bins: int, longest: float
 ) -> tuple[Array, int]:
-    """Seen over expected changes per bin of a cycle, mean 1, each interval shared out over the bins it touches."""
+    """Observed over expected changes per bin of a cycle, scaled to mean 1. Intervals are split over their bins."""
     use = (observations.interval > 0) & (observations.interval <= longest)
     length, end = observations.interval[use], ended_at[use]
     first = np.floor((end - length) / width)

@@ -1,4 +1,4 @@
-"""The exact posterior of change rates: moments, quantiles, draws."""
+"""Exact posterior distributions of change rates: moments, quantiles, random draws."""
 
 from __future__ import annotations
 

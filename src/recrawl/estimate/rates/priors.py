@@ -1,4 +1,4 @@
-"""Priors that learn: the gamma prior of a population and of its groups, fitted to censored crawl outcomes."""
+"""Gamma priors of a population of pages and of its groups, fitted to censored crawl outcomes (empirical Bayes)."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def fit_prior(
 
     Maximises Σ_i ln ∫ Gamma(λ; a, b)·∏_changed (1 − e^{−λt})·∏_unchanged e^{−λt} dλ over (a, b), with the exact
     gradient Σ_i (E_i ln λ − ψ(a) + ln b, a/b − E_i λ). Fewer than ten pages with history: ``GammaPrior.hours``.
-    More than ``max_pages``: evenly taken ones.
+    With more than ``max_pages`` pages, an evenly spaced sample is used.
 
     >>> seen = Observations([0, 1], interval=[1.0], changed=[True])
-    >>> float(fit_prior(seen, day=24.0).rate)  # one page is too little to learn from
+    >>> float(fit_prior(seen, day=24.0).rate)  # one page is not enough to fit a prior
     57.5
     """
     start = GammaPrior.hours(day) if start is None else start
@@ -68,14 +68,14 @@ def _most_likely(observations: Observations, start: GammaPrior) -> GammaPrior:
 
 
 def _rough_prior(observations: Observations, start: GammaPrior) -> GammaPrior:
-    """Where to begin: the pooled mean with shape 1."""
+    """The start of the search: the pooled mean with shape 1."""
     changes, time = observations.n_changes.sum() + 0.5, observations.total_time.sum()
     return GammaPrior.from_mean(float(changes / time) if time > 0 else float(start.mean), 1.0)
 
 
 @dataclass(frozen=True)
 class GroupPriors:
-    """A prior for every group, drawn to the population's where a group is small, and one for groups never seen."""
+    """A prior for every group, shrunk towards the population's prior if the group is small."""
 
     names: NDArray[np.generic]
     prior: GammaPrior
@@ -93,7 +93,7 @@ class GroupPriors:
 def fit_group_priors(
     observations: Observations, group: ArrayLike, *, day: float = 86400.0, n_rounds: int = 15, max_pages: int = 20_000
 ) -> GroupPriors:
-    """Gamma priors per group (folder, host): a group's pages are alike, and groups are drawn from the population.
+    """Gamma priors per group (such as folder or host), in a hierarchical model of pages, groups and population.
 
     Model: λ_i ~ Gamma(a, b_g) for the pages of group g, b_g ~ Gamma(c, d). EM: E_i λ and E_i ln λ from the exact
     posteriors, E b_g = (c + n_g·a)/(d + Σ λ_i), then a, c and d from their gamma likelihoods. A new page of g

@@ -1,4 +1,4 @@
-"""What is believed about signals before a page has shown it: its host's quality, and behind it the source's."""
+"""Priors of signal quality: a page starts from the quality of its host, a host from that of the source."""
 
 from __future__ import annotations
 
@@ -78,8 +78,7 @@ def fit_rows(
     base: Array | None = None,
     start: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Parameters of every page or group and the information matrix behind them: the kernel with its bounds and
-    starts."""
+    """Fit the parameters of every page or group; returns them and their information matrices."""
     from recrawl.estimate.signals.kernels import fit_weights
 
     n, d = len(offset) - 1, amount.shape[1]
@@ -95,7 +94,7 @@ def fit_rows(
 
 
 def _starts(offset: NDArray[np.int64], amount: Array, changed: NDArray[np.bool_], pseudo: Array) -> Array:
-    """A start inside the bounds: changes shared evenly over the amounts seen."""
+    """Starting values inside the bounds: changes divided equally among the parameters."""
     n, d = len(offset) - 1, amount.shape[1]
     page = np.repeat(np.arange(n), np.diff(offset))
     changes = np.bincount(page, weights=changed.astype(np.float64), minlength=n) + 0.5
@@ -112,12 +111,10 @@ def fit_quality_prior(
     host_strength: float = 10.0,
     n_rounds: int = 8,
 ) -> QualityPrior:
-    """The prior of every page: the precision of each source on its host, the host's drawn to the source's over all
-    hosts.
+    """The prior of every page: the precision of each source on its host, shrunk towards the source's on all hosts.
 
-    Precisions shared by many pages are fitted jointly with one missed rate per page, by turns (each turn is
-    concave, so is the whole). ``strength`` and ``host_strength`` are how many lone signals the borrowed quality
-    counts for.
+    Shared precisions and one missed rate per page are fitted in turns; each turn and the whole problem are concave.
+    The prior of a page counts as ``strength`` signals, the prior of a host as ``host_strength`` signals.
     """
     assert observations.signals is not None
     n, k = len(observations), observations.n_sources
@@ -131,8 +128,8 @@ def fit_quality_prior(
         names, member = np.unique(np.asarray(host), return_inverse=True)
         if len(member) != n:
             raise ParameterError(f"host has {len(member)} rows but there are {n} pages")
-        drawn = QualityPrior(np.repeat(_inside(source), len(names), axis=0), host_strength, typical)
-        shared, missed = _shared(observations, member, drawn.pseudo[:, 1:], missed, typical, max(1, n_rounds // 2))
+        shrunk = QualityPrior(np.repeat(_inside(source), len(names), axis=0), host_strength, typical)
+        shared, missed = _shared(observations, member, shrunk.pseudo[:, 1:], missed, typical, max(1, n_rounds // 2))
         precision = _inside(shared)[member]
     centre = max(float(np.exp(np.mean(np.log(np.maximum(missed, 1e-300))))), 1e-3 * typical) if n else typical
     return QualityPrior(precision, strength, np.full(max(n, 1), centre) if n else centre)
@@ -150,7 +147,7 @@ def _shared(
     typical: float,
     n_rounds: int,
 ) -> tuple[Array, Array]:
-    """Weights per group with one missed rate per page: fit one given the other, by turns."""
+    """Signal weights per group and one missed rate per page, fitted in turns."""
     assert observations.signals is not None
     page = observations.page
     order = np.argsort(member[page], kind="stable")

@@ -1,4 +1,4 @@
-"""Signal quality: how much of what changes is signalled, and how much of what is signalled changed."""
+"""Signal quality: recall (share of changes that are signalled) and precision (share of signals with a change)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QualityMethod = Literal["shrunk", "mle", "naive"]
 
 @dataclass(frozen=True)
 class SignalQuality:
-    """Per page, and per source where a column is (n, k): what ``Pages`` and the crawl value take; all finite.
+    """Signal quality per page; columns of shape (n, k) are per source. All values are finite.
 
     ``ends[name]`` is (low, high) at ``level`` for precision, recall and false_rate.
     """
@@ -52,9 +52,9 @@ def estimate_signal_quality(
     precision = 1 − e^{−κ}, false_rate = γ·e^{−κ}, change_rate = α + Σ precision·γ, recall = precision·γ/change_rate
     (exact when a change is signalled by at most one source). Weights are capped at 36, e^{−36} = 2e-16.
 
-    - ``shrunk``: with the prior given, or one fitted here: a page is drawn to its host's quality, the host to the
-      source's.
-    - ``mle``: no prior; 0 or the cap where the data set no bound.
+    - ``shrunk``: with ``prior``, or with a fitted prior that shrinks a page towards its host and a host towards the
+      source.
+    - ``mle``: no prior; 0 or the cap if the data give no bound.
     - ``naive``: shares of intervals with a signal and a change; biased, for comparison (App. E, fig. 10).
 
     >>> seen = Observations([0, 4], [1.0] * 4, [True, False, True, False], signals=[0, 0, 1, 1])

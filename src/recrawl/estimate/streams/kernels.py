@@ -133,7 +133,7 @@ def update_drifting(
     hazard: float,
     jump: float,
 ) -> float:
-    """Hypotheses "the rate last jumped at crawl k", oldest first, weighed by how well each foretold the outcomes.
+    """Hypotheses "the rate last jumped at crawl k", oldest first, weighted by how well each predicted the outcomes.
 
     Before each crawl the rate has jumped with probability ``hazard``, less where the interval is below SHORT/estimate
     or above 1/(SHORT·estimate), where a change is no news: then to an exponential belief of mean estimate·jump (share

@@ -1,4 +1,4 @@
-"""Signal quality kept up to date crawl by crawl, in a fixed number of bytes per page."""
+"""Signal quality updated crawl by crawl, in a fixed number of bytes per page."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Array = NDArray[np.float64]
 class QualityStream:
     """Gammas of a page's missed rate and of each source's weight, and its signal counts: 24 + 24·k bytes per page.
 
-    An unchanged interval is taken in exactly; of a changed one each parameter gets its share of the credit: the
-    gamma of the same mean and variance as its posterior given that the others are independent. ``prior`` starts
-    them: one gamma of the missed rate, then one per source of its weight κ = −ln(1 − precision).
+    The update after an unchanged interval is exact. After a changed interval, each parameter gets the gamma of the same
+    mean and variance as its posterior if the parameters are independent. ``prior`` lists the starting gammas: that of
+    the missed rate, then one per source of its weight κ = −ln(1 − precision).
 
     >>> prior = [GammaPrior(1.0, 2.0), GammaPrior(2.0, 4.0)]
     >>> stream = QualityStream(prior, n_pages=1)
@@ -42,7 +42,7 @@ class QualityStream:
     def from_quality(
         cls, precision: ArrayLike, missed_rate: ArrayLike, n_pages: int, *, strength: float = 4.0
     ) -> QualityStream:
-        """Start from a precision per source and a missed rate, believed as firmly as ``strength`` lone signals say."""
+        """Start from a precision per source and a missed rate. The precision counts as ``strength`` signals."""
         share = np.atleast_1d(np.asarray(precision, dtype=np.float64))
         missed = GammaPrior.from_mean(missed_rate, np.ones_like(np.asarray(missed_rate, np.float64)))
         return cls([missed, *(GammaPrior.from_mean(-np.log1p(-p), strength * p) for p in share)], n_pages)
@@ -51,7 +51,7 @@ class QualityStream:
         return len(self._state)
 
     def update(self, ids: ArrayLike, interval: ArrayLike, changed: ArrayLike, signals: ArrayLike) -> None:
-        """Take in crawls, in the order given: signals is (m, k), their number since the page's crawl before."""
+        """Learn from crawls, in the order given. ``signals`` (m, k) counts signals since the page's previous crawl."""
         from recrawl.estimate.streams.kernels import update_quality
 
         page, time, seen = crawl_columns(ids, interval, changed, len(self))
@@ -85,7 +85,7 @@ class QualityStream:
 
     @property
     def change_rate(self) -> Array:
-        """Missed rate plus what the signals stand for."""
+        """Missed rate plus the rate of signalled changes."""
         return np.asarray(self.missed_rate + (self.precision * self.signal_rate).sum(axis=1))
 
     @property
@@ -101,7 +101,7 @@ class QualityStream:
         return (1 - self.precision) * self.signal_rate
 
     def merge(self, other: QualityStream) -> QualityStream:
-        """What both saw of the same pages, from the same prior: evidence adds, the prior counts once."""
+        """The stream of both streams' crawls, from the same pages and prior: evidence adds, the prior counts once."""
         if self._state.shape != other._state.shape or not np.array_equal(self._prior, other._prior):
             raise ParameterError("merge needs two streams of the same pages, sources and prior")
         both = QualityStream.__new__(QualityStream)

@@ -22,7 +22,7 @@ _LINES5 = {"GREEDY": "no-signals", "CIS+": "trusting-plus", "NCIS": "signals"}
 
 
 def corrupted_world(n: int, rng: np.random.Generator) -> tuple[Pages, dict[float, Pages]]:
-    """Bing-like pages with signals as they are, and as a policy believes them with noise p in both quality numbers.
+    """Bing-like pages with their true signal quality, and with noise p added to precision and recall.
 
     A precision near 0 stands for endless false signals (1/precision has no mean here), so there are at most four a day.
     """
@@ -46,18 +46,18 @@ def _bing(params: Params, key: Row, rng: np.random.Generator) -> Row:
     trace = World("poisson", pages).draw(params["steps"], rng)
     row: Row = {"signals_per_page": len(trace.signals.at) / len(pages) if trace.signals else 0.0}
     for line, policy in _LINES5.items():
-        for p, told in believed.items():
+        for p, noisy in believed.items():
             if line == "GREEDY" and p > 0:
                 row[f"{line} {p:g}"] = row[f"{line} 0"]  # it does not look at quality
                 continue
-            runs = Contender(line, contender(policy).make, _teller(told))
+            runs = Contender(line, contender(policy).make, _adds(noisy))
             row[f"{line} {p:g}"] = simulate(runs, trace, params["pages"] * 0.05).freshness
     return row
 
 
-def _teller(told: Pages) -> Any:
+def _adds(noisy: Pages) -> Any:
     def admit(policy: Any, trace: Trace, rows: NDArray[np.int64], now: float) -> Any:
-        return policy.add(told[rows], now, fetched_at=now)
+        return policy.add(noisy[rows], now, fetched_at=now)
 
     return admit
 

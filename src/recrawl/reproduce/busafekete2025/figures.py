@@ -50,14 +50,14 @@ def settings(lines: list[str], quality: str) -> dict[str, Params]:
 
 
 def size_tasks(params: Params) -> list[Task]:
-    """Every size, every repetition."""
+    """One task per size and repetition."""
     heavy = sum(1.0 if line.startswith(("NCIS", "APPROX")) else 0.4 for line in params["lines"])
     seconds = {m: heavy * params["horizon"] * (params["budget"] / 30_000 + m * 8e-7) for m in params["sizes"]}
     return [Task({"m": m, "rep": rep}, seconds[m]) for m in params["sizes"] for rep in range(params["reps"])]
 
 
 def accuracy(params: Params, key: Row, rng: np.random.Generator) -> Row:
-    """Freshness of each policy on one instance, all against the same events."""
+    """Freshness of each policy on one instance; all policies see the same changes and signals."""
     pages = uniform_pages(key["m"], rng, params["quality"])
     trace = World("poisson", pages).draw(params["horizon"], rng)
     silent = replace(trace, signals=None)
@@ -82,7 +82,7 @@ def over_sizes(params: Params, rows: list[Row]) -> Row:
 
 
 def difference(rows: list[Row], m: int, one: str, other: str) -> tuple[float, float]:
-    """Mean of one line less another at a size, instance by instance, and its standard error."""
+    """Mean difference of two lines at a size, paired by instance, and its standard error."""
     return mean_error(column(rows, one, m=m) - column(rows, other, m=m))
 
 
@@ -92,7 +92,7 @@ def least_difference(rows: list[Row], sizes: list[int], one: str, other: str) ->
 
 
 def check(params: Params, rows: list[Row], trusted: bool = False) -> list[Claim]:
-    """How far the means lie from the check values, in standard errors; only at the horizon they were made with."""
+    """Distance of the means from the check values, in standard errors. Check values hold for one horizon only."""
     if params["horizon"] != _CHECK_HORIZON:
         return []
     error = _CHECK_SD * np.sqrt(1 / params["reps"] + 1 / _CHECK_RUNS)
@@ -145,7 +145,7 @@ def _judge4(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
 
 
 def _delayed(params: Params, key: Row, rng: np.random.Generator) -> Row:
-    """Signals late by Poisson(6)/R: taken as they come, with the window of 5/R, with the delay known, dated."""
+    """Signals delayed by Poisson(6)/R: used on arrival, with a window of 5/R, with a known delay, with dates."""
     budget = params["budget"]
     pages = uniform_pages(key["m"], rng, "noisy")
     at_once = World("poisson", pages).draw(params["horizon"], rng)

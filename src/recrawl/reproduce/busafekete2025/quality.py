@@ -1,4 +1,4 @@
-"""Busa-Fekete et al., WWW 2025, Appendix E: precision and recall found again from crawls (figures 10, 11)."""
+"""Busa-Fekete et al., WWW 2025, Appendix E: precision and recall estimated from crawls (figures 10, 11)."""
 
 from __future__ import annotations
 

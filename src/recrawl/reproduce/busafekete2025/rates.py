@@ -79,7 +79,7 @@ def _judge7(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
 
 
 def _ratio(pages: dict[str, Array], line: str, chosen: NDArray[np.bool_], to: str = "optimal") -> float:
-    """Crawls of some pages by a policy, over those of the optimal rates."""
+    """Crawls of some pages by a policy, divided by those at the optimal rates."""
     return float(pages[line][chosen].sum() / max(pages[to][chosen].sum(), 1e-12))
 
 
@@ -124,7 +124,7 @@ def _judge13(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
 
 
 def _judge14(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
-    """Excess: the share of the budget spent on pages beyond what is optimal for them, knowing their signals."""
+    """Excess: the share of the budget spent above the pages' optimal rates with signals."""
     excess: dict[str, list[float]] = {"CIS": [], "NCIS": []}
     for m in params["sizes"]:
         pages = _joined(rows, m)

@@ -1,4 +1,4 @@
-"""Grimes et al.: what refreshing costs when the rate is known (cost-curve, cost-map, cost-lines)."""
+"""Grimes et al.: cost of refreshing at a known change rate (cost-curve, cost-map, cost-lines)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ RATIOS = [round(0.06 + 0.04 * k, 2) for k in range(25)]
 
 
 def simulated_pages(runs: int, horizon: float, rng: np.random.Generator) -> Trace:
-    """Pages that change every 24 hours on average, each watched for a time."""
+    """Pages that change every 24 hours on average, over a horizon."""
     return World("hours", Pages(np.full(runs, 1 / INTERVAL))).draw(horizon, rng)
 
 
 def n_parts(runs: int) -> int:
-    """Chunks that make up some runs; two at least, for a standard error."""
+    """Sizes of the chunks of some runs; at least two, for a standard error."""
     return max(runs // CHUNK, 2)
 
 

@@ -1,4 +1,4 @@
-"""Grimes et al.: how stale copies are found when the rate must be estimated (very-stale, changed-share)."""
+"""Grimes et al.: staleness of copies at crawls if the rate must be estimated (very-stale, changed-share)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TRIED = (0.15, 0.2, 0.25, 0.3, RATIO, 0.4, 0.5)
 
 
 def _shares(params: Params, key: Row, rng: np.random.Generator) -> Row:
-    """Intervals that ended very stale (8 h or more) and that saw a change; a histogram of how stale they were."""
+    """Shares of intervals that ended very stale (8 h or more) and that had a change; a histogram of staleness."""
     trace = simulated_pages(min(CHUNK, params["reps"]), key["horizon"], rng)
     row: Row = {}
     for name, crawled in (

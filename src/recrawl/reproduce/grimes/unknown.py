@@ -1,4 +1,4 @@
-"""Grimes et al.: what it costs that the rate must be estimated (unknown-cost, convergence, suboptimal)."""
+"""Grimes et al.: the cost of estimating the rate (unknown-cost, convergence, suboptimal)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _costs(params: Params, key: Row, rng: np.random.Generator) -> Row:
 
 
 def _cheapest(ratio: Array, cost: Array) -> float:
-    """Where a parabola through the points around the smallest has its minimum."""
+    """Minimum of the parabola through the smallest point and its neighbours."""
     k = int(np.clip(np.argmin(cost), 3, len(cost) - 4)) if len(cost) > 7 else len(cost) // 2
     near = slice(max(k - 3, 0), k + 4)
     a, b, _ = np.polyfit(np.log(ratio[near]), cost[near], 2)
@@ -122,7 +122,7 @@ def _run_tasks(params: Params) -> list[Task]:
 
 
 def _paths(params: Params, key: Row, rng: np.random.Generator) -> Row:
-    """Mean cost so far, unknown at 1/3 less known at a ratio, in a chunk of pages."""
+    """Mean extra cost up to each time: estimated rate at ratio 1/3 minus known rate at a given ratio."""
     runs = min(CHUNK, params["reps"])
     trace = simulated_pages(runs, params["horizon"], rng)
     time = np.linspace(0.0, params["horizon"], params["points"])

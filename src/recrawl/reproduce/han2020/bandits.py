@@ -1,4 +1,4 @@
-"""Han et al. 2020, figures 4 to 6: the bandit beside LambdaCrawl, its arms over time, and which arms it needs."""
+"""Han et al. 2020, figures 4 to 6: the bandit against LambdaCrawl, its arms over time, and subsets of its arms."""
 
 from __future__ import annotations
 

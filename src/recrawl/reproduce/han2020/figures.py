@@ -1,4 +1,4 @@
-"""Han et al. 2020, tables 4 to 6: how well the next day is predicted, and what that is worth to strategies."""
+"""Han et al. 2020, tables 4 to 6: accuracy of predictions for the next day, and freshness of strategies with them."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _test(rows: list[Row], a: str, b: str) -> float:
 
 
 def _numbers(rows: list[Row], name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """One column; what could not be judged (a subset without clicks) is nan."""
+    """One column; nan for values that are undefined (a subset without clicks)."""
     return np.array([row[name] for row in rows], np.float64)
 
 
@@ -142,7 +142,7 @@ def _tasks5(params: Params) -> list[Task]:
 
 
 def _work5(params: Params, key: Row, rng: np.random.Generator) -> Row:
-    """Both tables are judged from the same runs, so a process keeps the last ones."""
+    """Both tables use the same runs, so a process caches the last ones."""
     return dict(_runs5(json.dumps([params, key], sort_keys=True), int(rng.integers(2**62))))
 
 
@@ -234,7 +234,7 @@ def _judge6(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
 
 
 def _names(labels: list[str], known: str) -> str:
-    """Those that are not the expected one, each once."""
+    """Names other than the expected one, each once."""
     return ", ".join(dict.fromkeys(label for label in labels if not label.startswith(known))) or "none"
 
 
@@ -262,7 +262,7 @@ SETTINGS: dict[str, Params] = {
 
 
 def settings_with(**more: Any) -> dict[str, Params]:
-    """The settings of the paper's figures, and what one of them needs besides."""
+    """The settings of the paper's figures, with additions for one of them."""
     return {name: {**params, **more} for name, params in SETTINGS.items()}
 
 

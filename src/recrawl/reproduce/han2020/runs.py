@@ -1,4 +1,4 @@
-"""Runs of Han et al. 2020: every strategy and bandit at a budget, a figure per judged day and draw."""
+"""Runs of Han et al. 2020: every strategy and bandit at a budget, one value per counted day and draw."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def tasks_of(params: Params, worlds: Sequence[str] = ("shop",), seconds: float =
 
 
 def decider(name: str, plans: Plans, rng: np.random.Generator, rule: str = "exp3") -> Decider:
-    """A strategy, a bandit (kab2 … kab5, with ``gained`` its other reward) or greedy, which knows what plans know."""
+    """A strategy, a bandit (kab2 … kab5; ``gained``: with its other reward) or greedy, with the rates of the plans."""
     if name in STRATEGIES:
         return ByStrategy(plans, name, rng)
     if name == "greedy":
@@ -55,7 +55,7 @@ def decider(name: str, plans: Plans, rng: np.random.Generator, rule: str = "exp3
 
 
 def _as_policy(name: str, plans: Plans, rng: np.random.Generator) -> Decider:
-    """Bandits as they run live: KAB5 with the greedy scheduler as a sixth arm; a KAB5 for each of three classes.
+    """Bandits as in a live crawl: KAB5 with greedy as a sixth arm, and one KAB5 for each of three classes.
 
     The classes are quiet, middling and popular offers by believed clicks; each gets of the budget what LambdaCrawl
     would spend on it on the first day.
@@ -121,7 +121,7 @@ def medians(rows: list[Row], metric: str, labels: Sequence[str], budgets: Sequen
 def compared(
     rows: list[Row], metric: str, label: str, other: str, budgets: Sequence[float], world: str = "shop"
 ) -> list[dict[str, Any]]:
-    """Paired by repetition, draw and day: by how much a policy exceeds another at each budget."""
+    """Differences of two policies at each budget, paired by repetition, draw and day."""
     return [increase(values(rows, metric, label, b, world), values(rows, metric, other, b, world)) for b in budgets]
 
 

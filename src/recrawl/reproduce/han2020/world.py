@@ -46,7 +46,7 @@ class Calendar:
 
 @dataclass(frozen=True)
 class World:
-    """Which shop: its name, size and seed, and how much of it the models see."""
+    """A shop: its name, size and seed, and the share of it that the models are trained on."""
 
     name: str
     n: int
@@ -56,7 +56,7 @@ class World:
     shift_at: int | None = None
 
     def shop(self) -> Shop:
-        """Draw it."""
+        """Draw the shop."""
         settings = shop_settings(self.name)
         return Shop(
             self.n, settings if self.shift_at is None else replace(settings, shift_at=self.shift_at), seed=self.seed
@@ -73,7 +73,7 @@ def train(world: World, inputs: str, task: str, table: Any, label: Any) -> Predi
 
 
 def learn_from(world: World, shop: Shop) -> tuple[Any, Any]:
-    """Rows and labels to learn from: offers drawn evenly on each day, none by clicks.
+    """Training rows and labels: offers drawn uniformly on each day.
 
     (The paper adds rows drawn by clicks against the imbalance; a likelihood needs none, and keeps its rates.)
     """
@@ -83,13 +83,13 @@ def learn_from(world: World, shop: Shop) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=3)
 def prepared(world: World) -> list[PriceDay]:
-    """The days after training, each with rates from history, from models and as they are."""
+    """The days after training, each with rates from history, from models and the true ones."""
     shop = world.shop()
     table, label = learn_from(world, shop)
     models = {task: train(world, "both", task, table, label) for task in LABELS}
 
     def from_models(midnight: Midnight) -> KnownRates:
-        """What the models say: the chance of a change, and rates of clicks and impressions."""
+        """Predictions of the models: probability of a change, and rates of clicks and impressions."""
         change = models["change"].chance(midnight.table)
         return KnownRates(change, models["click"].rate(midnight.table), models["impression"].rate(midnight.table))
 

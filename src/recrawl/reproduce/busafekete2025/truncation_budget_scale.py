@@ -24,7 +24,7 @@ _TERMS = (1, 2, 3)
 
 
 def _truncated(params: Params, key: Row, rng: np.random.Generator) -> Row:
-    """The crawl value over elapsed time without signals so far: exact, and by its first terms."""
+    """The crawl value over elapsed time without signals: exact, and truncated to its first terms."""
     page = Pages(key["change_rate"], 1.0, key["recall"], key["false_rate"])
     elapsed = np.linspace(0.0, 30.0, params["points"])[1:]
     lines = {"exact": crawl_value(page, elapsed)} | {f"{j}": crawl_value(page, elapsed, terms=j) for j in _TERMS}
@@ -73,7 +73,7 @@ _LOW, _HIGH = 100.0, 150.0
 
 
 def _burn_in(params: Params, key: Row, rng: np.random.Generator) -> Row:
-    """Windowed freshness of GREEDY: a budget that rises by half and falls back, and both budgets throughout."""
+    """Windowed freshness of GREEDY under a budget that rises by half and falls back, and under both budgets."""
     scale, end = params["scale"], params["horizon"]
     trace = World("poisson", uniform_pages(round(1000 * scale), rng)).draw(end, rng)
     low, high = _LOW * scale, _HIGH * scale
@@ -134,24 +134,24 @@ def _timed(m: int, calls: int, rng: np.random.Generator) -> tuple[float, Schedul
     before = max(calls, m // n)
     began = 0.0
     for call in range(before + calls):
-        told = rng.integers(0, m, n)
+        signalled = rng.integers(0, m, n)
         if call == before:
             began = time.perf_counter()
         now = (call + 1) * n / budget
-        scheduler.signal(told, now)
+        scheduler.signal(signalled, now)
         scheduler.record(scheduler.pick(now, n), now)
     return (time.perf_counter() - began) / (calls * n), scheduler
 
 
 def _judge_scale(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
-    pace = [1 / row["seconds"] for row in rows]
+    speed = [1 / row["seconds"] for row in rows]
     last = rows[-1]
     growth = last["seconds"] / rows[0]["seconds"]
     claims = [
         bounded(
             "decisions_per_second",
             f"decisions per second on one core, {last['m']:.0e} pages",
-            pace[-1],
+            speed[-1],
             least=1e4,
             paper="1e4 per second over a fleet",
         ),
@@ -166,7 +166,7 @@ def _judge_scale(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
     ]
     return claims, {
         "m": [row["m"] for row in rows],
-        "decisions_per_second": pace,
+        "decisions_per_second": speed,
         "bytes_per_page": [row["bytes"] for row in rows],
     }
 

@@ -1,4 +1,4 @@
-"""Beyond Han et al. 2020: greedy beside the bandit and LambdaCrawl, regret with its bound, and a world that shifts."""
+"""Beyond Han et al. 2020: greedy against the bandit and LambdaCrawl, regret with its bound, and a shifting world."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _judge_greedy(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
 
 
 def _gains(table: Row) -> list[Claim]:
-    """What greedy gains on the others in each shop, and the bandit on LambdaCrawl where rates are poor."""
+    """Gain of greedy over the others in each shop, and of the bandit over LambdaCrawl with poor rates."""
     claims = []
     note = "with a budget as tight as 1%, greedy spends it on offers that are clicked, and the others are not copied"
     for world in _WORLDS:
@@ -78,7 +78,7 @@ def _mean(rows: list[Row], metric: str, label: str, budget: float, world: str) -
 
 
 def _p(rows: list[Row], label: str, other: str, budget: float) -> float:
-    """Paired by repetition and day, draws averaged: greedy has only one."""
+    """Values paired by repetition and day, averaged over draws (greedy has one draw)."""
     worlds = [row for row in rows if row["world"] == "shop"]
     found = [[np.nanmean(values([row], "click", name, budget), axis=0) for row in worlds] for name in (label, other)]
     return wilcoxon(np.array(found[0]), np.array(found[1]))
@@ -112,7 +112,7 @@ def _tasks_regret(params: Params) -> list[Task]:
 
 
 def _work_regret(params: Params, key: Row, rng: np.random.Generator) -> Row:
-    """Against the best fixed arm up to each step, on the copies that the bandit itself left."""
+    """Regret against the best fixed arm up to each step, on the copies that the bandit left."""
     days, arms, row = days_of(params, key, rng), PRESETS["kab5"], Row()
     plans = Plans(days, params["budgets"][0], "models")
     for rule in BANDIT_RULES:
@@ -194,7 +194,7 @@ def _work_shift(params: Params, key: Row, rng: np.random.Generator) -> Row:
 
 
 def _broken(days: list[PriceDay], at: int, rng: np.random.Generator) -> list[PriceDay]:
-    """From the at-th day on, what the models say of an offer is what they should say of another."""
+    """From day ``at`` on, the predictions of the models are assigned to other offers."""
     other = rng.permutation(days[-1].n)
     broken = []
     for day in days[at:]:
@@ -204,7 +204,7 @@ def _broken(days: list[PriceDay], at: int, rng: np.random.Generator) -> list[Pri
 
 
 def _steps_back(rule: str, length: int, draws: int, rng: np.random.Generator) -> list[int]:
-    """Steps after a swap of two arms (mean rewards 0.6 and 0.4) until the one now better is drawn in most of 50."""
+    """Steps after a swap of two arms (mean rewards 0.6 and 0.4) until the better arm is drawn in most of 50."""
     found = []
     for _ in range(5 * draws):
         first = rng.random((length, 2)) < [0.6, 0.4]
