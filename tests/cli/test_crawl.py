@@ -172,7 +172,7 @@ def test_sigterm_ends_a_crawl_cleanly_and_pages_can_be_added_meanwhile(run, site
             assert f"process {crawl.pid}" in refused(run, *RUN)
             assert "a crawl is running" in refused(run, "import", _log(here, site))
             assert run("add", f"{site.url}/p/50").out == "1 pages queued for the running crawl\n"
-            assert "to be removed" in run("remove", f"{site.url}/p/0").out
+            assert "removal of 1 pages queued" in run("remove", f"{site.url}/p/0").out
             while store.commands() and time.monotonic() < deadline:
                 time.sleep(0.05)
             assert f"{site.url}/p/50" in store.urls()
@@ -399,7 +399,7 @@ def test_status_and_why_tell_of_flapping_feeds_and_what_was_not_found(run, here)
     )
     said = run("why", urls["flapping"]).out
     assert "flapping: returned 2 times to content seen before, which is not counted as a change" in said
-    assert "what its rule looks for (select) was not found in the last copy" in run("why", urls["nothing"]).out
+    assert "the selector of its rule (select) matched nothing in the last copy" in run("why", urls["nothing"]).out
     feed = run("why", urls["feed"]).out
     assert "a feed of 3 items, about" in feed
     assert "items rolled off between polls 1 times; polled at least every" in feed

@@ -83,7 +83,7 @@ def test_events_that_are_no_longer_kept_are_told(run, here):  # noqa: F811
     [
         (["--snapshot", "--after", 3], "give it without --after"),
         (["--after", "-1"], "after"),
-        (["--output", "bad.txt"], "bad.txt: its last line is no event"),
+        (["--output", "bad.txt"], "bad.txt: its last line is not an event"),
         (["--output", "no/such/file"], "No such file or directory"),
         (["--database", "absent.db"], "there is no such database"),
     ],

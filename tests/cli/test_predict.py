@@ -92,9 +92,9 @@ def test_pages_without_a_column_are_refused(capsys, trained, tmp_path):
         ("url,interval,changed\na,1,1\nb,1,1\n", [], "rows with a change and rows without"),
         ("url,interval,changed\na,-1,1\n", [], "above 0"),
         ("url,interval,changed\na,x,1\n", [], "'x' is not a number"),
-        ("interval,changed\n1,1\n", [], "needs columns to look at"),
+        ("interval,changed\n1,1\n", [], "needs input columns"),
         ("url,interval,changed\na,1,1\n", ["--numbers", "size"], "has no column size"),
-        ("url,interval,changed\na,1,1\n", ["--categories", "changed"], "cannot be looked at"),
+        ("url,interval,changed\na,1,1\n", ["--categories", "changed"], "cannot be an input"),
         ("url,interval,changed\na,1,1\n", ["--family", "forest"], "forest"),
     ],
 )
