@@ -216,3 +216,11 @@ def test_modified_at():
     assert modified_at({"last-modified": "Thu, 01 Jan 1970 00:01:40"}) == 100.0
     assert modified_at({"last-modified": "now"}) is None
     assert modified_at({}) is None
+
+
+def test_a_state_of_version_0_1_is_read():
+    old = {"asked": 9, "asked_changed": 1, "checked": 2, "checked_changed": 0, "liars": 2}
+    old |= {"etag_moved": 0, "etag_held": 8, "doubted_until": -1.0}
+    again = NotModified()
+    again.restore({"hosts": {"a.example": old}, "pages": {}})
+    assert again.state()["hosts"]["a.example"]["wrong_pages"] == 2

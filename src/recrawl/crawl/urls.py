@@ -1,4 +1,4 @@
-"""URLs in one form, so that a page has one name."""
+"""Canonical URLs, so that a page has one name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def canonical(url: str) -> str:
-    """The one form of an http or https URL: case, port, escapes, dots and host as all its spellings have them.
+    """The canonical form of an http or https URL: case, port, escapes, dots and host.
 
     The order of a query is kept, the fragment dropped.
 

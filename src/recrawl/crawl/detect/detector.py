@@ -27,7 +27,7 @@ from recrawl.errors import ParameterError, unknown
 
 
 class Detector(Protocol):
-    """Turns what was fetched into a digest; pages with equal digests count as unchanged."""
+    """Turns a fetched page into a digest; pages with equal digests count as unchanged."""
 
     name: str
     version: str  # digests of different versions are not comparable
@@ -106,7 +106,7 @@ def detector_for(detection: Detection, default: str = "main") -> Plain | Chosen:
 
 
 def detector(name: str, select: str | None = None) -> Plain:
-    """The detector of a name: ``raw``, ``text``, ``main``, or with what they look for ``css`` and ``json``.
+    """The detector of a name: ``raw``, ``text``, ``main``, or with a selector ``css`` and ``json``.
 
     >>> detector("text").name
     'text'

@@ -67,7 +67,7 @@ class VisibleText:
 
 
 class MainText:
-    """The main text counts, blanks and what changes by itself left out; JSON by values, feeds by items, else bytes."""
+    """The main text counts, without blanks and volatile parts; JSON by values, feeds by items, otherwise bytes."""
 
     name = "main"
     version = "1"

@@ -103,7 +103,7 @@ def _interval(feed: Feed, shortest: float) -> float | None:
 
 
 def longest_interval(length: int, rate: float, overlap: float = OVERLAP) -> float:
-    """The longest interval between polls in which one of ``length`` items is still there with probability ``overlap``.
+    """The longest interval after which one of ``length`` items is still listed with probability ``overlap``.
 
     T with P(Gamma(length, rate) < T) = 1 - overlap.
 

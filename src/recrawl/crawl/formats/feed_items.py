@@ -32,7 +32,7 @@ class Item(NamedTuple):
 
 
 def read_feed(data: bytes) -> list[Item] | None:
-    """The items of a feed in its order, those that could be read; None for what is no feed.
+    """The readable items of a feed, in order; None if the document is no feed.
 
     >>> [item.text for item in read_feed(b"<rss><channel><item><title>one</title></item></channel></rss>")]
     ['one']

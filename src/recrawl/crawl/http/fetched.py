@@ -59,7 +59,7 @@ class Fetched:
 
 
 class Fetcher(Protocol):
-    """Whatever can fetch a URL: plain HTTP, a rendering browser, a proxy pool."""
+    """The protocol of fetchers: plain HTTP, a rendering browser, a proxy pool."""
 
     async def fetch(
         self,

@@ -1,4 +1,4 @@
-"""The web in memory and a clock moved by hand: a day of crawling in a second."""
+"""The web in memory and a manual clock: a day of crawling in a second."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _matches(headers: Mapping[str, str], sent: Mapping[str, str]) -> bool:
 
 
 class ManualClock:
-    """A clock that stands still until it is moved: ``advance`` by hand, or ``drive`` from sleeper to sleeper."""
+    """A clock that stands still until it is moved: ``advance`` by some seconds, or ``drive`` to the next sleeper."""
 
     def __init__(self, start: float = 0.0) -> None:
         self._now = start

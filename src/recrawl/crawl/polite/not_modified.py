@@ -56,7 +56,7 @@ class _Host:
 
 
 class NotModified:
-    """Which validators to send, learned from what came of sending them; per host, and per page for pages caught."""
+    """Chooses the validators to send, from earlier answers; per host, and per page for pages with wrong 304 answers."""
 
     def __init__(self, *, check_every: int = 10, rng: Random | None = None) -> None:
         if check_every < 2:

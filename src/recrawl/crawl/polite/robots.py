@@ -64,7 +64,7 @@ class CachedRobots:
 
 
 class Robots:
-    """The rules of hosts, fetched when first asked for and kept for a day; one fetch per host at a time."""
+    """The robots.txt of hosts, fetched on first use and cached for a day; one fetch per host at a time."""
 
     def __init__(
         self, fetcher: Fetcher, user_agent: str, clock: Clock, cache: MutableMapping[str, CachedRobots] | None = None
