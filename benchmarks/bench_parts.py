@@ -79,7 +79,7 @@ def measure(name: str, trace: Trace) -> dict[str, Any]:
         "policy": name,
         "decisions_per_second": made / took,
         "values_per_decision": values / made,
-        "scheduler_bytes_per_page": scheduler._memory.nbytes / len(trace),
+        "scheduler_bytes_per_page": scheduler.nbytes / len(trace),
         "engine_bytes_per_page": _bytes(policy) / len(trace),
         "staleness": found.staleness,
     }
