@@ -1,4 +1,4 @@
-"""What a look at a page costs: detectors beside a bare selectolax parse plus text, on the same pages in the same run.
+"""Cost of detecting changes: detectors beside a bare selectolax parse plus text, on the same pages in the same run.
 
 python benchmarks/bench_detect.py [--rounds 40] [--output benchmarks/results]
 

@@ -1,8 +1,8 @@
-"""What siblings, group priors, bursts, drift and seasons cost: decisions per second with them and without.
+"""Cost of siblings, group priors, bursts, drift and seasons: decisions per second with and without them.
 
 A million pages in folders of 50; besides changes of single pages, sweeps change most of a folder. The budget is 2% of
 the pages per day. Each engine starts cold and runs for 90 days; the last third counts, fitting included, in processor
-time. Beside them the scheduler alone, told every page's mean rate.
+time. Beside them the scheduler alone, with every page's mean rate.
 
     python benchmarks/bench_parts.py            1e5 and 1e6 pages; some minutes
     python benchmarks/bench_parts.py --quick    1e4 pages; results are not written

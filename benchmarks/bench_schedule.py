@@ -61,7 +61,7 @@ class Run:
         self.seconds_first = self.rounds(1, 1000)
 
     def _start_with_signals(self, pages: Pages) -> None:
-        """Add the pages as they are in the long run, and tell of the signals since their fetches, the oldest first."""
+        """Add the pages in their long-run state, then the signals since their fetches, oldest first."""
         per_page = self.budget / self.m
         level = threshold(pages, per_page, per_page)
         age, heard = long_run(pages, level, per_page, self.rng)

@@ -198,7 +198,7 @@ def windows(log: Path, restarts: list[float]) -> dict[str, float]:
     }
 
 
-def run(kills: int, seed: int, folder: Path, tell=lambda text: None) -> dict[str, object]:
+def run(kills: int, seed: int, folder: Path, show=lambda text: None) -> dict[str, object]:
     """Kill again and again; the figures of the whole run."""
     rng, shared = random.Random(seed), Shared()
     with socket.socket() as probe:
@@ -217,7 +217,7 @@ def run(kills: int, seed: int, folder: Path, tell=lambda text: None) -> dict[str
             found = judge(database, acknowledged)
             for name in list(found)[2:]:
                 worst[name] = max(worst[name], found[name])
-            tell(f"{k + 1} of {kills}: {found}, {in_flight[-1]}")
+            show(f"{k + 1} of {kills}: {found}, {in_flight[-1]}")
     finally:
         os.kill(server, signal.SIGKILL)
         os.waitpid(server, 0)

@@ -1,4 +1,4 @@
-"""Kill a crawl that posts events to a webhook, again and again, and see what the receiver missed: nothing may be.
+"""Kill a crawl that delivers events to a webhook, again and again. The receiver must miss no event.
 
     python benchmarks/kill_events.py --kills 50 --out benchmarks/results/kill_events.json
 
@@ -144,7 +144,7 @@ def judge(database: Path, log: Path) -> dict[str, int]:
     }
 
 
-def run(kills: int, seed: int, folder: Path, tell=lambda text: None) -> dict[str, object]:
+def run(kills: int, seed: int, folder: Path, show=lambda text: None) -> dict[str, object]:
     """Kill again and again; the figures of the whole run."""
     rng = random.Random(seed)
     with socket.socket() as probe:
@@ -165,7 +165,7 @@ def run(kills: int, seed: int, folder: Path, tell=lambda text: None) -> dict[str
             os.kill(child, signal.SIGKILL)
             _, status = os.waitpid(child, 0)
             assert os.WIFSIGNALED(status), f"the crawl ended by itself, with {status}"
-            tell(f"{k + 1} of {kills}")
+            show(f"{k + 1} of {kills}")
         child = kill.forked(crawl, database, port, 0.5)
         assert os.waitpid(child, 0)[1] == 0, "the last run ends by itself"
     finally:

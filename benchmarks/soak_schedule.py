@@ -24,7 +24,7 @@ PAGES, BATCH, BUDGET, START = 200_000, 1000, 20_000.0, 1.8e9
 
 
 def _resident_mb() -> float:
-    """Memory of this process now (where the system does not tell, the most it ever had)."""
+    """Resident memory of this process (its maximum if the system does not report the present value)."""
     status = Path("/proc/self/statm")
     if status.exists():
         return int(status.read_text().split()[1]) * resource.getpagesize() / 2**20

@@ -1,6 +1,6 @@
 """Make examples/pages.csv: 400 pages of an invented site, the same on every run.
 
-Change rates are per day, importance is visits per day. News pages change often and a good feed signals them;
+Change rates are per day, importance is reader requests per day. News pages change often and a good feed signals them;
 shop pages are signalled by a sitemap that often lies; the other pages have no signals.
 """
 
@@ -26,10 +26,10 @@ def rows(rng: np.random.Generator) -> list[list[str]]:
     for host, path, n, rate, spread, importance, recall, precision in SECTIONS:
         for number in range(1, n + 1):
             change_rate = rate * np.exp(spread * rng.standard_normal())
-            visits = importance * np.exp(1.3 * rng.standard_normal())
+            requests = importance * np.exp(1.3 * rng.standard_normal())
             quality = ["", ""] if recall is None else [f"{rng.uniform(*recall):.2f}", f"{rng.uniform(*precision):.2f}"]
             url = f"https://{host}/{path}/{number}"
-            made.append([url, f"{change_rate:.4g}", f"{visits:.3g}", *quality])
+            made.append([url, f"{change_rate:.4g}", f"{requests:.3g}", *quality])
     return made
 
 

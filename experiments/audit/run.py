@@ -90,7 +90,7 @@ def summary(rows: list[Row]) -> Row:
 
 
 def exactly(rows: list[Row]) -> Row:
-    """The chance of an audit to hold the truth and the forecast, at every moment, by the binomial distribution."""
+    """Probability that an audit's interval holds the truth, and the forecast, by the binomial distribution."""
     truth, forecast = (np.array([row[name] for row in rows]).reshape(-1, 1) for name in ("truth", "forecast"))
     chance = binom.pmf(np.arange(DRAWS + 1), DRAWS, truth)
     low, high = np.array([share_interval(k, DRAWS) for k in range(DRAWS + 1)]).T

@@ -35,7 +35,7 @@ def drift(
 ) -> dict[str, Any]:
     """n pages of rate 1, crawled ``before`` times at ratio/estimate; the rate jumps by factor; ``after`` more crawls.
 
-    The oracle is a stream restarted at the jump from a weak belief, shape 0.35 around the rate before. The told
+    The oracle is a stream restarted at the jump from a weak belief, shape 0.35 around the rate before. The informed
     stream is one too, but starts from what `DriftStream` believes of a jump: one in eight a rise, exponential.
     """
     rng = np.random.default_rng(seed)

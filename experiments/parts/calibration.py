@@ -1,7 +1,7 @@
-"""Does the engine mean what it says? Chances of a change foretold and found, staleness estimated and true.
+"""Calibration of the engine: predicted and observed changes, estimated and true staleness.
 
-On recorded traces, four windows: ten bins of the foretold chance per trace and budget, over all crawls; the engine's
-account of its own staleness, and what it believed of its copies at a hundred times in 182 days, beside the simulated
+On recorded traces, four windows: ten bins of the predicted probability per trace and budget, over all crawls; the
+engine's staleness ledger, and its belief about its copies at a hundred times in 182 days, beside the simulated
 truth. Writes calibration.json, calibration.png, staleness.png and CALIBRATION.md.
 
     python experiments/parts/calibration.py --data FOLDER
@@ -32,7 +32,7 @@ LOOKS = 100
 
 
 def run(trace: Trace, share: float, pages: float) -> dict[str, Any]:
-    """One engine on one trace: what it foretold, believed and reckons to have been, what it found and what was true."""
+    """One engine on one trace: predictions, beliefs and the staleness ledger, outcomes and the truth."""
     held: list[Engine] = []
     make = learning(**effects_of(ALL))
 
@@ -65,7 +65,7 @@ def run(trace: Trace, share: float, pages: float) -> dict[str, Any]:
 
 
 def error_of(trace: Trace, staleness: NDArray[np.float64]) -> float:
-    """Standard error of the true staleness if folders are drawn at random: how much of it is chance."""
+    """Standard error of the true staleness if folders are drawn at random: how much of it is random."""
     assert trace.url is not None
     _, folder = np.unique([folders(str(url))[-1] for url in trace.url], return_inverse=True)
     weight = trace.importance * np.maximum(trace.deleted_at - np.maximum(trace.created_at, trace.start), 0.0)
@@ -100,22 +100,22 @@ def write(results: dict[str, dict[str, Any]], out: Path) -> None:
     held = {what: sum(within(row, what) for row in results.values()) for what in ("account", "believed")}
     held_whole = {what: sum(within(row, what) for row in whole.values()) for what in ("account", "believed")}
     lines = [
-        "# What the engine foretells and believes",
+        "# Predictions and beliefs of the engine, and the truth",
         "",
         f"All parts, {DAYS:.0f} days from each of {', '.join(WINDOWS)}, cold. Made by",
         "`python experiments/parts/calibration.py --data FOLDER`. Aim: the engine's running estimate of its own",
-        "staleness (`Engine.account`: what crawls found, and what is believed since) within max(0.002, 15%) of the",
-        "truth. Beside it what was believed of the copies at the time (`Engine.fresh`), before crawls had told, at a",
-        "hundred times of each window. Reliability: over the crawls of a bin, the chance of a change foretold → found.",
+        "staleness (`Engine.ledger`: outcomes of crawls, and beliefs since the last one) within max(0.002, 15%) of the",
+        "truth. Beside it the belief about the copies at the time (`Engine.fresh`), before the next crawls, at a",
+        "hundred times of each window. Reliability: over the crawls of a bin, predicted → observed share of changes.",
         "",
-        f"Over the windows together the account is within in {held_whole['account']} of {len(whole)} cases and the",
+        f"Over the windows together the ledger is within in {held_whole['account']} of {len(whole)} cases and the",
         f"belief in {held_whole['believed']}; of the {n} single windows in {held['account']} and {held['believed']}.",
         "",
-        "![Foretold and found chances of a change, per trace](calibration.png)",
+        "![Predicted and observed shares of changes, per trace](calibration.png)",
         "",
-        "![Staleness by the account and in truth](staleness.png)",
+        "![Staleness by the ledger and in truth](staleness.png)",
         "",
-        "| trace, budget | account | true | within | windows within | believed | foretold → found, bins of 50 crawls |",
+        "| trace, budget | ledger | true | within | windows within | believed | predicted → observed, bins of 50 |",
         "|---|---|---|---|---|---|---|",
     ]
     for name, row in whole.items():
@@ -125,7 +125,7 @@ def write(results: dict[str, dict[str, Any]], out: Path) -> None:
         lines.append("| " + " | ".join([name, *figures, f"{row['believed']:.4f}", bins]) + " |")
     lines += [
         "",
-        "Single windows in which the account is not within (± is a standard error of the truth, if the folders were",
+        "Single windows in which the ledger is not within (± is a standard error of the truth, if the folders were",
         "drawn at random):",
         "",
     ]
@@ -135,12 +135,12 @@ def write(results: dict[str, dict[str, Any]], out: Path) -> None:
             lines.append(f"- {name}: {row['account']:.4f}, true {row['true']:.4f} ± {row['error']:.4f} ({off:+.0%})")
     lines += [
         "",
-        "The account is not told when within an interval a change came, only that one did: where it is off, changes",
-        "came earlier or later than the page's own past and its siblings made probable. Of three ways to reckon it (by",
-        "chances as reckoned, as stated, or as reckoned where a crawl has told and as stated since) the last was taken",
-        "as the only one within on all 15 cases of 2022-08-01; the other windows had no part in that choice. These",
-        "runs are from before the scheduler let pages with little-known rates sleep longer, which changes the order",
-        "among equals.",
+        "The ledger does not know when within an interval a change came, only that one did: where it is off, changes",
+        "came earlier or later than the page's own past and its siblings made probable. Of three ways to compute it",
+        "(raw probabilities, calibrated ones, or raw ones up to the last crawl and calibrated ones since) the last was",
+        "chosen as the only one within on all 15 cases of 2022-08-01; the other windows had no part in that choice.",
+        "These runs are from before the scheduler let pages with little-known rates sleep longer, which changes the",
+        "order among equals.",
     ]
     (out / "CALIBRATION.md").write_text("\n".join(lines) + "\n")
     draw(whole, out / "calibration.png")
@@ -148,7 +148,7 @@ def write(results: dict[str, dict[str, Any]], out: Path) -> None:
 
 
 def draw_staleness(results: dict[str, dict[str, Any]], path: Path) -> None:
-    """One panel per trace: staleness so far by the account (solid) and in truth (dashed), the newest window."""
+    """One panel per trace: staleness so far by the ledger (solid) and in truth (dashed), the newest window."""
     from matplotlib.figure import Figure
 
     traces = list(dict.fromkeys(name.split(", ")[0] for name in results))
@@ -164,7 +164,7 @@ def draw_staleness(results: dict[str, dict[str, Any]], path: Path) -> None:
         axes.set_yscale("log")
         axes.set_title(f"{trace}, {newest}", fontsize=9)
         axes.set_xlabel("days")
-    figure.axes[0].set_ylabel("staleness so far: account, truth dashed")
+    figure.axes[0].set_ylabel("staleness so far: ledger, truth dashed")
     figure.axes[0].legend(frameon=False, fontsize=8)
     figure.savefig(path, metadata={"Software": None})
 
@@ -178,13 +178,13 @@ def draw(results: dict[str, dict[str, Any]], path: Path) -> None:
     for axes, trace in zip(figure.subplots(1, len(traces), squeeze=False)[0], traces, strict=True):
         axes.plot([0, 1], [0, 1], color="0.7", linewidth=1)
         for name, row in results.items():
-            told = [(p / n, k / n, np.sqrt(max(k / n * (1 - k / n), 0.0) / n)) for p, n, k in row["bins"] if n >= 50]
-            if name.startswith(f"{trace}, ") and told:
-                foretold, found, error = zip(*told, strict=True)
-                axes.errorbar(foretold, found, yerr=error, marker="o", markersize=3, label=name.split(", ")[1])
+            bins = [(p / n, k / n, np.sqrt(max(k / n * (1 - k / n), 0.0) / n)) for p, n, k in row["bins"] if n >= 50]
+            if name.startswith(f"{trace}, ") and bins:
+                predicted, found, error = zip(*bins, strict=True)
+                axes.errorbar(predicted, found, yerr=error, marker="o", markersize=3, label=name.split(", ")[1])
         axes.set_title(trace, fontsize=9)
-        axes.set_xlabel("chance of a change foretold")
-    figure.axes[0].set_ylabel("found")
+        axes.set_xlabel("predicted probability of a change")
+    figure.axes[0].set_ylabel("observed share")
     figure.axes[0].legend(frameon=False, fontsize=8)
     figure.savefig(path, metadata={"Software": None})
 

@@ -112,8 +112,8 @@ def aims(cases: Cases, traces: list[str], windows: list[str]) -> list[str]:
     ratios = best_rival_ratios(cases, "homebrew-cask")
     if ratios:
         reached = "yes" if max(ratios.values()) <= 0.35 else "**no**"
-        told = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())
-        lines.append(f"| homebrew-cask: at most 0.35 of the best rival's staleness | {told} | | {reached} |")
+        shown = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())
+        lines.append(f"| homebrew-cask: at most 0.35 of the best rival's staleness | {shown} | | {reached} |")
     return lines
 
 

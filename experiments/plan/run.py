@@ -1,6 +1,6 @@
 """What `recrawl plan` predicts from a year's log, beside what then happens; writes results.json, results.png, table.md.
 
-For each recorded trace, a crawler that visits every page at one interval (at a budget of 5% of the pages a day) makes
+For each recorded trace, a crawler that crawls every page at one interval (at a budget of 5% of the pages a day) makes
 a log of one year. From that log alone `recrawl plan` says how fresh its copies were and what half, the same and double
 the budget would reach at best. Then the next 220 days are simulated, the last 180 of which count, on the pages that
 were in the log and still existed: crawled alike as before; by the plan's own rates; and by the engine, which starts
@@ -38,7 +38,7 @@ Row = dict[str, Any]
 
 
 def write_log(trace: Trace, path: Path) -> float:
-    """Visit every page at one interval from a phase of its own; how fresh its copies truly were after the first."""
+    """Crawl every page at one interval from its own phase; returns the true freshness after the first crawl."""
     interval, rng = DAY / RATE, np.random.default_rng(0)
     fresh = total = 0.0
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -47,16 +47,16 @@ def write_log(trace: Trace, path: Path) -> float:
         for i in range(len(trace)):
             changes = trace.changed_at[trace.offset[i] : trace.offset[i + 1]]
             begin, end, weight = float(trace.created_at[i]), float(trace.deleted_at[i]), float(trace.importance[i])
-            visits = np.arange(begin + interval * rng.random(), end, interval)
-            edges = np.append(visits, end)
+            crawls = np.arange(begin + interval * rng.random(), end, interval)
+            edges = np.append(crawls, end)
             k = np.searchsorted(changes, edges, side="right")
-            for j, at in enumerate(visits.tolist()):
+            for j, at in enumerate(crawls.tolist()):
                 out.writerow([trace.url[i], at, int(j > 0 and k[j] > k[j - 1]), weight, 200])  # type: ignore[index]
                 stale_from = changes[k[j]] if k[j] < len(changes) else np.inf
                 fresh += weight * (min(stale_from, edges[j + 1]) - at)
                 total += weight * (edges[j + 1] - at)
-            if len(visits) and visits[-1] + interval < trace.end:
-                out.writerow([trace.url[i], visits[-1] + interval, 0, weight, 404])  # type: ignore[index]
+            if len(crawls) and crawls[-1] + interval < trace.end:
+                out.writerow([trace.url[i], crawls[-1] + interval, 0, weight, 404])  # type: ignore[index]
     return fresh / total
 
 

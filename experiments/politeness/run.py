@@ -74,7 +74,7 @@ async def serve(log_path: Path) -> None:
 
 
 async def crawl(port: int, database: Path) -> None:
-    """Crawl until told to end."""
+    """Crawl until SIGTERM."""
     from recrawl.crawl.config.options import CrawlOptions
     from recrawl.crawl.http.fetcher import HttpFetcher
     from recrawl.crawl.polite.robots import Robots

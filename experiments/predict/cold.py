@@ -1,4 +1,4 @@
-"""Pages without history: what a prior from their looks is worth against folder, host and population, at equal budgets.
+"""Pages without history: predicted priors against priors of folder, host and population, at equal budgets.
 
 Known pages were crawled at irregular intervals before a date; cold pages come on that date and are crawled by the
 engine for a while, each starting from one of several priors that were learned from the known pages alone. Staleness is
@@ -99,7 +99,7 @@ def predicted(known: Known, cold: dict[str, np.ndarray], columns: Columns) -> tu
 
 
 def with_prior(prior: GammaPrior | None, shown: np.ndarray | None) -> Contender:
-    """The engine, told a belief of each page when it comes; None: nothing, it learns a prior by itself."""
+    """The engine with a given prior for each new page; None: the engine learns a prior itself."""
 
     def admit(policy: Any, trace: Trace, rows: np.ndarray, now: float) -> np.ndarray:
         urls, weight = trace.url[rows].tolist(), (trace.importance if shown is None else shown)[rows]
@@ -113,7 +113,7 @@ def with_prior(prior: GammaPrior | None, shown: np.ndarray | None) -> Contender:
 
 
 def staleness(priors: dict[str, GammaPrior | None], trace: Trace, shown: dict[str, np.ndarray]) -> Figures:
-    """Staleness of the cold pages under each prior and budget; ``shown`` is the importance that the engine is told."""
+    """Staleness of the cold pages under each prior and budget; ``shown`` is the importance that the engine is given."""
     found: Figures = {}
     for budget in BUDGETS:
         per_time = budget * trace.n_live / trace.day

@@ -75,10 +75,10 @@ def run(
     missing = [policy for policy in [*OURS, *rival_names()] if policy not in have]
     source = Recorded(data / case.folder, days, warm, case.start)
 
-    def tell(done: int, total: int) -> None:
+    def show(done: int, total: int) -> None:
         print(f"\r{case.title}, {warm:g} days warm: {done} of {total}", end="" if done < total else "\n", flush=True)
 
-    found = compare([source], missing, BUDGETS, jobs=jobs, progress=tell) + before
+    found = compare([source], missing, BUDGETS, jobs=jobs, progress=show) + before
     order = {policy: k for k, policy in enumerate([*OURS, *rival_names()])}
     return sorted(found, key=lambda row: order[row["policy"]])
 
@@ -214,11 +214,11 @@ def main() -> None:
     parser.add_argument("--warm", type=float, default=90.0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--engine", action="store_true", help="run the engine again")
-    parser.add_argument("--anew", action="store_true", help="run what is there already again")
+    parser.add_argument("--again", "--anew", action="store_true", help="run cases again that have results")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     kept = given.out / "results.json"
-    results: Results = json.loads(kept.read_text())["results"] if kept.exists() and not given.anew else {}
+    results: Results = json.loads(kept.read_text())["results"] if kept.exists() and not given.again else {}
     for case in CASES:
         if given.only not in (None, case.folder):
             continue
