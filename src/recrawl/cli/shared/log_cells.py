@@ -68,7 +68,7 @@ class LogReader:
         self._zone: str | None = None
 
     def read(self, progress: Callable[[float], None] | None = None) -> Columns:
-        """All usable rows; progress is told the share read, from 0 to 1."""
+        """All usable rows; progress gets the share read, from 0 to 1."""
         readers = {".parquet": self._parquet_rows, ".pq": self._parquet_rows}
         readers |= {".jsonl": self._json_rows, ".ndjson": self._json_rows}
         cells = readers.get(self.path.suffix.lower(), self._csv_rows)()

@@ -90,7 +90,7 @@ def _judge9(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
     thirds = [("low", slice(n // 6, n // 3)), ("high", slice(n // 2, 2 * n // 3)), ("low", slice(5 * n // 6, n))]
     misses = [np.mean(mean["changing"][part]) - np.mean(mean[level][part]) for level, part in thirds]
     worst = max(float(abs(miss)) for miss in misses)
-    text = "accuracy reaches the level of each budget, nothing computed anew (largest miss, last half of a third)"
+    text = "accuracy reaches the level of each budget, nothing computed again (largest miss, last half of a third)"
     step = float(np.mean(mean["high"][thirds[1][1]]) - np.mean(mean["low"][thirds[1][1]]))
     claims = [
         bounded("level_error", text, worst, most=0.01),

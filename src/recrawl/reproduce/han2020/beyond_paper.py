@@ -242,7 +242,7 @@ def _judge_scene(world: str, line: dict[str, Array], at: int) -> list[Claim]:
     place = sorted(_RUNS, key=lambda name: -after[name]).index(best) + 1
     ends = f"{then} is first, {after[then]:.3f}"
     text = f"{scene}: {best}, best before ({before[best]:.3f}), falls to this place of {len(_RUNS)} ({ends})"
-    note = "the rates are learned anew every day, and LambdaCrawl goes along with the world"
+    note = "the rates are learned again every day, and LambdaCrawl goes along with the world"
     claims = [bounded(f"{world}_best_falls", text, place, least=2, note=note)]
     for rule in BANDIT_RULES:
         text = f"{scene}: {rule} below the best strategy at the end (before: {before[best] - before[rule]:+.3f})"

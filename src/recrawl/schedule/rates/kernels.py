@@ -190,7 +190,7 @@ def released(book: Book, pages: NDArray[np.int64], horizon: float) -> int:
 
 @jit
 def change_rates(book: Book, rate: NDArray[np.float64], now: float, horizon: float) -> None:
-    """New rates from now on: work done so far is kept, and counted anew from the last whole crawl."""
+    """New rates from now on: work done so far is kept, and counted again from the last whole crawl."""
     for page in range(len(rate)):
         if rate[page] == book.rate[page]:
             continue
