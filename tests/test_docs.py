@@ -144,7 +144,7 @@ def test_every_kind_and_field_of_an_event_is_described():
 
 
 def test_every_counter_of_a_run_is_described():
-    from recrawl.crawl.run.counters import Counters
+    from recrawl.crawl.run.progress import Counters
 
     text = section(read("reference/commands.md"), "### Counters")
     for name in Counters().as_dict():

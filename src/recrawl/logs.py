@@ -61,7 +61,7 @@ class StderrHandler(logging.Handler):
 
 
 class TextFormatter(logging.Formatter):
-    """``2026-01-31T12:00:00Z WARNING recrawl.crawl.run.report subscriber.failed subscriber=webhook failures=1``.
+    """``2026-01-31T12:00:00Z WARNING recrawl.crawl.run.progress subscriber.failed subscriber=webhook failures=1``.
 
     Values with spaces are in double quotes.
     """

@@ -156,7 +156,7 @@ def test_a_receiver_that_fails_is_told_of_and_nothing_secret_is_said(run, run_un
     hook.status = 500
     result = run_until(lambda: hook.refused > 1, *RUN)
     assert result.code == 0
-    record = 'WARNING recrawl.crawl.run.report subscriber.failed subscriber=webhook failures=1 reason="answered 500"'
+    record = 'WARNING recrawl.crawl.run.progress subscriber.failed subscriber=webhook failures=1 reason="answered 500"'
     assert record in result.err
     status = run("status").out
     assert "events behind" in status
@@ -191,7 +191,7 @@ def test_settings_that_cannot_work_are_refused(run, site, here, toml, line):  # 
 
 
 def test_errors_of_the_crawler_are_logged_once_each_up_to_a_limit(capsys):
-    from recrawl.crawl.run.report import Reporter
+    from recrawl.crawl.run.progress import Reporter
 
     configure()
     report = Reporter()
@@ -199,7 +199,7 @@ def test_errors_of_the_crawler_are_logged_once_each_up_to_a_limit(capsys):
         report("error", url=f"https://a.example/{k}", problem=ValueError("line one\nline two"))
     lines = capsys.readouterr().err.splitlines()
     fields = 'crawl.error url=https://a.example/0 error="ValueError: line one line two"'
-    assert lines[0].endswith(f"Z ERROR recrawl.crawl.run.report {fields}")
+    assert lines[0].endswith(f"Z ERROR recrawl.crawl.run.progress {fields}")
     assert len(lines) == 21
     report("dropped", subscriber="webhook", n=7)
     report("commands", n=3)

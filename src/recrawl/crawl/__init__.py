@@ -59,12 +59,12 @@ if TYPE_CHECKING:
     from recrawl.crawl.run.commands import add_command as add_command
     from recrawl.crawl.run.commands import audit_command as audit_command
     from recrawl.crawl.run.commands import remove_command as remove_command
-    from recrawl.crawl.run.counters import Counters as Counters
     from recrawl.crawl.run.crawler import Crawler as Crawler
     from recrawl.crawl.run.pages import add_pages as add_pages
     from recrawl.crawl.run.pages import open_engine as open_engine
     from recrawl.crawl.run.pages import save_pages as save_pages
     from recrawl.crawl.run.pages import warm_up as warm_up
+    from recrawl.crawl.run.progress import Counters as Counters
     from recrawl.crawl.urls import canonical as canonical
 
 __getattr__, __dir__, __all__ = attach(
@@ -95,7 +95,7 @@ __getattr__, __dir__, __all__ = attach(
         "polite.robots_cache": ["RobotsCache"],
         "run.assemble": ["LiveCrawl", "Web", "engine_of", "new_crawler", "open_crawl"],
         "run.commands": ["add_command", "audit_command", "remove_command"],
-        "run.counters": ["Counters"],
+        "run.progress": ["Counters"],
         "run.crawler": ["Crawler"],
         "run.pages": ["add_pages", "open_engine", "save_pages", "warm_up"],
         "urls": ["canonical"],

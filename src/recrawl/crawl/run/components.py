@@ -17,10 +17,9 @@ from recrawl.crawl.polite.robots import Robots
 from recrawl.crawl.polite.robots_gate import RobotsGate
 from recrawl.crawl.polite.slots import Slots
 from recrawl.crawl.run.compare import Comparer
-from recrawl.crawl.run.counters import Counters
 from recrawl.crawl.run.page_crawler import PageCrawler
+from recrawl.crawl.run.progress import Counters, Reporter
 from recrawl.crawl.run.recorder import Recorder
-from recrawl.crawl.run.report import Reporter
 from recrawl.crawl.run.tasks import TaskPool
 from recrawl.engine import Engine
 from recrawl.errors import ParameterError
