@@ -106,7 +106,7 @@ def _importance(log: CrawlLog) -> Any:
 
 def _trained(log: CrawlLog, urls: list[str], settings: Settings) -> tuple[Engine, Any]:
     """An engine that has recorded every crawl of the log, and the time of each page's last crawl."""
-    from recrawl.crawl.run.pages import NEVER
+    from recrawl.crawl.audit.freshness import NEVER
     from recrawl.engine import Engine
 
     seen = log.observations

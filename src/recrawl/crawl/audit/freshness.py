@@ -7,12 +7,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.crawl.run.pages import NEVER
 from recrawl.engine import Engine
 from recrawl.engine.views.expected import expected_fresh
 from recrawl.schedule.exact import access
 
 Ids = NDArray[np.int64]
+
+NEVER = 365.0 * 86400.0  # seconds: a page without a copy counts as one with a copy of this age, certainly not fresh
 
 
 def audited_pages(engine: Engine) -> Ids:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from recrawl.crawl.audit.freshness import NEVER
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.feeds.cache import apply_notes
 from recrawl.crawl.feeds.polling import PREFIX
@@ -19,7 +20,6 @@ from recrawl.store.sqlite.columns import TIMES
 
 Ids = NDArray[np.int64]
 
-NEVER = 365.0 * 86400.0  # a page without a copy counts as one whose copy is this old: certainly not fresh
 _MANY = 20_000  # pages written at a time
 _TOLERANCE = 5.0  # seconds that clocks of two runs may differ
 
