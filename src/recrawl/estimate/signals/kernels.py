@@ -115,7 +115,7 @@ def try_step(
 def climb(x: Array, base: Array, w: Array, n: int, unchanged: Array, upper: Array, p: Array, h: Array) -> None:
     """From a start p inside the bounds to the maximum; leaves the negative Hessian there in h.
 
-    Where parameters cannot be distinguished (every signal came with the same interval) the Hessian is singular: damping.
+    If parameters cannot be distinguished (every signal came with the same interval), the Hessian is singular: damping.
     """
     d = len(p)
     g, step, tried = np.empty(d), np.zeros(d), np.empty(d)
