@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -109,6 +110,15 @@ class Copy:
         """The copy after the first crawl."""
         empty = cls(outcome.url, outcome.began_at, outcome.began_at, None, None, None, None, None, None)
         return empty.after(outcome)
+
+
+def body_key(body: bytes) -> bytes:
+    """The key of a body: 16 bytes of BLAKE2b.
+
+    >>> body_key(b"").hex()
+    'cae66941d9efbd404e4d88758ea67670'
+    """
+    return hashlib.blake2b(body, digest_size=16).digest()
 
 
 @dataclass(frozen=True, slots=True)

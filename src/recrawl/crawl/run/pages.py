@@ -15,8 +15,8 @@ from recrawl.crawl.feeds.cache import apply_notes
 from recrawl.crawl.feeds.polling import PREFIX
 from recrawl.crawl.polite.budget import MARK
 from recrawl.engine import Engine
+from recrawl.store.columns import TIMES
 from recrawl.store.protocol import Store
-from recrawl.store.sqlite.columns import TIMES
 
 Ids = NDArray[np.int64]
 

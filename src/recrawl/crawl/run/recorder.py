@@ -1,4 +1,4 @@
-"""Recorder: what crawls found goes to the engine at once, and to the store in batches; committed is acknowledged."""
+"""Recorder: gives outcomes to the engine at once and to the store in batches; a committed batch is acknowledged."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from recrawl.crawl.feeds.cache import FeedCache
 from recrawl.engine import Engine
 from recrawl.store.protocol import Copy, Outcome, Store
 
-_SMOOTH = 0.02  # weight of the newest pick in what a crawl is worth at the margin
+_SMOOTH = 0.02  # weight of the newest pick in the smoothed crawl value at the margin
 
 
 class Ended(NamedTuple):
-    """A crawl that ended."""
+    """A crawl that ended; ``retry_at`` is set where the page could not be fetched before that time."""
 
     page: int
     outcome: Outcome
-    aside_until: float | None
+    retry_at: float | None
     good_for: float
 
 
@@ -47,10 +47,10 @@ class Recorder:
         self._saving: asyncio.Task[None] | None = None
         self.threshold = 0.0  # smoothed over picks
 
-    # --- what is known ----------------------------------------------------------------------------------------------
+    # --- copies and outcomes ----------------------------------------------------------------------------------------
 
     async def copies(self, urls: list[str]) -> dict[str, Copy]:
-        """The newest copies, also those that are on their way to the store."""
+        """The newest copies, including those that are not committed yet."""
         newest = {url: self._newest[url] for url in urls if url in self._newest}  # before a batch is committed
         rest = [url for url in urls if url not in newest]
         return (await self._store.copies(rest) if rest else {}) | newest
@@ -60,16 +60,16 @@ class Recorder:
         page: int,
         outcome: Outcome,
         copy: Copy | None,
-        aside_until: float | None = None,
+        retry_at: float | None = None,
         good_for: float | None = None,
     ) -> None:
-        """A crawl ended; ``good_for`` is how long its server says that the answer stays good."""
-        self._ended.append(Ended(page, outcome, aside_until, good_for or 0.0))
+        """A crawl ended; ``good_for`` is for how many seconds its cache headers say that the answer stays good."""
+        self._ended.append(Ended(page, outcome, retry_at, good_for or 0.0))
         if outcome.fetched:
             self._newest[outcome.url] = Copy.first(outcome) if copy is None else copy.after(outcome)
 
     def picked(self, threshold: float) -> None:
-        """What the last pick was worth at the margin."""
+        """Smooth the crawl value at the margin of the last pick."""
         if not 0 < threshold < 1e200:
             return
         before = self.threshold
@@ -80,20 +80,18 @@ class Recorder:
     # --- to the engine ----------------------------------------------------------------------------------------------
 
     def settle(self, now: float) -> None:
-        """Let the engine know of all crawls that ended; they wait for the next batch then."""
+        """Record all ended crawls in the engine, and add their outcomes to the next batch."""
         if not self._ended:
             return
         ended, self._ended = self._ended, []
         known = self._engine.addresses.known([one.outcome.url for one in ended])
-        ended = [
-            one for one, page in zip(ended, known.tolist(), strict=True) if one.page == page
-        ]  # else it was removed
-        asked = [(one.page, one.outcome) for one in ended if one.aside_until is None]
+        ended = [one for one, page in zip(ended, known.tolist(), strict=True) if one.page == page]  # else: removed
+        fetched = [(one.page, one.outcome) for one in ended if one.retry_at is None]
         for compared in (True, False):
-            some = [one for one in asked if (one[1].changed is not None) is compared]
+            some = [one for one in fetched if (one[1].changed is not None) is compared]
             if some:
                 self._record(some, now, compared)
-        self._keep_apart(ended, now)
+        self._defer(ended, now)
         self._feeds.apply(self._engine, self._rules, [(one.page, one.outcome.url) for one in ended])
         if not self._pending:
             self._pending_since = now
@@ -111,8 +109,8 @@ class Recorder:
             gone=np.array([o.gone for o in outcomes]),
         )
 
-    def _keep_apart(self, ended: list[Ended], now: float) -> None:
-        """Set pages aside that may not be fetched, or not so soon again."""
+    def _defer(self, ended: list[Ended], now: float) -> None:
+        """Defer pages that may not be fetched before some time."""
         for page, outcome, until, good_for in ended:
             if until is not None:
                 self._engine.release([page], now)
@@ -121,7 +119,7 @@ class Recorder:
                 self._engine.defer([page], outcome.began_at + wait)
 
     def _least_wait(self, url: str, good_for: float) -> float:
-        """How long a page that was just fetched is left alone: by its rules, and within them by its server's hint."""
+        """Seconds until a page may be fetched again: by its rules, and within them by its server's cache headers."""
         rule = self._rules.of(url)
         most = min(math.inf if rule.max_interval is None else rule.max_interval, self._feeds.interval(url))
         hint = min(good_for, self._longest_hint, most)
@@ -130,13 +128,13 @@ class Recorder:
     # --- to the store -----------------------------------------------------------------------------------------------
 
     def due_at(self, now: float) -> float:
-        """When the next batch is to be written; infinity while there is none, or one is being written."""
+        """When the next batch is due; infinity while no outcome waits, or a batch is being written."""
         if not self._pending or self._saving is not None:
             return math.inf
         return now if len(self._pending) >= self._most else self._pending_since + self._delay
 
     def begin_save(self, notes: Mapping[str, Any] | None = None) -> asyncio.Task[None]:
-        """Write what is pending, with notes; one batch at a time."""
+        """Start to write the waiting outcomes, with notes; one batch at a time."""
         batch, self._pending, self._pending_since = self._pending, [], math.inf
         self._saving = asyncio.create_task(self._save(batch, dict(notes or {})))
         return self._saving
@@ -155,7 +153,7 @@ class Recorder:
             self._saving = None
 
     def rows(self, batch: list[tuple[int, Outcome]]) -> dict[str, Any]:
-        """The engine's rows of the pages that are still there."""
+        """The engine's rows of the pages that still exist."""
         known = self._engine.addresses.known([outcome.url for _, outcome in batch])
         rows = self._engine.rows(np.unique(known[known == [page for page, _ in batch]]))
         return {**rows, "threshold": self.threshold or rows["threshold"]}
@@ -165,7 +163,7 @@ class Recorder:
         await self._store.save(notes=notes)
 
     async def finish(self, notes: Mapping[str, Any], now: float) -> None:
-        """Write all that is left."""
+        """Write all waiting outcomes, with notes."""
         if self._saving is not None:
             await self._saving
         self.settle(now)
@@ -173,7 +171,7 @@ class Recorder:
 
     @property
     def unsettled(self) -> bool:
-        """Whether the engine has not heard of all crawls that ended."""
+        """Whether an ended crawl is not recorded in the engine yet."""
         return bool(self._ended)
 
     @property

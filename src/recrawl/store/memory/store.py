@@ -1,4 +1,4 @@
-"""MemoryStore: a store that ends with its process, for tests and trials."""
+"""MemoryStore: a store in memory, for tests and trials."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
+from recrawl.store.columns import TABLE, Gathered, cells, whole
 from recrawl.store.events import Event, EventLimits, Subscriber, event_of, removed_event
 from recrawl.store.memory.events import EventList
-from recrawl.store.protocol import Copy, Outcome, Version
-from recrawl.store.sqlite.bodies import key_of
-from recrawl.store.sqlite.columns import TABLE, Gathered, cells, whole
+from recrawl.store.protocol import Copy, Outcome, Version, body_key
 
 
 class MemoryStore:
@@ -68,7 +67,7 @@ class MemoryStore:
             before = self._copies.get(url)
             self._copies[url] = Copy.first(outcome) if before is None else before.after(outcome)
         if outcome.body is not None and self._keep > 0:
-            key = key_of(outcome.body)
+            key = body_key(outcome.body)
             self._bodies[key] = outcome.body
             kept = self._versions.setdefault(url, [])
             kept.insert(0, Version(url, outcome.began_at, key, len(outcome.body)))

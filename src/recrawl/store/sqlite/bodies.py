@@ -1,31 +1,22 @@
-"""Bodies: kept once however many pages have them, compressed, the newest few of each page."""
+"""Bodies: the newest few of each page, compressed; equal bodies of several pages are stored once."""
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from recrawl.errors import StoreError
+from recrawl.store.protocol import body_key
 
 _LEVEL = 3
-LARGEST = 1 << 30  # bytes of a body as unpacked
-
-
-def key_of(body: bytes) -> bytes:
-    """What a body is kept under: 16 bytes of BLAKE2b.
-
-    >>> key_of(b"").hex()
-    'cae66941d9efbd404e4d88758ea67670'
-    """
-    return hashlib.blake2b(body, digest_size=16).digest()
+LARGEST = 1 << 30  # bytes of an unpacked body
 
 
 @cache
 def zstd() -> Any:
-    """Python's zstd module, or what stands in for it before Python 3.14."""
+    """Python's zstd module, or its backport before Python 3.14."""
     for name in ("compression.zstd", "backports.zstd"):
         try:
             return import_module(name)
@@ -43,10 +34,10 @@ class Bodies:
             zstd()
 
     def save(self, connection: sqlite3.Connection, page: int, fetched_at: float, body: bytes) -> None:
-        """Keep a body of a page, and let go of the oldest beyond ``keep``."""
+        """Keep a body of a page, and delete its oldest beyond ``keep``."""
         if self.keep <= 0:
             return
-        key = key_of(body)
+        key = body_key(body)
         if connection.execute("SELECT 1 FROM body WHERE key = ?", (key,)).fetchone() is None:
             packed = zstd().compress(body, level=_LEVEL)
             connection.execute("INSERT INTO body (key, size, data) VALUES (?, ?, ?)", (key, len(body), packed))
@@ -54,7 +45,7 @@ class Bodies:
         self.trim(connection, page, self.keep)
 
     def trim(self, connection: sqlite3.Connection, page: int, keep: int) -> None:
-        """Let go of all but the newest bodies of a page."""
+        """Delete all but the newest bodies of a page."""
         old = connection.execute(
             "SELECT id, key FROM version WHERE page = ? ORDER BY id DESC LIMIT -1 OFFSET ?", (page, keep)
         ).fetchall()
@@ -74,6 +65,6 @@ class Bodies:
             body = bytes(zstd().ZstdDecompressor().decompress(found[0], max_length=LARGEST))
         except zstd().ZstdError as problem:
             raise StoreError(f"body {key.hex()} cannot be unpacked: {problem}") from None
-        if key_of(body) != key:
+        if body_key(body) != key:
             raise StoreError(f"body {key.hex()} is not what was saved")
         return body

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from recrawl.store.columns import Gathered
 from recrawl.store.events import Event, Subscriber
 from recrawl.store.protocol import Copy, Outcome, Version
 from recrawl.store.sqlite import statements as sql
 from recrawl.store.sqlite.bodies import Bodies
-from recrawl.store.sqlite.columns import Gathered
 from recrawl.store.sqlite.database import Database, select_in
 from recrawl.store.sqlite.events import EventTables
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from recrawl.store.columns import TABLE
 from recrawl.store.protocol import Copy, Outcome
-from recrawl.store.sqlite.columns import TABLE
 
 
 def _marks(names: tuple[str, ...]) -> str:

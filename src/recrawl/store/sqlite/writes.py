@@ -8,11 +8,11 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from recrawl.store.columns import cells, whole
 from recrawl.store.events import Subscriber, event_of, removed_event
 from recrawl.store.protocol import Copy, Outcome
 from recrawl.store.sqlite import statements as sql
 from recrawl.store.sqlite.bodies import Bodies
-from recrawl.store.sqlite.columns import cells, whole
 from recrawl.store.sqlite.database import Database, select_in
 from recrawl.store.sqlite.events import EventTables
 

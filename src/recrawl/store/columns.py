@@ -29,7 +29,7 @@ REALS = (
 WHOLES = ("prior_at", "n_crawls", "n_changes", "failures", "times_gone")
 FLAGS = ("told", "paused")
 _PER_SOURCE = ("heard", "signals", "recall", "false_rate")
-_APART = ("url", "gamma", *_PER_SOURCE)
+_OTHERS = ("url", "gamma", *_PER_SOURCE)
 TABLE = ("url", *REALS, *WHOLES, *FLAGS, "shape", "rate", "sources", "more")
 
 TIMES = ("fetched_at", "requested_at", "watched_from", "wait_until")  # columns that are instants
@@ -60,7 +60,7 @@ def _cells(rows: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
 
 def _more(rows: Mapping[str, Any], n: int) -> Sequence[str | None]:
     """What is in the rows but not in the table."""
-    known = {*_APART, *REALS, *WHOLES, *FLAGS}
+    known = {*_OTHERS, *REALS, *WHOLES, *FLAGS}
     extra = {name: value for name, value in rows.items() if is_column(name, rows) and name not in known}
     if not extra:
         return [None] * n
