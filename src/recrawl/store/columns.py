@@ -99,7 +99,7 @@ def _plain(value: Any) -> Any:
 
 
 class Gathered:
-    """Columns of all pages, taken in many cells at a time: in numpy arrays from the start, to stay small."""
+    """Columns of all pages, filled with many cells at a time: in numpy arrays from the start, to stay small."""
 
     def __init__(self, n: int) -> None:
         self.urls: list[str] = []

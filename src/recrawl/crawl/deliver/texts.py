@@ -11,7 +11,7 @@ _PLAIN = ("text/", "application/json", "application/xml", "application/ld+json",
 
 
 def text_of(fetched: Fetched) -> str | None:
-    """The text that a reader sees, or other text as it came; None for what is no text, or too long."""
+    """The visible text of HTML, other text as received; None for other content types and for texts over LONGEST."""
     kind = fetched.headers.get("content-type", "").partition(";")[0].strip().lower()
     head = fetched.body[:512].lstrip().lower()
     if kind in _HTML or (not kind and head.startswith((b"<!doctype html", b"<html"))):

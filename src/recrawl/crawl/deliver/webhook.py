@@ -41,7 +41,7 @@ def verify(
 
 
 class Webhook:
-    """CommandQueue events to a URL; an answer 2xx takes them, anything else does not.
+    """Sends events to a URL by POST; an answer 2xx accepts them, anything else does not.
 
     TLS is verified, redirects are not followed, and of an answer only status and headers are read. Neither URL nor
     secret is part of any message.
@@ -74,7 +74,7 @@ class Webhook:
             parts = parts[: len(parts) // 2]
 
     async def _post(self, body: bytes) -> tuple[int, float | None]:
-        """Status, and how long the server asks to be left alone."""
+        """The status, and for how many seconds the server asks not to be called again."""
         timestamp = str(int(self._now()))
         headers = {
             "Content-Type": "application/json",
@@ -88,7 +88,7 @@ class Webhook:
                 given = {name.lower(): value for name, value in response.headers.items()}
                 return response.status, retry_after(given, self._now())
         except (aiohttp.ClientError, OSError, ValueError) as problem:
-            raise NotDelivered(_words(problem, self._timeout)) from None
+            raise NotDelivered(_reason(problem, self._timeout)) from None
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -102,7 +102,7 @@ class Webhook:
         return self._session
 
     async def close(self) -> None:
-        """Give back the connection."""
+        """Close the connection."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -133,7 +133,7 @@ def _fitting(parts: list[bytes]) -> list[bytes]:
     return parts
 
 
-def _words(problem: Exception, timeout: float) -> str:
+def _reason(problem: Exception, timeout: float) -> str:
     if isinstance(problem, TimeoutError):
         return f"no answer within {timeout:g} s"
     if isinstance(problem, aiohttp.ClientSSLError | ssl.SSLError):

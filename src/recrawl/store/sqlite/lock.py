@@ -1,4 +1,4 @@
-"""Lock: one writer per database. The system gives it back when its process ends, however that ends."""
+"""Lock: one writer per database. The operating system releases it when the process ends, however it ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from recrawl.errors import StoreInUseError
 
 
 class Lock:
-    """An exclusive lock on a file beside the database, which holds the number of the process that has it."""
+    """An exclusive lock on a file beside the database; the file holds the id of the process that has the lock."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -19,14 +19,14 @@ class Lock:
         except OSError:
             holder = os.read(self._file, 32).decode("ascii", "replace").strip()
             os.close(self._file)
-            whom = f"process {holder}" if holder.isdigit() else "another process"
+            owner = f"process {holder}" if holder.isdigit() else "another process"
             name = str(path).removesuffix(".lock")
-            raise StoreInUseError(f"{name}: in use by {whom}; only one run at a time") from None
+            raise StoreInUseError(f"{name}: in use by {owner}; only one run at a time") from None
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
-        """Give it back."""
+        """Release the lock."""
         if self._file >= 0:
             os.close(self._file)
         self._file = -1

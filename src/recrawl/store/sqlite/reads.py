@@ -128,8 +128,8 @@ class Reads:
     def check(self) -> list[str]:
         """See `Store.check`: SQLite's own check, foreign keys, and bodies that no version has."""
         with self._database.reading() as connection:
-            words = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
-            words += [f"{row[0]}, row {row[1]}: refers to no {row[2]}" for row in connection.execute(sql.CHECK_KEYS)]
+            problems = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            problems += [f"{row[0]}, row {row[1]}: refers to no {row[2]}" for row in connection.execute(sql.CHECK_KEYS)]
             loose = connection.execute(sql.LOOSE_BODIES).fetchone()[0]
-            words += self._events.check(connection)
-        return words + ([f"{loose} bodies belong to no page"] if loose else [])
+            problems += self._events.check(connection)
+        return problems + ([f"{loose} bodies belong to no page"] if loose else [])
