@@ -20,7 +20,7 @@ def described(found: object) -> str:
     if not (inspect.isclass(found) or callable(found)):
         return f"constant, {type(found).__name__}"
     text = re.sub(r"\s+", " ", inspect.getdoc(found) or "").strip()
-    sentence = re.match(r"(.*?\.)(\s|$)", text)
+    sentence = re.match(r"(.*?(?<! al)\.)(\s|$)", text)
     words = (sentence[1] if sentence else text).rstrip(".:;")
     return words.replace("``", "`").replace("|", "\\|")
 

@@ -151,6 +151,13 @@ def test_every_counter_of_a_run_is_described():
         assert f"`{name}`" in text
 
 
+def test_every_log_event_is_described_and_no_other():
+    source = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    logged = re.findall(r"\bevent\(\w+, [\w.]+, \"([\w.]+)\"", source)
+    table = section(read("reference/commands.md"), "### Logs")
+    assert set(re.findall(r"^\| `([\w.]+)` \|", table, re.MULTILINE)) == set(logged)
+
+
 WAY = section(read("architecture.md"), "## One page's way")
 PASSED = re.findall(r"`(recrawl[\w.]*):([\w.]+)`", WAY)
 
