@@ -210,6 +210,31 @@ def test_every_page_is_on_the_site():
     assert sorted(listed) == sorted(pages - {"index"})
 
 
+def exists(dotted):
+    """Whether a dotted name is a module, or a name in one."""
+    parts = dotted.split(".")
+    for k in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:k]))
+        except ImportError:
+            continue
+        for part in parts[k:]:
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+        return True
+    return False
+
+
+@pytest.mark.parametrize("path", MARKDOWN, ids=named)
+def test_dotted_names_and_files_in_text_exist(path):
+    text = path.read_text()
+    for name in re.findall(r"`(recrawl(?:\.\w+)+)", text):
+        assert name.endswith((".toml", ".db")) or exists(name), name
+    for file in re.findall(r"`(?:python )?((?:tests|benchmarks|experiments|examples)/[\w./-]+)", text):
+        assert (ROOT / file).exists(), file
+
+
 @pytest.mark.parametrize("path", MARKDOWN, ids=named)
 def test_shell_blocks_name_existing_targets_commands_and_options(path):
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
