@@ -64,73 +64,76 @@ def simulate(
     pieces = [] if budget is None else _pieces(budget, trace)
     policy = contender.make(trace, pieces[0][2] if pieces else np.inf, np.random.default_rng(0) if rng is None else rng)
     judge = Judge(trace, count_from=count_from, bins=bins)
-    runner = runner_of(policy, trace, judge)
+    simulation = _Simulation(contender, policy, trace, runner_of(policy, trace, judge), progress)
     if budget is None:
-        _run_demand(contender, policy, trace, runner, progress)
+        simulation.run_demand()
     for begin, end, rate in pieces:
         if rate > 0 and getattr(policy, "budget", None) not in (None, rate):
             policy.budget = rate  # type: ignore[union-attr]
         if rate > 0:
-            _run_piece(contender, policy, trace, runner, begin, end, rate / batch, batch, progress)
+            simulation.run_slots(begin, end, rate / batch, batch)
         elif begin == trace.start:
             raise ParameterError("budget is 0: nothing can be crawled")
         else:
-            for at, come, gone in _membership(trace, begin, end):
-                _change(contender, policy, trace, at, come, gone)
+            simulation.wait(begin, end)
     return judge.verdict()
 
 
-def _run_demand(
-    contender: Contender, policy: Any, trace: Trace, runner: Any, progress: Callable[[float], None] | None
-) -> None:
-    """Crawl all that is due, from one arrival or removal of pages to the next."""
-    if not isinstance(policy, DuePolicy):
-        raise ParameterError(f"policy {contender.name!r} needs a budget: it has no demand of its own")
-    now = trace.start
-    for at, come, gone in _membership(trace, trace.start, trace.end):
-        runner.run_demand(now, at)
-        _change(contender, policy, trace, at, come, gone)
-        now = at
-        if progress is not None:
-            progress((at - trace.start) / (trace.end - trace.start))
-    runner.run_demand(now, trace.end)
+@dataclass(frozen=True)
+class _Simulation:
+    """One policy on one trace."""
 
+    contender: Contender
+    policy: Any
+    trace: Trace
+    runner: Any
+    progress: Callable[[float], None] | None
 
-def _change(contender: Contender, policy: Any, trace: Trace, at: float, come: Ids, gone: Ids) -> None:
-    """Add and remove pages."""
-    if len(come) and not np.array_equal(contender.admit(policy, trace, come, at), come):
-        raise AssertionError("ids must be handed out in the order in which pages come")
-    if len(gone):
-        policy.remove(gone)
+    def run_demand(self) -> None:
+        """Crawl all that is due, from one arrival or removal of pages to the next."""
+        if not isinstance(self.policy, DuePolicy):
+            raise ParameterError(f"policy {self.contender.name!r} needs a budget: it has no demand of its own")
+        now = self.trace.start
+        for at, come, gone in _membership(self.trace, self.trace.start, self.trace.end):
+            self.runner.run_demand(now, at)
+            self._change(at, come, gone)
+            now = at
+            self._report(at)
+        self.runner.run_demand(now, self.trace.end)
 
+    def run_slots(self, begin: float, end: float, rate: float, batch: int) -> None:
+        """Run slots at begin + j/rate up to the end, adding and removing pages in between; report progress."""
+        n_slots = int(np.floor((end - begin) * rate * (1 + 1e-12)))
+        looks = np.unique(np.linspace(1, n_slots + 1, _REPORTS + 1).astype(np.int64))
+        looks = looks if self.progress else looks[:0]
 
-def _run_piece(
-    contender: Contender,
-    policy: Any,
-    trace: Trace,
-    runner: Any,
-    begin: float,
-    end: float,
-    rate: float,
-    batch: int,
-    progress: Callable[[float], None] | None,
-) -> None:
-    """Run slots at begin + j/rate up to the end, adding and removing pages in between; report progress."""
-    n_slots = int(np.floor((end - begin) * rate * (1 + 1e-12)))
-    looks = np.unique(np.linspace(1, n_slots + 1, _REPORTS + 1).astype(np.int64)) if progress else np.empty(0, np.int64)
+        def run_to(slot: int, last: int) -> int:
+            for look in looks[(looks > slot) & (looks <= last)].tolist():
+                slot = self.runner.run(begin, 1.0 / rate, slot, look, batch)
+                self._report(begin + slot / rate)
+            return int(self.runner.run(begin, 1.0 / rate, slot, last, batch))
 
-    def run_to(slot: int, last: int) -> int:
-        for look in looks[(looks > slot) & (looks <= last)].tolist():
-            slot = runner.run(begin, 1.0 / rate, slot, look, batch)
-            if progress is not None:
-                progress((begin + slot / rate - trace.start) / (trace.end - trace.start))
-        return int(runner.run(begin, 1.0 / rate, slot, last, batch))
+        slot = 1
+        for at, come, gone in _membership(self.trace, begin, end):
+            slot = run_to(slot, min(max(int(np.ceil((at - begin) * rate)), slot), n_slots + 1))
+            self._change(at, come, gone)
+        run_to(slot, n_slots + 1)
 
-    slot = 1
-    for at, come, gone in _membership(trace, begin, end):
-        slot = run_to(slot, min(max(int(np.ceil((at - begin) * rate)), slot), n_slots + 1))
-        _change(contender, policy, trace, at, come, gone)
-    run_to(slot, n_slots + 1)
+    def wait(self, begin: float, end: float) -> None:
+        """Crawl nothing; pages are added and removed."""
+        for at, come, gone in _membership(self.trace, begin, end):
+            self._change(at, come, gone)
+
+    def _change(self, at: float, come: Ids, gone: Ids) -> None:
+        """Add and remove pages."""
+        if len(come) and not np.array_equal(self.contender.admit(self.policy, self.trace, come, at), come):
+            raise AssertionError("ids must be handed out in the order in which pages come")
+        if len(gone):
+            self.policy.remove(gone)
+
+    def _report(self, at: float) -> None:
+        if self.progress is not None:
+            self.progress((at - self.trace.start) / (self.trace.end - self.trace.start))
 
 
 def _pieces(budget: Budget, trace: Trace) -> list[tuple[float, float, float]]:
