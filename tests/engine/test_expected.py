@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from recrawl import Engine
-from recrawl.engine.beliefs.kernels import fill_fresh
+from recrawl.engine.beliefs.staleness_kernels import fill_fresh
 from recrawl.engine.views.expected import expected_fresh, fitting_mean, moved_gamma
 from recrawl.schedule.exact import access
 from recrawl.simulate.compare.audits import _Audited

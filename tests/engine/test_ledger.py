@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from profiles import examples
 
 from recrawl.engine import Engine
-from recrawl.engine.beliefs.kernels import stale_time
+from recrawl.engine.beliefs.staleness_kernels import stale_time
 from recrawl.schedule.exact.kernels.groups import excess_since
 
 from .test_effects import ALL, NONE, run, trace_of

@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from recrawl.engine.addresses import Addresses, host_of
 from recrawl.engine.beliefs.beliefs import Beliefs
-from recrawl.engine.beliefs.kernels import apply_beliefs, learn_outcomes, open_time
+from recrawl.engine.beliefs.kernels import apply_beliefs, learn_outcomes
+from recrawl.engine.beliefs.staleness_kernels import open_time
 from recrawl.engine.effects.effects import TRIED, Effects
 from recrawl.engine.eligibility import Eligibility
 from recrawl.engine.settings import Settings

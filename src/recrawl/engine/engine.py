@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from recrawl.engine.addresses import Addresses, url_list
 from recrawl.engine.beliefs.beliefs import pages_of, with_siblings
-from recrawl.engine.beliefs.kernels import count_signals, fill_fresh
+from recrawl.engine.beliefs.kernels import count_signals
+from recrawl.engine.beliefs.staleness_kernels import fill_fresh
 from recrawl.engine.core import Core, own_belief
 from recrawl.engine.rows import fill, rows_of
 from recrawl.engine.settings import Settings

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.engine.beliefs.kernels import Belief, qualities
+from recrawl.engine.beliefs.arrays import Belief
+from recrawl.engine.beliefs.kernels import qualities
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.model.pages import Pages
 

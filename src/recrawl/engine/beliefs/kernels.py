@@ -5,16 +5,15 @@ and `apply_belief` after a signal.
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
-from numpy.polynomial.legendre import leggauss
 from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit, jit_lean
+from recrawl.engine.beliefs.arrays import Belief, precision, prior_rate, signal_rate
+from recrawl.engine.beliefs.staleness_kernels import stale_when_found
 from recrawl.engine.effects.kernels import (
     EffectArrays,
-    calibrated_chance,
     level_excess,
     log_chance,
     score_candidates,
@@ -30,10 +29,7 @@ from recrawl.schedule.exact.access_kernels import (
     Header,
     State,
     changed_at,
-    excess_since,
     fetched_at,
-    group_of,
-    group_weight,
     importance_of,
     opened,
     own_elapsed,
@@ -46,42 +42,7 @@ from recrawl.schedule.exact.access_kernels import (
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
-_NODES, _WEIGHTS = (0.5 * part + shift for part, shift in zip(leggauss(8), (0.5, 0.0), strict=True))  # from 0 to 1
 _FEW = 4.0  # with so few signals of a source so far, each one changes what is believed of its rate at once
-
-
-class Belief(NamedTuple):
-    """Per page: gammas of the missed rate and of each source's weight (shape, rate), and what they rest on."""
-
-    gamma: Array  # (pages, 1 + sources, 2)
-    heard: Array  # (pages, sources): signals since the copy was fetched
-    heard_at: Array  # (pages, 1; without sources 0): when the first of them came
-    signals: Array  # (pages, sources): signals before that
-    watched: Array  # time between the first copy and the last crawl
-    n_crawls: Ids
-    n_changes: Ids
-    own: Array  # changes that the missed rate explains
-    fixed_rate: NDArray[np.bool_]  # whether a rate was given for it: the prior does not apply then
-    counted: NDArray[np.bool_]  # whether the time since the copy was fetched belongs to the ledger
-    factor: Array  # the prior's mean is this much larger for the page: by its folder and host
-    prior: Array  # (1 + sources, 2)
-    half_life: Array  # (1,): after how much time evidence counts half
-    shapes: Array  # shapes that the prior might have
-    scores: Array  # how well each of them predicted the outcomes: Σ ln P
-    ledger: Array  # (2,): importance × time of copies up to the crawl that judged them, and stale of that
-
-
-@inline
-def precision(b: Belief, i: int, k: int) -> float:
-    """Expected share of source k's signals that follow a change: E(1 − e^{−κ})."""
-    return -math.expm1(-b.gamma[i, 1 + k, 0] * math.log1p(1.0 / b.gamma[i, 1 + k, 1]))
-
-
-@inline
-def signal_rate(b: Belief, i: int, k: int, elapsed: float) -> float:
-    """Signals of source k per time, as of some time after the last crawl."""
-    time = b.watched[i] + elapsed
-    return (b.signals[i, k] + b.heard[i, k]) / time if time > 0.0 else 0.0
 
 
 @jit
@@ -113,12 +74,6 @@ def apply_belief(s: State, b: Belief, effects: EffectArrays, i: int, elapsed: fl
     evidence = b.gamma[i, 0, 0] if true == 0.0 else math.inf
     write_belief(s, i, missed + true, true / (missed + true), false, evidence)
     set_group_weight(s, i, sibling_weight(effects, i))
-
-
-@inline
-def prior_rate(b: Belief, i: int) -> float:
-    """The rate of the gamma that is a page's prior: its mean is the population's times the page's factor."""
-    return float(b.prior[0, 1] / b.factor[i])
 
 
 @inline
@@ -162,7 +117,7 @@ def learn(s: State, b: Belief, effects: EffectArrays, i: int, begin: float, end:
     if b.counted[i]:
         b.ledger[0] += importance_of(s, i) * interval
         if changed:
-            b.ledger[1] += importance_of(s, i) * _stale_when_found(s, b, effects, i, begin, end)
+            b.ledger[1] += importance_of(s, i) * stale_when_found(s, b, effects, i, begin, end)
     excess = level_excess(s, effects, i, begin, end)
     if heard == 0.0:
         age = begin - changed_at(s, i)
@@ -314,80 +269,3 @@ def count_signals(b: Belief, ids: Ids, k: int, now: float) -> NDArray[np.bool_]:
     for j in range(ids.size):
         at_once[j] = count_signal(b, ids[j], k, now)
     return at_once
-
-
-# --- copies that may be stale ----------------------------------------------------------------------------------------
-
-
-@inline
-def _doubt(s: State, b: Belief, own: Array, i: int, begin: float, at: float, end: float) -> float:
-    """−ln P(fresh) of a copy fetched at `begin`, at a time up to the end, given all that is known at the end.
-
-    `own` is the gamma (shape, rate) of the page's missed rate.
-    """
-    exponent = own[0] * math.log1p(own_elapsed(s, i, begin, at - begin) / own[1])
-    for k in range(b.heard.shape[1]):
-        if b.heard_at[i, 0] <= at:
-            exponent += b.heard[i, k] * b.gamma[i, 1 + k, 0] / b.gamma[i, 1 + k, 1]
-    group = group_of(s, i)
-    if group >= 0 and group_weight(s, i) > 0.0:
-        excess = max(excess_since(s, group, begin, end) - excess_since(s, group, at, end), 0.0)
-        exponent += group_weight(s, i) * excess
-    return float(exponent)
-
-
-@jit_lean
-def stale_time(s: State, b: Belief, effects: EffectArrays, i: int, begin: float, end: float, calibrated: bool) -> float:
-    """∫ P(stale) dt of a copy, by calibrated or by computed probabilities.
-
-    Gauss-Legendre from the fetch to the first signal and from there to the end, with more nodes where each begins.
-    """
-    heard = begin
-    if b.heard_at.shape[1] > 0:
-        heard = min(max(b.heard_at[i, 0], begin), end)
-    total = 0.0
-    for part in range(2):
-        first, last = (begin, heard) if part == 0 else (heard, end)
-        for k in range(_NODES.size if last > first else 0):
-            at = first + (last - first) * _NODES[k] ** 2
-            chance = -math.expm1(-_doubt(s, b, b.gamma[i, 0], i, begin, at, end))
-            total += (
-                2.0
-                * _NODES[k]
-                * _WEIGHTS[k]
-                * (last - first)
-                * (calibrated_chance(effects, chance) if calibrated else chance)
-            )
-    return total
-
-
-@inline
-def _stale_when_found(s: State, b: Belief, effects: EffectArrays, i: int, begin: float, end: float) -> float:
-    """Expected stale time given that the crawl at the end found a change; half of it where that was improbable."""
-    chance = -math.expm1(-_doubt(s, b, b.gamma[i, 0], i, begin, end, end))
-    return stale_time(s, b, effects, i, begin, end, False) / chance if chance > 1e-9 else 0.5 * (end - begin)
-
-
-@jit
-def open_time(
-    header: Header, b: Belief, effects: EffectArrays, ids: Ids, begin: Array, end: Array
-) -> tuple[float, float]:
-    """(importance × time of copies, stale of that) where no crawl has judged them yet."""
-    s = opened(header)
-    time = stale = 0.0
-    for j in range(ids.size):
-        i = ids[j]
-        if b.counted[i] and end[j] > begin[j]:
-            time += importance_of(s, i) * (end[j] - begin[j])
-            stale += importance_of(s, i) * stale_time(s, b, effects, i, begin[j], end[j], True)
-    return time, stale
-
-
-@jit
-def fill_fresh(header: Header, b: Belief, ids: Ids, own: Array, now: float, out: Array) -> None:
-    """The probability that each page's copy is fresh; `own` has the gamma (shape, rate) of each missed rate."""
-    s = opened(header)
-    for j in range(ids.size):
-        begin = fetched_at(s, ids[j])
-        end = max(now, begin)
-        out[j] = math.exp(-_doubt(s, b, own[j], ids[j], begin, end, end))

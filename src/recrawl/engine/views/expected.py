@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recrawl.engine.beliefs.beliefs import moved_along, priors_of
-from recrawl.engine.beliefs.kernels import fill_fresh
+from recrawl.engine.beliefs.staleness_kernels import fill_fresh
 from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:

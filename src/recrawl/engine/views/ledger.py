@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.engine.beliefs.kernels import open_time
+from recrawl.engine.beliefs.staleness_kernels import open_time
 from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:

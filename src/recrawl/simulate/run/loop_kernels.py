@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import jit
-from recrawl.engine.beliefs.kernels import Belief, apply_belief, count_signal, learn_outcome
+from recrawl.engine.beliefs.arrays import Belief
+from recrawl.engine.beliefs.kernels import apply_belief, count_signal, learn_outcome
 from recrawl.engine.effects.cohort_kernels import CohortLists, leave, promote
 from recrawl.engine.effects.kernels import EffectArrays
 from recrawl.schedule.exact.access import (
