@@ -1,4 +1,4 @@
-"""Waiting: pages set aside for a time, because they failed or are gone, and when each is to be tried again."""
+"""Waiting: pages that wait for a time, because they failed, are gone or were deferred."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Waiting:
         self._put(page, now + self._day * _doubled(FIRST_RECHECK, count, LAST_RECHECK))
 
     def clear(self, page: int) -> None:
-        """A crawl succeeded, or the page was removed: nothing stands against it."""
+        """A crawl succeeded, or the page was removed: it waits no longer."""
         for column in (self._failed, self._gone, self._until):
             column.pop(page, None)
 

@@ -50,7 +50,7 @@ def moved_gamma(engine: Engine, rows: Ids, mean: float | None = None) -> Array:
 
 
 def _moved(gamma: Array, before: Array, mean: float, factor: Array) -> Array:
-    """Beliefs as they would be had their prior had this mean, times what folders say of each page."""
+    """Beliefs as they would be if their prior had this mean, times the factor of each page."""
     return moved_along(gamma, priors_of(before, factor), priors_of([before[0], before[0] / mean], factor))
 
 
@@ -77,7 +77,7 @@ def fitting_mean(engine: Engine) -> float:
 
 
 def drawn_means(engine: Engine, n: int, rng: np.random.Generator) -> Array:
-    """Means that the prior might have as well, having been fitted to the pages that there are."""
+    """Draws of the prior mean, by how uncertain it is after a fit to these pages."""
     mean, belief, rows = fitting_mean(engine), engine.beliefs.belief, engine.ids()
     known = float(belief.prior[0, 0]) * int(((belief.watched[rows] > 0) & ~belief.fixed_rate[rows]).sum())
     if len(engine.beliefs.priors) < 2 or known == 0.0:

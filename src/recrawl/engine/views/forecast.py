@@ -33,7 +33,7 @@ class Forecast:
 
 
 def forecast(engine: Engine, budget: float, level: float, rng: np.random.Generator) -> Forecast:
-    """Plan for the believed rates; update_calibration that plan under rates drawn from the beliefs."""
+    """Plan for the believed rates; evaluate that plan under rates drawn from the beliefs."""
     if not 0 < level < 1:
         raise ParameterError(f"level is {level}: must lie between 0 and 1")
     rows = engine.ids()
