@@ -215,7 +215,7 @@ def test_new_pages_start_from_what_their_folders_say() -> None:
     rate = np.repeat(rng.gamma(0.4, 0.1, 40)[None], 30, axis=0).ravel()[: len(urls)]
     trace = poisson_trace(rng, rate, 60.0, urls, np.ones(168))
     with_groups, engine = run(trace, 30.0, **{**NONE, "priors": True})
-    assert engine.effects.lean == 1.0
+    assert engine.effects.shrinkage == 1.0
     assert with_groups.staleness < run(trace, 30.0, **NONE)[0].staleness
     busy, quiet = (f"https://a.example/f{k}/new" for k in (np.argmax(rate[:40]), np.argmin(rate[:40])))
     found = engine.pages(engine.add([busy, quiet, "https://b.example/new"], engine.now)).change_rate
