@@ -154,7 +154,7 @@ def test_a_crawl_that_runs_is_left_word_and_makes_the_audit(run, run_until, site
 
 
 @pytest.mark.parametrize(
-    ("words", "line"),
+    ("arguments", "line"),
     [
         (("--level", "1"), "--level is 1.0"),
         (("--requests", "0"), "'--requests'"),
@@ -163,8 +163,8 @@ def test_a_crawl_that_runs_is_left_word_and_makes_the_audit(run, run_until, site
         ((), "there is no such database"),
     ],
 )
-def test_bad_input_is_one_line(run, words, line):
-    result = run("audit", "--contact", "a@example.org", *words)
+def test_bad_input_is_one_line(run, arguments, line):
+    result = run("audit", "--contact", "a@example.org", *arguments)
     assert (result.code, result.out) == (2, "")
     assert line in result.err
     assert result.err.count("\n") == 1

@@ -58,10 +58,10 @@ def refused(run, *argv):
 def test_pages_come_from_everywhere_once(run, site, here, monkeypatch):
     (here / "urls.txt").write_text(f"# mine\n\n{site.url}/p/1\n{site.url}/p/2#part\n")
     (here / "map.xml").write_text(f"<urlset><url><loc>{site.url}/p/3</loc></url></urlset>")
-    words = [f"HTTP://127.0.0.1:{site.url.rsplit(':')[-1]}/p/./1", "urls.txt", "map.xml"]
+    arguments = [f"HTTP://127.0.0.1:{site.url.rsplit(':')[-1]}/p/./1", "urls.txt", "map.xml"]
     web = ["--sitemap", f"{site.url}/sitemap.xml", "--contact", "a@example.org"]
     monkeypatch.setenv("RECRAWL_ALLOW_PRIVATE", "true")
-    result = run("add", *words, *web, "--importance", 3, "--json")
+    result = run("add", *arguments, *web, "--importance", 3, "--json")
     assert result.code == 0, result
     assert json.loads(result.out) == {"database": "recrawl.db", "added": 8, "known": 0, "pages": 8}
     result = run("add", f"{site.url}/p/1", f"{site.url}/p/99")
@@ -80,7 +80,7 @@ def test_pages_come_from_standard_input(run_apart, here):
 
 
 @pytest.mark.parametrize(
-    ("words", "line"),
+    ("arguments", "line"),
     [
         ([], "nothing to add"),
         (["nowhere.txt"], "nowhere.txt: neither an http or https URL nor a file"),
@@ -96,11 +96,11 @@ def test_pages_come_from_standard_input(run_apart, here):
         (["https://a.example/", "--config", "absent.toml"], "absent.toml: there is no such file"),
     ],
 )
-def test_bad_pages_are_refused_and_nothing_is_added(run, here, words, line):
+def test_bad_pages_are_refused_and_nothing_is_added(run, here, arguments, line):
     (here / "empty.txt").touch()
     (here / "bad.txt").write_text("https://a.example/1\nno url\n")
     (here / "index.xml").write_text("<sitemapindex><sitemap><loc>https://a.example/s</loc></sitemap></sitemapindex>")
-    assert line in refused(run, "add", *words)
+    assert line in refused(run, "add", *arguments)
     assert not (here / "recrawl.db").exists()
 
 
@@ -126,14 +126,14 @@ def test_a_crawl_from_beginning_to_end(run, run_until, site, here):
     assert status["crawls_last_day"] == counts["acknowledged"]
     assert status["forecast"]["low"] <= status["forecast"]["freshness"] <= status["forecast"]["high"]
     assert 0 < status["freshness_so_far"] <= 1
-    words = run("status", "--check").out
-    assert "freshness now" in words
-    assert "freshness so far" in words
+    text = run("status", "--check").out
+    assert "freshness now" in text
+    assert "freshness so far" in text
 
     page = f"{site.url}/p/1"
-    words = run("why", page).out
-    assert "changes about every" in words
-    assert "crawl value" in words
+    text = run("why", page).out
+    assert "changes about every" in text
+    assert "crawl value" in text
     found = json.loads(run("why", page, "--json").out)
     assert found["crawled"] is True
     assert found["n_crawls"] > 0
@@ -187,7 +187,7 @@ def test_sigterm_ends_a_crawl_cleanly_and_pages_can_be_added_meanwhile(run, site
 
 
 @pytest.mark.parametrize(
-    ("words", "line"),
+    ("arguments", "line"),
     [
         (["--contact", "a@example.org"], "there is no such database"),
         ([], "no contact is given"),
@@ -200,8 +200,8 @@ def test_sigterm_ends_a_crawl_cleanly_and_pages_can_be_added_meanwhile(run, site
         (["--dry-run", "3"], "there is no such database"),
     ],
 )
-def test_bad_runs_are_refused(run, words, line):
-    assert line in refused(run, "run", *words)
+def test_bad_runs_are_refused(run, arguments, line):
+    assert line in refused(run, "run", *arguments)
 
 
 def test_a_database_without_pages_is_refused(run):
@@ -333,7 +333,7 @@ def test_what_is_exported_can_be_read_by_others_and_by_recrawl(run, run_until, s
 
 
 @pytest.mark.parametrize(
-    ("words", "line"),
+    ("arguments", "line"),
     [
         ([], "nothing to export"),
         (["--pages", "a.xls"], "suffix"),
@@ -341,9 +341,9 @@ def test_what_is_exported_can_be_read_by_others_and_by_recrawl(run, run_until, s
         (["--observations", "no/such/a.csv"], "the folder no/such does not exist"),
     ],
 )
-def test_bad_exports_are_refused(run, words, line):
+def test_bad_exports_are_refused(run, arguments, line):
     BlockingStore(SqliteStore("recrawl.db")).close()
-    assert line in refused(run, "export", *words)
+    assert line in refused(run, "export", *arguments)
 
 
 def test_pages_are_removed_with_all_that_is_known_of_them(run, site, here):
@@ -360,8 +360,8 @@ def test_pages_are_removed_with_all_that_is_known_of_them(run, site, here):
 
 def test_a_damaged_database_is_told_in_one_line(run, here):
     (here / "recrawl.db").write_bytes(b"no database at all" * 100)
-    for words in (["status"], ["why", "https://a.example/"], [*RUN], ["add", "https://a.example/"]):
-        assert "recrawl.db" in refused(run, *words)
+    for arguments in (["status"], ["why", "https://a.example/"], [*RUN], ["add", "https://a.example/"]):
+        assert "recrawl.db" in refused(run, *arguments)
 
 
 # --- what was noticed -----------------------------------------------------------------------------------------------
@@ -391,11 +391,11 @@ def test_status_and_why_tell_of_flapping_feeds_and_what_was_not_found(run, here)
     found = json.loads(run("status", "--json").out)
     assert (found["flapping_last_day"], found["rolled_off_last_day"]) == (2, 1)
     assert found["feeds"] == {"pages": 1, "hurried": 1, "rolled_off": 1}
-    words = run("status").out
-    assert "2 returns to content seen before" in words
+    text = run("status").out
+    assert "2 returns to content seen before" in text
     assert (
         "feeds                     1, 1 polled in time for their items; items rolled off in 1, in the last day 1 times"
-        in words
+        in text
     )
     said = run("why", urls["flapping"]).out
     assert "flapping: returned 2 times to content seen before, which is not counted as a change" in said
@@ -403,6 +403,6 @@ def test_status_and_why_tell_of_flapping_feeds_and_what_was_not_found(run, here)
     feed = run("why", urls["feed"]).out
     assert "a feed of 3 items, about" in feed
     assert "items rolled off between polls 1 times; polled at least every" in feed
-    told = json.loads(run("why", urls["feed"], "--json").out)
-    assert (told["flaps"], told["found"], told["feed"]["rolled"]) == (0, True, 1)
+    shown = json.loads(run("why", urls["feed"], "--json").out)
+    assert (shown["flaps"], shown["found"], shown["feed"]["rolled"]) == (0, True, 1)
     assert json.loads(run("why", urls["nothing"], "--json").out)["found"] is False

@@ -15,9 +15,9 @@ from recrawl.store import BlockingStore, SqliteStore
 pytestmark = pytest.mark.slow
 
 
-def run(*words):
+def run(*arguments):
     with pytest.raises(SystemExit) as ended:
-        main(list(words))
+        main(list(arguments))
     return ended.value.code
 
 
@@ -78,14 +78,14 @@ def test_bad_input_is_one_line_and_nothing_is_lost(tmp_path, capsys):
     before = precious.read_bytes()
     assert run("demo", "--database", str(precious)) == 2
     assert precious.read_bytes() == before
-    for words in (
+    for arguments in (
         ["--for", "soon"],
         ["--for", "0.1s"],
         ["--budget", "9000/s"],
         ["--plot", "demo.txt"],
         ["--seed", "-1"],
     ):
-        assert run("demo", "--database", str(tmp_path / "new.db"), *words) == 2
+        assert run("demo", "--database", str(tmp_path / "new.db"), *arguments) == 2
     text = tmp_path / "notes.txt"
     text.write_text("not a database")
     assert run("demo", "--database", str(text)) == 2

@@ -79,7 +79,7 @@ def test_events_that_are_no_longer_kept_are_told(run, here):  # noqa: F811
 
 
 @pytest.mark.parametrize(
-    ("words", "line"),
+    ("arguments", "line"),
     [
         (["--snapshot", "--after", 3], "give it without --after"),
         (["--after", "-1"], "after"),
@@ -88,10 +88,10 @@ def test_events_that_are_no_longer_kept_are_told(run, here):  # noqa: F811
         (["--database", "absent.db"], "there is no such database"),
     ],
 )
-def test_bad_wishes_are_refused(run, here, words, line):  # noqa: F811
+def test_bad_wishes_are_refused(run, here, arguments, line):  # noqa: F811
     filled("recrawl.db", 1)
     (here / "bad.txt").write_text("a letter\n")
-    assert line in refused(run, "events", *words)
+    assert line in refused(run, "events", *arguments)
     assert (here / "bad.txt").read_text() == "a letter\n"
 
 
@@ -185,9 +185,9 @@ def test_settings_that_cannot_work_are_refused(run, site, here, toml, line):  # 
     added(run, site)
     (here / "s").write_text(SECRET)
     (here / "recrawl.toml").write_text(toml)
-    words = refused(run, *RUN, "--for", "1s")
-    assert line in words
-    assert "0123456789abcdef" not in words
+    text = refused(run, *RUN, "--for", "1s")
+    assert line in text
+    assert "0123456789abcdef" not in text
 
 
 def test_errors_of_the_crawler_are_logged_once_each_up_to_a_limit(capsys):
@@ -240,7 +240,7 @@ def test_status_names_hosts_that_fail_and_why(run, here):  # noqa: F811
         store.save_subscriber(Subscriber("index", dropped=3))
     found = {one["host"]: one["reasons"] for one in json.loads(run("status", "--json").out)["hosts"]}
     assert found == {"a.example": {"timeout": 1, "reset": 1}, "b.example": {"robots.txt: dns": 1}}
-    words = run("status").out
-    assert "hosts that fail: 2\n" in words
-    assert "  a.example                               timeout, reset\n" in words
-    assert "3 EVENTS DROPPED" in words
+    text = run("status").out
+    assert "hosts that fail: 2\n" in text
+    assert "  a.example                               timeout, reset\n" in text
+    assert "3 EVENTS DROPPED" in text

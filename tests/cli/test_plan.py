@@ -54,8 +54,8 @@ def test_everything_is_answered(run, log, tmp_path):
 def test_the_same_for_people(run, log):
     result = run("plan", log, "--target", "0.9")
     assert result.code == 0
-    for words in ("so far the copies were fresh", "0.5×", "1×", "2×", "for 0.9: ", "90% interval"):
-        assert words in result.out
+    for text in ("so far the copies were fresh", "0.5×", "1×", "2×", "for 0.9: ", "90% interval"):
+        assert text in result.out
 
 
 def test_budgets_can_be_chosen(run, log):
@@ -105,7 +105,7 @@ def test_pages_left_alone_for_long_count_as_old(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "words", "line"),
+    ("text", "arguments", "line"),
     [
         ("", (), "the file is empty"),
         ("url,time\na,1\n", (), "column changed is missing"),
@@ -122,8 +122,8 @@ def test_pages_left_alone_for_long_count_as_old(run, tmp_path):
         ("url,time,changed,importance\na,1,0,0\na,9,1,0\n", (), "importance is 0 on every page"),
     ],
 )
-def test_bad_input_is_one_line(run, table, text, words, line):
-    result = run("plan", table(text, "log.csv"), *words)
+def test_bad_input_is_one_line(run, table, text, arguments, line):
+    result = run("plan", table(text, "log.csv"), *arguments)
     assert (result.code, result.out) == (2, ""), result
     assert line in result.err
     assert result.err.startswith("recrawl: ")

@@ -48,13 +48,13 @@ def world(rng, n_pages=3000, n_groups=60, own=0.4, crawls=(3, 9)):
     group = rng.integers(0, n_groups, n_pages)
     number = rng.normal(size=n_pages)
     effect = rng.normal(0.0, 1.0, n_groups)
-    told = -2.0 + effect[group] + 0.8 * number
-    rate = np.exp(told + own * rng.normal(size=n_pages) - own**2 / 2)
+    expected = -2.0 + effect[group] + 0.8 * number
+    rate = np.exp(expected + own * rng.normal(size=n_pages) - own**2 / 2)
     page = np.repeat(np.arange(n_pages), rng.integers(*crawls, n_pages))
     interval = rng.exponential(4.0, len(page)) + 0.05
     changed = rng.random(len(page)) < -np.expm1(-rate[page] * interval)
     table = {"group": group[page], "number": number[page], "noise": rng.normal(size=len(page))}
-    return table, interval, changed, page, np.exp(told), rate
+    return table, interval, changed, page, np.exp(expected), rate
 
 
 COLUMNS = Columns(numbers=("number", "noise"), categories=("group",))
@@ -63,16 +63,16 @@ COLUMNS = Columns(numbers=("number", "noise"), categories=("group",))
 @pytest.fixture(scope="module")
 def fitted():
     rng = np.random.default_rng(1)
-    table, interval, changed, page, told, rate = world(rng)
+    table, interval, changed, page, expected, rate = world(rng)
     at = rng.uniform(0, 100, len(page))
     model = train_predictor(table, interval, changed, COLUMNS, page=page, at=at, settings=TREES)
-    return model, table, interval, changed, page, at, told, rate
+    return model, table, interval, changed, page, at, expected, rate
 
 
 def test_rates_are_found_again(fitted):
-    model, table, _, _, page, _, told, _ = fitted
-    assert np.corrcoef(np.log(told[page]), model.log_rate(table))[0, 1] > 0.95
-    error = model.log_rate(table) - np.log(told[page])
+    model, table, _, _, page, _, expected, _ = fitted
+    assert np.corrcoef(np.log(expected[page]), model.log_rate(table))[0, 1] > 0.95
+    error = model.log_rate(table) - np.log(expected[page])
     assert abs(error.mean()) < 0.1
 
 

@@ -20,9 +20,9 @@ def fitted():
     n = 12_000
     group, number = rng.integers(0, 20, n), rng.normal(size=n)
     number[::17] = np.nan
-    told = rng.normal(-2.0, 1.0, 20)[group] + np.where(np.isnan(number), 0.0, 0.7 * number)
+    expected = rng.normal(-2.0, 1.0, 20)[group] + np.where(np.isnan(number), 0.0, 0.7 * number)
     interval = rng.exponential(2.0, n) + 0.1
-    changed = rng.random(n) < -np.expm1(-np.exp(told) * interval)
+    changed = rng.random(n) < -np.expm1(-np.exp(expected) * interval)
     table = {"group": group, "number": number}
     columns = Columns(("number",), ("group",))
     model = train_predictor(
@@ -34,7 +34,7 @@ def fitted():
         family="network",
         settings=NetworkSettings(epochs=4, batch=128),
     )
-    return model, table, told
+    return model, table, expected
 
 
 def test_it_has_the_papers_layers(fitted):
@@ -44,8 +44,8 @@ def test_it_has_the_papers_layers(fitted):
 
 
 def test_rates_are_found_again(fitted):
-    model, table, told = fitted
-    assert np.corrcoef(model.log_rate(table), told)[0, 1] > 0.9
+    model, table, expected = fitted
+    assert np.corrcoef(model.log_rate(table), expected)[0, 1] > 0.9
     test = model.about["scores"]["test"]
     assert test["auc"] > 0.75
     assert test["calibration_slope"] == pytest.approx(1.0, abs=0.3)

@@ -1,4 +1,4 @@
-"""Predictors of the shop's next day: metadata and history tell what they should, and nothing where they should not."""
+"""Predictors of the shop's next day: metadata and history predict where they carry information, and only there."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def aucs(name, label):
     return found
 
 
-def test_metadata_and_history_together_foretell_changes_best():
+def test_metadata_and_history_together_predict_changes_best():
     found = aucs("shop", "changed")
     assert found["metadata"] > 0.75
     assert found["both"] > found["history"] + 0.02
@@ -43,7 +43,7 @@ def test_for_impressions_history_is_enough():
     assert found["both"] == pytest.approx(found["history"], abs=0.015)
 
 
-def test_metadata_that_say_nothing_foretell_nothing():
+def test_metadata_without_information_predict_nothing():
     found = aucs("shop-untold", "changed")
     assert found["metadata"] < 0.62  # weekdays and sales are known to all
     assert found["both"] < found["history"] + 0.02

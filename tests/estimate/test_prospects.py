@@ -35,15 +35,15 @@ def crawled(rate, interval, days, rng):
     offset, gaps, flags, since, fresh, total = [0], [], [], [], 0.0, 0.0
     for one in rate:
         changes = np.cumsum(rng.exponential(1 / one, int(3 * one * days) + 50))
-        visits = np.arange(rng.random() * interval, days, interval)
-        edges = np.append(visits, days)
-        first = np.append(changes, np.inf)[np.searchsorted(changes, visits, side="right")]
-        fresh += float((np.minimum(first, edges[1:]) - visits).sum())
-        total += float((edges[1:] - visits).sum())
-        gaps += np.diff(visits).tolist()
-        flags += (first[:-1] <= visits[1:]).tolist()
+        crawls = np.arange(rng.random() * interval, days, interval)
+        edges = np.append(crawls, days)
+        first = np.append(changes, np.inf)[np.searchsorted(changes, crawls, side="right")]
+        fresh += float((np.minimum(first, edges[1:]) - crawls).sum())
+        total += float((edges[1:] - crawls).sum())
+        gaps += np.diff(crawls).tolist()
+        flags += (first[:-1] <= crawls[1:]).tolist()
         offset.append(len(gaps))
-        since.append(days - visits[-1])
+        since.append(days - crawls[-1])
     seen = Observations(offset, np.array(gaps), np.array(flags))
     return History(seen, np.ones(len(rate)), np.array(since)), fresh / total
 

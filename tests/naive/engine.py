@@ -64,7 +64,7 @@ class Known:
 
 
 class NaiveEngine:
-    """Tells after any story what must be believed of every page, and which may be picked."""
+    """Computes, after any sequence of calls, the belief about every page and the pages that may be picked."""
 
     def __init__(self, *, day, lease, half_life, remembers, now):
         self.day, self.lease, self.half_life, self.remembers, self.now = day, lease, half_life * day, remembers, now

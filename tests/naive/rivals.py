@@ -1,4 +1,4 @@
-"""Today's systems written plainly, in days: each is told of one page's crawls and says when it is due next."""
+"""Rules of other crawlers written plainly, in days: each takes one page's crawls and returns when it is due next."""
 
 import math
 from itertools import pairwise
