@@ -86,7 +86,7 @@ def test_json_lines_and_parquet_say_the_same(run, log, tmp_path):
 def test_importance_and_signals(run, tmp_path):
     crawl_log(tmp_path / "log.csv", importance=3, signals=1)
     result = run("plan", tmp_path / "log.csv")
-    assert "signals are left out" in result.out
+    assert "signals are ignored" in result.out
 
 
 def test_pages_left_alone_for_long_count_as_old(run, tmp_path):
