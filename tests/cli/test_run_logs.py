@@ -1,0 +1,30 @@
+"""``--log-level`` and ``--log-format`` of the commands that crawl."""
+
+import json
+
+import pytest
+
+from .test_crawl import RUN, added, here, refused, site  # noqa: F401
+
+
+def test_run_writes_its_log_as_lines_of_json(run, site, here):  # noqa: F811
+    added(run, site, 3)
+    result = run(*RUN, "--once", "--log-level", "debug", "--log-format", "json")
+    assert result.code == 0
+    records = [json.loads(line) for line in result.err.splitlines() if line.startswith("{")]
+    assert (records[0]["event"], records[0]["pages"]) == ("run.started", 3)
+    assert (records[-1]["event"], records[-1]["level"]) == ("run.ended", "info")
+    crawled = [record for record in records if record["event"] == "crawl.ended"]
+    assert len(crawled) == json.loads(result.out)["ended"] == 3
+    assert {record["status"] for record in crawled} == {200}
+
+
+def test_nothing_is_logged_where_nothing_is_wrong(run, site, here):  # noqa: F811
+    added(run, site, 3)
+    assert "recrawl.crawl" not in run(*RUN, "--once").err
+
+
+@pytest.mark.parametrize("command", [("run", "--contact", "me@example.org"), ("audit",), ("add", "https://a.example/")])
+def test_unknown_levels_and_formats_are_refused(run, here, command):  # noqa: F811
+    assert "log level is 'loud'" in refused(run, *command, "--log-level", "loud")
+    assert "log format is 'xml'" in refused(run, *command, "--log-format", "xml")
