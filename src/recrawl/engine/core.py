@@ -7,8 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from recrawl.engine.addresses import Addresses, host_of
 from recrawl.engine.beliefs.beliefs import Beliefs
-from recrawl.engine.beliefs.kernels import apply_beliefs, learn_outcomes
+from recrawl.engine.beliefs.kernels import apply_beliefs
 from recrawl.engine.beliefs.staleness_kernels import open_time
+from recrawl.engine.crawl_kernels import learn_crawls
 from recrawl.engine.effects.effects import TRIED, Effects
 from recrawl.engine.eligibility import Eligibility
 from recrawl.engine.settings import Settings
@@ -106,16 +107,22 @@ class Core:
 
     def _learn(self, rows: Ids, copies: Array, changed: NDArray[np.bool_], now: float) -> None:
         """Learn from crawls; `copies` has the times of the copies before and of the new ones."""
-        outcome = np.column_stack([changed, self._later_signals(rows)]).astype(np.float64)
-        header, belief, effects = access.header(self.scheduler), self.beliefs.belief, self.effects.arrays
-        learn_outcomes(header, belief, effects, rows, copies, now, outcome)
+        belief, effects = self.beliefs.belief, self.effects.arrays
+        learn_crawls(access.header(self.scheduler), belief, effects, rows, copies, now, changed)
         self.beliefs.crawls += len(rows)
         self._counts["changed"] += int(changed.sum())
         if not self.refit_if_due():
-            self._place(rows, now)
+            self._return(rows, now)
         if self.effects.siblings:
             for group in np.unique(effects.group[rows, effects.active[0]]).tolist():
                 access.reinsert_group(self.scheduler, group, now)
+
+    def _return(self, rows: Ids, now: float) -> None:
+        """Place pages whose crawls have ended; with several sources, write the beliefs about them as well."""
+        if self.settings.sources > 1:
+            self._place(rows, now)
+        else:
+            access.in_batches(self.scheduler, lambda header, done: access.return_pages(header, rows[done:]))
 
     def _renew(self, rows: Ids, copies: Array, now: float) -> None:
         """New copies without an outcome: the signals before them no longer count."""

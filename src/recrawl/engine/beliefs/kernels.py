@@ -1,7 +1,7 @@
 """What a crawl's outcome says about a page, and how that belief becomes the scheduler's parameters.
 
-The live engine and the simulator's compiled loop call the same kernels: `learn_outcome` after a crawl, `count_signal`
-and `apply_belief` after a signal.
+The live engine and the simulator's compiled loop call the same kernels: `learn_outcome` (by `end_crawls`) after a
+crawl, `count_signal` and `apply_belief` after a signal.
 """
 
 import math
@@ -233,17 +233,6 @@ def learn_outcome(
             b.heard_at[i, 0] = copies[1]
     if b.heard.shape[1] < 2:
         apply_belief(s, b, effects, i, max(now - copies[1], 0.0))
-
-
-@jit
-def learn_outcomes(
-    header: Header, b: Belief, effects: EffectArrays, ids: Ids, copies: Array, now: float, outcome: Array
-) -> None:
-    """`learn_outcome` for many crawls: `copies` has two columns, `outcome` whether it changed and later signals."""
-    s = opened(header)
-    for j in range(ids.size):
-        changed = outcome[j, 0] > 0.0
-        learn_outcome(s, b, effects, ids[j], (copies[j, 0], copies[j, 1]), now, changed, outcome[j, 1:])
 
 
 @jit

@@ -19,6 +19,8 @@ from recrawl.schedule.exact import layout as at
 from recrawl.schedule.exact.kernels import events, queries
 from recrawl.schedule.exact.kernels.events import put_back as put_back
 from recrawl.schedule.exact.kernels.events import record as record
+from recrawl.schedule.exact.kernels.events import renew_copy as renew_copy
+from recrawl.schedule.exact.kernels.events import return_pages as return_pages
 from recrawl.schedule.exact.kernels.events import signal as signal
 from recrawl.schedule.exact.kernels.layers import rest as rest
 from recrawl.schedule.exact.kernels.layers import room_for as room_for
@@ -62,6 +64,17 @@ def grow(scheduler: Scheduler, status: int) -> None:
 def repeat(scheduler: Scheduler, step: Callable[[ask.Header], int]) -> None:
     """Run a kernel until it is done, growing what it asks for."""
     while (status := step(scheduler._memory.header)) != DONE:
+        scheduler._memory.grow(status)
+
+
+def in_batches(scheduler: Scheduler, step: Callable[[ask.Header, int], tuple[int, int]]) -> None:
+    """Run a kernel over ids until all are done, growing what it asks for; ``step`` gets how many are done."""
+    done = 0
+    while True:
+        status, more = step(scheduler._memory.header, done)
+        done += more
+        if status == DONE:
+            return
         scheduler._memory.grow(status)
 
 

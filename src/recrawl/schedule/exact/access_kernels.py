@@ -50,6 +50,12 @@ def fetched_at(s: State, i: int) -> float:
 
 
 @inline
+def signals_since(s: State, i: int) -> float:
+    """Signals since the copy of a page was fetched."""
+    return float(s.rec[i].signals)
+
+
+@inline
 def importance_of(s: State, i: int) -> float:
     """The importance of a page."""
     return float(s.rec[i].importance)

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from recrawl._jit import jit
 from recrawl.engine.beliefs.arrays import Belief
-from recrawl.engine.beliefs.kernels import apply_belief, count_signal, learn_outcome
+from recrawl.engine.beliefs.kernels import apply_belief, count_signal
+from recrawl.engine.crawl_kernels import learn_crawls
 from recrawl.engine.effects.cohort_kernels import CohortLists, leave, promote
 from recrawl.engine.effects.kernels import EffectArrays
 from recrawl.schedule.exact.access import (
@@ -18,6 +19,7 @@ from recrawl.schedule.exact.access import (
     put_back,
     record,
     reinsert_members,
+    return_pages,
     signal,
 )
 from recrawl.schedule.exact.access_kernels import Header, fetched_at, opened, time_now, wanted
@@ -31,6 +33,7 @@ Ids = NDArray[np.int64]
 # places in `cursor`: next slot, next signal, the page whose crawl is to be recorded (−1: none), the page to be placed
 # again (−1: none), crawls learned from, the group whose members are to be reinserted (−1: none)
 SLOT, SIGNAL, PENDING, PLACE, LEARNED, REINSERT = 0, 1, 2, 3, 4, 5
+START = (0, 0, -1, -1, 0, -1)  # of a cursor
 ANCHOR, PERIOD = 0, 1  # places in `pace`: slot k is at anchor + k·period
 
 
@@ -169,12 +172,9 @@ def run_engine(
     last: int,
     cursor: Ids,
 ) -> int:
-    """Slots up to `last`: pass signals, pick one page, crawl, learn, record. What must grow first, or DONE."""
+    """Slots up to `last`: pass signals, pick one page, learn, place it again. What must grow first, or DONE."""
     s = opened(header)
-    out = np.empty(1, np.int64)
-    as_of = np.empty(1)
-    fetched = np.ones(1, np.bool_)
-    later = np.zeros(b.heard.shape[1])  # a crawl takes no time here
+    out, copies, changed = np.empty(1, np.int64), np.empty((1, 2)), np.empty(1, np.bool_)
     while cursor[SLOT] < last:
         now = pace[ANCHOR] + cursor[SLOT] * pace[PERIOD]
         if cursor[PENDING] < 0:
@@ -187,16 +187,16 @@ def run_engine(
             if taken == 0:
                 cursor[SLOT] += 1
                 continue
-            copies = (fetched_at(s, out[0]), now)
-            learn_outcome(s, b, effects, out[0], copies, now, count_crawl(t, out[0], now), later)
+            copies[0, 0], copies[0, 1], changed[0] = fetched_at(s, out[0]), now, count_crawl(t, out[0], now)
+            learn_crawls(header, b, effects, out, copies, now, changed)
             cursor[LEARNED] += 1
             cursor[PENDING] = out[0]
-        out[0], as_of[0] = cursor[PENDING], now
+        out[0] = cursor[PENDING]
         status = promote(header, lists, out)
         if status != DONE:
             return status
         if cursor[REINSERT] < 0:
-            status, _ = record(header, out, now, as_of, fetched)
+            status, _ = return_pages(header, out)
             if status != DONE:
                 return int(status)
             cursor[REINSERT] = effects.group[out[0], effects.active[0]] if effects.active[0] >= 0 else -1

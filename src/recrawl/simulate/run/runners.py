@@ -100,7 +100,7 @@ class SchedulerRunner(PlainRunner):
     def __init__(self, policy: Scheduler, trace: Trace, judge: Judge) -> None:
         super().__init__(policy, trace, judge)
         self._scheduler = policy
-        self._cursor = np.array([0, 0, -1, -1, 0, -1], np.int64)
+        self._cursor = np.array(loop.START)
         when, page, _, changed_at = self._signals
         self._order = np.argsort(page, kind="stable")
         self._weighed_pages = 0
@@ -160,7 +160,7 @@ class EngineRunner(PlainRunner):
     def __init__(self, policy: Engine, trace: Trace, judge: Judge) -> None:
         super().__init__(policy, trace, judge)
         self._engine: Engine = policy
-        self._cursor = np.array([0, 0, -1, -1, 0, -1], np.int64)
+        self._cursor = np.array(loop.START)
         when, page, _, changed_at = self._signals if policy.settings.sources else _SILENCE
         self._weighed = loop.SignalQueue(when, page, changed_at, np.ones(len(when)))
 

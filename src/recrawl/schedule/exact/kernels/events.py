@@ -66,6 +66,17 @@ def _valid(s: State, ids: Ids) -> tuple[int, int]:
 
 
 @jit_lean
+def renew_copy(s: State, i: int, when: float) -> bool:
+    """Set when the copy of a page was fetched, and keep the signals after that; False: a newer copy is known."""
+    if when < s.rec[i].last:
+        s.head[0].late += 1
+        return False
+    s.rec[i].last = when
+    keep_signals_after(s, i, when)
+    return True
+
+
+@jit_lean
 def record(header: Header, ids: Ids, now: float, as_of: Array, fetched: NDArray[np.bool_]) -> tuple[int, int]:
     """(status, how many were done): the copies are as of then; where nothing was fetched the page only comes back."""
     s = opened(header)
@@ -78,22 +89,33 @@ def record(header: Header, ids: Ids, now: float, as_of: Array, fetched: NDArray[
         status = room_for(s, 1)
         if status != DONE:
             return status, k
-        state = state_of(s, i)
-        if state == GONE:
+        if state_of(s, i) == GONE:
             continue
         when = min(as_of[k] if as_of.size > 1 else as_of[0], now)
-        if fetched[k] if fetched.size > 1 else fetched[0]:
-            if when < s.rec[i].last:
-                s.head[0].late += 1
-                continue
-            s.rec[i].last = when
-            keep_signals_after(s, i, when)
-        if state == PAUSED:
+        if (fetched[k] if fetched.size > 1 else fetched[0]) and not renew_copy(s, i, when):
+            continue
+        if state_of(s, i) == PAUSED:
             continue
         take_out(s, i)
         if s.member.size > 0:
             forget_bounds(s, i)
         rest(s, i, now)
+    return DONE, ids.size
+
+
+@jit_lean
+def return_pages(header: Header, ids: Ids) -> tuple[int, int]:
+    """(status, how many were done): place pages whose crawls have ended, except paused and parked ones."""
+    s = opened(header)
+    for k in range(ids.size):
+        status = room_for(s, 1)
+        if status != DONE:
+            return status, k
+        if state_of(s, ids[k]) in (GONE, PAUSED, PARKED):
+            continue
+        take_out(s, ids[k])
+        forget_bounds(s, ids[k])
+        rest(s, ids[k], s.head[0].now)
     return DONE, ids.size
 
 
