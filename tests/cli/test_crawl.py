@@ -18,6 +18,8 @@ from recrawl.store import BlockingStore, Outcome, SqliteStore
 
 from .web import SmallWeb
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def site():

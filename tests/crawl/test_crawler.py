@@ -515,7 +515,7 @@ def forecast_believed_true(seed):
     return engine.forecast(0.01).freshness, believed, float(np.mean(right))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_forecast_agrees_with_what_comes_true():
     """On average over a few worlds: a single one is off by one or two hundredths by chance."""
     forecast, believed, true = np.mean([forecast_believed_true(seed) for seed in range(5, 9)], axis=0)

@@ -112,6 +112,7 @@ def bomb(coding):
     return gzip.compress(once) if coding == "gzip, gzip" else once
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coding", ["gzip", "gzip, gzip", "br", "zstd"])
 def test_bombs_stop_at_the_limit(coding):
     data = bomb(coding)

@@ -15,7 +15,8 @@ import recrawl.model
 
 FOLDER = Path(recrawl.model.__file__).parent
 # In the order in which they import each other; everything else comes from the package itself.
-NAMES = ["pages", "signals", "_kernels", "_signal_kernels", "_page_kernels", "_rate_kernels", "_outcome_kernels"]
+KERNELS = ["fresh", "signals", "pages", "rates", "outcomes"]
+NAMES = ["pages", "signals", *(f"kernels.{name}" for name in KERNELS)]
 
 
 @contextmanager
@@ -23,22 +24,24 @@ def loaded(file: str = "", old: str = "", new: str = "") -> Iterator[SimpleNames
     """The kernel modules, not compiled, with `old` in `file` exchanged for `new`; KeyError where it is not there."""
     jit = ModuleType("mutant._jit")
     jit.jit = jit.jit_sum = jit.inline = lambda function: function
-    parents = {"mutant": ModuleType("mutant"), "mutant.model": ModuleType("mutant.model"), "mutant._jit": jit}
+    parents = {name: ModuleType(name) for name in ("mutant", "mutant.model", "mutant.model.kernels")}
+    parents["mutant._jit"] = jit
     for parent in parents.values():
         parent.__path__ = []
     sys.modules.update(parents)
     made = {}
     try:
         for name in NAMES:
-            text = (FOLDER / f"{name}.py").read_text()
-            if f"{name}.py" == file:
+            path = f"{name.replace('.', '/')}.py"
+            text = (FOLDER / path).read_text()
+            if path == file:
                 if old not in text:
                     raise KeyError(f"{file} no longer holds: {old}")
                 text = text.replace(old, new)
             for other in NAMES:
                 text = text.replace(f"from recrawl.model.{other} import", f"from mutant.model.{other} import")
             module = ModuleType(f"mutant.model.{name}")
-            sys.modules[module.__name__] = made[name] = module
+            sys.modules[module.__name__] = made[name.replace(".", "_")] = module
             exec(
                 compile(text.replace("from recrawl._jit import", "from mutant._jit import"), name, "exec"),
                 module.__dict__,
@@ -87,10 +90,10 @@ def value_probe(state: State, terms: int | None = None) -> Probe:
     page, elapsed, signals = state
 
     def figure(kernels: Kernels) -> float:
-        every = kernels._signal_kernels.ALL_TERMS
+        every = kernels.kernels_signals.ALL_TERMS
         row = _row(kernels, page)
         count = every if terms is None else terms
-        return kernels._page_kernels.page_value(0, page.change_rate, math.inf, *row, elapsed, float(signals), count)
+        return kernels.kernels_pages.page_value(0, page.change_rate, math.inf, *row, elapsed, float(signals), count)
 
     return f"value at {state}", figure, lambda: naive.value(*page, elapsed, signals, terms)
 
@@ -100,7 +103,7 @@ def interval_probe(state: State) -> Probe:
     exponent = page.missed_rate * state.elapsed
 
     def figure(kernels: Kernels) -> float:
-        return kernels._signal_kernels.signal_interval(*_row(kernels, page), exponent, 0.0)
+        return kernels.kernels_signals.signal_interval(*_row(kernels, page), exponent, 0.0)
 
     rates = (page.change_rate, page.recall, page.false_rate)
     return f"interval at {state}", figure, lambda: naive.interval(*rates, exponent)
@@ -113,7 +116,7 @@ def plain_probe(module: str, function: str, args: tuple, twin: Callable[[], floa
 def _sources(kernels: Kernels) -> float:
     pages = kernels.pages.Pages([1.0], 1.0, [[0.5, 0.3]], [[0.5, 0.2]])
     rates, weights = kernels.signals.lone_sources(pages)
-    return kernels._page_kernels.sources_value(float(pages.missed_rate[0]), rates[0], weights[0], 1.0, 2.5, 10**6)
+    return kernels.kernels_pages.sources_value(float(pages.missed_rate[0]), rates[0], weights[0], 1.0, 2.5, 10**6)
 
 
 def _sources_twin() -> float:
@@ -126,20 +129,20 @@ def probes() -> list[Probe]:
     """Everything that is compared: twins are asked only once."""
     plain = [
         *(
-            plain_probe("_kernels", "harmonic_value", (x,), lambda x=x: naive.value_harmonic(1, 1, x))
+            plain_probe("kernels_fresh", "harmonic_value", (x,), lambda x=x: naive.value_harmonic(1, 1, x))
             for x in (0.3, 2.0)
         ),
-        *(plain_probe("_kernels", "age_value", (x,), lambda x=x: naive.value_age(1, 1, x)) for x in (0.3, 2.0)),
+        *(plain_probe("kernels_fresh", "age_value", (x,), lambda x=x: naive.value_age(1, 1, x)) for x in (0.3, 2.0)),
         *(
-            plain_probe("_kernels", "posterior_value", (x, a), lambda x=x, a=a: naive.value_posterior(1, 1, a, x))
+            plain_probe("kernels_fresh", "posterior_value", (x, a), lambda x=x, a=a: naive.value_posterior(1, 1, a, x))
             for x, a in ((0.2, 1.5), (0.5, 2.0), (2.0, 0.4), (9.0, 2.0), (4.0, 7.0), (0.7, 1e7))
         ),
         *(
-            plain_probe("_kernels", "fresh_inverse", (y,), lambda y=y: naive.refresh_ratio(y, 1.0, 1.0))
+            plain_probe("kernels_fresh", "fresh_inverse", (y,), lambda y=y: naive.refresh_ratio(y, 1.0, 1.0))
             for y in (1e-9, 0.05, 0.5, 0.95, 0.9999)
         ),
         *(
-            plain_probe("_rate_kernels", "_mean_harmonic", (x,), lambda x=x: naive.harmonic_cost(1.0, 1 / x, "even"))
+            plain_probe("kernels_rates", "_mean_harmonic", (x,), lambda x=x: naive.harmonic_cost(1.0, 1 / x, "even"))
             for x in (3.0, 64.0)
         ),
         ("two sources", _sources, _sources_twin),

@@ -7,12 +7,12 @@ from draws import EXACT
 
 from model import mutants
 
-SIGNALS = "_signal_kernels.py"
+FRESH, SIGNALS = "kernels/fresh.py", "kernels/signals.py"
 MUTATIONS = [  # (file, text, its replacement, the mistake)
     ("signals.py", "np.log1p(true_rate / false_rate)", "-np.log1p(true_rate / false_rate)", "sign of κ"),
     ("signals.py", "np.log1p(true_rate / false_rate)", "np.log(1.0 + true_rate / false_rate)", "κ without log1p"),
     ("pages.py", "self.recall) + self.false_rate", "self.recall)", "γ without ν"),
-    ("_page_kernels.py", "offset = alpha * elapsed", "offset = change_rate * elapsed", "Δ for α in the exponent"),
+    ("kernels/pages.py", "offset = alpha * elapsed", "offset = change_rate * elapsed", "Δ for α in the exponent"),
     (
         SIGNALS,
         "_SATURATED:\n            return 1.0 / change_rate",
@@ -32,16 +32,31 @@ MUTATIONS = [  # (file, text, its replacement, the mistake)
     (SIGNALS, "second - drift * third", "second + drift * third", "sign in the linear regime"),
     (SIGNALS, "(1 / 12 - gap * gap * (1 / 720", "(1 / 24 - gap * gap * (1 / 720", "Euler–Maclaurin coefficient"),
     (SIGNALS, "c0 = -1 / 3 + eta", "c0 = -1 / 4 + eta", "coefficient of Temme's expansion"),
-    ("_kernels.py", "    0.5,\n    1 / 6,", "    0.5,\n    1 / 7,", "series of the value"),
-    ("_kernels.py", "total = (1.0 - total * x) / k", "total = (1.0 + total * x) / k", "sign in the harmonic series"),
-    ("_kernels.py", "total += (k - 1) * term", "total += k * term", "series of the age value"),
-    ("_kernels.py", "d, power = power - shape * d", "d, power = power + shape * d", "powers of the posterior value"),
-    ("_kernels.py", "if shape < 2.0:", "if shape < 2e9:", "posterior value by a difference of near equals"),
-    ("_kernels.py", "math.expm1(math.log1p(x) - shape", "math.expm1(x - shape", "posterior value beyond its powers"),
-    ("_kernels.py", "level = -math.log1p(-y)", "level = -math.log(1.0 - y)", "inverse without log1p"),
-    ("_kernels.py", "0.333333333333365,", "0.3333333,", "start of the inverse"),
-    ("_rate_kernels.py", "+ _EULER - 1.0 + 1.0 / x", "+ _EULER - 1.0", "asymptote of the mean penalty"),
-    ("_page_kernels.py", "math.lgamma(size + 1.0) - used", "-used", "several sources without their orders"),
+    (FRESH, "    0.5,\n    1 / 6,", "    0.5,\n    1 / 7,", "series of the value"),
+    (
+        "kernels/fresh.py",
+        "total = (1.0 - total * x) / k",
+        "total = (1.0 + total * x) / k",
+        "sign in the harmonic series",
+    ),
+    (FRESH, "total += (k - 1) * term", "total += k * term", "series of the age value"),
+    (
+        "kernels/fresh.py",
+        "d, power = power - shape * d",
+        "d, power = power + shape * d",
+        "powers of the posterior value",
+    ),
+    (FRESH, "if shape < 2.0:", "if shape < 2e9:", "posterior value by a difference of near equals"),
+    (
+        "kernels/fresh.py",
+        "math.expm1(math.log1p(x) - shape",
+        "math.expm1(x - shape",
+        "posterior value beyond its powers",
+    ),
+    (FRESH, "level = -math.log1p(-y)", "level = -math.log(1.0 - y)", "inverse without log1p"),
+    (FRESH, "0.333333333333365,", "0.3333333,", "start of the inverse"),
+    ("kernels/rates.py", "+ _EULER - 1.0 + 1.0 / x", "+ _EULER - 1.0", "asymptote of the mean penalty"),
+    ("kernels/pages.py", "math.lgamma(size + 1.0) - used", "-used", "several sources without their orders"),
 ]
 
 
@@ -76,5 +91,5 @@ def test_a_mistake_is_found(wanted, file, old, new, why):
 
 
 def test_a_mutation_of_text_that_is_gone_fails():
-    with pytest.raises(KeyError, match="no longer holds"), mutants.loaded("_kernels.py", "no such text", ""):
+    with pytest.raises(KeyError, match="no longer holds"), mutants.loaded(FRESH, "no such text", ""):
         pass

@@ -8,6 +8,8 @@ from scipy import optimize
 
 import naive
 
+pytestmark = pytest.mark.slow
+
 
 def draw(kind, seed):
     rng = np.random.default_rng(seed)

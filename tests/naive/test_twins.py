@@ -10,6 +10,8 @@ from scipy import integrate, optimize, special
 import naive
 from naive.crawl_value import Source
 
+pytestmark = pytest.mark.slow
+
 N_RUNS = 40_000
 
 

@@ -14,6 +14,8 @@ from recrawl.simulate.tally import Judge
 
 from .small import as_lists, small_trace
 
+pytestmark = pytest.mark.slow
+
 
 def random_crawls(trace, rng, n=60):
     """(when, page) in order, within the lives of the pages, some at the instant of a change or a request."""

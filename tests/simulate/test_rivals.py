@@ -19,6 +19,8 @@ from recrawl.simulate.run.run import Contender
 from recrawl.simulate.run.runners import PlainRunner, RivalRunner, runner_of
 from recrawl.simulate.tally import Judge
 
+pytestmark = pytest.mark.slow
+
 HOUR, MINUTE = 1 / 24, 1 / 1440
 SEES_ONLY_CHANGES = ["fixed", "nutch", "stormcrawler", "commoncrawl-news", "heritrix", "infomesh", "norconex"]
 

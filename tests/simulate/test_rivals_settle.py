@@ -10,6 +10,8 @@ import pytest
 from recrawl.simulate import simulate
 from recrawl.simulate.rivals.registry import rival
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).parents[2] / "experiments/rivals/check_values.py"
 if not SCRIPT.exists():
     pytest.skip("experiments are not there", allow_module_level=True)
