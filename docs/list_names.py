@@ -10,8 +10,8 @@ PACKAGES = ["model", "solver", "estimate", "schedule", "engine", "store", "crawl
 HEAD = """# Names of the packages
 
 Public names of each package, imported from the package itself (`from recrawl.crawl import Crawler`) and
-loaded on first use. Names of `recrawl` itself are described in [public names](api.md). `python docs/list_names.py`
-writes this page from the first sentence of each docstring.
+loaded on first use. Names of `recrawl` itself are described in [public names](api.md).
+`python docs/list_names.py` writes this page from the first sentence of each docstring.
 """
 
 
