@@ -281,11 +281,11 @@ def test_url_features_find_fast_sections():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda m: m.rate({"group": [1], "number": [0.0]}), "lacks noise; the model looks at number, noise, group"),
+        (lambda m: m.rate({"group": [1], "number": [0.0]}), "lacks noise; the model reads number, noise, group"),
         (lambda m: m.rate({"group": [1], "number": ["x"], "noise": [0.0]}), "number is not a column of numbers"),
         (lambda m: m.rate({"group": [1], "number": [0.0], "noise": [0.0, 1.0]}), "columns differ in length"),
         (lambda m: m.rate({"group": [1], "number": [np.inf], "noise": [0.0]}), "number, row 0 is infinite"),
-        (lambda m: Columns(), "needs columns"),
+        (lambda m: Columns(), "needs input columns"),
         (lambda m: Columns(("a",), ("a",)), "named twice"),
         (lambda m: Columns(categories=("a",), crosses=(("a", "b"),)), "b is crossed"),
         (lambda m: train_predictor({"a": [1, 2]}, 0.0, [True, False], Columns(("a",))), "interval"),
