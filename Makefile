@@ -6,8 +6,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 
 .PHONY: demo test test-fast test-full lint docs bench clean
 
-# A file's tests stay in one process: its fixtures are made and its kernels compiled once.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+# A file's tests stay in one process: its fixtures are made and its kernels compiled once. Three processes for two cores,
+# because some tests wait for sockets and other processes. Byte code is written, so that none of them compiles it again.
+WORKERS ?= 3
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 demo: $(VENV)/.demo
 	$(BIN)/recrawl demo --database demo.db --plot demo.png
