@@ -7,7 +7,7 @@ given with ``@example`` are tried by each profile.
 from hypothesis import HealthCheck, settings
 
 FULL = 200  # examples of a test that gives no number of its own
-EXAMPLES = {"full": FULL, "default": FULL // 3, "fast": FULL // 10}
+EXAMPLES = {"full": FULL, "default": FULL // 4, "fast": FULL // 10}
 _LEAST = 10
 
 

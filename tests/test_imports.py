@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 HEAVY = ["numba", "aiohttp", "fastapi", "matplotlib", "pyarrow", "lightgbm", "sklearn", "jax"]
 
 

@@ -17,6 +17,8 @@ from recrawl.store.testing.rows import example_rows
 from .test_crawl import RUN, added, here, refused, site  # noqa: F401
 from .web import SmallWeb
 
+pytestmark = pytest.mark.slow
+
 URLS = [f"https://a.example/{k}" for k in range(5)]
 
 

@@ -23,6 +23,8 @@ from recrawl.store import BlockingStore, MemoryStore, SqliteStore
 from .driving import AGENT, START, World, gaps_by_host, largest_share
 from .test_crawler import URLS, changing
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -16,6 +16,8 @@ from crawl.servers import Names, fetching, sending, serving, speaking
 from recrawl.crawl.http.fetched import FAILURES
 from recrawl.crawl.http.fetcher import Limits
 
+pytestmark = pytest.mark.slow
+
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 DOCS = Path(__file__).parents[2] / "docs/reference/failures.md"
 

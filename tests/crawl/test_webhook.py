@@ -21,6 +21,8 @@ from recrawl.errors import ParameterError
 from recrawl.store import BlockingStore, Event, MemoryStore, Outcome, SqliteStore
 from recrawl.store.testing.rows import example_rows
 
+pytestmark = pytest.mark.slow
+
 SECRET = "a secret of some length"
 URLS = [f"https://a.example/{k}" for k in range(20)]
 

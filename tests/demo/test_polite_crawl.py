@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from recrawl.crawl.clock import SystemClock
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.http.fetcher import HttpFetcher
@@ -14,6 +16,8 @@ from recrawl.demo.server import DemoServer
 from recrawl.demo.web import DemoWeb
 from recrawl.demo.world import Site, draw_world
 from recrawl.store import SqliteStore
+
+pytestmark = pytest.mark.slow
 
 AGENT, DELAY = "recrawl-test/1", 0.05
 SITES = tuple(

@@ -9,6 +9,8 @@ from recrawl import Engine, Pages, ParameterError
 from recrawl.schedule import CHECKS, check_policy
 from recrawl.schedule.testing.trial import same
 
+pytestmark = pytest.mark.slow
+
 KINDS = {
     "no sources": {"sources": 0},
     "one source": {},

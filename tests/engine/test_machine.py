@@ -7,6 +7,8 @@ from profiles import examples
 
 from .machine import EngineMachine
 
+pytestmark = pytest.mark.slow
+
 FEW = settings(
     deadline=None, max_examples=examples(40), stateful_step_count=25, suppress_health_check=list(HealthCheck)
 )

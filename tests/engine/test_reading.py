@@ -7,6 +7,8 @@ from recrawl import Engine
 
 from .snapshot import READS, assert_reading_changes_nothing, snapshot
 
+pytestmark = pytest.mark.slow
+
 DAY = 86400.0
 
 

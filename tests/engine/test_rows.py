@@ -9,6 +9,8 @@ import pytest
 from recrawl import Engine
 from recrawl.schedule.testing.trial import same
 
+pytestmark = pytest.mark.slow
+
 
 def lived(sources=1, seed=0, n=120, **settings):
     """An engine after some days of crawls that changed, failed, were gone, signalled and asked for."""

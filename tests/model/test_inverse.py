@@ -11,6 +11,8 @@ from profiles import examples
 
 from recrawl.model import Pages, crawl_value, crawl_value_slope, elapsed_at_value, value_limit
 
+pytestmark = pytest.mark.slow
+
 NOISE = 1e-14  # what a float of a value is worth, relative, with the rounding of a few operations
 
 

@@ -11,6 +11,8 @@ from profiles import examples
 
 from .machine import SEEDS, SchedulerMachine
 
+pytestmark = pytest.mark.slow
+
 FEW = settings(
     deadline=None, max_examples=examples(30), stateful_step_count=25, suppress_health_check=list(HealthCheck)
 )

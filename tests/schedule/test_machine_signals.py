@@ -8,6 +8,8 @@ from profiles import examples
 
 from .machine import SchedulerMachine
 
+pytestmark = pytest.mark.slow
+
 FEW = settings(
     deadline=None, max_examples=examples(30), stateful_step_count=20, suppress_health_check=list(HealthCheck)
 )

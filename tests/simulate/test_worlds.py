@@ -10,6 +10,8 @@ from recrawl.simulate.worlds.events import Events
 from recrawl.simulate.worlds.processes import Jumping, Renewal, SelfExciting, Wandering
 from recrawl.simulate.worlds.rhythms import Seasonal, Together
 
+pytestmark = pytest.mark.slow
+
 RATES = np.linspace(0.05, 3.0, 300)
 
 

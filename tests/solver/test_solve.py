@@ -12,6 +12,8 @@ from recrawl.solver.curves import build_curves
 from recrawl.solver.problem import Found, Problem
 from solver.cases import ALL, NOISY, PLAIN, complete, draw, public_gap, total_gain
 
+pytestmark = pytest.mark.slow
+
 BUDGETS = [0.05, 0.3, 2.0]  # per page
 
 
