@@ -18,7 +18,7 @@ test: $(VENV)/.test
 	$(PYTEST) -m "not full"
 
 test-fast: $(VENV)/.test
-	$(PYTEST) -m "not slow and not full" --hypothesis-profile fast
+	$(PYTEST) -n 2 -m "not slow and not full" --hypothesis-profile fast
 
 test-full: $(VENV)/.test
 	$(PYTEST) --hypothesis-profile full

@@ -6,6 +6,8 @@ import json
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
+
 HEAD = "url,time,changed\n"
 
 

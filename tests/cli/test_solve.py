@@ -13,6 +13,8 @@ from recrawl.cli.shared.tables import read_table
 from recrawl.cli.views.solve_plot import draw_solution
 from recrawl.cli.views.solve_report import Figures, uniform_freshness
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "pages.csv"
 SMALL = "url,change_rate,importance\nhttps://a.example/1,0.5,3\nhttps://a.example/2,2,1\nhttps://b.example/,0.1,2\n"
 

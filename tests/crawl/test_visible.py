@@ -12,6 +12,8 @@ from recrawl.crawl.detect.visible import visible_text
 from recrawl.crawl.http.fetched import Fetched
 from recrawl.errors import ParameterError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("html", "text"),

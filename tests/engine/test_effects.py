@@ -16,6 +16,8 @@ from recrawl.simulate.run.run import Contender, simulate
 from recrawl.simulate.run.runners import PlainRunner
 from recrawl.simulate.trace import Trace
 
+pytestmark = pytest.mark.slow
+
 ALL = dict.fromkeys(EFFECTS, True)
 NONE = dict.fromkeys(EFFECTS, False)
 URLS = np.array([f"https://site{k // 200}.example/part/{k // 20}/page{k}" for k in range(400)])

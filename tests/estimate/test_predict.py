@@ -17,6 +17,8 @@ from recrawl.estimate.predict.scores import auc, calibration, reliability, score
 from recrawl.estimate.predict.trees import TreeSettings
 from recrawl.estimate.predict.urls import url_columns
 
+pytestmark = pytest.mark.slow
+
 TREES = TreeSettings(threads=1, n_trees=80, least_rows=40)
 
 

@@ -9,6 +9,8 @@ from recrawl import Engine, Pages, Scheduler
 from recrawl.errors import ParameterError, PolicyError
 from recrawl.schedule import CHECKS, Bandit, ContextualBandit, RatePolicy, check_policy, kab
 
+pytestmark = pytest.mark.slow
+
 
 def mixed(pages, start, **options):
     """Two rate policies, of either execution, and the greedy scheduler."""

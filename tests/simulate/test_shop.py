@@ -12,6 +12,8 @@ from recrawl.simulate.shop.history import HISTORY, METADATA, History, examples, 
 from recrawl.simulate.shop.settings import ShopSettings, Spread, shop_names, shop_settings
 from recrawl.simulate.shop.shop import Shop
 
+pytestmark = pytest.mark.slow
+
 
 def ratios(shop, n_days):
     """Offer-days without over those with a change, a click, an impression."""
