@@ -48,7 +48,7 @@ def serving(which, ended):
 
 
 @contextmanager
-def crawling(folder, urls, *, seconds, each=False):
+def crawling(folder, urls, *, seconds, each=False, **settings):
     """A process that is ready to crawl some pages and what begins it; what it said is in the first after the block.
 
     It crawls for so many seconds, or with ``each`` until every host was crawled, if that is sooner.
@@ -59,7 +59,7 @@ def crawling(folder, urls, *, seconds, each=False):
         engine = store.run(open_engine(store.store, 1.7e9, budget=1.0))
         store.run(save_pages(engine, store.store, add_pages(engine, Rules(), urls, 1.7e9)))
     names = {one.host: one.addresses for one in CASES}
-    given = {"settings": {**SETTINGS, "database": str(database)}, "names": names, "memory": MEMORY}
+    given = {"settings": {**SETTINGS, **settings, "database": str(database)}, "names": names, "memory": MEMORY}
     command = [sys.executable, "-m", "crawl.hostile.crawl", json.dumps({**given, "seconds": seconds, "each": each})]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     process = subprocess.Popen(command, text=True, env=_environment(), cwd=TESTS, **pipes)

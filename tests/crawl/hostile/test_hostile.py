@@ -19,7 +19,8 @@ def found(tmp_path_factory):
     folder, ended = tmp_path_factory.mktemp("hostile"), {}
     with serving("bad", ended) as bad, serving("good", {}) as good:
         urls = [*hostile_urls(bad["ports"]), *good_urls(good["port"])]
-        with crawling(folder / "crawl", urls, seconds=LONGEST, each=True) as (result, go):
+        slots = 4 * len(CASES)  # no crawl must make room for another, however slow the machine is: test_slots.py
+        with crawling(folder / "crawl", urls, seconds=LONGEST, each=True, concurrency=slots) as (result, go):
             go()
     said = json.loads(status(result["database"], "--json"))
     with BlockingStore(SqliteStore(result["database"], exclusive=False)) as store:
@@ -54,9 +55,6 @@ def test_there_are_enough_of_them_and_they_are_distinct():
     assert len({id(one.talk) for one in CASES if one.reasons}) >= 40
 
 
-LATE = {"timeout", "robots.txt: timeout"}  # beside other work any crawl may be slow, and makes room for others then
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda one: one.name)
 def test_each_bad_host_is_named_with_its_reason(found, case):
     reasons = found["named"].get(case.host, set())
@@ -64,11 +62,11 @@ def test_each_bad_host_is_named_with_its_reason(found, case):
     assert mine, "it was tried"
     if case.reasons:
         assert reasons & case.reasons, (reasons, [(one.failure, one.status, one.gone) for one in mine])
-        assert reasons <= case.reasons | LATE
+        assert reasons <= case.reasons
         line = next(line for line in found["words"].splitlines() if line.startswith(f"  {case.host}:"))
         assert all(reason in line for reason in reasons)
     else:
-        assert reasons <= LATE
+        assert not reasons
         assert any(outcome.fetched or outcome.gone for outcome in mine), [outcome.failure for outcome in mine]
 
 
