@@ -14,13 +14,13 @@ from recrawl.schedule.bandits.arms import Arms, no_ids
 from recrawl.schedule.bandits.exp3 import Exp3
 from recrawl.schedule.bandits.rewards import Account, Accounts, Earned
 from recrawl.schedule.bandits.view import BanditView, columns_of, view_of
+from recrawl.schedule.outcomes import Outcomes, ended_of
 from recrawl.schedule.rates.kernels import accept
 from recrawl.schedule.table import (
     Ids,
     Table,
     column_of,
     count_of,
-    flags_of,
     generator_of,
     horizon,
     ids_of,
@@ -131,30 +131,21 @@ class Bandit:
         self._stats["picked"] += len(ids)
         return ids
 
-    def record(
-        self,
-        ids: ArrayLike,
-        now: float,
-        *,
-        changed: ArrayLike | None = None,
-        as_of: ArrayLike | None = None,
-        failed: ArrayLike | None = None,
-        gone: ArrayLike | None = None,
-    ) -> None:
+    def record(self, ids: ArrayLike, now: float, **outcomes: Unpack[Outcomes]) -> None:
         """Crawls that ended. Without ``changed``, or failed, they count for no reward."""
         rows, at = self._ids(ids, repeated=True), instant(now)
-        found, missed = flags_of("changed", changed, len(rows)), flags_of("failed", failed, len(rows))
-        lost = flags_of("gone", gone, len(rows))
-        began = np.minimum(column_of("as_of", as_of, len(rows), math.inf), max(at, self._now))
+        ended = ended_of(outcomes, len(rows))
+        missed, began = ended.failed, np.minimum(ended.as_of, max(at, self._now))
         self._advance(at)
-        flags = {"changed": changed, "failed": failed, "gone": gone, "as_of": None if as_of is None else began}
-        given = {name: value for name, value in flags.items() if value is not None}
+        given = {name: value for name, value in outcomes.items() if value is not None}
+        if "as_of" in given:
+            given["as_of"] = began
         self._arms.call_all(self._step, "record", rows, self._now, **given)
         valid = accept(self._table["crawled_at"], rows, began, missed)
         self._stats["recorded"] += int(np.count_nonzero(valid))
         self._stats["outdated"] += int(np.count_nonzero(~valid))
-        self._table["status"][rows[valid & lost]] = _GONE
-        self._end(rows[valid], ~missed[valid] & (changed is not None), found[valid])
+        self._table["status"][rows[valid & ended.gone]] = _GONE
+        self._end(rows[valid], ~missed[valid] & ("changed" in given), ended.changed[valid])
 
     def release(self, ids: ArrayLike, now: float) -> None:
         """Leased crawls that did not happen; pages that are not leased stay as they are."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,8 @@ from recrawl.errors import ParameterError, PolicyError, unknown
 from recrawl.schedule.bandits.arms import no_ids
 from recrawl.schedule.bandits.bandit import Bandit
 from recrawl.schedule.bandits.view import BanditView
-from recrawl.schedule.table import Ids, Table, column_of, count_of, flags_of, ids_of, positive
+from recrawl.schedule.outcomes import Outcomes, ended_of
+from recrawl.schedule.table import Ids, Table, column_of, count_of, ids_of, positive
 from recrawl.schedule.table import time_of as instant
 
 _ALIVE, _REMOVED = 0, 2
@@ -105,22 +106,11 @@ class ContextualBandit:
             self._behind[label] = min(max(self._behind[label] - left * part, -1e6), n + 1.0)
         return np.concatenate(picked) if picked else no_ids()
 
-    def record(
-        self,
-        ids: ArrayLike,
-        now: float,
-        *,
-        changed: ArrayLike | None = None,
-        as_of: ArrayLike | None = None,
-        failed: ArrayLike | None = None,
-        gone: ArrayLike | None = None,
-    ) -> None:
+    def record(self, ids: ArrayLike, now: float, **outcomes: Unpack[Outcomes]) -> None:
         """Crawls that ended."""
         rows, at = self._ids(ids, repeated=True), instant(now)
-        flags = {"changed": changed, "failed": failed, "gone": gone}
-        given: dict[str, Any] = {k: flags_of(k, v, len(rows)) for k, v in flags.items() if v is not None}
-        if as_of is not None:
-            given["as_of"] = column_of("as_of", as_of, len(rows), 0.0)
+        ended = ended_of(outcomes, len(rows))._asdict()
+        given = {name: ended[name] for name, value in outcomes.items() if value is not None}
         at = self._advance(at)
         for bandit, which, inner in self._parts(rows, everyone=True):
             bandit.record(inner, at, **{name: value[which] for name, value in given.items()})

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from recrawl.errors import ParameterError
 from recrawl.model.pages import Pages
+from recrawl.schedule.outcomes import Outcomes, ended_of
 from recrawl.schedule.rates.execution import Deadlines, Draws, executor
 from recrawl.schedule.rates.kernels import accept
 from recrawl.schedule.rates.rules import Rule, check_rule, own_columns, rule_of, rule_rates
@@ -18,7 +19,6 @@ from recrawl.schedule.table import (
     Table,
     column_of,
     count_of,
-    flags_of,
     generator_of,
     ids_of,
     options_of,
@@ -146,21 +146,10 @@ class RatePolicy:
         self._stats["picked"] += len(ids)
         return ids
 
-    def record(
-        self,
-        ids: ArrayLike,
-        now: float,
-        *,
-        changed: ArrayLike | None = None,
-        as_of: ArrayLike | None = None,
-        failed: ArrayLike | None = None,
-        gone: ArrayLike | None = None,
-    ) -> None:
+    def record(self, ids: ArrayLike, now: float, **outcomes: Unpack[Outcomes]) -> None:
         """Crawls that ended. A failed one counts as the crawl of its turn; a page that is gone is not picked again."""
         rows, at = self._ids(ids, repeated=True), time_of(now)
-        flags_of("changed", changed, len(rows))
-        missed, lost = flags_of("failed", failed, len(rows)), flags_of("gone", gone, len(rows))
-        began = column_of("as_of", as_of, len(rows), math.inf)
+        _, missed, lost, began = ended_of(outcomes, len(rows))
         self._advance(at)
         valid = accept(self._table["crawled_at"], rows, np.minimum(began, self._now), missed)
         for name, which in (("recorded", valid), ("outdated", ~valid), ("failed", valid & missed)):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recrawl.errors import ParameterError
 from recrawl.model.pages import Pages
+from recrawl.schedule.outcomes import Outcomes, ended_of
 from recrawl.schedule.rates.kernels import DUE, LEASED, WAKE, Book, accept, put_leased
-from recrawl.schedule.table import Ids, Table, column_of, count_of, flags_of, ids_of, positive, time_of
+from recrawl.schedule.table import Ids, Table, column_of, count_of, ids_of, positive, time_of
 from recrawl.simulate.rivals import kernels
 from recrawl.simulate.rivals.rule import ORDERS, Cap, Rule
 from recrawl.simulate.rivals.rule_kernels import CHANGED, FAILED, UNCHANGED, Rows
@@ -84,23 +85,11 @@ class DuePolicy:
         self._stats["picked"] += kernels.pick(self.agenda, self.now + self._lease, out)
         return out
 
-    def record(
-        self,
-        ids: ArrayLike,
-        now: float,
-        *,
-        changed: ArrayLike | None = None,
-        as_of: ArrayLike | None = None,
-        failed: ArrayLike | None = None,
-        gone: ArrayLike | None = None,
-    ) -> None:
+    def record(self, ids: ArrayLike, now: float, **outcomes: Unpack[Outcomes]) -> None:
         """Crawls that ended; dates count from when the fetch began. A page that is gone is not picked again."""
         rows, at = self._ids(ids, repeated=True), time_of(now)
-        found, missed, lost = (
-            flags_of(name, flags, len(rows))
-            for name, flags in (("changed", changed), ("failed", failed), ("gone", gone))
-        )
-        began = np.minimum(column_of("as_of", as_of, len(rows), math.inf), max(at, self.now))
+        found, missed, lost, as_of = ended_of(outcomes, len(rows))
+        began = np.minimum(as_of, max(at, self.now))
         self._advance(at)
         valid = accept(self._table["crawled_at"].copy(), rows, began, missed)
         for name, which in (("recorded", valid), ("outdated", ~valid), ("failed", valid & missed)):
