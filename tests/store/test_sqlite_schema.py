@@ -51,8 +51,11 @@ def test_migrations_are_applied_once_each_and_wholly(tmp_path, monkeypatch):
         )
         store.save([outcome()], example_rows(URLS))
     monkeypatch.setattr(migrating, "migrations", lambda: first)
+    monkeypatch.setattr("recrawl.store.sqlite.database.migrations", lambda: first)
     with pytest.raises(StoreError, match=f"version {last + 1}, this recrawl knows only {last}"):
         opened(tmp_path / "a.db")
+    with pytest.raises(StoreError, match="a newer recrawl wrote it: update recrawl"):
+        opened(tmp_path / "a.db", exclusive=False)
 
 
 def test_a_store_that_is_not_exclusive_does_not_change_the_schema(tmp_path, monkeypatch):

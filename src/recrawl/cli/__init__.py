@@ -5,6 +5,7 @@ Bad input ends in one line on standard error and exit code 2, never in a traceba
 
 from __future__ import annotations
 
+import errno
 import sys
 from typing import Annotated
 
@@ -30,6 +31,8 @@ from recrawl.cli import (
     why,
 )
 from recrawl.errors import RecrawlError
+
+_UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EPIPE, errno.EIO})  # files are named where they are written
 
 app = typer.Typer(
     name="recrawl",
@@ -80,11 +83,12 @@ def main(argv: list[str] | None = None) -> None:
     """Run the command and exit: 0 after success, 2 after bad input, 130 when interrupted."""
     try:
         code = app(argv, prog_name="recrawl", standalone_mode=False)
+        sys.stdout.flush()
     except RecrawlError as problem:
         code = _complain(str(problem))
     except OSError as problem:
-        where = f"{problem.filename}: " if problem.filename else ""
-        code = _complain(f"{where}{problem.strerror or problem}")
+        where = problem.filename or ("standard output" if problem.errno in _UNWRITABLE else None)
+        code = _complain(f"{f'{where}: ' if where else ''}{problem.strerror or problem}")
     except (KeyboardInterrupt, typer.Abort):
         code = 130
     except Exception as problem:

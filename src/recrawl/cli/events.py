@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
+from recrawl._files import named, whole_file
 from recrawl.cli.shared.crawl_options import Config, Database, settings_of, shared_store
 from recrawl.cli.shared.interrupts import stop_requests
 from recrawl.errors import ParameterError
@@ -58,11 +59,8 @@ def _write_snapshot(store: BlockingStore[SqliteStore], output: Path | None) -> N
     """Write all pages to a file that does not exist or is empty. The file appears when it is complete."""
     if output is None or (output.exists() and output.stat().st_size):
         return
-    part = output.with_name(output.name + ".part")
-    part.unlink(missing_ok=True)
-    with _Lines(part) as lines:
+    with whole_file(output) as partial, _Lines(partial) as lines:
         lines.write(store.snapshot())
-    part.replace(output)
 
 
 def _print(store: BlockingStore[SqliteStore], after: int, lines: _Lines) -> int:
@@ -81,6 +79,7 @@ class _Lines:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
+        self._name = path or "standard output"
         self._file: BinaryIO = sys.stdout.buffer if path is None else path.open("a+b")
 
     def last(self, after: int | None) -> int:
@@ -101,12 +100,13 @@ class _Lines:
 
     def write(self, found: Iterable[Event]) -> None:
         """Write events; in a file they are on disk when this returns."""
-        for event in found:
-            text = json.dumps(event.as_dict(), ensure_ascii=False)
-            self._file.write(text.encode("utf-8", "replace") + b"\n")
-        self._file.flush()
-        if self._path is not None:
-            os.fsync(self._file.fileno())
+        with named(self._name):
+            for event in found:
+                text = json.dumps(event.as_dict(), ensure_ascii=False)
+                self._file.write(text.encode("utf-8", "replace") + b"\n")
+            self._file.flush()
+            if self._path is not None:
+                os.fsync(self._file.fileno())
 
     def __enter__(self) -> _Lines:
         return self

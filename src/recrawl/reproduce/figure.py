@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
+from recrawl._files import whole_file
 from recrawl.errors import ParameterError
 
 Params = dict[str, Any]
@@ -113,7 +114,8 @@ class Result:
         """Write <folder>/<paper>/<id>.json and return its path."""
         path = folder / f"{self.id}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(self.as_dict(), indent=1, allow_nan=False) + "\n")
+        with whole_file(path) as partial:
+            partial.write_text(json.dumps(self.as_dict(), indent=1, allow_nan=False) + "\n")
         return path
 
     def draw(self, path: Path) -> None:
@@ -130,7 +132,8 @@ class Result:
         with mpl.rc_context({"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}):
             canvas = Canvas(figsize=figure.size, dpi=120, layout="constrained")
             figure.draw(canvas, self.data)
-            canvas.savefig(path)
+            with whole_file(path) as partial:
+                canvas.savefig(partial)
 
 
 def mean_error(values: Sequence[float] | np.ndarray[Any, Any]) -> tuple[float, float]:

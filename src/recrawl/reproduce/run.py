@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack
 
+from recrawl._files import named, whole_file
 from recrawl.errors import ParameterError
 from recrawl.reproduce.figure import Figure, Params, Result, Row, Task, plain
 
@@ -107,7 +108,8 @@ class _Book:
                     self.rows[_name(entry["key"])] = entry["row"]
         path.parent.mkdir(parents=True, exist_ok=True)
         kept = [json.dumps({"key": json.loads(name), "row": row}) for name, row in self.rows.items()]
-        path.write_text("\n".join([first, *kept]) + "\n")
+        with whole_file(path) as partial:
+            partial.write_text("\n".join([first, *kept]) + "\n")
 
     def get(self, key: Row) -> Row | None:
         return self.rows.get(_name(key))
@@ -115,7 +117,7 @@ class _Book:
     def put(self, key: Row, row: Row) -> None:
         self.rows[_name(key)] = row
         if self._path is not None:
-            with self._path.open("a") as file:
+            with named(self._path), self._path.open("a") as file:
                 file.write(json.dumps({"key": key, "row": row}) + "\n")
 
 

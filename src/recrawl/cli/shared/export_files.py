@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from io import BytesIO
 from itertools import islice
@@ -14,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from recrawl._files import whole_file
 from recrawl.cli.shared.outputs import check_folder, check_outputs
 from recrawl.errors import ParameterError
 from recrawl.store import BlockingStore, SqliteStore
@@ -82,7 +81,7 @@ def write_pages(store: BlockingStore[SqliteStore], path: Path) -> int:
 
 
 def _write(path: Path, names: dict[str, str], rows: Iterable[tuple[Any, ...]]) -> int:
-    with _whole(path) as partial:
+    with whole_file(path) as partial:
         return (
             _write_csv(partial, names, rows) if path.suffix.lower() == ".csv" else _write_parquet(partial, names, rows)
         )
@@ -115,7 +114,7 @@ def write_warc(store: BlockingStore[SqliteStore], path: Path) -> int:
     """Write every stored body as a resource record (headers are not stored), and return their number."""
     writer_of = _warcio()
     n = 0
-    with _whole(path) as partial, partial.open("wb") as file:
+    with whole_file(path) as partial, partial.open("wb") as file:
         writer = writer_of(file, gzip=path.name.lower().endswith(".gz"))
         for url in store.urls():
             copy = store.copies([url]).get(url)
@@ -134,17 +133,6 @@ def write_warc(store: BlockingStore[SqliteStore], path: Path) -> int:
                 writer.write_record(record)
                 n += 1
     return n
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """A temporary file that replaces the wanted one at the end."""
-    partial = path.with_name(f".{path.name}.part")
-    try:
-        yield partial
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _pyarrow() -> tuple[Any, Any]:

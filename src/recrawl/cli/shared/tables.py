@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl._files import whole_file
 from recrawl.cli.shared.outputs import check_folder
 from recrawl.errors import ParameterError
 
@@ -142,7 +143,7 @@ def write_table(table: Table, path: Path, extra: Mapping[str, Array]) -> None:
     kept = [name for name in table.names if name not in extra]
     columns: list[list[str]] = [table.text(name) for name in kept]
     columns += [["" if math.isnan(x) else repr(x) for x in column.tolist()] for column in extra.values()]
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with whole_file(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter=_DELIMITERS[path.suffix.lower()], lineterminator="\n")
         writer.writerow([*kept, *extra])
         writer.writerows(zip(*columns, strict=True))
@@ -205,7 +206,8 @@ def _write_parquet(table: Table, path: Path, extra: Mapping[str, Array]) -> None
     out = out.drop_columns([name for name in table.names if name in extra])
     for name, column in extra.items():
         out = out.append_column(name, pa.array(column, from_pandas=True))
-    parquet.write_table(out, path)
+    with whole_file(path) as partial:
+        parquet.write_table(out, partial)
 
 
 def unreadable(path: Path, problem: OSError) -> ParameterError:

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from recrawl._files import whole_file
 from recrawl.errors import ParameterError
 from recrawl.estimate.audit import Audit
 
@@ -35,4 +36,5 @@ def draw_audits(audits: Sequence[Audit], path: Path) -> None:
         axes.grid(alpha=0.3)
         axes.legend(frameon=False)
         figure.autofmt_xdate()
-        figure.savefig(path)
+        with whole_file(path) as partial:
+            figure.savefig(partial)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from recrawl._files import whole_file
 from recrawl.demo.verdict import Verdict
 
 _STYLE: Any = {
@@ -35,7 +36,8 @@ def draw_verdict(verdict: Verdict, path: Path) -> None:
         left, right = figure.subplots(1, 2, width_ratios=[1.15, 1])
         _draw_time(left, verdict)
         _draw_requests(figure, right, verdict)
-        figure.savefig(path)
+        with whole_file(path) as partial:
+            figure.savefig(partial)
 
 
 def _draw_time(axes: Any, verdict: Verdict) -> None:

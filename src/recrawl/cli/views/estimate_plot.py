@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from recrawl._files import whole_file
 from recrawl.cli.views.estimate_report import WEEKDAYS, Findings
 
 
@@ -23,7 +24,8 @@ def draw_estimates(found: Findings, path: Path, scale: float, unit: str) -> None
     _dispersion(panels[1, 0], found)
     _seasons(panels[1, 1], found)
     figure.suptitle(f"{len(found.rates)} pages, {len(found.log.observations.interval)} crawl intervals")
-    figure.savefig(path, dpi=120)
+    with whole_file(path) as partial:
+        figure.savefig(partial, dpi=120)
 
 
 def _rates(panel: Any, found: Findings, scale: float, unit: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl._files import whole_file
 from recrawl.cli.shared.crawl_log import CrawlLog, read_crawl_log
 from recrawl.estimate import (
     GammaPrior,
@@ -154,9 +155,10 @@ def write_rates(found: Findings, path: Path, scale: float) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        pq.write_table(pa.table(columns), path)
+        with whole_file(path) as partial:
+            pq.write_table(pa.table(columns), partial)
         return
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with whole_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(columns)
         cells = [c if isinstance(c, list) else [format(x, ".10g") for x in c] for c in columns.values()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from recrawl._files import whole_file
 from recrawl.model.budget import format_amount
 
 
@@ -33,4 +34,5 @@ def draw_plan(found: dict[str, Any], path: Path) -> None:
         axes.xaxis.set_major_formatter(lambda amount, _: format_amount(amount))
         axes.grid(alpha=0.3)
         axes.legend(frameon=False)
-        figure.savefig(path)
+        with whole_file(path) as partial:
+            figure.savefig(partial)

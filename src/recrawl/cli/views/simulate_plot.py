@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from recrawl._files import whole_file
 from recrawl.cli.views.simulate_report import source_name
 from recrawl.model.budget import format_amount
 
@@ -40,7 +41,8 @@ def draw_comparison(rows: Rows, path: Path) -> None:
             label: line for panel in panels for line, label in zip(*panel.get_legend_handles_labels(), strict=True)
         }
         figure.legend(lines.values(), lines.keys(), loc="outside right center", frameon=False)
-        figure.savefig(path)
+        with whole_file(path) as partial:
+            figure.savefig(partial)
 
 
 def draw_panel(axes: Any, rows: Rows, *, title: str, figure: str = "staleness") -> None:

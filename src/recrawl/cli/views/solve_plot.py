@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl import Pages, Plan
+from recrawl._files import whole_file
 from recrawl.cli.shared.solve_request import Request
 from recrawl.cli.views.solve_report import uniform_freshness
 from recrawl.errors import ParameterError
@@ -41,7 +42,8 @@ def draw_solution(pages: Pages, plan: Plan, request: Request, path: Path) -> Non
         left, right = figure.subplots(1, 2)
         _draw_rates(figure, left, pages, plan, request)
         _draw_budgets(right, pages, plan, request)
-        figure.savefig(path)
+        with whole_file(path) as partial:
+            figure.savefig(partial)
 
 
 def _draw_rates(figure: Any, axes: Any, pages: Pages, plan: Plan, request: Request) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl._files import whole_file
 from recrawl.errors import ParameterError
 from recrawl.estimate.predict.encode import Category, WordRates
 from recrawl.estimate.predict.features import Columns, Features
@@ -47,10 +47,9 @@ def write_model(predictor: Predictor, path: Path) -> None:
         "words": _words(predictor.features) if columns.url else None,
         "model": predictor.model.saved(),
     }
-    beside = path.with_name(f"{path.name}.part")
     try:
-        beside.write_text(json.dumps(whole, allow_nan=False, separators=(",", ":")), encoding="utf-8")
-        os.replace(beside, path)
+        with whole_file(path) as partial:
+            partial.write_text(json.dumps(whole, allow_nan=False, separators=(",", ":")), encoding="utf-8")
     except OSError as problem:
         raise ParameterError(f"{path} cannot be written: {problem.strerror}") from None
 

@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl._files import whole_file
 from recrawl.errors import ParameterError
 from recrawl.simulate.trace import Signals, Trace
 from recrawl.simulate.worlds.events import offsets
@@ -89,7 +90,8 @@ def write_trace(folder: Path | str, trace: Trace, *, unit: float = 1.0) -> None:
         tables["signals"]["source"] = source
     folder.mkdir(parents=True, exist_ok=True)
     for name, columns in tables.items():
-        pa.parquet.write_table(pa.table(columns), folder / f"{name}.parquet")
+        with whole_file(folder / f"{name}.parquet") as partial:
+            pa.parquet.write_table(pa.table(columns), partial)
 
 
 def pyarrow() -> Any:

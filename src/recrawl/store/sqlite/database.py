@@ -11,7 +11,7 @@ from typing import Any
 
 from recrawl.errors import StoreError
 from recrawl.store.sqlite.lock import Lock
-from recrawl.store.sqlite.migrate import migrate, migrations, version_of
+from recrawl.store.sqlite.migrate import migrate, migrations, newer_schema, version_of
 
 _WAIT = 10.0  # seconds to wait for another process that is writing
 _ASKED = 500  # values in one query
@@ -54,6 +54,8 @@ class Database:
     def _begin(self, exclusive: bool) -> None:
         if not exclusive:
             at, last = version_of(self.writer), migrations()[-1][0]
+            if at > last:
+                raise newer_schema(str(self.path), at, last)
             if at != last:
                 raise StoreError(
                     f"{self.path}: its schema is version {at}, not {last}; recrawl run brings it up to date"

@@ -6,6 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 
+from recrawl._files import named
 from recrawl.errors import StoreInUseError
 
 
@@ -22,8 +23,13 @@ class Lock:
             owner = f"process {holder}" if holder.isdigit() else "another process"
             name = str(path).removesuffix(".lock")
             raise StoreInUseError(f"{name}: in use by {owner}; only one run at a time") from None
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+        try:
+            with named(path):
+                os.ftruncate(self._file, 0)
+                os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+        except OSError:
+            self.release()
+            raise
 
     def release(self) -> None:
         """Release the lock."""

@@ -19,12 +19,19 @@ def version_of(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
+def newer_schema(name: str, at: int, last: int) -> StoreError:
+    """The error for a database that a newer recrawl wrote."""
+    return StoreError(
+        f"{name}: its schema is version {at}, this recrawl knows only {last}; a newer recrawl wrote it: update recrawl"
+    )
+
+
 def migrate(connection: sqlite3.Connection, name: str, upto: int | None = None) -> int:
     """Bring a database up to date; how many migrations were applied. One from the future is refused."""
     known = migrations()
     at, last = version_of(connection), known[-1][0]
     if at > last:
-        raise StoreError(f"{name}: its schema is version {at}, this recrawl knows only {last}; a newer one wrote it")
+        raise newer_schema(name, at, last)
     if at == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise StoreError(f"{name}: is a database, but not one of recrawl")
     due = [(number, text) for number, text in known if at < number <= (last if upto is None else upto)]
