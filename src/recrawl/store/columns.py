@@ -64,8 +64,23 @@ def _more(rows: Mapping[str, Any], n: int) -> Sequence[str | None]:
     extra = {name: value for name, value in rows.items() if is_column(name, rows) and name not in known}
     if not extra:
         return [None] * n
-    plain = {name: np.asarray(value).tolist() for name, value in extra.items()}
-    return [json.dumps({name: value[j] for name, value in plain.items()}) for j in range(n)]
+    arrays = [np.asarray(value) for value in extra.values()]
+    texts: dict[bytes, str] = {}  # by what is in them: pages of which nothing is known yet have the same text
+    found: list[str] = []
+    for key, *row in zip(_keys(arrays, n), *(array.tolist() for array in arrays), strict=True):
+        text = texts.get(key)
+        if text is None:
+            texts[key] = text = json.dumps(dict(zip(extra, row, strict=True)))
+        found.append(text)
+    return found
+
+
+def _keys(arrays: Sequence[NDArray[Any]], n: int) -> Iterable[bytes]:
+    """The bytes of each row; rows with objects have none that can be compared, and get a number each."""
+    if any(array.dtype.hasobject for array in arrays):
+        return (b"%d" % j for j in range(n))
+    parts = [np.ascontiguousarray(array).reshape(n, -1).view(np.uint8).reshape(n, -1) for array in arrays]
+    return (row.tobytes() for row in np.concatenate(parts, axis=1))
 
 
 def is_column(name: str, rows: Mapping[str, Any]) -> bool:
@@ -98,6 +113,54 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"rows hold a {type(value).__name__}, which JSON cannot write")
 
 
+class More:
+    """The columns that tables do not have, from the JSON of many pages at a time; equal texts are parsed once."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, list[tuple[int, NDArray[Any]]]] = {}  # by name: first page, values
+        self._n = 0
+
+    def take(self, texts: Sequence[str | None]) -> None:
+        """The texts of the next pages; None: no such columns."""
+        numbers: dict[str | None, int] = {}
+        places = np.fromiter((numbers.setdefault(text, len(numbers)) for text in texts), np.int64, len(texts))
+        parsed = json.loads(f"[{','.join(text or '{}' for text in numbers)}]")
+        for name in dict.fromkeys(name for one in parsed for name in one):
+            values = _values([one.get(name) for one in parsed])
+            self._parts.setdefault(name, []).append((self._n, values[places]))
+        self._n += len(texts)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Each column; of objects, with None where a page does not have it, if some pages do not."""
+        return {name: self._column(parts) for name, parts in self._parts.items()}
+
+    def _column(self, parts: list[tuple[int, NDArray[Any]]]) -> NDArray[Any]:
+        found = [values for _, values in parts]
+        if sum(map(len, found)) == self._n and len({(values.dtype, values.shape[1:]) for values in found}) == 1:
+            return np.concatenate(found)
+        mixed: NDArray[Any] = np.full(self._n, None, dtype=object)
+        for first, values in parts:
+            mixed[first : first + len(values)] = _objects(values.tolist())
+        return _values(mixed.tolist())
+
+
+def _values(values: list[Any]) -> NDArray[Any]:
+    """Values of one column as an array, of objects where one is missing or they have different lengths."""
+    if None not in values:
+        try:
+            return np.array(values)
+        except ValueError:
+            pass
+    return _objects(values)
+
+
+def _objects(values: list[Any]) -> NDArray[Any]:
+    found: NDArray[Any] = np.empty(len(values), dtype=object)
+    for j, value in enumerate(values):
+        found[j] = value
+    return found
+
+
 class Gathered:
     """Columns of all pages, filled with many cells at a time: in numpy arrays from the start, to stay small."""
 
@@ -107,7 +170,7 @@ class Gathered:
         self._columns |= {name: np.empty(n, np.int64) for name in WHOLES}
         self._columns |= {name: np.empty(n, np.bool_) for name in FLAGS}
         self._sources: NDArray[np.float64] | None = None
-        self._more: dict[str, list[Any]] = {}
+        self._more = More()
 
     def take(self, tuples: list[tuple[Any, ...]]) -> None:
         """The next cells, in the order of TABLE."""
@@ -119,13 +182,8 @@ class Gathered:
         if self._sources is None:
             self._sources = np.empty((len(self._columns["given"]), packed.shape[1]))
         self._sources[first : first + n] = packed
-        self._take_more(columns["more"], first)
+        self._more.take(columns["more"])
         self.urls.extend(columns["url"])
-
-    def _take_more(self, texts: Sequence[str | None], first: int) -> None:
-        for j, text in enumerate(texts):
-            for name, value in (json.loads(text) if text else {}).items():
-                self._more.setdefault(name, [None] * len(self._columns["given"]))[first + j] = value
 
     def rows(self) -> dict[str, Any]:
         """The columns by the engine's names."""
@@ -139,4 +197,4 @@ class Gathered:
         parts = {name: sources[:, (2 + j) * k : (3 + j) * k] for j, name in enumerate(_PER_SOURCE)}
         for name in ("recall", "false_rate"):
             parts[name] = parts[name] if k > 1 else (parts[name][:, 0] if k else np.zeros(n))
-        return {**found, "gamma": gamma, **parts, **{name: np.array(more) for name, more in self._more.items()}}
+        return {**found, "gamma": gamma, **parts, **self._more.columns()}

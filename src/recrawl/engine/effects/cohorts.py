@@ -45,23 +45,29 @@ class Cohorts:
         if equal_by is None or len(rows) < _WORTH_IT:
             return
         host = access.host_numbers(scheduler, rows)  # one that is held back must not hold back others
-        _, member, count = np.unique(
-            np.stack([*equal_by[:2], host, equal_by[2]]), axis=1, return_inverse=True, return_counts=True
-        )
-        member = member.reshape(-1)
-        order = np.argsort(member, kind="stable")
-        edges = np.concatenate([[0], np.cumsum(count)])
-        for k in np.flatnonzero(count >= _WORTH_IT).tolist():
-            self._form(scheduler, rows[order[edges[k] : edges[k + 1]]])
+        keys = (*equal_by[:2], host, equal_by[2])
+        order = np.lexsort(keys[::-1])
+        differs = np.any([column[order][1:] != column[order][:-1] for column in keys], axis=0)
+        starts = np.concatenate([[0], np.flatnonzero(differs) + 1])
+        self._form(scheduler, rows[order], np.diff(np.append(starts, len(rows))))
 
-    def _form(self, scheduler: Scheduler, rows: Ids) -> None:
-        number, width = len(self.lists.head), min(self._width, len(rows))
-        self.lists.cohort[rows] = number
+    def _form(self, scheduler: Scheduler, rows: Ids, sizes: Ids) -> None:
+        """Make cohorts of pages, of which so many in a row belong together; small ones do not become a cohort."""
+        large = sizes >= _WORTH_IT
+        rows, sizes = rows[np.repeat(large, sizes)], sizes[large]
+        number, place = len(self.lists.head) + np.arange(len(sizes)), np.cumsum(sizes) - sizes
+        width = np.minimum(self._width, sizes)
+        waits = np.arange(len(rows)) - np.repeat(place, sizes) >= np.repeat(width, sizes)
+        head = np.full(len(sizes), -1, np.int64)
+        head[width < sizes] = rows[(place + width)[width < sizes]]
+        self.lists.cohort[rows] = np.repeat(number, sizes)
+        self.lists.following[rows[:-1]] = rows[1:]
+        self.lists.following[np.append(rows[~waits], rows[place + sizes - 1])] = -1
         self.lists = self.lists._replace(
-            head=np.append(self.lists.head, self._chain(rows[width:])), active=np.append(self.lists.active, width)
+            head=np.append(self.lists.head, head), active=np.append(self.lists.active, width)
         )
-        if width < len(rows):
-            scheduler.pause(rows[width:])
+        if waits.any():
+            scheduler.pause(rows[waits])
 
     def _chain(self, rows: Ids) -> int:
         """Link pages one after the other; the first of them."""
@@ -99,12 +105,17 @@ class Cohorts:
         """Pages that are equal among themselves but not to the others of their cohort from now on."""
         cohorts = self.lists.cohort[rows]
         self.leave(scheduler, rows)
-        for cohort in np.unique(cohorts[cohorts >= 0]).tolist():
-            rest = np.flatnonzero(self.lists.cohort == cohort)
-            self.lists.head[cohort] = self._chain(rest[access.is_paused(scheduler, rest)])
-            mine = rows[cohorts == cohort]
-            if len(mine) >= _WORTH_IT:
-                self._form(scheduler, mine)
+        touched, sizes = np.unique(cohorts[cohorts >= 0], return_counts=True)
+        if len(touched) == 0:
+            return
+        rest = np.flatnonzero(np.isin(self.lists.cohort, touched))
+        rest = rest[access.is_paused(scheduler, rest)]
+        rest = rest[np.argsort(self.lists.cohort[rest], kind="stable")]
+        edges = np.searchsorted(self.lists.cohort[rest], np.append(touched, touched[-1] + 1))
+        for cohort, first, last in zip(touched.tolist(), edges[:-1], edges[1:], strict=True):
+            self.lists.head[cohort] = self._chain(rest[first:last])
+        mine = rows[cohorts >= 0]
+        self._form(scheduler, mine[np.argsort(cohorts[cohorts >= 0], kind="stable")], sizes)
 
     def members(self, rows: Ids) -> NDArray[np.bool_]:
         """Which pages belong to a cohort."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,11 +24,15 @@ def folders(url: str) -> tuple[str, str, str, str]:
     >>> folders("https://docs.example.org/en/index.html")
     ('docs.example.org', 'docs.example.org', 'docs.example.org', 'docs.example.org/en')
     """
-    path = url.split("://", 1)[-1].split("?", 1)[0].split("#", 1)[0]
-    host, *inside = path.split("/")
-    depth = len(inside) - 1
-    up2, up1, folder = ("/".join([host, *inside[: max(depth - k, 0)]]) for k in (2, 1, 0))
+    host, *inside = _folder(url).split("/")
+    up2, up1, folder = ("/".join([host, *inside[: max(len(inside) - k, 0)]]) for k in (2, 1, 0))
     return host, up2, up1, folder
+
+
+def _folder(url: str) -> str:
+    """Host and folders of a URL: what its groups follow from."""
+    path = url.split("://", 1)[-1].split("?", 1)[0].split("#", 1)[0]
+    return path.rpartition("/")[0] or path.split("/", 1)[0]
 
 
 class Folders:
@@ -39,15 +45,11 @@ class Folders:
     def add(self, urls: list[str]) -> NDArray[np.int32]:
         """The numbers of the groups of URLs, one column per level."""
         numbers = self.numbers
-        for url in urls:
-            for k, key in enumerate(folders(url)):
-                numbers.setdefault((k, key), len(numbers))
-        return self.find(urls)
+        return _per_folder(urls, lambda url: [numbers.setdefault(key, len(numbers)) for key in enumerate(folders(url))])
 
     def find(self, urls: list[str]) -> NDArray[np.int32]:
         """The same, −1 for groups that are not there yet."""
-        found = [[self.numbers.get((k, key), -1) for k, key in enumerate(folders(url))] for url in urls]
-        return np.array(found, np.int32).reshape(-1, len(LEVELS))
+        return _per_folder(urls, lambda url: [self.numbers.get(key, -1) for key in enumerate(folders(url))])
 
     def relative_rate_of(self, group: NDArray[np.int32]) -> Array:
         """The rate of the narrowest group that is known of, against that of all pages."""
@@ -77,6 +79,21 @@ class Folders:
             )
             around = rates[column]
         self.relative_rate = rates / overall
+
+
+def _per_folder(urls: list[str], numbers_of: Callable[[str], list[int]]) -> NDArray[np.int32]:
+    """What a function says of each URL, asked once for each folder."""
+    places: dict[str, int] = {}
+    found: list[list[int]] = []
+    row = np.empty(len(urls), np.int64)
+    for j, url in enumerate(urls):
+        folder = _folder(url)
+        place = places.get(folder)
+        if place is None:
+            place = places[folder] = len(found)
+            found.append(numbers_of(url))
+        row[j] = place
+    return np.array(found, np.int32).reshape(-1, len(LEVELS))[row]
 
 
 def _rate(crawls: Array, quiet: Array, time: Array) -> Array:
