@@ -1,4 +1,4 @@
-"""Expected freshness for forecasts: beliefs moved to the prior whose mean fits all pages.
+"""Expected freshness and rates as they are reported: beliefs moved to the prior whose mean fits all pages.
 
 The prior by which pages are chosen has its mean from changes and crawls alone, which is too low where crawls come at
 uneven times: harmless for the choice, where all pages share it, but a forecast would be too good. Here the mean is the
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.engine.beliefs.beliefs import moved_along, priors_of
+from recrawl.engine.beliefs.beliefs import moved_along, pages_of, priors_of
 from recrawl.engine.beliefs.staleness_kernels import fill_fresh
+from recrawl.model.pages import Pages
 from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:
@@ -36,6 +37,28 @@ def expected_fresh(engine: Engine, ids: ArrayLike, now: float, mean: float | Non
     own = moved_gamma(engine, rows, mean)
     fill_fresh(access.header(engine.scheduler), engine.beliefs.belief, rows, own, now, out)
     return out
+
+
+def expected_pages(engine: Engine, rows: Ids, now: float, mean: float | None = None) -> Pages:
+    """Pages with the rates that are reported: what siblings and signals explain included, unbiased over all pages.
+
+    ``evidence`` is the shape of the gamma distribution that has the mean and variance of the change rate. Rates of
+    pages with signals count as known, because plans with signals take them so.
+    """
+    elapsed = np.maximum(now - access.last_fetched(engine.scheduler, rows), 0.0)
+    columns = engine.beliefs.columns(rows, elapsed)
+    signalled = columns["recall"].reshape(len(rows), -1) * columns["change_rate"][:, None]
+    shape, missed = _shapes_and_means(moved_gamma(engine, rows, mean))
+    own = missed + engine.effects.sibling_rate(engine.scheduler, rows)
+    total = own + signalled.sum(axis=1)
+    recall = (signalled / total[:, None]).reshape(columns["recall"].shape)
+    evidence = np.where(np.isinf(columns["evidence"]), np.inf, shape * (own / missed) ** 2)
+    columns |= {"change_rate": total, "recall": recall, "evidence": evidence}
+    return pages_of(columns, access.importance(engine.scheduler, rows))
+
+
+def _shapes_and_means(gamma: Array) -> tuple[Array, Array]:
+    return gamma[:, 0], gamma[:, 0] / gamma[:, 1]
 
 
 def moved_gamma(engine: Engine, rows: Ids, mean: float | None = None) -> Array:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recrawl.engine.eligibility import Reason
+from recrawl.engine.views.expected import expected_pages, fitting_mean, moved_gamma
+from recrawl.estimate.gamma import GammaPrior
 from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:
@@ -109,9 +111,9 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
     rows = np.array([page])
     fetched_at, weight = float(access.last_fetched(scheduler, rows)[0]), float(access.importance(scheduler, rows)[0])
     elapsed = max(now - fetched_at, 0.0)
-    rate = float(engine.beliefs.columns(rows, np.array([elapsed]))["change_rate"][0])
-    rate += float(engine.effects.sibling_rate(scheduler, rows)[0])
-    gamma = engine.beliefs.gamma(rows)
+    mean = fitting_mean(engine)
+    rate = float(expected_pages(engine, rows, now, mean).change_rate[0])
+    gamma = GammaPrior(*moved_gamma(engine, rows, mean).T)
     missed = float(gamma.mean[0])
     bounds = [float(gamma.quantile(p)[0]) + rate - missed for p in (0.05, 0.95)]
     shares = -np.expm1(-belief.gamma[page, 1:, 0] * np.log1p(1 / belief.gamma[page, 1:, 1]))
