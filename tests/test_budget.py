@@ -25,7 +25,6 @@ units = st.sampled_from(UNITS)
         (" 3 / hour ", 3 / 3600),
         ("1e3/Days", 1e3 / 86400),
         (".5/min", 0.5 / 60),
-        ("7", 7.0),
         (7, 7.0),
         (0.5, 0.5),
     ],
@@ -43,13 +42,29 @@ def test_per_page_multiplies_by_the_number_of_pages(text):
 
 NONSENSE = ["", "abc", "/day", "5//day", "5/fortnight", "5/day/day", "5/page/page", "5/page/day/h", "5kk/day"]
 UNREADABLE = ["5m/day", "1_000/day", "5,000/day", "٣/day", "five/day"]
-OUT_OF_RANGE = ["0/day", "-3/day", "inf/day", "nan/day", "1e999/day", math.inf, math.nan, 0]
+OUT_OF_RANGE = ["0/day", "-3/day", "inf/day", "nan/day", "1e999/day", "0", "-3", "1e999", math.inf, math.nan, 0]
 
 
 @pytest.mark.parametrize("text", NONSENSE + UNREADABLE + OUT_OF_RANGE)
 def test_refuses_nonsense_zero_negative_and_infinite(text):
     with pytest.raises(ParameterError, match="budget"):
         parse_budget(text, 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("5000", "budget '5000': 5000 what? 5000/day or 5000/s"),
+        (" 100k ", "budget ' 100k ': 100k what? 100k/day or 100k/s"),
+        ("1e3", "budget '1e3': 1e3 what? 1e3/day or 1e3/s"),
+        ("0.05/page", "budget '0.05/page': 0.05/page what? 0.05/page/day or 0.05/page/s"),
+    ],
+)
+def test_text_without_a_unit_is_refused_with_a_suggestion(text, line):
+    for plain in UNITS:
+        with pytest.raises(ParameterError) as refused:
+            parse_budget(text, 10, plain=plain)
+        assert str(refused.value) == line
 
 
 @given(amount=amounts, unit=units)

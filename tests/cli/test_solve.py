@@ -48,22 +48,22 @@ def test_the_best_rates_beat_uniform_ones(run, small):
 
 
 def test_a_budget_means_the_same_in_every_unit(run, small):
-    shown = [figures(run, small, "--budget", text)["freshness"] for text in ("2", "2/day", "14/week", "0.002k/day")]
-    assert shown == pytest.approx([shown[0]] * 4, rel=1e-9)
+    shown = [figures(run, small, "--budget", text)["freshness"] for text in ("2/day", "14/week", "0.002k/day")]
+    assert shown == pytest.approx([shown[0]] * 3, rel=1e-9)
     hourly = figures(run, small, "--unit", "hour", "--budget", "48/day")
     assert hourly["budget"] == pytest.approx(2.0)
     assert hourly["unit"] == "h"
 
 
 def test_target_is_the_inverse_of_budget(run, small):
-    forward = figures(run, small, "--budget", "2")
+    forward = figures(run, small, "--budget", "2/day")
     back = figures(run, small, "--target", f"{100 * forward['freshness']!r}%")
     assert back["spent"] == pytest.approx(2.0, rel=1e-6)
     assert back["budget"] is None
 
 
 def test_price_is_the_threshold(run, small):
-    forward = figures(run, small, "--budget", "2")
+    forward = figures(run, small, "--budget", "2/day")
     back = figures(run, small, "--price", forward["threshold"])
     assert back["spent"] == pytest.approx(2.0, rel=1e-6)
 
@@ -72,7 +72,7 @@ def test_price_is_the_threshold(run, small):
 def test_floor_ceiling_and_host_limit_are_kept(run, small, tmp_path):
     out = tmp_path / "rates.csv"
     bounds = ("--floor", "1/week", "--ceiling", "1/day", "--host-limit", "a.example=0.9/day")
-    figures(run, small, "--budget", "1.5", "--spacing", "random", "--output", out, *bounds)
+    figures(run, small, "--budget", "1.5/day", "--spacing", "random", "--output", out, *bounds)
     rate = read_table(out).numbers("crawl_rate")
     assert rate.min() >= 1 / 7 * (1 - 1e-12)
     assert rate.max() <= 1 + 1e-12
@@ -81,15 +81,17 @@ def test_floor_ceiling_and_host_limit_are_kept(run, small, tmp_path):
 
 
 def test_what_cannot_be_used_is_said(run, small):
-    result = run("solve", small, "--budget", "10", "--ceiling", "2", "--spacing", "random")
+    result = run("solve", small, "--budget", "10/day", "--ceiling", "2/day", "--spacing", "random")
     assert result.code == 0
     assert "4/day of the budget cannot be used" in result.out
-    assert figures(run, small, "--budget", "10", "--ceiling", "2", "--spacing", "random")["unused"] == pytest.approx(4)
+    assert figures(run, small, "--budget", "10/day", "--ceiling", "2/day", "--spacing", "random")[
+        "unused"
+    ] == pytest.approx(4)
 
 
 def test_written_rates_add_up_and_intervals_are_their_inverse(run, small, tmp_path):
     out = tmp_path / "rates.csv"
-    result = run("solve", small, "--budget", "0.2", "--spacing", "random", "--output", out)
+    result = run("solve", small, "--budget", "0.2/day", "--spacing", "random", "--output", out)
     assert f"written: {out}" in result.out.replace("\n", "")
     back = read_table(out)
     rate = back.numbers("crawl_rate")
@@ -115,7 +117,7 @@ def test_summary_table(run, table):
 
 
 def test_file_names_are_not_markup(run, table):
-    result = run("solve", table(SMALL, "[red]pages[x].csv"), "--budget", "1")
+    result = run("solve", table(SMALL, "[red]pages[x].csv"), "--budget", "1/day")
     assert result.code == 0
     assert "[red]pages[x].csv" in result.out
 
@@ -133,27 +135,36 @@ def test_the_bundled_example_in_a_process_of_its_own(run_apart, tmp_path):
 
 BAD = [
     (["solve"], "Missing argument"),
-    (["solve", "none.csv", "--budget", "1"], "none.csv: cannot be read: No such file or directory"),
+    (["solve", "none.csv", "--budget", "1/day"], "none.csv: cannot be read: No such file or directory"),
     (["solve", "PAGES"], "give one of --budget, --target and --price"),
-    (["solve", "PAGES", "--budget", "1", "--target", "0.5"], "not --budget and --target"),
+    (["solve", "PAGES", "--budget", "1/day", "--target", "0.5"], "not --budget and --target"),
     (["solve", "PAGES", "--budget", "0"], "must be above 0"),
     (["solve", "PAGES", "--budget", "inf"], "not understood"),
+    (["solve", "PAGES", "--budget", "5000"], "budget '5000': 5000 what? 5000/day or 5000/s"),
+    (["solve", "PAGES", "--budget", "1/day", "--ceiling", "2"], "--ceiling: '2': 2 what? 2/day or 2/s"),
+    (["solve", "PAGES", "--budget", "1/day", "--host-limit", "a.example=9"], "--host-limit: '9': 9 what?"),
     (["solve", "PAGES", "--budget", "5/fortnight"], "fortnight"),
     (["solve", "PAGES", "--target", "1.5"], "must lie between 0 and 1"),
     (["solve", "PAGES", "--target", "high"], "not a number"),
     (["solve", "PAGES", "--price", "0"], "--price is 0"),
     (["solve", "PAGES", "--price", "nan"], "--price is nan"),
-    (["solve", "PAGES", "--budget", "1", "--unit", "moon"], "unit of time"),
-    (["solve", "PAGES", "--budget", "1", "--floor", "x"], "--floor: 'x'"),
-    (["solve", "PAGES", "--budget", "1", "--floor", "2", "--ceiling", "1"], "--ceiling 1 is below --floor 2"),
-    (["solve", "PAGES", "--budget", "1", "--host-limit", "a.example"], "HOST=RATE"),
-    (["solve", "PAGES", "--budget", "1", "--host-limit", "c.example=1"], "no page is on c.example"),
-    (["solve", "PAGES", "--budget", "1", "--host-limit", "a=1", "--host-limit", "A=2"], "a is limited twice"),
-    (["solve", "PAGES", "--budget", "1", "--objective", "beauty"], "beauty"),
-    (["solve", "PAGES", "--budget", "1", "--output", "rates.xlsx"], "suffix"),
-    (["solve", "PAGES", "--budget", "1", "--plot", "none/plot.png"], "does not exist"),
-    (["solve", "PAGES", "--budget", "1", "--plot", "plot.doc"], "suffix"),
-    (["solve", "PAGES", "--budget", "1", "--colour"], "--colour"),
+    (["solve", "PAGES", "--budget", "1/day", "--unit", "moon"], "unit of time"),
+    (["solve", "PAGES", "--budget", "1/day", "--floor", "x"], "--floor: 'x'"),
+    (
+        ["solve", "PAGES", "--budget", "1/day", "--floor", "2/day", "--ceiling", "1/day"],
+        "--ceiling 1/day is below --floor 2/day",
+    ),
+    (["solve", "PAGES", "--budget", "1/day", "--host-limit", "a.example"], "HOST=RATE"),
+    (["solve", "PAGES", "--budget", "1/day", "--host-limit", "c.example=1/day"], "no page is on c.example"),
+    (
+        ["solve", "PAGES", "--budget", "1/day", "--host-limit", "a=1/day", "--host-limit", "A=2/day"],
+        "a is limited twice",
+    ),
+    (["solve", "PAGES", "--budget", "1/day", "--objective", "beauty"], "beauty"),
+    (["solve", "PAGES", "--budget", "1/day", "--output", "rates.xlsx"], "suffix"),
+    (["solve", "PAGES", "--budget", "1/day", "--plot", "none/plot.png"], "does not exist"),
+    (["solve", "PAGES", "--budget", "1/day", "--plot", "plot.doc"], "suffix"),
+    (["solve", "PAGES", "--budget", "1/day", "--colour"], "--colour"),
     (["dance"], "dance"),
 ]
 
@@ -170,7 +181,7 @@ def test_bad_input_is_one_line_and_exit_code_2(run, small, argv, message):
 @pytest.mark.slow
 def test_a_bad_table_is_one_line_and_exit_code_2_for_the_shell(run_apart, table):
     path = table("change_rate,importance\n1,1\n1,-1\n")
-    result = run_apart("solve", path, "--budget", "5")
+    result = run_apart("solve", path, "--budget", "5/day")
     message = f"recrawl: {path}: column importance, row 2: -1 must be finite and at least 0\n"
     assert result == (2, "", message)
 

@@ -44,7 +44,7 @@ def solve(
     budget: Annotated[str | None, typer.Option(help="Crawls that may be spent, e.g. 150/day.")] = None,
     target: Annotated[str | None, typer.Option(help="Freshness to reach, e.g. 0.9 or 90%.")] = None,
     price: Annotated[float | None, typer.Option(help="What one crawl costs, in units of importance × time.")] = None,
-    unit: Annotated[str, typer.Option(help="Time unit of the rates in the file and of plain numbers.")] = "day",
+    unit: Annotated[str, typer.Option(help="Time unit of the rates in the file.")] = "day",
     objective: Annotated[Objective, typer.Option(help="What to optimise.")] = Objective.freshness,
     spacing: Annotated[Spacing, typer.Option(help="How the crawls of a page are spaced.")] = Spacing.even,
     floor: Annotated[str | None, typer.Option(help="Lowest crawl rate of every page, e.g. 1/month.")] = None,

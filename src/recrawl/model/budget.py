@@ -52,9 +52,9 @@ def unit_seconds(unit: str) -> float:
 
 
 def parse_budget(text: str | float, n_pages: float | None = None, *, plain: str = "s", per: str = "s") -> float:
-    """Crawls per second, or per the unit ``per``, from ``amount[k|M|G][/page][/unit]``.
+    """Crawls per second, or per the unit ``per``, from ``amount[k|M|G][/page]/unit``.
 
-    An amount without a unit counts per the unit ``plain``; ``/page`` multiplies by ``n_pages``.
+    A number counts per the unit ``plain``, but text must name its unit. ``/page`` multiplies by ``n_pages``.
 
     >>> parse_budget("2/s"), parse_budget("7200/h"), parse_budget("0.5/page/min", n_pages=240)
     (2.0, 2.0, 2.0)
@@ -63,13 +63,18 @@ def parse_budget(text: str | float, n_pages: float | None = None, *, plain: str 
     """
     amount, *rest = (part.strip() for part in str(text).split("/"))
     match = _AMOUNT.fullmatch(amount)
-    per_page, unit = _tail(text, rest, plain)
+    per_page, unit = _tail(text, rest)
     if match is None:
         raise ParameterError(f"budget {text!r} is not understood; write for example 2/s, 5000/day or 0.05/page/day")
+    given = float(match[1]) * _SCALES[match[2]]
+    if 0 < given < math.inf and unit is None and isinstance(text, str):
+        bare = f"{amount}/page" if per_page else amount
+        raise ParameterError(f"budget {text!r}: {bare} what? {bare}/day or {bare}/s")
     if per_page and n_pages is None:
         raise ParameterError(f"budget {text!r} is per page, but the number of pages is not known here")
     pages = n_pages if per_page and n_pages is not None else 1
-    rate = float(match[1]) * _SCALES[match[2]] * pages * (unit_seconds(per) / unit_seconds(unit))
+    seconds = unit_seconds(plain if unit is None else unit)
+    rate = given * pages * (unit_seconds(per) / seconds)
     if not (0 < rate < math.inf):
         raise ParameterError(f"budget {text!r} must be above 0 and finite")
     return rate
@@ -105,12 +110,13 @@ def format_amount(amount: float, digits: int = 4) -> str:
     return f"{amount:.{digits}g}"
 
 
-def _tail(text: str | float, parts: list[str], plain: str) -> tuple[bool, str]:
+def _tail(text: str | float, parts: list[str]) -> tuple[bool, str | None]:
+    """Whether a budget is per page, and the name of its unit of time; None where it has none."""
     per_page = [part for part in parts if part.lower() in ("page", "pages")]
     units = [part for part in parts if part.lower() not in ("page", "pages")]
     if len(per_page) > 1 or len(units) > 1:
         raise ParameterError(f"budget {text!r} has too many parts; write amount/unit or amount/page/unit")
     try:
-        return bool(per_page), unit_name(units[0] if units else plain)
+        return bool(per_page), unit_name(units[0]) if units else None
     except ParameterError as problem:
         raise ParameterError(f"budget {text!r}: {problem}") from None
