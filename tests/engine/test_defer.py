@@ -36,7 +36,7 @@ def test_a_deferral_is_said_and_kept():
     engine, ids = fresh()
     engine.defer(ids[:1], 2 * DAY)
     found = engine.explain(0, DAY)
-    assert found.state == "set aside, tried again in 1 d"
+    assert found.state == "set aside, tried again in 24 h"
     assert found.next_at >= 2 * DAY
     other = Engine.restore(engine.rows(), DAY)
     assert 0 not in picked(other, 1.5 * DAY)

@@ -83,7 +83,9 @@ def test_siblings_help_where_folders_change_together() -> None:
         together, engine = run(trace, 10.0, **{**NONE, "siblings": True})
         gain[k] = run(trace, 10.0, **NONE)[0].staleness - together.staleness
     assert gain.mean() > 3 * gain.std(ddof=1) / 2  # three standard errors
-    assert f"per page of its {engine.effects.level} (weight" in str(engine.explain(0, engine.now))
+    found = engine.explain(0, engine.now).siblings
+    assert found.level == engine.effects.level
+    assert str(found) in str(engine.explain(0, engine.now))
 
 
 def test_nothing_is_lost_where_pages_are_independent() -> None:

@@ -96,7 +96,7 @@ def test_the_explanation_says_why():
     engine.pause([0])
     engine.defer([1], 3 * DAY)
     assert "paused" in str(engine.explain(0, DAY))
-    assert "set aside, tried again in 2 d" in str(engine.explain(1, DAY))
+    assert "set aside, tried again in 2 days" in str(engine.explain(1, DAY))
 
 
 def test_a_state_of_an_earlier_version_is_refused_in_one_line():

@@ -64,9 +64,9 @@ def test_explanations_say_it_in_words():
     for day in range(1, 40):
         engine.record(np.arange(200), day * DAY, changed=np.arange(200) % 4 == 0)
     text = str(engine.explain(0, 40 * DAY))
-    assert "39 changes seen in 39 crawls" in text
+    assert "39 changes seen in 39 comparisons" in text
     assert "importance 1, top 100%" in text
-    assert "last crawl 1 d ago" in text
+    assert "last crawl 24 h ago" in text
     assert "top 0.5%" in str(engine.explain(199, 40 * DAY))
     found = engine.explain(1, 40 * DAY)
     low, high = found.change_rate_interval
@@ -88,7 +88,7 @@ def test_every_state_has_its_words():
     assert states[0] == "being crawled"
     assert states[1] == "paused"
     assert states[2].startswith("failed 1 time in a row, tried again in")
-    assert states[3].startswith("gone, tried again in 30 d")
+    assert states[3].startswith("gone, tried again in 30 days")
     assert sorted(states[8:]) == ["being crawled", "waiting for its host"]
     assert engine.explain(2, 1000.0).state == "waiting its turn"
 

@@ -11,6 +11,7 @@ import typer
 
 from recrawl.cli.shared.outputs import need_matplotlib
 from recrawl.errors import ParameterError
+from recrawl.model.spans import format_span
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -87,7 +88,7 @@ def _run(chosen: list[Figure], request: _Request, *, quiet: bool) -> list[Result
     params = [figure.params(request.setting, request.reps) for figure in chosen]
     expected = [sum(task.seconds for task in figure.tasks(p)) for figure, p in zip(chosen, params, strict=True)]
     seconds = sum(expected) / request.jobs
-    errors.print(f"{len(chosen)} figures, about {_duration(seconds)} once compiled; results go to {request.out}")
+    errors.print(f"{len(chosen)} figures, about {format_span(seconds)} once compiled; results go to {request.out}")
     results = []
     with Workers(request.jobs) as workers, _progress(errors) as bar:
         for figure, total in zip(chosen, expected, strict=True):
@@ -139,13 +140,6 @@ def _above_floors(results: list[Result], floors: Path) -> bool:
     for line in lines:
         typer.echo(f"below the floor: {line}", err=True)
     return not lines
-
-
-def _duration(seconds: float) -> str:
-    for unit, size in (("h", 3600.0), ("min", 60.0)):
-        if seconds >= 1.5 * size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def _progress(console: Console) -> Progress:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from recrawl.model.pages import Pages as Pages
     from recrawl.model.signals import matched_source as matched_source
     from recrawl.model.signals import signal_weight as signal_weight
+    from recrawl.model.spans import format_span as format_span
     from recrawl.model.value import crawl_interval as crawl_interval
     from recrawl.model.value import crawl_value as crawl_value
     from recrawl.model.value import crawl_value_slope as crawl_value_slope
@@ -33,6 +34,7 @@ __getattr__, __dir__, __all__ = attach(
         "pages": ["Pages"],
         "cost": ["bounded_ratio", "refresh_cost", "refresh_ratio", "very_stale_share"],
         "signals": ["matched_source", "signal_weight"],
+        "spans": ["format_span"],
         "value": [
             "crawl_interval",
             "crawl_value",

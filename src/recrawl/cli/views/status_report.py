@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-_DAY = 86400.0
+from recrawl.model.spans import format_span
+
 _SHOWN = 200  # hosts at most
 
 
@@ -63,7 +64,7 @@ def _freshness(found: dict[str, Any]) -> list[tuple[str, str]]:
 def _events(events: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [("events", f"{events['last']} so far, {events['rows']} kept from number {events['first']} on")]
     for one in events["subscribers"]:
-        text = f"{one['lag']} events behind" + (f" ({_duration(one['seconds_behind'])})" if one["lag"] else "")
+        text = f"{one['lag']} events behind" + (f" ({format_span(one['seconds_behind'])})" if one["lag"] else "")
         if one["failures"]:
             text += f"; failed {one['failures']} times in a row, last: {one['failure']}"
         if one["dropped"]:
@@ -88,10 +89,3 @@ def _host(one: dict[str, Any]) -> str:
 
 def _date(at: float) -> str:
     return datetime.fromtimestamp(at).isoformat(" ", "seconds")
-
-
-def _duration(seconds: float) -> str:
-    for size, unit in ((_DAY, "days"), (3600.0, "h"), (60.0, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.0f} s"

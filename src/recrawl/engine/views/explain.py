@@ -11,13 +11,38 @@ import numpy as np
 from recrawl.engine.eligibility import Reason
 from recrawl.engine.views.expected import expected_pages, fitting_mean, moved_gamma
 from recrawl.estimate.gamma import GammaPrior
+from recrawl.model.spans import DAY, format_span
 from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:
     from recrawl.engine.engine import Engine
 
 _ITS_TURN = "waiting its turn"
-_UNITS = (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0))
+_HOPELESS = 36500.0  # days: a page whose turn would come later than this is not worth a crawl
+_GROUPS = {"two folders up": "the folder two above its own", "folder above": "the folder above its own"}
+
+
+@dataclass(frozen=True)
+class SiblingFacts:
+    """What is known of the other pages of a page's group since the page's copy was fetched.
+
+    ``pages``, ``crawled`` and ``changed`` are counts: other pages, those crawled since, those found changed since.
+    ``excess`` is a computed figure: changes per page beyond those that the pages' own rates explain. It grows with
+    time, also while nothing is crawled; one of them counts as ``weight`` changes of this page.
+    """
+
+    level: str
+    pages: int
+    crawled: int
+    changed: int
+    weight: float
+    excess: float
+
+    def __str__(self) -> str:
+        group = _GROUPS.get(self.level, f"its {self.level}")
+        if self.crawled == 0:
+            return f"no other page of {group} was crawled"
+        return f"{self.changed} of {count(self.crawled, 'other page')} crawled in {group} had changed"
 
 
 @dataclass(frozen=True)
@@ -36,7 +61,7 @@ class Explanation:
     elapsed: float
     fresh: float  # probability
     signals: tuple[tuple[int, float], ...]  # per source: signals since the copy, and how far one is believed
-    siblings: tuple[str, float, float] | None  # level of the group, weight, its excess changes since
+    siblings: SiblingFacts | None  # None while siblings are not used
     folder_factor: float  # prior mean of its folder and host over that of all pages, as far as it is used
     doubt: dict[str, float]  # −ln(fresh) by cause
     value: float
@@ -54,8 +79,8 @@ class Explanation:
         return "\n".join([self._changes(), self._importance(), self._copy(), self._decision()])
 
     def _changes(self) -> str:
-        low, high = (self._span(1 / rate) if rate > 0 else "ever" for rate in reversed(self.change_rate_interval))
-        seen = f"{_count(self.n_changes, 'change')} seen in {_count(self.n_crawls, 'crawl')}"
+        low, high = (self._span(1 / rate if rate > 0 else math.inf) for rate in reversed(self.change_rate_interval))
+        seen = f"{count(self.n_changes, 'change')} seen in {count(self.n_crawls, 'comparison')}"
         folder = "" if self.folder_factor == 1.0 else f"; its folder {self.folder_factor:.2g} times as often as others"
         return f"changes about every {self._span(1 / self.change_rate)} (90%: {low} to {high}; {seen}{folder})"
 
@@ -67,13 +92,12 @@ class Explanation:
 
     def _copy(self) -> str:
         heard = [
-            f"{_count(n, 'signal')} of source {k} (believed {100 * share:.0f}%)"
+            f"{count(n, 'signal')} of source {k} (believed {100 * share:.0f}%)"
             for k, (n, share) in enumerate(self.signals)
             if n
         ]
         if self.siblings is not None:
-            level, weight, excess = self.siblings
-            heard.append(f"{excess:.2g} changes more than expected per page of its {level} (weight {weight:.2g})")
+            heard.append(str(self.siblings))
         since = f"; since then {', '.join(heard)}" if heard else ""
         return f"last crawl {self._span(self.elapsed)} ago, fresh with probability {self.fresh:.2f}{since}{self._why()}"
 
@@ -92,17 +116,13 @@ class Explanation:
             worth = "older than it may be"
         if self.state != _ITS_TURN:
             return f"{worth}: {self.state}"
-        if self.next_at == math.inf:
-            return f"{worth}: not worth a crawl at this budget"
         wait = self.next_at - self.fetched_at - self.elapsed
+        if wait > _HOPELESS * self.day:
+            return f"{worth}: never worth a crawl at this budget"
         return f"{worth}: next crawl {'now' if wait <= 0 else f'in about {self._span(wait)}'}"
 
     def _span(self, time: float) -> str:
-        seconds = time / self.day * 86400.0
-        for unit, size in _UNITS:
-            if seconds >= size or unit == "s":
-                return f"{seconds / size:.3g} {unit}"
-        raise AssertionError
+        return format_span(time / self.day * DAY)
 
 
 def explain(engine: Engine, page: int, now: float) -> Explanation:
@@ -150,11 +170,19 @@ def _next_at(engine: Engine, page: int, now: float, value: float) -> float:
     return max(worth, engine.eligibility.waiting.until(page), access.host_until(engine.scheduler, page))
 
 
-def _siblings(engine: Engine, page: int, now: float) -> tuple[str, float, float] | None:
-    if engine.effects.level is None:
+def _siblings(engine: Engine, page: int, now: float) -> SiblingFacts | None:
+    effects, scheduler = engine.effects, engine.scheduler
+    if effects.level is None:
         return None
-    weight, exponent = access.group_exponent(engine.scheduler, page, now)
-    return engine.effects.level, weight, exponent / weight if weight > 0 else 0.0
+    ids = engine.ids()
+    column = effects.arrays.group[:, effects.arrays.active[0]]
+    others = ids[(column[ids] == column[page]) & (ids != page)]
+    since = float(access.last_fetched(scheduler, np.array([page]))[0])
+    crawled = (access.last_fetched(scheduler, others) > since) & (engine.beliefs.belief.n_crawls[others] > 0)
+    changed = crawled & (access.changed_at(scheduler, others) > since)
+    weight, exponent = access.group_exponent(scheduler, page, now)
+    excess = exponent / weight if weight > 0 else 0.0
+    return SiblingFacts(effects.level, len(others), int(crawled.sum()), int(changed.sum()), weight, excess)
 
 
 def _doubt(engine: Engine, page: int, now: float) -> dict[str, float]:
@@ -175,8 +203,8 @@ def _state(engine: Engine, page: int, now: float) -> str:
     """Why the page is not picked now, in words."""
     reasons = engine.eligibility.reasons(page, now)
     waiting = engine.eligibility.waiting
-    wait = f"tried again in {(waiting.until(page) - now) / engine.settings.day:.3g} d"
-    failed = f"failed {_count(waiting.failures(page), 'time')} in a row, {wait}"
+    wait = f"tried again in {format_span((waiting.until(page) - now) / engine.settings.day * DAY)}"
+    failed = f"failed {count(waiting.failures(page), 'time')} in a row, {wait}"
     words = {
         Reason.GONE: f"gone, {wait}",
         Reason.DEFERRED: f"set aside, {wait}",
@@ -189,5 +217,6 @@ def _state(engine: Engine, page: int, now: float) -> str:
     return words[reasons[0]] if reasons else _ITS_TURN
 
 
-def _count(n: int, what: str) -> str:
+def count(n: int, what: str) -> str:
+    """A number and its noun, in the plural where needed."""
     return f"{n} {what}{'s' * (n != 1)}"

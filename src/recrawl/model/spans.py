@@ -1,0 +1,37 @@
+"""Spans of time as a person would say them."""
+
+from __future__ import annotations
+
+import math
+
+DAY = 86400.0
+_UNITS = (("years", 365.25 * DAY, 2.0), ("days", DAY, 2.0), ("h", 3600.0, 2.0), ("min", 60.0, 2.0), ("s", 1.0, 0.0))
+_LONGEST = 1000 * 365.25 * DAY
+_SHORTEST = 1e-3
+
+
+def format_span(seconds: float) -> str:
+    """A span of time in the largest unit of which it has at least two; three digits at most.
+
+    >>> [format_span(seconds) for seconds in (9.2, 0.25, 90, 1500, 3600 * 30, DAY * 5.5, DAY * 1000)]
+    ['9.2 s', '0.25 s', '90 s', '25 min', '30 h', '5.5 days', '2.74 years']
+    >>> format_span(0), format_span(2e-5), format_span(2.6e15), format_span(float("inf"))
+    ('0 s', 'under 1 ms', 'over 1000 years', 'forever')
+    """
+    if math.isinf(seconds):
+        return "forever"
+    if abs(seconds) >= _LONGEST:
+        return "over 1000 years"
+    if 0.0 < abs(seconds) < _SHORTEST:
+        return "under 1 ms"
+    unit, size, _ = next(one for one in _UNITS if abs(seconds) >= one[1] * one[2] - 0.005 * one[1])
+    return f"{_digits(seconds / size)} {unit}"
+
+
+def _digits(amount: float) -> str:
+    """Three digits, without an exponent.
+
+    >>> _digits(729.6), _digits(5.0), _digits(0.0123)
+    ('730', '5', '0.012')
+    """
+    return f"{amount:.0f}" if abs(amount) >= 100 else f"{round(amount, 3):.3g}"
