@@ -21,9 +21,11 @@ from recrawl.cli import (
     import_log,
     plan,
     predict,
+    reload,
     remove,
     reproduce,
     run,
+    set,
     simulate,
     solve,
     status,
@@ -51,6 +53,8 @@ app.command(name="why", epilog=why.EPILOG)(why.why)
 app.command(name="import", epilog=import_log.EPILOG)(import_log.import_log)
 app.command(name="export", epilog=export.EPILOG)(export.export)
 app.command(name="remove", epilog=remove.EPILOG)(remove.remove)
+app.command(name="set", epilog=set.EPILOG)(set.set_pages)
+app.command(name="reload", epilog=reload.EPILOG)(reload.reload)
 app.command(name="solve", epilog=solve.EPILOG)(solve.solve)
 app.command(name="estimate", epilog=estimate.EPILOG)(estimate.estimate)
 app.command(name="plan", epilog=plan.EPILOG)(plan.plan)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -61,16 +63,19 @@ def run(
     flags: dict[str, Any] = {**words, "concurrency": concurrency}
     left_out = chosen(siblings=no_siblings, priors=no_priors, bursts=no_bursts, drift=no_drift, seasons=no_seasons)
     flags |= dict.fromkeys(left_out, False)
-    settings = settings_of(config, database=database, allow_private=allow_private, **flags)
+    read = partial(settings_of, config, database=database, allow_private=allow_private, **flags)
+    settings = read()
     if dry_run is not None:
         _print_next(settings, dry_run, as_json)
         return
     from recrawl import __version__
     from recrawl.crawl.config.rules import span
+    from recrawl.crawl.run.assemble import check_settings
 
     settings.agent(__version__)
+    check_settings(settings)
     seconds = None if duration is None else span(duration, "--for")
-    found = asyncio.run(_run(settings, seconds, once, quiet or as_json))
+    found = asyncio.run(_run(read, seconds, once, quiet or as_json))
     if as_json:
         typer.echo(json.dumps(found))
         return
@@ -78,15 +83,19 @@ def run(
         typer.echo(f"{name.replace('_', ' '):<16}{value:.4g}" if isinstance(value, float) else f"{name:<16}{value}")
 
 
-async def _run(settings: Settings, seconds: float | None, once: bool, quiet: bool) -> dict[str, Any]:
-    from recrawl.cli.shared.interrupts import stop_on_signals
+async def _run(read: Callable[[], Settings], seconds: float | None, once: bool, quiet: bool) -> dict[str, Any]:
+    from recrawl.cli.shared.interrupts import reload_on_hangup, stop_on_signals
     from recrawl.cli.views.run_view import View
     from recrawl.crawl.run.assemble import open_crawl
     from recrawl.crawl.run.pages import warm_up
+    from recrawl.crawl.run.reload import TAKES_RELOAD
 
+    settings = read()
     live = await open_crawl(settings)
     try:
         stop_on_signals(live.crawler)
+        reload_on_hangup(lambda: live.reload(read), live.crawler.stop)
+        live.store.announce(TAKES_RELOAD)
         if not quiet:
             typer.echo("getting ready (on a new machine this takes a minute or two, once)", err=True)
         warm_up()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from pathlib import Path
@@ -40,6 +41,12 @@ def need_crawl() -> None:
         import protego  # noqa: F401
     except ImportError:
         raise ParameterError("this command needs pip install 'recrawl[crawl]'") from None
+
+
+def check_importance(importance: float) -> None:
+    """Raise ParameterError unless an importance can be used."""
+    if not 0 <= importance < math.inf:
+        raise ParameterError(f"importance is {importance:g}: must be a number of at least 0")
 
 
 async def engine_of(store: Store, settings: Settings, now: float | None = None) -> Engine:

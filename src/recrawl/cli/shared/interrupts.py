@@ -1,15 +1,18 @@
-"""What SIGTERM and Ctrl-C do: the command stops after the work at hand, and everything found is kept."""
+"""What signals do: SIGTERM and Ctrl-C stop a command after the work at hand; SIGHUP reads the settings again."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from recrawl.crawl.run.crawler import Crawler
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_STDERR = 2
 
 
 def stop_on_signals(crawler: Crawler) -> None:
@@ -17,6 +20,27 @@ def stop_on_signals(crawler: Crawler) -> None:
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
         loop.add_signal_handler(number, crawler.stop)
+
+
+def reload_on_hangup(reload: Callable[[], Awaitable[object]], stop: Callable[[], None]) -> None:
+    """Call ``reload`` on SIGHUP, or ``stop`` if the terminal of the command is gone. Call it inside the event loop."""
+    loop = asyncio.get_running_loop()
+    on_terminal, running = os.isatty(_STDERR), set[asyncio.Future[object]]()
+
+    def ended(task: asyncio.Future[object]) -> None:
+        running.discard(task)
+        if not task.cancelled():
+            task.exception()  # a store that cannot be written ends the crawl itself
+
+    def hang_up() -> None:
+        if on_terminal and not os.isatty(_STDERR):
+            stop()
+            return
+        task = asyncio.ensure_future(reload())
+        running.add(task)
+        task.add_done_callback(ended)
+
+    loop.add_signal_handler(signal.SIGHUP, hang_up)
 
 
 def stop_requests() -> list[bool]:

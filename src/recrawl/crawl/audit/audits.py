@@ -58,6 +58,10 @@ class Audits:
         if self._share > 0 and (saved := notes.get(UNENDED)) is not None:
             self._open = OpenAudit.of_note(saved)
 
+    def set_share(self, share: float, draws: int) -> None:
+        """Another share of the crawls for audits, and another number of draws from the next audit on."""
+        self._share, self._size = share, draws
+
     # --- what to fetch ------------------------------------------------------------------------------------------------
 
     def request(self, size: int, level: float = 0.9) -> None:

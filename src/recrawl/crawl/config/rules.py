@@ -147,6 +147,10 @@ class Rules:
     """
 
     def __init__(self, rules: Sequence[Rule] = ()) -> None:
+        self.replace(rules)
+
+    def replace(self, rules: Sequence[Rule]) -> None:
+        """Other rules from now on, for all who use this object."""
         self.rules = tuple(rules)
         self._patterns = [(pattern(rule.match), rule) for rule in self.rules]
 

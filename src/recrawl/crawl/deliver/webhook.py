@@ -57,7 +57,7 @@ class Webhook:
         now: Callable[[], float] = time.time,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
-        _check(url, secret)
+        check_webhook(url, secret)
         self._url, self._secret, self._agent = url, secret, user_agent
         self._timeout, self._now, self._ssl = timeout, now, ssl_context
         self._session: aiohttp.ClientSession | None = None
@@ -108,8 +108,12 @@ class Webhook:
             await session.close()
 
 
-def _check(url: str, secret: str) -> None:
-    parts = urlsplit(url)
+def check_webhook(url: str, secret: str) -> None:
+    """Raise ParameterError if events cannot be sent to a URL, or signed with a secret."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise ParameterError("webhook is no http or https URL") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ParameterError("webhook is no http or https URL")
     if len(secret) < _SHORTEST:

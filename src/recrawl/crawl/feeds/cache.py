@@ -24,7 +24,7 @@ class FeedCache:
     def __init__(self, shortest: float) -> None:
         self._feeds: dict[str, Feed] = {}
         self._applied: dict[str, float | None] = {}
-        self._shortest = shortest
+        self.shortest = shortest
         self._pending: set[str] = set()
 
     def restore(self, notes: Mapping[str, Any], engine: Engine) -> None:
@@ -42,12 +42,12 @@ class FeedCache:
         before = self._feeds.get(url)
         if fetched.not_modified:
             if before is not None:
-                self._keep(url, unmodified(before, now, self._shortest))
+                self._keep(url, unmodified(before, now, self.shortest))
             return False
         items = read_feed(fetched.body) if kind_of(fetched) == "feed" else None
         if items is None:
             return False
-        after, rolled = polled(before, items, now, self._shortest)
+        after, rolled = polled(before, items, now, self.shortest)
         self._keep(url, after)
         return rolled
 

@@ -190,6 +190,12 @@ class Budget:
         self.rate = rate
         self._follow_hours(now)
 
+    def set_words(self, text: str, n_pages: int, now: float, hours: Hours | None) -> None:
+        """Another budget in words, and other hours, from now on."""
+        self._text, self._hours = text, hours
+        self.set_rate(rates(text, n_pages, hours)[0], now)
+        self._pacer = Pacer.restore({**self._pacer.state(), "catch_up": catch_up_for(self.rate)})
+
     def set_pages(self, n_pages: int, now: float) -> None:
         """The rate for this many pages, where the budget was given in words."""
         if self._text is not None and n_pages:

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from recrawl.crawl.clock import Clock
 from recrawl.crawl.http.fetched import Fetched
@@ -112,6 +113,15 @@ class HostLimiter:
         for host in self._engine.hosts() if resumed else ():
             if (delay := self.delay(host)) > 0:
                 self.hold(host, now + delay)
+
+    def set_rules(self, delay: float, concurrency: int, longest_delay: float) -> None:
+        """Another general delay and concurrency; hosts with a longer delay of their own keep it."""
+        engine = self._engine
+        self._delay, self._most, self._longest_delay = delay, concurrency, longest_delay
+        self._own = {host: own for host, own in self._own.items() if own > delay}
+        engine.settings = replace(engine.settings, host_spacing=delay, host_concurrency=concurrency)
+        for host in engine.hosts():
+            engine.host(host, spacing=self.delay(host), concurrency=concurrency)
 
     def _slow_down(self, host: str, delay: float) -> bool:
         """Set a host's own delay; whether it is new."""

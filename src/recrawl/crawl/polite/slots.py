@@ -24,11 +24,15 @@ class Slots:
     """Which hosts may start a crawl, and which crawls are ended for others; times are the crawler's."""
 
     def __init__(self, n: int) -> None:
-        self._shared = n // 2 if n >= _FEWEST else n
-        self._cuts = n >= _FEWEST
+        self.resize(n)
         self._quick: OrderedDict[str, None] = OrderedDict()
         self._running: dict[int, tuple[str, float, asyncio.Timeout]] = {}
         self._n = 0
+
+    def resize(self, n: int) -> None:
+        """Another number of slots."""
+        self._shared = n // 2 if n >= _FEWEST else n
+        self._cuts = n >= _FEWEST
 
     def share(self, pairs: list[Pair], now: float) -> tuple[list[Pair], list[Pair]]:
         """Of pages (id, URL) those whose hosts may have a slot now, and those that must wait."""

@@ -5,6 +5,9 @@ The command, audits, the demo and services use it. Fetchers are injected by ``We
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,14 +24,19 @@ from recrawl.crawl.polite.robots import READ, Robots
 from recrawl.crawl.polite.robots_cache import RobotsCache
 from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.run.pages import open_engine
+from recrawl.crawl.run.reload import NOTE, Reloaded, adopted
 from recrawl.engine import EFFECTS, Engine
-from recrawl.errors import ParameterError, StoreError
+from recrawl.errors import ParameterError, RecrawlError, StoreError
+from recrawl.logs import event
 from recrawl.store import SqliteStore
 from recrawl.store.protocol import Store
 
 if TYPE_CHECKING:
     from recrawl.crawl.deliver.webhook import Webhook
     from recrawl.crawl.http.fetcher import HttpFetcher, Limits
+
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -78,6 +86,17 @@ def http_fetcher(settings: Settings, limits: Limits, clock: Clock, **system: Any
     return HttpFetcher(agent, limits=limits, allow_private=private, clock=clock, **system)
 
 
+def check_settings(settings: Settings) -> None:
+    """Raise ParameterError if a crawl could not start under these settings; a contact is not required."""
+    from recrawl.crawl.deliver.webhook import check_webhook
+    from recrawl.crawl.http.fetcher import check_headers
+
+    detector(settings.detector)
+    check_headers({"user-agent": settings.user_agent.strip() or settings.contact})
+    if settings.webhook.strip():
+        check_webhook(settings.webhook.strip(), settings.secret())
+
+
 async def engine_of(store: Store, settings: Settings, now: float) -> Engine:
     """The engine of a store, under these settings."""
     engine = await open_engine(
@@ -120,13 +139,38 @@ def new_crawler(engine: Engine, store: Store, web: Web, options: CrawlOptions | 
 class LiveCrawl:
     """The crawl of a database: store, engine, fetchers, webhook and crawler; ``close`` ends them all."""
 
-    def __init__(self, store: SqliteStore, web: Web, crawler: Crawler, webhook: Webhook | None) -> None:
-        self.store, self.web, self.crawler, self._webhook = store, web, crawler, webhook
+    def __init__(
+        self, settings: Settings, store: SqliteStore, web: Web, crawler: Crawler, webhook: Webhook | None
+    ) -> None:
+        self.settings, self.store, self.web, self.crawler = settings, store, web, crawler
+        self._webhook = webhook
+        self._reloading = asyncio.Lock()
 
     @property
     def clock(self) -> Clock:
         """The clock of the crawl."""
         return self.web.clock
+
+    async def reload(self, read: Callable[[], Settings]) -> Reloaded:
+        """Read the settings again and use them as far as is possible without a restart.
+
+        Settings that are not valid are refused and those in use stay. The result is logged, and noted in the store.
+        """
+        async with self._reloading:
+            try:
+                new = read()
+                check_settings(new)
+            except (RecrawlError, OSError) as problem:
+                done = Reloaded(error=" ".join(str(problem).split()))
+                event(log, logging.ERROR, "settings.refused", error=done.error)
+            else:
+                done = await self.crawler.reload(self.settings, new)
+                self.settings = adopted(self.settings, new)
+                named = {name: ",".join(getattr(done, name)) for name in ("changed", "needs_restart")}
+                event(log, logging.INFO, "settings.reloaded", **named)
+            number = (await self.store.notes(NOTE)).get(NOTE, {"number": 0})["number"] + 1
+            await self.crawler.save_notes({NOTE: done.as_note(number)})
+        return done
 
     async def close(self) -> None:
         """Close everything."""
@@ -140,6 +184,7 @@ class LiveCrawl:
 
 async def open_crawl(settings: Settings, *, web: Web | None = None, **options: Any) -> LiveCrawl:
     """Open the crawl of a database; ``options`` are fields of `CrawlOptions` that replace those of the settings."""
+    check_settings(settings)
     web = web or Web.http(settings)
     webhook = _webhook(settings)
     if not Path(settings.database).is_file():
@@ -156,7 +201,7 @@ async def open_crawl(settings: Settings, *, web: Web | None = None, **options: A
     except BaseException:
         await store.close()
         raise
-    return LiveCrawl(store, web, crawler, webhook)
+    return LiveCrawl(settings, store, web, crawler, webhook)
 
 
 def _webhook(settings: Settings) -> Webhook | None:

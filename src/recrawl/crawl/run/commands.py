@@ -1,4 +1,5 @@
-"""Commands that other processes queue for the running crawler: add pages, remove pages, make an audit."""
+"""Commands that other processes queue for the running crawler: add pages, remove pages, set their
+importance, make an audit."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from recrawl.crawl.config.rules import Rules
-from recrawl.crawl.run.pages import add_pages
+from recrawl.crawl.run.pages import add_pages, set_importance
 from recrawl.engine import Engine
 from recrawl.store.protocol import Store
 
@@ -21,6 +22,11 @@ def add_command(urls: list[str], importance: float | None = None, **known: list[
 def remove_command(urls: list[str]) -> dict[str, Any]:
     """The command that removes pages."""
     return {"remove": urls}
+
+
+def set_command(urls: list[str], importance: float) -> dict[str, Any]:
+    """The command that sets the importance of pages."""
+    return {"set": urls, "importance": importance}
 
 
 def audit_command(draws: int, level: float) -> dict[str, Any]:
@@ -47,9 +53,15 @@ class CommandQueue:
             elif "audit" in command:
                 self._audit(int(command["audit"]), float(command.get("level", 0.9)))
                 await self._store.save(applied=[number])
+            elif "set" in command:
+                await self._set(command["set"], float(command["importance"]), number)
             else:
                 n += await self._remove(command.get("remove", []), number, now)
         return n
+
+    async def _set(self, urls: list[str], importance: float, number: int) -> None:
+        ids = set_importance(self._engine, self._rules, urls, importance)
+        await self._store.save(rows=self._engine.rows(ids), applied=[number])
 
     async def _remove(self, urls: list[str], number: int, now: float) -> int:
         known = self._engine.addresses.known(urls)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from recrawl.crawl.audit.audits import Audits
 from recrawl.crawl.clock import Clock
 from recrawl.crawl.config.options import CrawlOptions
+from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.http.fetched import Fetcher
 from recrawl.crawl.polite.budget import Budget
 from recrawl.crawl.polite.robots import Robots
 from recrawl.crawl.run.components import Components
 from recrawl.crawl.run.loop import CrawlLoop
 from recrawl.crawl.run.progress import Counters
+from recrawl.crawl.run.reload import Reloaded, apply_settings, compare
 from recrawl.crawl.run.sweep import sweep
 from recrawl.engine import Engine
 from recrawl.store.protocol import Store
@@ -78,6 +82,15 @@ class Crawler:
         """Start no more crawls; ``run`` returns when running crawls have ended and all is written."""
         self._loop.stopped = True
         self._components.pool.wake()
+
+    async def reload(self, old: Settings, new: Settings) -> Reloaded:
+        """Use other settings from now on; what it did, and which settings need a restart."""
+        await apply_settings(self._components, old, new)
+        return compare(old, new)
+
+    async def save_notes(self, notes: Mapping[str, Any]) -> None:
+        """Write notes to the store."""
+        await self._components.recorder.save_notes(notes)
 
     def close(self) -> None:
         """End the crawler's own threads; store and fetcher stay open."""

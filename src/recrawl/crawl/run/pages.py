@@ -108,6 +108,14 @@ def add_pages(
     return new
 
 
+def set_importance(engine: Engine, rules: Rules, urls: Sequence[str], importance: float) -> Ids:
+    """Set the importance of those pages whose importance is not given by a rule; their ids."""
+    known = engine.addresses.known([url for url in urls if rules.of(url).importance is None])
+    ids = np.unique(known[known >= 0])
+    engine.update(ids, importance=np.full(len(ids), importance))
+    return ids
+
+
 async def save_pages(engine: Engine, store: Store, ids: Ids, **more: Any) -> None:
     """Write the rows of pages, many at a time; ``more`` is written with the last batch."""
     parts = [ids[k : k + _MANY] for k in range(0, len(ids), _MANY)] or [ids]

@@ -39,7 +39,7 @@ class Recorder:
     ) -> None:
         self._engine, self._store, self._rules = engine, store, options.rules
         self._delay, self._most, self._acknowledged = options.commit_delay, options.commit_size, acknowledged
-        self._longest_hint, self._feeds = options.longest_hint, feeds
+        self.longest_hint, self._feeds = options.longest_hint, feeds
         self._ended: list[Ended] = []
         self._pending: list[tuple[int, Outcome]] = []
         self._pending_since = math.inf
@@ -122,7 +122,7 @@ class Recorder:
         """Seconds until a page may be fetched again: by its rules, and within them by its server's cache headers."""
         rule = self._rules.of(url)
         most = min(math.inf if rule.max_interval is None else rule.max_interval, self._feeds.interval(url))
-        hint = min(good_for, self._longest_hint, most)
+        hint = min(good_for, self.longest_hint, most)
         return max(rule.min_interval or 0.0, hint)
 
     # --- to the store -----------------------------------------------------------------------------------------------

@@ -30,6 +30,10 @@ class TaskPool:
         """How many more crawls may run."""
         return self._size - len(self._crawls)
 
+    def resize(self, size: int) -> None:
+        """Another number of crawls at a time; those that run go on."""
+        self._size = size
+
     def begin(self, crawl: Coroutine[Any, Any, bool]) -> asyncio.Task[bool]:
         """Start a crawl."""
         task = asyncio.create_task(crawl)

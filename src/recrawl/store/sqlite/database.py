@@ -33,7 +33,7 @@ class Database:
         if not self.path.parent.is_dir():
             raise StoreError(f"{path}: there is no such folder")
         if exclusive:
-            self._lock = Lock(self.path.with_name(self.path.name + ".lock"))
+            self._lock = Lock(self.path)
         try:
             self.writer = self._connect()
             self._begin(exclusive)
@@ -105,6 +105,11 @@ class Database:
             self.reader.close()
             self.writer.close()
             self._release()
+
+    def announce(self, *words: str) -> None:
+        """See `SqliteStore.announce`."""
+        if self._lock is not None:
+            self._lock.announce(*words)
 
     def _release(self) -> None:
         if self._lock is not None:

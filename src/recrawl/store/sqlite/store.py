@@ -44,6 +44,10 @@ class SqliteStore:
         self._database.check_open()
         return await self._reader.call(work, *args, **options)
 
+    def announce(self, *words: str) -> None:
+        """Write words to the lock of an exclusive store, such as what signals its process takes (`holder_of`)."""
+        self._database.announce(*words)
+
     # --- writing -----------------------------------------------------------------------------------------------------
 
     async def save(

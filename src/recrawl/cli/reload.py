@@ -1,0 +1,69 @@
+"""``recrawl reload``: let the running crawl read its settings and rules again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recrawl.cli.shared.crawl_options import AsJson, Config, Database, settings_of, shared_store
+from recrawl.errors import ParameterError, StoreError
+
+if TYPE_CHECKING:
+    from recrawl.crawl.config.settings import Settings
+    from recrawl.store import BlockingStore, SqliteStore
+
+EPILOG = "Example:  recrawl reload\n\nExample:  recrawl reload --database news.db --json"
+_POLL = 0.05  # seconds between two looks for the answer
+
+
+def reload(
+    wait: Annotated[float, typer.Option(help="Seconds to wait for the answer.", min=0.0, max=3600.0)] = 30.0,
+    config: Config = None,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let the running crawl read its settings and rules again, and print what changed. The crawl goes on."""
+    settings = settings_of(config, database=database)
+    found = ask(settings, wait)
+    if as_json:
+        typer.echo(json.dumps({"database": settings.database, **found}))
+        return
+    names = ", ".join(found["changed"])
+    typer.echo(f"process {found['pid']} goes on with {f'other settings: {names}' if names else 'the same settings'}")
+    if found["needs_restart"]:
+        typer.echo(f"changed, but only used after a restart: {', '.join(found['needs_restart'])}")
+
+
+def ask(settings: Settings, wait: float) -> dict[str, Any]:
+    """Send SIGHUP to the crawl that has the database, and wait for what it did."""
+    from recrawl.crawl.run.reload import TAKES_RELOAD
+    from recrawl.store.sqlite.lock import holder_of
+
+    with shared_store(settings) as store:
+        holder = holder_of(settings.database)
+        if holder is None:
+            raise StoreError(f"{settings.database}: no crawl is running; recrawl run reads the settings when it starts")
+        if holder.pid is None or TAKES_RELOAD not in holder.words:
+            who = "another process" if holder.pid is None else f"process {holder.pid}"
+            raise StoreError(f"{settings.database}: in use by {who}, which is not a crawl that can reload")
+        before, end = _last(store)["number"], time.monotonic() + wait
+        os.kill(holder.pid, signal.SIGHUP)
+        while (found := _last(store))["number"] == before:
+            if time.monotonic() > end:
+                raise StoreError(f"{settings.database}: process {holder.pid} did not answer within {wait:g} s")
+            time.sleep(_POLL)
+    if found["error"] is not None:
+        raise ParameterError(f"process {holder.pid} keeps its settings: {found['error']}")
+    return {"pid": holder.pid, "changed": found["changed"], "needs_restart": found["needs_restart"]}
+
+
+def _last(store: BlockingStore[SqliteStore]) -> dict[str, Any]:
+    from recrawl.crawl.run.reload import NOTE
+
+    found: dict[str, Any] = store.notes(NOTE).get(NOTE, {"number": 0})
+    return found

@@ -1,0 +1,76 @@
+"""``recrawl set``: set the importance of pages, also while a crawl runs."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recrawl.cli.shared.crawl_options import (
+    AsJson,
+    Config,
+    Database,
+    check_importance,
+    engine_of,
+    exclusive_store,
+    settings_of,
+    shared_store,
+)
+from recrawl.cli.shared.page_patterns import matching
+from recrawl.errors import ParameterError
+
+if TYPE_CHECKING:
+    from recrawl.crawl.config.settings import Settings
+    from recrawl.store import BlockingStore, SqliteStore
+
+EPILOG = (
+    "Example:  recrawl set https://docs.example.org/install --importance 10\n\n"
+    "Example:  recrawl set 'https://docs.example.org/old/*' --importance 0.1"
+)
+
+
+def set_pages(
+    pages: Annotated[list[str], typer.Argument(metavar="URL|PATTERN", help="URLs; * matches any text.")],
+    importance: Annotated[float, typer.Option(help="Weight of the pages.")],
+    config: Config = None,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Set the importance of pages that a database has. A rule that gives the importance of a page wins."""
+    check_importance(importance)
+    settings = settings_of(config, database=database)
+    with shared_store(settings) as reader:
+        named = matching(reader, pages)
+    rules = settings.rules()
+    urls = [url for url in named if rules.of(url).importance is None]
+    if not urls:
+        raise ParameterError(f"{named[0]}: a rule gives its importance, and wins over recrawl set: change the rule")
+    store = exclusive_store(settings)
+    if store is None:
+        from recrawl.crawl.run.commands import set_command
+
+        with shared_store(settings) as store:
+            store.queue([set_command(urls, importance)])
+    else:
+        with store:
+            _set(store, settings, urls, importance)
+            store = None
+    ruled, queued = len(named) - len(urls), store is not None
+    if as_json:
+        found: dict[str, Any] = {"database": settings.database, "set": len(urls), "ruled": ruled, "queued": queued}
+        typer.echo(json.dumps({**found, "importance": importance, "urls": urls}))
+        return
+    typer.echo(
+        f"importance of {len(urls)} pages {'is queued for the running crawl' if queued else 'set'}: {importance:g}"
+        + (f"; {ruled} pages keep the importance that a rule gives them" if ruled else "")
+    )
+
+
+def _set(store: BlockingStore[SqliteStore], settings: Settings, urls: list[str], importance: float) -> None:
+    from recrawl.crawl.run.pages import save_pages, set_importance
+
+    engine = store.run(engine_of(store.store, settings, time.time()))
+    ids = set_importance(engine, settings.rules(), urls, importance)
+    store.run(save_pages(engine, store.store, ids))

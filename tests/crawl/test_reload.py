@@ -1,0 +1,112 @@
+"""Settings and rules that change while a crawl runs, by the manual clock."""
+
+import asyncio
+import os
+
+import numpy as np
+import pytest
+
+from recrawl.crawl import Answer, Settings
+from recrawl.crawl.run.reload import LIVE, adopted, compare
+from recrawl.store import BlockingStore, SqliteStore
+from recrawl.store.sqlite.lock import holder_of
+
+from .driving import START, World
+
+URLS = [f"https://{host}.example/{k}" for host in "abcd" for k in range(5)]
+
+
+def page(url, at):
+    return Answer(body=f"<p>{url} {at}</p>".encode())
+
+
+def reloaded(world, old, new, *, at=100.0, until=200.0, **options):
+    """Run a crawl that gets other settings on its way."""
+    crawler = world.crawler(**options)
+    found = []
+
+    async def main():
+        running = asyncio.ensure_future(crawler.run(world.clock.now() + until))
+        await world.clock.sleep(at)
+        found.append(await crawler.reload(old, new))
+        await running
+
+    try:
+        asyncio.run(world.clock.drive(main()))
+    finally:
+        crawler.close()
+    return found[0], np.array([at for at, url in world.web.requests]) - START
+
+
+def test_the_budget_changes_from_one_second_to_the_next():
+    world = World(page, URLS, budget=1.0, delay=0.0, robots=False)
+    done, times = reloaded(world, Settings(budget="1/s", delay="0 s"), Settings(budget="4/s", delay="0 s"))
+    assert done.changed == ("budget",)
+    assert (times < 100.0).sum() == 100
+    assert (times >= 100.0).sum() == pytest.approx(400, abs=2), "and four times as many in as much time"
+
+
+def test_the_delay_changes_for_all_hosts_that_have_none_of_their_own():
+    def answer(url, at):
+        if url.endswith("/robots.txt"):
+            return Answer(body=b"User-agent: *\nCrawl-delay: 20\n" if "//d." in url else b"")
+        return page(url, at)
+
+    world = World(answer, URLS, budget=50.0, delay=10.0)
+    _, times = reloaded(world, Settings(delay="10 s"), Settings(delay="5 s"))
+    by_host = {host: times[["//" + host in url for _, url in world.web.requests]] for host in "ad"}
+    early, late = (np.diff(by_host["a"][part]) for part in (by_host["a"] < 100, by_host["a"] > 111))
+    assert early.min() == pytest.approx(10.0)
+    assert (late.min(), late.max()) == pytest.approx((5.0, 5.0), abs=0.1)
+    assert np.diff(by_host["d"]).min() >= 10.0
+    assert np.diff(by_host["d"])[1:].min() == pytest.approx(20.0), "a crawl-delay stays"
+
+
+def test_rules_change_importance_intervals_and_what_is_never_crawled():
+    old = Settings(rule=({"match": "*/1", "max_interval": "5 s"}, {"match": "https://b.*", "never": True}))
+    new = Settings(rule=({"match": "https://a.*", "never": True}, {"match": "*/2", "importance": 7.0}))
+    world = World(page, URLS, budget=2.0, delay=0.0, robots=False, rules=old.rules())
+    done, times = reloaded(world, old, new)
+    assert done.changed == ("rule",)
+    asked = [(at, url) for at, (_, url) in zip(times, world.web.requests, strict=True)]
+    assert not any("//b." in url for at, url in asked if at < 100)
+    assert any("//b." in url for at, url in asked if at >= 100)
+    assert any("//a." in url for at, url in asked if at <= 100)
+    assert not any("//a." in url for at, url in asked if at > 101)
+    ids = world.engine.id(URLS)
+    assert [world.engine.given[page] for page in ids[2::5]] == [7.0] * 4
+    late = [at for at, url in asked if url == "https://c.example/1" and at > 101]
+    assert np.diff([101, *late, 200]).max() > 6, "its longest interval is no longer given"
+
+
+def test_what_a_running_crawl_cannot_take_is_named_and_stays():
+    old, new = Settings(), Settings(database="other.db", keep=3, budget="5/s", contact="a@example.org")
+    done = compare(old, new)
+    assert (done.changed, done.needs_restart) == (("budget",), ("database", "contact", "keep"))
+    kept = adopted(old, new)
+    assert (kept.database, kept.keep, kept.contact, kept.budget) == ("recrawl.db", 1, "", "5/s")
+    assert compare(kept, new).needs_restart == ("database", "contact", "keep"), "and is named again the next time"
+    assert set(LIVE) <= set(Settings.__dataclass_fields__)
+
+
+def test_the_rest_of_the_live_settings_reach_their_parts():
+    world = World(page, URLS, budget=2.0, delay=1.0, robots=False)
+    crawler = world.crawler()
+    new = Settings(
+        concurrency=4, longest_hint="5 s", feed_interval="9 s", audit_share="2%", audit_draws=7, host_concurrency=2
+    )
+    asyncio.run(crawler.reload(Settings(), new))
+    parts = crawler._components
+    assert (parts.pool.free, parts.recorder.longest_hint, parts.feeds.shortest) == (4, 5.0, 9.0)
+    assert (parts.audits._share, parts.audits._size, world.engine.settings.host_concurrency) == (0.02, 7, 2)
+    crawler.close()
+
+
+def test_the_lock_says_which_process_has_a_database_and_what_it_takes(tmp_path):
+    path = tmp_path / "a.db"
+    assert holder_of(path) is None
+    with BlockingStore(SqliteStore(path)) as store:
+        assert holder_of(path) == (os.getpid(), ())
+        store.store.announce("SIGHUP")
+        assert holder_of(path) == (os.getpid(), ("SIGHUP",))
+    assert holder_of(path) is None, "the file stays, but nobody holds it"
