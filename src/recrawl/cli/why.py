@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.shared.crawl_options import AsJson, Config, Database, engine_of, settings_of, shared_store
+from recrawl.cli.shared.crawl_options import AsJson, Config, Database, settings_of, shared_store
 
 if TYPE_CHECKING:
     from recrawl.crawl.feeds.polling import Feed
@@ -25,15 +25,14 @@ def why(
     as_json: AsJson = False,
 ) -> None:
     """Explain one page: how often it changes, the value of a crawl, when it is crawled next, and why."""
+    from recrawl.crawl.run.partial import explain_page
     from recrawl.crawl.urls import canonical
 
     settings = settings_of(config, database=database)
     wanted = canonical(url)
     with shared_store(settings) as store:
         now = time.time()
-        engine = store.run(engine_of(store.store, settings, now))
-        page = int(engine.id([wanted])[0])
-        found = engine.explain(page, now)
+        found = store.run(explain_page(store.store, settings, wanted, now))
         copy = store.copies([wanted]).get(wanted)
         last = list(store.observations(wanted))[-1:]
         feed = feed_of(store, wanted)

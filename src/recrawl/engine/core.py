@@ -47,6 +47,8 @@ class Core:
         self.eligibility = Eligibility(self.scheduler, settings.day)
         self.given = np.zeros(0)  # importance as given
         self.requests: RequestRates | None = None
+        self.stands_for: Array | None = None  # of a sample: how many pages each page stands for
+        self.mean_of_all: float | None = None  # of a part of the pages: what `fitting_mean` finds with all of them
         self._ruled: set[str] = set()  # hosts with rules
         self._counts = dict.fromkeys(("recorded", "changed", "failed", "gone", "signals", "requests", "refits"), 0)
 

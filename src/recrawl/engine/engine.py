@@ -288,6 +288,7 @@ class Engine(Core):
         rows = self.ids() if ids is None else access.check_ids(self.scheduler, ids)
         elapsed = np.maximum(self.now - access.last_fetched(self.scheduler, rows), 0.0)
         columns = with_siblings(self.beliefs.columns(rows, elapsed), self.effects.sibling_rate(self.scheduler, rows))
+        columns |= access.cost_column(self.scheduler, rows)
         return pages_of(columns, access.importance(self.scheduler, rows))
 
     def fresh(self, ids: ArrayLike, now: float) -> Array:
@@ -362,6 +363,17 @@ class Engine(Core):
         rows = np.unique(access.check_ids(self.scheduler, ids))
         self.scheduler.set_floor(rows, floor)
         self.eligibility.cohorts.split(self.scheduler, rows)
+
+    def stand_for(self, n_pages: ArrayLike) -> None:
+        """The pages are a sample, each of which stands for so many: importance and cost count as often.
+
+        Questions about freshness, of `forecast` too, are then about all pages. Such an engine must not be saved.
+        """
+        rows = self.ids()
+        self.stands_for = column_of("n_pages", n_pages, len(rows), 1.0)
+        weight, cost = access.importance(self.scheduler, rows), access.cost(self.scheduler, rows)
+        self.eligibility.cohorts.leave(self.scheduler, rows)
+        self.scheduler.update(rows, importance=weight * self.stands_for, cost=cost * self.stands_for)
 
     def explain(self, page: int, now: float) -> Explanation:
         """Everything behind the decision about a page; printed, it is in words."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, Self, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from recrawl.errors import StoreError
 from recrawl.store.events import Event, Subscriber
-from recrawl.store.protocol import Copy, Outcome, Store, Version
+from recrawl.store.protocol import Copy, Outcome, Store, Totals, Version
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Store)
@@ -52,13 +56,21 @@ class BlockingStore(Generic[S]):
         """See `Store.save`."""
         self.run(self.store.save(outcomes, rows, notes=notes, removed=removed, applied=applied, at=at))
 
-    def load(self) -> dict[str, Any] | None:
+    def load(self, urls: Iterable[str] | None = None) -> dict[str, Any] | None:
         """See `Store.load`."""
-        return self.run(self.store.load())
+        return self.run(self.store.load(urls))
 
-    def urls(self) -> list[str]:
+    def sample(self, most: int) -> tuple[list[str], NDArray[np.float64]]:
+        """See `Store.sample`."""
+        return self.run(self.store.sample(most))
+
+    def totals(self, *, importance: float = math.inf) -> Totals:
+        """See `Store.totals`."""
+        return self.run(self.store.totals(importance=importance))
+
+    def urls(self, prefix: str = "") -> list[str]:
         """See `Store.urls`."""
-        return self.run(self.store.urls())
+        return self.run(self.store.urls(prefix))
 
     def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
         """See `Store.copies`."""

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from recrawl.store.events import Event, Subscriber
@@ -131,6 +135,17 @@ class Version:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Figures about all pages of a store."""
+
+    pages: int
+    failing: int  # their last crawls failed
+    gone: int  # their last crawls found them gone
+    fetched_at: float | None  # the newest time of a copy; None: there are no pages
+    as_important: int  # pages that are at least as important as asked
+
+
 @runtime_checkable
 class Store(Protocol):
     """What a crawler keeps between runs; every call is awaited, so that none holds up an event loop.
@@ -155,11 +170,20 @@ class Store(Protocol):
         ``at`` is when pages were removed (default: the machine's time).
         """
 
-    async def load(self) -> dict[str, Any] | None:
-        """The rows of all pages, ready for ``Engine.restore``; None if none were ever saved."""
+    async def load(self, urls: Iterable[str] | None = None) -> dict[str, Any] | None:
+        """The rows of all pages, ready for ``Engine.restore``; None if none were ever saved.
 
-    async def urls(self) -> list[str]:
-        """The URLs of all pages, in the order in which they were added."""
+        Given URLs, the rows of those of them that are pages; hosts and the state of the engine are read in any case.
+        """
+
+    async def sample(self, most: int) -> tuple[list[str], NDArray[np.float64]]:
+        """URLs of pages as `sampling.draw` draws them, at most so many, and how many pages each stands for."""
+
+    async def totals(self, *, importance: float = math.inf) -> Totals:
+        """Figures about all pages; ``importance`` is what `Totals.as_important` compares with."""
+
+    async def urls(self, prefix: str = "") -> list[str]:
+        """The URLs of all pages, or of those that begin with a text, in the order in which they were added."""
 
     async def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
         """The newest copies of those pages that have one."""

@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Container
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from recrawl.cli.shared.crawl_options import engine_of
-
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
+    from recrawl.crawl.run.partial import Sampled
     from recrawl.engine import Engine
     from recrawl.store import BlockingStore, Outcome, SqliteStore
 
 _DAY = 86400.0
+_TIMES_ERROR = 1.645  # standard errors on each side of an interval of 90%
 _LISTED = 10_000  # hosts at most
 _DOUBTED = "not-modified lies"  # the reason given for hosts whose 304 is not believed
 
 
 def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -> dict[str, Any]:
     """Everything that ``recrawl status --json`` prints."""
-    engine = store.run(engine_of(store.store, settings, now))
-    last = store.last_observation()
+    from recrawl.crawl.run.partial import open_sampled
+
+    troubled = hosts_in_trouble(store, now)
+    sampled = store.run(open_sampled(store.store, settings, now, {str(one["host"]) for one in troubled}))
+    engine, last = sampled.engine, store.last_observation()
     found: dict[str, Any] = {
         "database": str(store.store.path),
         **store.counts(),
         "bytes": store.store.path.stat().st_size,
         "posted": sum(len(command.get("add", [])) for _, command in store.commands()),
-        "failing": engine.stats["failing"],
-        "gone": engine.stats["away"],
+        "failing": sampled.totals.failing,
+        "gone": sampled.totals.gone,
         "last_crawl": None if last is None else last.began_at,
         **{f"{name}_last_day": n for name, n in store.recent(now - _DAY).items()},
         "feeds": feed_figures(store),
@@ -39,22 +43,36 @@ def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -
         "freshness_so_far": None,
         "forecast": None,
         "events": event_figures(store, now),
-        "hosts": failing_hosts(store, engine, now),
+        "hosts": with_holds(troubled, engine, now),
+        "sample": None,
         **audit_figures(store),
     }
     if len(engine):
-        found |= _freshness(engine, settings, now)
+        found |= _freshness(sampled, settings, now)
     return found
 
 
-def _freshness(engine: Engine, settings: Settings, now: float) -> dict[str, Any]:
+def _freshness(sampled: Sampled, settings: Settings, now: float) -> dict[str, Any]:
+    """Figures about freshness; of a sample, the interval of the forecast includes the error of the sample."""
     from recrawl.crawl.audit.freshness import expected_freshness
 
-    planned = engine.forecast(settings.rates(len(engine))[1])
+    engine = sampled.engine
+    planned = engine.forecast(settings.rates(sampled.totals.pages)[1])
+    apart = (planned.freshness - planned.low, planned.high - planned.freshness)
+    error, sample = 0.0, None
+    if sampled.error is not None:
+        error = _TIMES_ERROR * sampled.error
+        sample = {"pages": len(engine), "error": error}
+    low, high = (math.hypot(one, error) for one in apart)
     return {
         "freshness": expected_freshness(engine, now),
         "freshness_so_far": freshness_so_far(engine, now),
-        "forecast": {"freshness": planned.freshness, "low": planned.low, "high": planned.high},
+        "forecast": {
+            "freshness": planned.freshness,
+            "low": max(planned.freshness - low, 0.0),
+            "high": min(planned.freshness + high, 1.0),
+        },
+        "sample": sample,
     }
 
 
@@ -107,8 +125,8 @@ def event_figures(store: BlockingStore[SqliteStore], now: float) -> dict[str, An
     return {**found, "subscribers": subscribers, "followers": subscribers}  # followers: the name in version 0.1
 
 
-def failing_hosts(store: BlockingStore[SqliteStore], engine: Engine, now: float) -> list[dict[str, Any]]:
-    """Hosts that failed in the last day: number of pages per reason, last attempt, end of the host's pause."""
+def hosts_in_trouble(store: BlockingStore[SqliteStore], now: float) -> list[dict[str, Any]]:
+    """Hosts that failed in the last day: number of pages per reason, last attempt."""
     by_host: defaultdict[str, list[Outcome]] = defaultdict(list)
     for outcome in store.failing(now - _DAY):
         by_host[urlsplit(outcome.url).netloc].append(outcome)
@@ -119,10 +137,13 @@ def failing_hosts(store: BlockingStore[SqliteStore], engine: Engine, now: float)
             last = max(outcome.began_at for outcome in outcomes)
             found.append({"host": host, "reasons": dict(reasons.most_common()), "last_try": last})
     found += [{"host": host, "reasons": {_DOUBTED: 1}, "last_try": None} for host in _doubted(store, now, by_host)]
-    for one in found:
-        until = engine.held_until(str(one["host"]))
-        one["left_alone_until"] = until if until > now else None
     return sorted(found, key=lambda one: str(one["host"]))[:_LISTED]
+
+
+def with_holds(troubled: list[dict[str, Any]], engine: Engine, now: float) -> list[dict[str, Any]]:
+    """The same hosts, with the end of each host's pause."""
+    until = {one["host"]: engine.held_until(str(one["host"])) for one in troubled}
+    return [{**one, "left_alone_until": at if (at := until[one["host"]]) > now else None} for one in troubled]
 
 
 def _reason(store: BlockingStore[SqliteStore], outcome: Outcome) -> str | None:

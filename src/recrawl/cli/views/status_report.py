@@ -52,6 +52,10 @@ def _freshness(found: dict[str, Any]) -> list[tuple[str, str]]:
         plan = found["forecast"]
         span = f"{plan['freshness']:.3f} ({plan['low']:.3f} to {plan['high']:.3f})"
         rows.append((f"freshness at {found['budget']}", span))
+    if found["sample"] is not None:
+        sample = found["sample"]
+        text = f"{sample['pages']} of {found['pages']} pages, drawn by importance; error at most {sample['error']:.3f}"
+        rows.append(("freshness is estimated by", text))
     if found["audit"] is not None:
         from recrawl.cli.views.audit_report import audit_rows
         from recrawl.estimate.audit import Audit

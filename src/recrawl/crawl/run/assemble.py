@@ -23,7 +23,7 @@ from recrawl.crawl.polite.budget import Budget
 from recrawl.crawl.polite.robots import READ, Robots
 from recrawl.crawl.polite.robots_cache import RobotsCache
 from recrawl.crawl.run.crawler import Crawler
-from recrawl.crawl.run.pages import open_engine
+from recrawl.crawl.run.pages import Part, open_engine
 from recrawl.crawl.run.reload import NOTE, Reloaded, adopted
 from recrawl.engine import EFFECTS, Engine
 from recrawl.errors import ParameterError, RecrawlError, StoreError
@@ -97,8 +97,8 @@ def check_settings(settings: Settings) -> None:
         check_webhook(settings.webhook.strip(), settings.secret())
 
 
-async def engine_of(store: Store, settings: Settings, now: float) -> Engine:
-    """The engine of a store, under these settings."""
+async def engine_of(store: Store, settings: Settings, now: float, part: Part | None = None) -> Engine:
+    """The engine of a store, or of a part of its pages, under these settings."""
     engine = await open_engine(
         store,
         now,
@@ -106,9 +106,10 @@ async def engine_of(store: Store, settings: Settings, now: float) -> Engine:
         host_spacing=settings.seconds("delay"),
         host_concurrency=settings.host_concurrency,
         **{name: getattr(settings, name) for name in EFFECTS},
+        part=part,
     )
     if len(engine):
-        engine.budget = settings.rates(len(engine))[1]
+        engine.budget = settings.rates(len(engine) if part is None else part.totals.pages)[1]
     return engine
 
 

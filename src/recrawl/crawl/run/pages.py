@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from recrawl.crawl.feeds.cache import apply_notes
 from recrawl.crawl.feeds.polling import PREFIX
 from recrawl.crawl.polite.budget import MARK
 from recrawl.engine import Engine
+from recrawl.engine.addresses import host_of
 from recrawl.store.columns import TIMES
-from recrawl.store.protocol import Store
+from recrawl.store.protocol import Store, Totals
 
 Ids = NDArray[np.int64]
 
@@ -24,16 +26,32 @@ _MANY = 20_000  # pages written at a time
 _TOLERANCE = 5.0  # seconds that clocks of two runs may differ
 
 
-async def open_engine(store: Store, now: float, *, rules: Rules | None = None, **settings: Any) -> Engine:
+@dataclass(frozen=True)
+class Part:
+    """A part of a store's pages, for an engine with these pages and all that was learned of all pages together."""
+
+    urls: Sequence[str]
+    totals: Totals  # of all pages
+    hosts: Container[str] = ()  # whose rules the engine has besides those of the pages' hosts
+
+
+async def open_engine(
+    store: Store, now: float, *, rules: Rules | None = None, part: Part | None = None, **settings: Any
+) -> Engine:
     """The engine of a store as it was left, or a new one; ``settings`` are those of `Engine`.
 
     If the clock was set back since, all saved times move back with it.
     """
-    saved = await store.load()
+    saved = await store.load(None if part is None else part.urls)
     if saved is None:
         return Engine(start=now, **settings)
+    newest = float(np.max(saved["fetched_at"], initial=now))
+    if part is not None:
+        newest = max(part.totals.fetched_at or now, now)
+        mine = {host_of(url) for url in saved["url"]}
+        saved["hosts"] = {host: rule for host, rule in saved["hosts"].items() if host in mine or host in part.hosts}
     saved["settings"] = {**saved["settings"], **settings}
-    _move_times(saved, (await store.notes(MARK)).get(MARK), now)
+    _move_times(saved, newest, (await store.notes(MARK)).get(MARK), now)
     spacing, most = (saved["settings"].get(name) for name in ("host_spacing", "host_concurrency"))
     rule = (spacing or 0.0, np.inf if most is None else most)
     saved["hosts"] = {host: (*rule, until) for host, (*_, until) in saved["hosts"].items()}
@@ -60,15 +78,15 @@ def warm_up(**settings: Any) -> None:
     Engine.restore(engine.rows(), 43500.0).pick(43600.0, 3)
 
 
-def _move_times(saved: dict[str, Any], mark: float | None, now: float) -> None:
-    newest = float(np.max(saved["fetched_at"], initial=now)) - now
-    if mark is not None and newest <= _TOLERANCE:
-        newest = min(mark - 86400.0 - now, newest)
-    if newest <= _TOLERANCE:
+def _move_times(saved: dict[str, Any], newest: float, mark: float | None, now: float) -> None:
+    back = newest - now
+    if mark is not None and back <= _TOLERANCE:
+        back = min(mark - 86400.0 - now, back)
+    if back <= _TOLERANCE:
         return
     for name in TIMES:
-        saved[name] = np.asarray(saved[name]) - newest
-    saved["hosts"] = {host: (spacing, most, until - newest) for host, (spacing, most, until) in saved["hosts"].items()}
+        saved[name] = np.asarray(saved[name]) - back
+    saved["hosts"] = {host: (spacing, most, until - back) for host, (spacing, most, until) in saved["hosts"].items()}
 
 
 def apply_rules(engine: Engine, rules: Rules, ids: Ids) -> None:

@@ -29,6 +29,17 @@ def folders(url: str) -> tuple[str, str, str, str]:
     return host, up2, up1, folder
 
 
+def beside(url: str, level: int) -> tuple[str, ...]:
+    """Texts that the URLs of a page's group of a level begin with; other URLs may begin with them too.
+
+    >>> beside("https://docs.example.org/en/index.html", 3)
+    ('https://docs.example.org/en', 'http://docs.example.org/en', 'docs.example.org/en')
+    """
+    scheme, divider, _ = url.partition("://")
+    schemes = dict.fromkeys([scheme + divider] * bool(divider) + ["https://", "http://", ""])
+    return tuple(start + folders(url)[level] for start in schemes)
+
+
 def _folder(url: str) -> str:
     """Host and folders of a URL: what its groups follow from."""
     path = url.split("://", 1)[-1].split("?", 1)[0].split("#", 1)[0]

@@ -54,6 +54,7 @@ def expected_pages(engine: Engine, rows: Ids, now: float, mean: float | None = N
     recall = (signalled / total[:, None]).reshape(columns["recall"].shape)
     evidence = np.where(np.isinf(columns["evidence"]), np.inf, shape * (own / missed) ** 2)
     columns |= {"change_rate": total, "recall": recall, "evidence": evidence}
+    columns |= access.cost_column(engine.scheduler, rows)
     return pages_of(columns, access.importance(engine.scheduler, rows))
 
 
@@ -77,6 +78,11 @@ def _moved(gamma: Array, before: Array, mean: float, factor: Array) -> Array:
     return moved_along(gamma, priors_of(before, factor), priors_of([before[0], before[0] / mean], factor))
 
 
+def fits_mean(engine: Engine) -> bool:
+    """Whether `fitting_mean` depends on the single pages."""
+    return len(engine.beliefs.priors) >= 2 and engine.effects.level is None
+
+
 def fitting_mean(engine: Engine) -> float:
     """The mean of the prior that is also the mean of all beliefs that start from it.
 
@@ -84,25 +90,36 @@ def fitting_mean(engine: Engine) -> float:
     over the pages' beliefs alone does not converge.
     """
     belief, rows = engine.beliefs.belief, engine.ids()
-    seen = rows[(belief.watched[rows] > 0) & ~belief.fixed_rate[rows]]
     before = belief.prior[0]
     mean = float(before[0] / before[1])
-    if len(engine.beliefs.priors) < 2 or len(seen) < 10 or engine.effects.level is not None:
+    if not fits_mean(engine):
+        return mean
+    if engine.mean_of_all is not None:
+        return engine.mean_of_all
+    seen = rows[(belief.watched[rows] > 0) & ~belief.fixed_rate[rows]]
+    if len(seen) < 10:
         return mean
     some = seen[:: -(-len(seen) // _LOOKED_AT)]
-    gamma, factor = belief.gamma[some, 0], belief.factor[some]
+    gamma, factor, counts = belief.gamma[some, 0], belief.factor[some], _counts(engine, some)
     for _ in range(_ROUNDS):
         moved = _moved(gamma, before, mean, factor)
-        last, mean = mean, float((moved[:, 0] / moved[:, 1]).mean() / factor.mean())
+        mine = np.average(moved[:, 0] / moved[:, 1], weights=counts)
+        last, mean = mean, float(mine / np.average(factor, weights=counts))
         if abs(mean - last) < 1e-6 * mean:
             break
     return mean
 
 
+def _counts(engine: Engine, rows: Ids) -> Array:
+    """How many pages each page stands for: one, except in a sample."""
+    return np.ones(len(rows)) if engine.stands_for is None else engine.stands_for[rows]
+
+
 def drawn_means(engine: Engine, n: int, rng: np.random.Generator) -> Array:
     """Draws of the prior mean, by how uncertain it is after a fit to these pages."""
     mean, belief, rows = fitting_mean(engine), engine.beliefs.belief, engine.ids()
-    known = float(belief.prior[0, 0]) * int(((belief.watched[rows] > 0) & ~belief.fixed_rate[rows]).sum())
+    seen = rows[(belief.watched[rows] > 0) & ~belief.fixed_rate[rows]]
+    known = float(belief.prior[0, 0]) * float(_counts(engine, seen).sum())
     if len(engine.beliefs.priors) < 2 or known == 0.0:
         return np.full(n, mean)
     return np.asarray(mean * rng.gamma(known, size=n) / known)

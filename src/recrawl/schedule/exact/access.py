@@ -111,6 +111,18 @@ def importance(scheduler: Scheduler, rows: Ids) -> Array:
     return np.asarray(scheduler._memory.state.rec["importance"][rows])
 
 
+def cost(scheduler: Scheduler, rows: Ids) -> Array:
+    """The cost of a crawl of pages."""
+    row = int(scheduler._memory.state.head[0]["cost_row"])
+    return np.asarray(scheduler._memory.state.extra[row][rows]) if row >= 0 else np.ones(len(rows))
+
+
+def cost_column(scheduler: Scheduler, rows: Ids) -> dict[str, Array]:
+    """The column of costs for `Pages`; nothing if every crawl costs 1."""
+    found = cost(scheduler, rows)
+    return {"cost": found} if (found != 1.0).any() else {}
+
+
 def signal_counts(scheduler: Scheduler, rows: Ids) -> NDArray[np.uint16]:
     """Signals since the copies of pages were fetched."""
     return np.asarray(scheduler._memory.state.rec["signals"][rows])

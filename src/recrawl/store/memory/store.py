@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from recrawl.store.columns import TABLE, Gathered, cells, whole
 from recrawl.store.events import Event, EventLimits, Subscriber, event_of, removed_event
 from recrawl.store.memory.events import EventList
-from recrawl.store.protocol import Copy, Outcome, Version, body_key
+from recrawl.store.protocol import Copy, Outcome, Totals, Version, body_key
+from recrawl.store.sampling import draw
 
 
 class MemoryStore:
@@ -88,19 +93,36 @@ class MemoryStore:
         self._observations = [outcome for outcome in self._observations if outcome.url != url]
         self._sweep()
 
-    async def load(self) -> dict[str, Any] | None:
+    async def load(self, urls: Iterable[str] | None = None) -> dict[str, Any] | None:
         """See `Store.load`."""
         if self._whole is None:
             return None
-        gathered = Gathered(len(self._rows))
-        if self._rows:
-            gathered.take(list(self._rows.values()))
+        wanted = None if urls is None else set(urls)
+        cells = [cell for url, cell in self._rows.items() if wanted is None or url in wanted]
+        gathered = Gathered(len(cells))
+        if cells:
+            gathered.take(cells)
         assert len(TABLE) == len(next(iter(self._rows.values()), TABLE))
         return {**json.loads(self._whole), "hosts": dict(self._hosts), **gathered.rows()}
 
-    async def urls(self) -> list[str]:
+    async def sample(self, most: int) -> tuple[list[str], NDArray[np.float64]]:
+        """See `Store.sample`."""
+        urls, drawn = list(self._rows), draw(self._column("importance"), most, np.random.default_rng(0))
+        return [urls[j] for j in drawn.rows.tolist()], drawn.stands_for
+
+    async def totals(self, *, importance: float = math.inf) -> Totals:
+        """See `Store.totals`."""
+        failing, gone = (int((self._column(name) > 0).sum()) for name in ("failures", "times_gone"))
+        newest = float(self._column("fetched_at").max()) if self._rows else None
+        return Totals(len(self._rows), failing, gone, newest, int((self._column("importance") >= importance).sum()))
+
+    def _column(self, name: str) -> NDArray[np.float64]:
+        at = TABLE.index(name)
+        return np.array([cell[at] for cell in self._rows.values()], np.float64)
+
+    async def urls(self, prefix: str = "") -> list[str]:
         """See `Store.urls`."""
-        return list(self._rows)
+        return [url for url in self._rows if url.startswith(prefix)]
 
     async def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
         """See `Store.copies`."""

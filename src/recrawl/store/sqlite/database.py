@@ -124,7 +124,7 @@ class Database:
         return StoreError(f"{self.path}: {problem}")
 
 
-def select_in(connection: sqlite3.Connection, query: str, values: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+def select_in(connection: sqlite3.Connection, query: str, values: Iterable[str | int]) -> Iterator[tuple[Any, ...]]:
     """Rows of a query that ends with a column's name, where that column is one of the values."""
     given = list(values)
     for first in range(0, len(given), _ASKED):

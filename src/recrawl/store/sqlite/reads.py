@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from recrawl.store.columns import Gathered
 from recrawl.store.events import Event, Subscriber
-from recrawl.store.protocol import Copy, Outcome, Version
+from recrawl.store.protocol import Copy, Outcome, Totals, Version
+from recrawl.store.sampling import draw
 from recrawl.store.sqlite import statements as sql
 from recrawl.store.sqlite.bodies import Bodies
 from recrawl.store.sqlite.database import Database, select_in
@@ -23,27 +30,46 @@ class Reads:
     def __init__(self, database: Database, bodies: Bodies, events: EventTables) -> None:
         self._database, self._bodies, self._events = database, bodies, events
 
-    def load(self) -> dict[str, Any] | None:
+    def load(self, urls: Sequence[str] | None) -> dict[str, Any] | None:
         """See `Store.load`."""
-        with self._database.reading() as connection:
-            connection.execute("BEGIN")  # one moment for all that is read
-            try:
-                saved = connection.execute("SELECT value FROM note WHERE name = 'engine'").fetchone()
-                if saved is None:
-                    return None
-                hosts = {name: tuple(rule) for name, *rule in connection.execute(sql.HOSTS)}
-                gathered = Gathered(connection.execute("SELECT count(*) FROM page").fetchone()[0])
-                cursor = connection.execute(sql.PAGES)
-                while many := cursor.fetchmany(MANY):
-                    gathered.take(many)
-            finally:
-                connection.execute("COMMIT")
+        with self._at_once() as connection:
+            saved = connection.execute("SELECT value FROM note WHERE name = 'engine'").fetchone()
+            if saved is None:
+                return None
+            hosts = {name: tuple(rule) for name, *rule in connection.execute(sql.HOSTS)}
+            gathered = _all_pages(connection) if urls is None else _some_pages(connection, urls)
         return {**json.loads(saved[0]), "hosts": hosts, **gathered.rows()}
 
-    def urls(self) -> list[str]:
-        """See `Store.urls`."""
+    def sample(self, most: int) -> tuple[list[str], NDArray[np.float64]]:
+        """See `Store.sample`."""
+        with self._at_once() as connection:
+            found = np.fromiter(chain.from_iterable(connection.execute(sql.IMPORTANCE)), np.float64).reshape(-1, 2)
+            drawn = draw(found[:, 1], most, np.random.default_rng(0))
+            ids = found[drawn.rows, 0].astype(np.int64).tolist()
+            urls = dict(select_in(connection, "SELECT id, url FROM page WHERE id", ids))
+        return [urls[page] for page in ids], drawn.stands_for
+
+    def totals(self, importance: float) -> Totals:
+        """See `Store.totals`."""
         with self._database.reading() as connection:
-            return [row[0] for row in connection.execute("SELECT url FROM page ORDER BY id")]
+            return Totals(*connection.execute(sql.TOTALS, (importance,)).fetchone())
+
+    def urls(self, prefix: str = "") -> list[str]:
+        """See `Store.urls`."""
+        question = sql.URLS if not prefix else f"SELECT url FROM ({sql.URLS_FROM}) ORDER BY id"
+        with self._database.reading() as connection:
+            given = (prefix, prefix + "\U0010ffff") if prefix else ()
+            return [row[0] for row in connection.execute(question, given)]
+
+    @contextmanager
+    def _at_once(self) -> Iterator[sqlite3.Connection]:
+        """The connection that reads, at one moment for all that is read."""
+        with self._database.reading() as connection:
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.execute("COMMIT")
 
     def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
         """See `Store.copies`."""
@@ -133,3 +159,20 @@ class Reads:
             loose = connection.execute(sql.LOOSE_BODIES).fetchone()[0]
             problems += self._events.check(connection)
         return problems + ([f"{loose} bodies belong to no page"] if loose else [])
+
+
+def _all_pages(connection: sqlite3.Connection) -> Gathered:
+    gathered = Gathered(connection.execute("SELECT count(*) FROM page").fetchone()[0])
+    cursor = connection.execute(f"{sql.PAGES} ORDER BY id")
+    while many := cursor.fetchmany(MANY):
+        gathered.take(many)
+    return gathered
+
+
+def _some_pages(connection: sqlite3.Connection, urls: Sequence[str]) -> Gathered:
+    ids = sorted(row[0] for row in select_in(connection, "SELECT id FROM page WHERE url", dict.fromkeys(urls)))
+    gathered = Gathered(len(ids))
+    for first in range(0, len(ids), MANY):
+        some = select_in(connection, f"{sql.PAGES} WHERE id", ids[first : first + MANY])
+        gathered.take(list(some))
+    return gathered

@@ -55,7 +55,14 @@ SET_COPY = _upsert("copy", "page", ("page", *_COPY))
 ADD_OBSERVATION = (
     f"INSERT INTO observation (page, {', '.join(_OBSERVATION)}) VALUES ({_marks(('page', *_OBSERVATION))})"
 )
-PAGES = f"SELECT {', '.join(TABLE)} FROM page ORDER BY id"
+PAGES = f"SELECT {', '.join(TABLE)} FROM page"
+URLS = "SELECT url FROM page ORDER BY id"
+URLS_FROM = "SELECT id, url FROM page WHERE url >= ? AND url < ?"
+IMPORTANCE = "SELECT id, importance FROM page ORDER BY id"
+TOTALS = (
+    "SELECT count(*), coalesce(sum(failures > 0), 0), coalesce(sum(times_gone > 0), 0), max(fetched_at), "
+    "coalesce(sum(importance >= ?), 0) FROM page"
+)
 HOSTS = "SELECT name, spacing, concurrency, held_until FROM host"
 COPIES = (
     f"SELECT url, {', '.join(f'copy.{name}' for name in _COPY)} FROM page JOIN copy ON copy.page = page.id WHERE url"

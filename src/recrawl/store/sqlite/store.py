@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ParamSpec, Self, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from recrawl._worker import Worker
 from recrawl.store.events import Event, EventLimits, Subscriber
-from recrawl.store.protocol import Copy, Outcome, Version
+from recrawl.store.protocol import Copy, Outcome, Totals, Version
 from recrawl.store.sqlite.bodies import Bodies
 from recrawl.store.sqlite.database import Database
 from recrawl.store.sqlite.events import EventTables
@@ -74,13 +78,21 @@ class SqliteStore:
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    async def load(self) -> dict[str, Any] | None:
+    async def load(self, urls: Iterable[str] | None = None) -> dict[str, Any] | None:
         """See `Store.load`."""
-        return await self._read(self._reads.load)
+        return await self._read(self._reads.load, None if urls is None else list(urls))
 
-    async def urls(self) -> list[str]:
+    async def sample(self, most: int) -> tuple[list[str], NDArray[np.float64]]:
+        """See `Store.sample`."""
+        return await self._read(self._reads.sample, most)
+
+    async def totals(self, *, importance: float = math.inf) -> Totals:
+        """See `Store.totals`."""
+        return await self._read(self._reads.totals, importance)
+
+    async def urls(self, prefix: str = "") -> list[str]:
         """See `Store.urls`."""
-        return await self._read(self._reads.urls)
+        return await self._read(self._reads.urls, prefix)
 
     async def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
         """See `Store.copies`."""

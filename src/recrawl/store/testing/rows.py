@@ -117,6 +117,29 @@ async def check_rows_are_replaced(store: Store) -> None:
             assert found["fetched_at"][by_url[urls[j]]] == rows["fetched_at"][at], "each page has its newest row"
 
 
+async def check_parts(store: Store) -> None:
+    """Rows of some pages, samples and totals of all."""
+    urls = [*page_urls(30), *page_urls(30, "b.example")]
+    rows = example_rows(urls)
+    await store.save(rows=rows)
+    some = [urls[k] for k in (40, 3, 17)]
+    found = await store.load([*some, some[0], "https://c.example/"])
+    assert found is not None and found["url"] == [urls[k] for k in (3, 17, 40)], "some rows, in the order of urls"
+    assert found["crawls"] == rows["crawls"] and set(found["hosts"]) == {"a.example"}, "the engine's state is read too"
+    for name in ("fetched_at", "gamma", "heard", "importance"):
+        assert (np.asarray(found[name]) == rows[name][[3, 17, 40]]).all(), f"{name} of some rows"
+    assert len((await store.load([]) or {"url": [""]})["url"]) == 0, "no URLs, no rows"
+    assert await store.urls("https://b.example/1") == [f"https://b.example/{k}" for k in (1, *range(10, 20))]
+    drawn, stands_for = await store.sample(20)
+    assert len(drawn) <= 21 and len(set(drawn)) == len(drawn) and set(drawn) <= set(urls), "a sample of the pages"
+    assert (stands_for >= 1.0).all() and 30 < stands_for.sum() < 120, "a sample stands for all pages"
+    assert (await store.sample(60))[0] == urls, "a sample of all pages is in their order"
+    totals = await store.totals(importance=0.5)
+    assert (totals.pages, totals.failing) == (60, int((rows["failures"] > 0).sum())), "totals of all pages"
+    assert totals.gone == int((rows["times_gone"] > 0).sum()) and totals.fetched_at == rows["fetched_at"].max()
+    assert totals.as_important == int((rows["importance"] >= 0.5).sum()), "pages that are as important"
+
+
 async def check_strange_columns(store: Store) -> None:
     """Columns that the store does not know are kept."""
     rows = {**example_rows(page_urls(4)), "group": np.arange(4), "pair": np.arange(8.0).reshape(4, 2)}

@@ -1,0 +1,100 @@
+"""Engines of a part of a store's pages: what one page, or figures about all pages, need.
+
+What was learned of all pages together is small and is read as a whole. Of single pages only those are read that an
+answer depends on: to explain a page, the page and its group; for figures about a large database, a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recrawl.crawl.run.assemble import engine_of
+from recrawl.crawl.run.pages import Part
+from recrawl.engine.effects.groups import beside, folders
+from recrawl.engine.views.expected import fits_mean, fitting_mean
+from recrawl.schedule.exact import access
+from recrawl.store.sampling import sampling_error
+
+if TYPE_CHECKING:
+    from recrawl.crawl.config.settings import Settings
+    from recrawl.engine import Engine
+    from recrawl.engine.views.explain import Explanation
+    from recrawl.store.protocol import Store, Totals
+
+WHOLE = 50_000  # up to so many pages figures are about all of them
+SAMPLED = 20_000  # pages of a sample, where there are more
+_SIBLINGS = 20_000  # pages of a group that are read at most
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """An engine for figures about all pages: of all of them, or of a sample."""
+
+    engine: Engine
+    totals: Totals  # of all pages
+    error: float | None  # of a share of pages, by the choice of the sample: standard error; None: all pages are there
+
+
+async def open_sampled(store: Store, settings: Settings, now: float, hosts: Container[str] = ()) -> Sampled:
+    """The engine of all pages of a store or, where there are many, of a sample; ``hosts``: whose rules are needed."""
+    totals = await store.totals()
+    if totals.pages <= WHOLE:
+        return Sampled(await engine_of(store, settings, now), totals, None)
+    urls, stands_for = await store.sample(SAMPLED)
+    engine = await engine_of(store, settings, now, Part(urls, totals, hosts))
+    places = {url: j for j, url in enumerate(urls)}
+    counts = stands_for[[places[url] for url in engine.url(engine.ids())]]
+    importance = access.importance(engine.scheduler, engine.ids())
+    engine.stand_for(counts)
+    return Sampled(engine, totals, sampling_error(importance, counts))
+
+
+async def explain_page(store: Store, settings: Settings, url: str, now: float) -> Explanation:
+    """What `Engine.explain` says of a page with an engine of all pages.
+
+    It depends on the page, on its group where siblings are used, and else on the mean rate of all pages. The mean is
+    that of a sample where there are many pages.
+    """
+    totals = await store.totals()
+    engine = await engine_of(store, settings, now, Part([url], totals))
+    page = int(engine.id([url])[0])
+    if engine.effects.level is not None:
+        engine = await engine_of(store, settings, now, Part([url, *await _group(store, engine, url)], totals))
+        page = int(engine.id([url])[0])
+    if fits_mean(engine):
+        engine.mean_of_all = fitting_mean((await open_sampled(store, settings, now)).engine)
+    rank = await _importance_rank(store, settings, engine, page)
+    return replace(engine.explain(page, now), importance_rank=rank)
+
+
+async def _group(store: Store, engine: Engine, url: str) -> list[str]:
+    """Pages of the group that a page belongs to, by the level of groups in use."""
+    level = int(engine.effects.arrays.active[0])
+    mine, found = folders(url)[level], list[str]()
+    for prefix in beside(url, level):
+        found += [other for other in await store.urls(prefix) if folders(other)[level] == mine]
+    return found[:_SIBLINGS]
+
+
+async def _importance_rank(store: Store, settings: Settings, engine: Engine, page: int) -> float:
+    """The share of pages that are at least as important as a page.
+
+    Rules may give pages an importance that is not stored yet: then the share is estimated as figures are.
+    """
+    weight = float(access.importance(engine.scheduler, np.array([page]))[0])
+    rules = settings.rules()
+    if not any(rule.importance is not None for rule in rules.rules):
+        totals = await store.totals(importance=weight)
+        return totals.as_important / totals.pages
+    n_pages = (await store.totals()).pages
+    urls, stands_for = await store.sample(n_pages if n_pages <= WHOLE else SAMPLED)
+    saved = await store.load(urls)
+    assert saved is not None
+    counts = dict(zip(urls, stands_for.tolist(), strict=True))
+    ruled = np.array([rules.of(one).importance for one in saved["url"]], np.float64)  # not a number: no rule
+    importance = np.where(np.isnan(ruled) | (ruled == saved["given"]), saved["importance"], ruled)
+    return float(np.average(importance >= weight, weights=[counts[one] for one in saved["url"]]))

@@ -1,0 +1,161 @@
+"""Engines of a part of the pages say what the engine of all pages says, and read little."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recrawl import Engine
+from recrawl.cli.views import status_figures
+from recrawl.crawl.audit.freshness import expected_freshness
+from recrawl.crawl.config.settings import Settings
+from recrawl.crawl.run import partial
+from recrawl.crawl.run.assemble import engine_of
+from recrawl.crawl.run.pages import add_pages
+from recrawl.crawl.run.partial import explain_page, open_sampled
+from recrawl.store import BlockingStore, MemoryStore, SqliteStore
+
+DAY = 86400.0
+NOW = 1.75e9
+RULES = (
+    {"match": "https://h1.example/*", "importance": 3.0},
+    {"match": "*/f2/*7", "never": True},
+    {"match": "*/f3/*", "max_interval": "2 days"},
+)
+
+
+class Counting(MemoryStore):
+    """Notes how many rows were read."""
+
+    read = 0
+
+    async def load(self, urls: Iterable[str] | None = None) -> dict[str, Any] | None:
+        found = await super().load(urls)
+        self.read += 0 if found is None else len(found["url"])
+        return found
+
+
+def url_of(k: int) -> str:
+    return f"https://h{k % 20}.example/a{k % 3}/b/f{k % 5}/page{k}" if k % 50 else f"http://h{k % 20}.example/only{k}"
+
+
+async def fill(store: Any, n: int, importance: Any = 1.0, *, siblings_used: bool = True) -> None:
+    """Pages on twenty hosts, most of them crawled a few times; some fail, are gone, heard of or asked for."""
+    rng = np.random.default_rng(3)
+    engine = Engine(n / (5 * DAY), start=NOW - 30 * DAY, host_spacing=1.0)
+    settings = Settings(rule=RULES)
+    ids = add_pages(engine, settings.rules(), [url_of(k) for k in range(n)], NOW - 30 * DAY, importance=importance)
+    rate = rng.gamma(1.0, 0.2 / DAY, n)
+    for day in range(30):
+        some = rng.choice(ids[: 4 * n // 5], n // 8, replace=False)
+        kind, now = rng.random(len(some)), NOW - (30 - day) * DAY
+        engine.record(
+            some, now, changed=rng.random(len(some)) < rate[some] * 5 * DAY, failed=kind < 0.04, gone=kind > 0.99
+        )
+    engine.signal(rng.choice(ids, n // 20), NOW - DAY)
+    engine.request(rng.choice(ids, n // 20), NOW - DAY)
+    engine.hold("h4.example", NOW + 500.0)
+    engine.effects.arrays.used[0] = siblings_used
+    rows = engine.rows()
+    rows["parts"]["calm"] = 0.02 / DAY
+    await store.save(rows=rows)
+    await store.save(notes={"feed:" + url_of(8): {"interval": 3600.0, "rolled": 0}})
+
+
+@pytest.fixture(scope="module")
+def filled() -> Counting:
+    store = Counting()
+    asyncio.run(fill(store, 2000))
+    return store
+
+
+@pytest.fixture
+def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partial, "WHOLE", 1000)
+    monkeypatch.setattr(partial, "SAMPLED", 500)
+
+
+@pytest.mark.parametrize("rules", [(), RULES], ids=["no rules", "rules"])
+def test_a_page_is_explained_as_by_the_engine_of_all_pages(filled: Counting, rules: Any) -> None:
+    settings = Settings(budget="200/day", rule=rules)
+
+    async def compare() -> None:
+        whole = await engine_of(filled, settings, NOW)
+        fates = {whole.explain(k, NOW).state.split()[0]: k for k in range(2000)}
+        assert len(fates) > 2 if rules else len(fates) > 1
+        before, reads = filled.read, []
+        for k in [0, 8, 15, 50, 123, 499, 1700, 1950, 1999, *range(600, 660, 7), *fates.values()]:
+            found = await explain_page(filled, settings, url_of(k), NOW)
+            reads.append(filled.read - before)
+            before = filled.read
+            assert found.as_dict() == whole.explain(k, NOW).as_dict(), url_of(k)
+        assert rules or max(reads) < 200, "a page and its group"
+
+    asyncio.run(compare())
+
+
+@pytest.mark.usefixtures("small_samples")
+def test_without_siblings_the_mean_of_a_sample_is_used() -> None:
+    settings, store = Settings(budget="200/day", siblings=False), Counting()
+    asyncio.run(fill(store, 2000))
+    whole = asyncio.run(engine_of(store, settings, NOW))
+    store.read = 0
+    for k in (3, 50, 1999):
+        found, all_pages = asyncio.run(explain_page(store, settings, url_of(k), NOW)), whole.explain(k, NOW)
+        assert found.change_rate == pytest.approx(all_pages.change_rate, rel=0.1)
+        assert found.value == all_pages.value
+    assert store.read < 3 * 505
+
+
+def test_a_clock_that_was_set_back_moves_the_times_of_parts_too(filled: Counting) -> None:
+    settings, now = Settings(), NOW - 10 * DAY
+    whole = asyncio.run(engine_of(filled, settings, now))
+    found = asyncio.run(explain_page(filled, settings, url_of(3), now))
+    assert found.as_dict() == whole.explain(3, now).as_dict()
+
+
+@pytest.mark.usefixtures("small_samples")
+@pytest.mark.parametrize("importance", ["equal", "heavy tail", "half nothing"])
+def test_figures_of_a_sample_lie_within_its_error(importance: str) -> None:
+    n, settings = 4000, Settings(budget="500/day", rule=RULES)
+    drawn = np.random.default_rng(5).pareto(1.0, n) + 0.01
+    weight = {"equal": np.ones(n), "heavy tail": drawn, "half nothing": np.arange(n) % 2.0}[importance]
+    store = Counting()
+    asyncio.run(fill(store, n, weight))
+    whole = asyncio.run(engine_of(store, settings, NOW))
+    store.read = 0
+    sampled = asyncio.run(open_sampled(store, settings, NOW))
+    assert store.read == len(sampled.engine)
+    assert abs(store.read - 500) <= 1
+    assert sampled.error is not None
+    assert sampled.error < 0.03
+    for figure in (expected_freshness, status_figures.freshness_so_far):
+        assert figure(sampled.engine, NOW) == pytest.approx(figure(whole, NOW), abs=3 * sampled.error)
+    budget = settings.rates(n)[1]
+    planned, sample = whole.forecast(budget).freshness, sampled.engine.forecast(budget).freshness
+    assert sample == pytest.approx(planned, abs=3 * sampled.error)
+    assert (sampled.totals.failing, sampled.totals.gone) == (whole.stats["failing"], whole.stats["away"])
+
+
+@pytest.mark.usefixtures("small_samples")
+def test_status_tells_of_its_sample(tmp_path: Any) -> None:
+    from recrawl.cli.views.status_report import status_lines
+
+    with BlockingStore(SqliteStore(tmp_path / "a.db")) as store:
+        store.run(fill(store.store, 1500))
+        found = status_figures.figures(store, Settings(), NOW)
+    assert abs(found["sample"]["pages"] - 500) <= 1
+    assert 0.0 < found["sample"]["error"] < 0.06
+    assert found["forecast"]["high"] - found["forecast"]["low"] > found["sample"]["error"]
+    assert any("of 1500 pages" in line for line in status_lines(found))
+
+
+def test_small_databases_are_read_as_a_whole(filled: Counting) -> None:
+    sampled = asyncio.run(open_sampled(filled, Settings(), NOW))
+    assert len(sampled.engine) == sampled.totals.pages == 2000
+    assert sampled.error is None
+    assert sampled.engine.stands_for is None
