@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recrawl.cli.shared.options import Group, check_level
+from recrawl.cli.shared.options import Columns, Encoding, Group, Lenient, check_level, log_options
 from recrawl.cli.shared.outputs import check_outputs
 
 if TYPE_CHECKING:
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 EPILOG = (
     "Example:  recrawl estimate crawls.csv --output rates.csv --plot rates.png\n\n"
-    "A crawl log is CSV, TSV or Parquet with the columns url, time (seconds since 1970 or ISO 8601) and changed (since "
-    "the page's previous row), and optionally signals or signals_NAME, importance, status."
+    "A crawl log is CSV, TSV, JSON lines or Parquet with the columns url, time and changed (since the page's previous "
+    "row), or digest, etag, last_modified or length instead, and optionally signals or signals_NAME, importance, "
+    "status. CDX files, access logs and Scrapy items are read too."
 )
 UNITS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0}
 
@@ -46,7 +47,7 @@ class Unit(StrEnum):
 
 
 def estimate(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="Crawl log, CSV or Parquet: url, time, changed.")],
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="Crawl log: url, time, and changed or a digest.")],
     method: Annotated[Method, typer.Option(help="Estimator of the rates.")] = Method.posterior,
     group: Annotated[Group, typer.Option(help="Pages that share a prior (method posterior).")] = Group.host,
     level: Annotated[float, typer.Option(help="Probability that an interval holds the true rate.")] = 0.9,
@@ -54,12 +55,15 @@ def estimate(
     limit: Annotated[int, typer.Option(help="Pages to list, most crawled first.", min=0)] = 10,
     output: Annotated[Path | None, typer.Option(help="Write every page's figures (CSV or Parquet).")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw rates, intervals and seasons (PNG).")] = None,
-    lenient: Annotated[bool, typer.Option("--lenient", help="Repair a bad log and count the repairs.")] = False,
+    columns: Columns = None,
+    encoding: Encoding = None,
+    lenient: Lenient = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Estimate how often the pages of a crawl log change, with intervals, and how good their signals are."""
     check_level(level)
     check_outputs(output, plot)
+    options = log_options(lenient, columns, encoding)
     from recrawl.cli.views.estimate_report import analyse, print_report, write_rates
 
     with _progress() as bar:
@@ -69,7 +73,7 @@ def estimate(
             method.value,
             group.value,
             level,
-            lenient,
+            options,
             lambda share, what: bar.update(task, completed=share, description=what),
         )
         scale = UNITS[unit.value]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli.shared.options import Group, check_level, split_commas
+from recrawl.cli.shared.options import Columns, Encoding, Group, Lenient, check_level, log_options, split_commas
 from recrawl.cli.shared.outputs import check_outputs
 
 EPILOG = (
@@ -18,7 +18,7 @@ EPILOG = (
 
 
 def plan(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="Crawl log, CSV, JSONL or Parquet: url, time, changed.")],
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="Crawl log: url, time, and changed or a digest.")],
     budget: Annotated[str | None, typer.Option(help="Budget to plan for.  [default: what the log spent]")] = None,
     budgets: Annotated[
         list[str] | None, typer.Option(help="Other budgets to compare.  [default: half and double]")
@@ -27,7 +27,9 @@ def plan(
     group: Annotated[Group, typer.Option(help="Pages that share a prior.")] = Group.host,
     level: Annotated[float, typer.Option(help="Probability of the intervals.")] = 0.9,
     plot: Annotated[Path | None, typer.Option(help="Draw freshness against budget (PNG).")] = None,
-    lenient: Annotated[bool, typer.Option("--lenient", help="Repair a bad log and count the repairs.")] = False,
+    columns: Columns = None,
+    encoding: Encoding = None,
+    lenient: Lenient = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Compute how fresh a crawler's copies are, and how fresh the best schedule keeps them at any budget."""
@@ -37,7 +39,7 @@ def plan(
     check_outputs(None, plot)
     others = split_commas(budgets) if budgets else None
     asked = Asked(budget, others, None if target is None else share(target), group.value, level)
-    found = worked_out(log, asked, lenient)
+    found = worked_out(log, asked, log_options(lenient, columns, encoding))
     if plot is not None:
         from recrawl.cli.views.plan_plot import draw_plan
 

@@ -1,4 +1,4 @@
-"""Crawl logs: CSV, JSONL or Parquet rows of (url, time, changed), read into observations.
+"""Crawl logs: rows of (url, time, changed) in any form that ``logs`` reads, as observations.
 
 Errors count rows from 1: the first line after a CSV file's header is row 1. Strict reading raises at the first bad row.
 Lenient reading repairs bad rows and counts the repairs by kind.
@@ -10,11 +10,15 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.cli.shared.log_cells import Columns, LogReader
+from recrawl.cli.shared.logs.cells import Columns, LogReader
+from recrawl.cli.shared.logs.changes import compared
+from recrawl.cli.shared.logs.roles import COMPARED, LogOptions
+from recrawl.cli.shared.logs.text_lines import check_encoding
 from recrawl.errors import ParameterError
 from recrawl.estimate import Observations
 
@@ -37,7 +41,11 @@ class CrawlLog:
     gone: NDArray[np.bool_]  # pages whose last crawl found them gone (404, 410)
     left_at: Array  # when a gone page was first found gone; else the end of the log
     days: float
+    rows: Columns  # in order of page and time; changed as given or computed
     repairs: dict[str, int] = field(default_factory=dict)
+    computed: dict[str, int] = field(default_factory=dict)  # intervals whose outcome was computed, by column
+    unused: list[str] = field(default_factory=list)  # columns without a role
+    details: list[dict[str, Any]] = field(default_factory=list)  # cells of recrawl's own exports, in order of rows
 
     @property
     def hosts(self) -> list[str]:
@@ -48,6 +56,18 @@ class CrawlLog:
     def folders(self) -> list[str]:
         """Host and folder of every page: its URL without what follows the last slash of the path."""
         return [folder_of(url) for url in self.urls]
+
+
+def remarks(log: CrawlLog) -> list[str]:
+    """How changes were computed, and which columns have no role, one sentence each."""
+    said = []
+    if log.computed:
+        parts = ", ".join(f"{name} ({n})" for name, n in log.computed.items())
+        weak = "; changes that keep the length are missed" if "length" in log.computed else ""
+        said.append(f"changed is computed from {parts}{weak}")
+    if log.unused:
+        said.append(f"columns that are not used: {', '.join(log.unused)}")
+    return said
 
 
 def host_of(url: str) -> str:
@@ -70,18 +90,22 @@ def folder_of(url: str) -> str:
     return host.lower() + slash + path[: path.rfind("/") + 1]
 
 
-def read_crawl_log(path: Path, *, lenient: bool = False, progress: Progress | None = None) -> CrawlLog:
+def read_crawl_log(
+    path: Path, options: LogOptions | None = None, *, lenient: bool = False, progress: Progress | None = None
+) -> CrawlLog:
     """Read a log. Every row after a page's first is one observation: interval, changed or not, signals in between.
 
     A row with a status of 400 or more is a failed crawl: it is no observation, and its signals count for the next row.
     """
+    options = options or LogOptions(lenient)
+    check_encoding(options.encoding)
     repairs: Counter[str] = Counter()
-    reader = LogReader(path, lenient, repairs)
+    reader = LogReader(path, options, repairs)
     columns = reader.read(progress)
     if not len(columns.time):
         raise ParameterError(f"{path}: no usable row")
-    order = _order(path, columns, lenient, repairs)
-    return _observe(path, columns.take(order), reader, lenient, repairs)
+    order = _order(path, columns, options.lenient or reader.rows.header.exported, repairs)
+    return _observe(path, columns.take(order), reader, [reader.details[j] for j in order] if reader.details else [])
 
 
 def _order(path: Path, columns: Columns, lenient: bool, repairs: Counter[str]) -> NDArray[np.int64]:
@@ -103,30 +127,40 @@ def _order(path: Path, columns: Columns, lenient: bool, repairs: Counter[str]) -
     return np.lexsort((columns.row, columns.time, columns.page))
 
 
-def _observe(path: Path, rows: Columns, reader: LogReader, lenient: bool, repairs: Counter[str]) -> CrawlLog:
+def _observe(path: Path, rows: Columns, reader: LogReader, details: list[dict[str, Any]]) -> CrawlLog:
     """Observations between successive rows of a page that did not fail."""
     urls, n_pages = reader.urls, len(reader.urls)
     good = np.flatnonzero(~rows.failed)
     page = rows.page[good]
     pair = np.flatnonzero(page[1:] == page[:-1])
     end, start = good[pair + 1], good[pair]
-    unknown = rows.changed[end] < 0
+    changed, computed = compared(rows, good, start, end)
+    rows.changed[end] = changed
+    unknown = changed < 0
     if unknown.any():
-        if not lenient:
-            worst = int(rows.row[end][unknown].min())
-            raise ParameterError(f"{path}: column changed, row {worst}: is empty")
-        repairs["rows with empty changed, dropped"] += int(unknown.sum())
-        end, start = end[~unknown], start[~unknown]
+        _unknown(path, int(rows.row[end][unknown].min()), int(unknown.sum()), reader)
+        end, start, changed = end[~unknown], start[~unknown], changed[~unknown]
     total = np.concatenate([np.zeros((1, rows.signals.shape[1])), np.cumsum(rows.signals, axis=0)])
     signals = total[end + 1] - total[start + 1] if reader.sources else None
     offset = np.concatenate([[0], np.cumsum(np.bincount(rows.page[end], minlength=n_pages))])
-    seen = Observations(offset, rows.time[end] - rows.time[start], rows.changed[end] > 0, signals)
-    importance = None if rows.importance is None else _last(rows.page, rows.importance, n_pages)
+    seen = Observations(offset, rows.time[end] - rows.time[start], changed > 0, signals)
+    header = reader.rows.header
+    importance = _last(rows.page, rows.importance, n_pages) if "importance" in header.used else None
     n_failed = int(rows.failed.sum())
     crawled_at, gone, left_at = _ends(rows, good, n_pages)
     days = float(rows.time.max() - rows.time.min()) / 86400.0
-    rest = (len(rows.time), n_failed, crawled_at, gone, left_at, days, dict(repairs))
-    return CrawlLog(urls, seen, rows.time[end], importance, reader.sources, *rest)
+    ends = (len(rows.time), n_failed, crawled_at, gone, left_at, days, rows)
+    rest = (dict(reader.repairs), computed, header.unused, details)
+    return CrawlLog(urls, seen, rows.time[end], importance, reader.sources, *ends, *rest)
+
+
+def _unknown(path: Path, row: int, n: int, reader: LogReader) -> None:
+    """Rows of which it is not known whether the page changed: left out, or an error if nothing can be compared."""
+    comparable = bool(reader.rows.header.used & set(COMPARED))
+    if not comparable and not reader.lenient:
+        raise ParameterError(f"{path}: column changed, row {row}: is empty")
+    what = "intervals with nothing to compare, left out" if comparable else "rows with empty changed, dropped"
+    reader.repairs[what] += n
 
 
 def _ends(rows: Columns, good: NDArray[np.int64], n_pages: int) -> tuple[Array, NDArray[np.bool_], Array]:

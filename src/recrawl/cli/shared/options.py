@@ -3,9 +3,28 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from recrawl.errors import ParameterError
+
+if TYPE_CHECKING:
+    from recrawl.cli.shared.logs.roles import LogOptions
+
+Lenient = Annotated[bool, typer.Option("--lenient", help="Repair a bad log and count the repairs.")]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--columns", help="NAME=ROLE,…: what columns of the log are, such as checksum=digest.", metavar="NAME=ROLE"
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        help="Encoding of the log, such as cp1252.  [default: by byte order mark, else UTF-8]", metavar="NAME"
+    ),
+]
 
 
 class Group(StrEnum):
@@ -14,6 +33,15 @@ class Group(StrEnum):
     host = "host"
     folder = "folder"
     all = "all"
+
+
+def log_options(lenient: bool, columns: list[str] | None, encoding: str | None) -> LogOptions:
+    """How a log is read. ParameterError for a bad role or encoding."""
+    from recrawl.cli.shared.logs.roles import LogOptions, parse_columns
+    from recrawl.cli.shared.logs.text_lines import check_encoding
+
+    check_encoding(encoding)
+    return LogOptions(lenient, parse_columns(split_commas(columns or [])), encoding)
 
 
 def check_level(level: float) -> None:

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._files import whole_file
-from recrawl.cli.shared.crawl_log import CrawlLog, read_crawl_log
+from recrawl.cli.shared.crawl_log import CrawlLog, read_crawl_log, remarks
+from recrawl.cli.shared.logs.roles import LogOptions
 from recrawl.estimate import (
     GammaPrior,
     PoissonLook,
@@ -52,6 +53,8 @@ class Findings:
             "failed_crawls": self.log.n_failed,
             "duplicate_times": int((seen.interval == 0).sum()),
             "repairs": self.log.repairs,
+            "computed": self.log.computed,
+            "remarks": remarks(self.log),
             "method": rates.method,
             "level": rates.level,
             "unit": unit,
@@ -98,9 +101,9 @@ class Findings:
         return row | {"n_crawls": int(rates.n_crawls[i]), "n_changes": int(rates.n_changes[i])}
 
 
-def analyse(path: Path, method: str, group: str, level: float, lenient: bool, report: Progress) -> Findings:
+def analyse(path: Path, method: str, group: str, level: float, options: LogOptions, report: Progress) -> Findings:
     """Read a log and estimate rates, signal quality and tests of constant rates."""
-    log = read_crawl_log(path, lenient=lenient, progress=lambda share: report(0.5 * share, f"reading {path}"))
+    log = read_crawl_log(path, options, progress=lambda share: report(0.5 * share, f"reading {path}"))
     seen = log.observations
     prior = population = None
     if method == "posterior":
@@ -174,6 +177,8 @@ def print_report(found: Findings, scale: float, unit: str, limit: int, files: li
     figures = found.as_dict(scale, unit, limit)
     for name, count in figures["repairs"].items():
         console.print(f"repaired: {name}: {count}", highlight=False, markup=False)
+    for line in figures["remarks"]:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     for line in summary_lines(found, figures, unit):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     if figures["rates"]:

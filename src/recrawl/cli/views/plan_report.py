@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.cli.shared.crawl_log import CrawlLog, read_crawl_log
+from recrawl.cli.shared.crawl_log import CrawlLog, read_crawl_log, remarks
+from recrawl.cli.shared.logs.roles import LogOptions
 from recrawl.errors import ParameterError
 from recrawl.estimate import GammaPrior, estimate_change_rate, fit_group_priors, poisson_look
 from recrawl.estimate.prospects import History, Prospects, freshness_of_schedule, freshness_so_far
@@ -49,9 +50,9 @@ def share(text: str) -> float:
     return value
 
 
-def worked_out(path: Path, asked: Asked, lenient: bool = False) -> dict[str, Any]:
+def worked_out(path: Path, asked: Asked, options: LogOptions | None = None) -> dict[str, Any]:
     """Read a log and compute all figures."""
-    log = read_crawl_log(path, lenient=lenient)
+    log = read_crawl_log(path, options)
     return {"file": str(path), **prospects_of(log, asked, str(path))}
 
 
@@ -78,6 +79,8 @@ def prospects_of(log: CrawlLog, asked: Asked, name: str = "the log") -> dict[str
         "days": log.days,
         "level": asked.level,
         "repairs": log.repairs,
+        "computed": log.computed,
+        "remarks": remarks(log),
         "signals_left_out": bool(log.sources),
         "own_budget": _rate(history.budget, n),
         "now": {**asdict(past), "by_rates": freshness_of_schedule(history, rates)},
@@ -163,6 +166,7 @@ def lines(found: dict[str, Any]) -> list[str]:
     now, poisson, own = found["now"], found["poisson"], found["own_budget"]["per_day"]
     gone = f" ({found['pages_gone']} more are gone)" if found["pages_gone"] else ""
     said = [f"repaired: {name}: {count}" for name, count in found["repairs"].items()]
+    said += found["remarks"]
     said += [
         f"{found['pages']} pages{gone}, {found['crawls']} intervals over {found['days']:.4g} days, "
         f"{found['changes']} changed; the log spends {format_rate(own, per='day', unit='day')}",
