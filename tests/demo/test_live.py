@@ -29,8 +29,11 @@ def verdict(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_forecast_agrees_with_the_truth(seed):
     found, _, _ = verdict(seed)
-    assert abs(found.forecast.freshness - found.settled) < FORECAST
-    assert abs(found.expected - found.settled) < EXPECTED
+    half = found.half
+    assert half.forecast.duration == pytest.approx(30.0, abs=0.3)
+    assert half.holds
+    assert abs(half.forecast.freshness - half.freshness) < FORECAST
+    assert abs(found.expected - half.freshness) < EXPECTED
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -41,6 +41,9 @@ READS = {
     "explain": lambda engine, ids, now: [str(engine.explain(page, now)) for page in ids.tolist()],
     "fresh": lambda engine, ids, now: engine.fresh(ids, now),
     "forecast": lambda engine, ids, now: engine.forecast(0.5) if important(engine) else None,
+    "forecast of a window": lambda engine, ids, now: (
+        engine.forecast(0.5, start=max(now, engine.now), duration=5.0) if important(engine) else None
+    ),
     "value": lambda engine, ids, now: engine.scheduler.value(ids, now),
     "pages": lambda engine, ids, now: (engine.pages(), engine.pages(ids)) if len(ids) else None,
     "ledger": lambda engine, ids, now: (engine.ledger(now), engine.ledger(now, ids)),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from recrawl.demo.server import DemoServer as DemoServer
     from recrawl.demo.verdict import Renewal as Renewal
     from recrawl.demo.verdict import Sample as Sample
+    from recrawl.demo.verdict import SecondHalf as SecondHalf
     from recrawl.demo.verdict import Verdict as Verdict
     from recrawl.demo.web import DemoWeb as DemoWeb
     from recrawl.demo.web import ServedRequest as ServedRequest
@@ -33,7 +34,7 @@ __getattr__, __dir__, __all__ = attach(
         "politeness": ["Manners", "manners"],
         "resolver": ["LoopbackResolver"],
         "server": ["DemoServer"],
-        "verdict": ["Renewal", "Sample", "Verdict"],
+        "verdict": ["Renewal", "Sample", "SecondHalf", "Verdict"],
         "web": ["DemoWeb", "ServedRequest"],
         "world": ["DemoWorld", "SITES", "Site", "draw_world"],
     },

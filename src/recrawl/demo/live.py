@@ -24,12 +24,13 @@ from recrawl.crawl.run.pages import add_pages
 from recrawl.demo.judge import rivals, true_freshness, window
 from recrawl.demo.resolver import LoopbackResolver
 from recrawl.demo.server import DemoServer
-from recrawl.demo.verdict import Renewal, Sample, Verdict, detection, forbidden, renewals
+from recrawl.demo.verdict import Renewal, Sample, SecondHalf, Verdict, detection, forbidden, renewals
 from recrawl.demo.web import DemoWeb
 from recrawl.demo.world import DAY, DemoWorld, draw_world
 from recrawl.engine import Engine
-from recrawl.engine.views.forecast import Forecast
 from recrawl.errors import ParameterError
+from recrawl.simulate.tally import Run
+from recrawl.simulate.trace import Trace
 from recrawl.store import MemoryStore
 from recrawl.store.protocol import Outcome, Store
 
@@ -79,6 +80,7 @@ class LiveDemo:
         self._seconds, self._budget, self._store = seconds, budget, store
         self._samples: list[tuple[Sample, float]] = []
         self._phase, self._begin = "first copies", 0.0
+        self._half: tuple[float, Engine] | None = None  # when half of the time was over, and the engine as it was then
         self._stopped = False
         self._web: DemoWeb
         self._crawler: Crawler | None = None
@@ -117,7 +119,7 @@ class LiveDemo:
             await self._crawl(crawler, clock, on_progress)
             end = min(self._web.now(), self._begin + self._seconds)
             outcomes = [outcome async for outcome in self._store.observations()]
-            return self._judge(outcomes, end, crawler.engine.forecast(self._budget))
+            return self._judge(outcomes, end)
         finally:
             crawler.close()
 
@@ -158,6 +160,8 @@ class LiveDemo:
             true = float(np.average(shown == self._versions(at), weights=weight))
             if self._phase == "crawling":
                 self._samples.append((Sample(at, expected), true))
+                if self._half is None and at >= self._begin + self._seconds / 2:
+                    self._half = at, Engine.restore(crawler.engine.state())
             counts, elapsed = crawler.counters, at - self._begin
             done = (counts.requests, counts.changed, counts.failed)
             series = tuple((sample.freshness, now) for sample, now in self._samples)
@@ -176,26 +180,36 @@ class LiveDemo:
         page = np.repeat(np.arange(len(trace)), trace.n_changes)
         return np.bincount(page[trace.changed_at <= at], minlength=len(trace))
 
-    def _judge(self, outcomes: list[Outcome], end: float, forecast: Forecast) -> Verdict:
+    def _judge_half(self, found: list[Renewal], end: float) -> SecondHalf | None:
+        """The forecast of the time from the half to the end, by what the engine knew at the half; and what came true.
+
+        None if the demo ended before.
+        """
+        if self._half is None or end <= self._half[0]:
+            return None
+        at, engine = self._half
+        start = max(self._web.started_at + at, engine.now)
+        forecast = engine.forecast(self._budget, start=start, duration=end - at, ids=self._ids)
+        return SecondHalf(at, forecast, self._truth(found, at, end, 0)[1].freshness)
+
+    def _judge(self, outcomes: list[Outcome], end: float) -> Verdict:
         begin, log = self._begin, self._web.log
         if end - begin < 1.0:
             raise ParameterError("the demo was ended before there was anything to judge")
         page_of = {url: number for number, url in enumerate(self._web.urls)}
         found = renewals(log, outcomes, page_of, self._web.started_at)
-        first = [renewal for renewal in found if renewal.at <= begin]
-        later = [renewal for renewal in found if begin < renewal.at <= end]
-        trace = window(self.world.trace, _copied_at(first, len(page_of)), begin, end)
         bins = max(1, round(end - begin))
-        page, at = np.array([r.page for r in later], np.int64), np.array([r.at for r in later])
+        trace, truth = self._truth(found, begin, end, bins)
+        half = self._judge_half(found, end)
         counted = [request for request in log if begin < request.at <= end]
         return Verdict(
             seconds=end - begin,
             budget=self._budget,
             seed=self.world.seed,
             trace=trace,
-            truth=true_freshness(trace, page, at, bins),
+            truth=truth,
             samples=[sample for sample, _ in self._samples if begin < sample.at <= end],
-            forecast=forecast,
+            half=half,
             rivals=rivals(trace, len(counted), bins),
             detection=detection(found),
             requests=len(counted),
@@ -204,6 +218,14 @@ class LiveDemo:
             forbidden=forbidden(log),
             without_copy=int((_copied_at(found, len(page_of)) == -math.inf).sum()),
         )
+
+    def _truth(self, found: list[Renewal], begin: float, end: float, bins: int) -> tuple[Trace, Run]:
+        """The trace from begin to end, and the exact freshness of the copies in it."""
+        first = [renewal for renewal in found if renewal.at <= begin]
+        later = [renewal for renewal in found if begin < renewal.at <= end]
+        trace = window(self.world.trace, _copied_at(first, len(self._web.urls)), begin, end)
+        page, at = np.array([r.page for r in later], np.int64), np.array([r.at for r in later])
+        return trace, true_freshness(trace, page, at, bins)
 
 
 async def warm_up() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -37,6 +38,23 @@ class Sample(NamedTuple):
     freshness: float
 
 
+class SecondHalf(NamedTuple):
+    """The time from ``at`` to the end: what was forecast of it when it began, and the freshness that came true."""
+
+    at: float
+    forecast: Forecast
+    freshness: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the interval of the forecast holds what came true."""
+        return self.forecast.low <= self.freshness <= self.forecast.high
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures, and whether the forecast holds them."""
+        return {**asdict(self.forecast), "start": self.at, "true": self.freshness, "holds": self.holds}
+
+
 @dataclass(frozen=True)
 class Detection:
     """Errors of change detection: changes detected where there was none, and changes missed."""
@@ -56,7 +74,7 @@ class Verdict:
     trace: Trace
     truth: Run
     samples: Sequence[Sample]
-    forecast: Forecast
+    half: SecondHalf | None  # None if the demo was ended before
     rivals: Sequence[Rival]
     detection: Detection
     requests: int  # that the server saw while it counted, robots.txt included
@@ -79,14 +97,8 @@ class Verdict:
     @property
     def expected(self) -> float:
         """The engine's own estimate over the second half."""
-        half = [sample.freshness for sample in self.samples if sample.at > self.trace.start + self.seconds / 2]
+        half = [sample.freshness for sample in self.samples if self.half is not None and sample.at > self.half.at]
         return float(np.mean(half)) if half else float("nan")
-
-    @property
-    def settled(self) -> float:
-        """The true freshness over the second half, when the first copies no longer flatter it."""
-        half = self.truth.window_freshness
-        return float(half[len(half) // 2 :].mean())
 
     def as_dict(self) -> dict[str, Any]:
         """All figures; the series by second are in ``over_time``."""
@@ -97,12 +109,12 @@ class Verdict:
             "pages": len(self.trace),
             "changes": int(self.changes.sum()),
             "freshness": self.truth.freshness,
-            "freshness_second_half": self.settled,
+            "freshness_second_half": None if self.half is None else self.half.freshness,
             **self.truth.as_dict(),
             "requests": self.requests,
-            "estimate": self.estimate,
-            "estimate_second_half": self.expected,
-            "forecast": asdict(self.forecast),
+            "estimate": None if math.isnan(self.estimate) else self.estimate,
+            "estimate_second_half": None if math.isnan(self.expected) else self.expected,
+            "forecast": None if self.half is None else self.half.as_dict(),
             "detection": asdict(self.detection),
             "rivals": [as_dict(rival) for rival in self.rivals],
             "over_time": {name: run.window_freshness.round(6).tolist() for name, run in series.items()},

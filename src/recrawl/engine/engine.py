@@ -18,8 +18,9 @@ from recrawl.engine.core import Core, own_belief
 from recrawl.engine.rows import fill, rows_of
 from recrawl.engine.settings import Settings
 from recrawl.engine.views.explain import Explanation, explain
-from recrawl.engine.views.forecast import Forecast, forecast
+from recrawl.engine.views.forecast import Forecast, Question, forecast
 from recrawl.engine.views.ledger import Ledger, ledger_of
+from recrawl.engine.views.window import Window
 from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.estimate.importance import RequestRates
@@ -379,9 +380,30 @@ class Engine(Core):
         """Everything behind the decision about a page; printed, it is in words."""
         return explain(self, int(access.check_ids(self.scheduler, [page])[0]), time_of(now))
 
-    def forecast(self, budget: float, *, level: float = 0.9, rng: np.random.Generator | None = None) -> Forecast:
-        """Expected freshness at another budget in the long run, with an interval for what is not known of the rates."""
-        return forecast(self, budget, level, np.random.default_rng(0) if rng is None else rng)
+    def forecast(
+        self,
+        budget: float,
+        *,
+        level: float = 0.9,
+        start: float | None = None,
+        duration: float | None = None,
+        ids: ArrayLike | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> Forecast:
+        """Expected freshness at a budget with an interval: of ``duration`` from ``start`` on, or of the long run.
+
+        All pages are crawled at the budget; the freshness is that of ``ids`` (default: all).
+        ``start`` (default: the last known time) is when crawling at the budget and counting begin. The interval of a
+        window holds the freshness that comes true with probability ``level``; that of the long run (no ``duration``)
+        holds the mean of a plan for the believed rates, as far as those are not known.
+        """
+        if start is not None and duration is None:
+            raise ParameterError("start is given without duration: a forecast of the long run has no start")
+        known = max(self.now, float(access.last_fetched(self.scheduler, self.ids()).max(initial=self.now)))
+        window = None if duration is None else Window(known if start is None else time_of(start), float(duration))
+        rows = self.ids() if ids is None else np.unique(access.check_ids(self.scheduler, ids))
+        asked = Question(budget, level, rows, window)
+        return forecast(self, asked, np.random.default_rng(0) if rng is None else rng)
 
     def rows(self, ids: ArrayLike | None = None) -> dict[str, Any]:
         """What a driver writes beside the observation: columns of pages by URL, and the engine's own settings."""

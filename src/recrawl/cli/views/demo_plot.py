@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from recrawl._files import whole_file
-from recrawl.demo.verdict import Verdict
+from recrawl.demo.verdict import SecondHalf, Verdict
 
 _STYLE: Any = {
     "font.size": 11,
@@ -58,15 +58,8 @@ def _draw_time(axes: Any, verdict: Verdict) -> None:
         ls=":",
         label="what its engine expected",
     )
-    forecast = verdict.forecast.freshness
-    axes.plot(
-        [0.5 * verdict.seconds, verdict.seconds],
-        [forecast, forecast],
-        color="black",
-        lw=1.0,
-        ls="-.",
-        label=f"its forecast: {forecast:.1%}",
-    )
+    if verdict.half is not None:
+        _draw_forecast(axes, verdict.half, verdict)
     axes.set(
         xlabel="seconds (each stands for an hour)",
         ylabel="share of copies that are fresh, by importance",
@@ -76,6 +69,14 @@ def _draw_time(axes: Any, verdict: Verdict) -> None:
     axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     axes.legend(loc="best")
     axes.grid(alpha=0.3)
+
+
+def _draw_forecast(axes: Any, half: SecondHalf, verdict: Verdict) -> None:
+    """The forecast of the second half, made when it began, with its interval."""
+    forecast, when = half.forecast, [half.at - verdict.trace.start, verdict.seconds]
+    axes.plot(when, [forecast.freshness] * 2, color="black", lw=1.0, ls="-.")
+    label = f"forecast at half time: {forecast.freshness:.1%}; true: {half.freshness:.1%}"
+    axes.fill_between(when, forecast.low, forecast.high, color="black", alpha=0.08, lw=0, label=label)
 
 
 def _draw_requests(figure: Any, axes: Any, verdict: Verdict) -> None:

@@ -80,11 +80,9 @@ def print_verdict(verdict: Verdict, database: Path, example: str, files: Sequenc
         soft_wrap=True,
     )
     console.print(_table(verdict))
-    forecast, wrong = verdict.forecast, verdict.detection.imagined + verdict.detection.missed
+    wrong = verdict.detection.imagined + verdict.detection.missed
     lines = (
-        f"In the second half {verdict.settled:.1%} were fresh; meanwhile the engine expected {verdict.expected:.1%}.",
-        f"For this budget in the long run it forecasts {forecast.freshness:.1%} "
-        f"({forecast.level:.0%}: {forecast.low:.1%} to {forecast.high:.1%}).",
+        *_second_half(verdict),
         f"Of {verdict.detection.looks} comparisons {wrong} were wrong; {verdict.not_modified} answers were "
         f"'not modified', {verdict.failures} requests failed, {verdict.forbidden} were against robots.txt.",
     )
@@ -96,6 +94,20 @@ def print_verdict(verdict: Verdict, database: Path, example: str, files: Sequenc
         console.print(f"  {command}", markup=False, highlight=False, soft_wrap=True)
     for file in files:
         console.print(f"written: {file}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _second_half(verdict: Verdict) -> list[str]:
+    """What was forecast at half time, and what came true."""
+    half = verdict.half
+    if half is None:
+        return ["It ended before half of its time was over: there is no forecast to compare."]
+    forecast = half.forecast
+    return [
+        f"At half time the engine forecast {forecast.freshness:.1%} for the rest "
+        f"({forecast.level:.0%}: {forecast.low:.1%} to {forecast.high:.1%}); {half.freshness:.1%} came true"
+        f"{'' if half.holds else ', which is outside'}.",
+        f"Meanwhile it expected its copies to be {verdict.expected:.1%} fresh at the moment.",
+    ]
 
 
 def _table(verdict: Verdict) -> Table:

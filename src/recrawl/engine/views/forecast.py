@@ -2,46 +2,89 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recrawl.engine.views.expected import drawn_means, moved_gamma
+from recrawl.engine.views.window import Window, window_freshness
 from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.model.freshness import page_freshness
 from recrawl.model.pages import Pages
+from recrawl.schedule.exact import access
+from recrawl.schedule.table import positive
 from recrawl.solver.solving import solve
 
 if TYPE_CHECKING:
     from recrawl.engine.engine import Engine
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
 
 _DRAWS = 64
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """Long-run freshness at a budget: expected, and an interval from what is not known of the change rates."""
+    """Freshness at a budget: expected, and an interval.
+
+    With ``duration`` the forecast is of the time from ``start`` to ``start + duration``; the interval contains what is
+    not known of the change rates and the randomness of that time. Without it the forecast is of the long run at the
+    believed rates, and the interval contains what is not known of the rates alone.
+    """
 
     budget: float
     freshness: float
     low: float
     high: float
     level: float
+    start: float | None = None
+    duration: float | None = None
 
 
-def forecast(engine: Engine, budget: float, level: float, rng: np.random.Generator) -> Forecast:
-    """Plan for the believed rates; evaluate that plan under rates drawn from the beliefs."""
+class Question(NamedTuple):
+    """What a forecast is asked for: budget, level of the interval, pages that count, and the time (None: long run)."""
+
+    budget: float
+    level: float
+    rows: Ids
+    window: Window | None
+
+
+def forecast(engine: Engine, question: Question, rng: np.random.Generator) -> Forecast:
+    """The forecast of a window, or of the long run."""
+    budget, level, rows, window = question
     if not 0 < level < 1:
         raise ParameterError(f"level is {level}: must lie between 0 and 1")
-    rows = engine.ids()
     if len(rows) == 0:
         raise ParameterError("there are no pages to forecast for")
-    pages = engine.pages()
-    believed = pages.replace(evidence=np.inf)
-    plan = solve(believed, budget)
+    if not access.importance(engine.scheduler, rows).sum() > 0:
+        raise ParameterError("importance is 0 on every page: there is nothing to forecast")
+    if window is None:
+        return _interval(budget, _long_run(engine, budget, rows, rng), level)
+    if not (window.start >= engine.now and 0 < window.duration < np.inf):
+        raise ParameterError("the time to forecast must not begin before the last known time, and last longer than 0")
+    found = window_freshness(engine, positive("budget", budget), window, rows, rng)
+    return replace(_interval(budget, found, level), start=window.start, duration=window.duration)
+
+
+def _interval(budget: float, found: Array, level: float) -> Forecast:
+    """Mean and interval of draws; so few of them say little of rare ones, hence the normal quantile."""
+    mean = float(found.mean())
+    apart = NormalDist().inv_cdf(0.5 + level / 2) * float(found.std(ddof=1))
+    return Forecast(float(budget), mean, max(mean - apart, 0.0), min(mean + apart, 1.0), level)
+
+
+def _long_run(engine: Engine, budget: float, rows: Ids, rng: np.random.Generator) -> Array:
+    """Plan for the believed rates of all pages; evaluate that plan on some under rates drawn from the beliefs."""
+    ids = engine.ids()
+    crawl_rate = solve(engine.pages().replace(evidence=np.inf), budget).crawl_rate[np.isin(ids, rows)]
+    rows = np.unique(rows)
+    pages = engine.pages(rows)
     means, k = drawn_means(engine, _DRAWS, rng), pages.n_sources
     siblings = engine.effects.sibling_rate(engine.scheduler, rows)
     signalled = pages.recall.reshape(len(rows), -1) * pages.change_rate[:, None]
@@ -52,7 +95,5 @@ def forecast(engine: Engine, budget: float, level: float, rng: np.random.Generat
         total = missed + siblings + signalled.sum(axis=1)
         recall = signalled / total[:, None]
         drawn = Pages(total, pages.importance, recall[:, 0] if k == 1 else recall, pages.false_rate)
-        found[j] = float(np.average(page_freshness(drawn, plan.crawl_rate), weights=pages.importance))
-    mean = float(found.mean())
-    apart = NormalDist().inv_cdf(0.5 + level / 2) * float(found.std(ddof=1))  # so few draws say little of rare ones
-    return Forecast(float(budget), mean, max(mean - apart, 0.0), min(mean + apart, 1.0), level)
+        found[j] = float(np.average(page_freshness(drawn, crawl_rate), weights=pages.importance))
+    return found

@@ -1,0 +1,144 @@
+"""Draws of change rates for forecasts, where most pages have few crawls: pages within folders, folders within hosts.
+
+The prior of the engine is shared by all pages. It suits picking, but not a forecast after few crawls: crawls go where
+changes were found, so that the pages without a crawl are not like those with one. Given folder and host they are, as
+far as is known, and a crawl's time depends on earlier outcomes only. Hence the posterior of this model is not biased
+by the choice of pages:
+
+    ln rate of a page ~ N(m of its folder, σ²),  m of a folder ~ N(m of its host, τ²),  m of a host ~ N(μ, ω²)
+
+and each of the n crawls of a page, T/n apart, finds a change with probability 1 − exp(−rate·T/n). All is computed on
+one grid of log rates; μ is uniform on it, and σ, τ and ω on a few values each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.engine.effects.groups import folders
+from recrawl.estimate.gamma import GammaPrior
+
+if TYPE_CHECKING:
+    from recrawl.engine.engine import Engine
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+_GRID = (1e-4, 1e2, 32)  # rates, in crawls per time of the pages: from, to, how many
+_PAGES = (0.35, 0.7, 1.0, 1.4, 2.0)  # σ
+_FOLDERS = (0.05, 0.3, 0.7, 1.2)  # τ
+_HOSTS = (0.05, 0.4, 0.8, 1.3, 2.0, 3.0)  # ω
+_TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class _Widths:
+    """One choice of σ, τ and ω, with ln likelihoods of folders and hosts by their means, and of μ."""
+
+    page: Array
+    folder: Array
+    host: Array
+    by_folder: Array
+    by_host: Array
+    by_overall: Array
+
+
+def drawn_rates(engine: Engine, rows: Ids, n: int, rng: np.random.Generator) -> Array:
+    """(n, pages): draws of the missed rates of pages, jointly; of pages with a given rate, from that alone."""
+    belief = engine.beliefs.belief
+    given = belief.fixed_rate[rows]
+    out = np.empty((n, len(rows)))
+    own = GammaPrior(belief.gamma[rows[given], 0, 0], belief.gamma[rows[given], 0, 1])
+    out[:, given] = np.maximum(rng.gamma(own.shape, 1.0 / own.rate, (n, int(given.sum()))), 1e-12 * own.mean)
+    if not given.all():
+        out[:, ~given] = _Population(engine, rows[~given]).draw(n, rng)
+    return out
+
+
+class _Population:
+    """The model, fitted to the outcomes of some pages."""
+
+    def __init__(self, engine: Engine, rows: Ids) -> None:
+        found = [folders(url) for url in engine.url(rows)]
+        self._folder = _numbers([one[-1] for one in found])
+        self._host = np.zeros(self._folder.max() + 1, np.int64)
+        self._host[self._folder] = _numbers([one[0] for one in found])
+        self._log_rate = _log_rates(engine, rows)
+        self._page = _likelihood(engine, rows, np.exp(self._log_rate))
+        self._widths = [self._fit(page, folder, host) for page in _PAGES for folder in _FOLDERS for host in _HOSTS]
+
+    def _fit(self, page: float, folder: float, host: float) -> _Widths:
+        of_page, of_folder, of_host = (_kernel(self._log_rate, width) for width in (page, folder, host))
+        by_folder = _sums(_mixed(self._page, of_page), self._folder)
+        by_host = _sums(_mixed(by_folder, of_folder), self._host)
+        return _Widths(of_page, of_folder, of_host, by_folder, by_host, _mixed(by_host, of_host).sum(axis=0))
+
+    def draw(self, n: int, rng: np.random.Generator) -> Array:
+        """(n, pages): joint draws, from the mean of all pages down to each page."""
+        overall = np.array([one.by_overall for one in self._widths])
+        chosen = _drawn(np.repeat(overall.reshape(1, -1), n, axis=0), rng)
+        step = self._log_rate[1] - self._log_rate[0]
+        out = np.empty((n, len(self._page)))
+        for j in range(n):
+            k, mean = divmod(int(chosen[j]), len(self._log_rate))
+            one = self._widths[k]
+            host = _drawn(one.by_host + _log(one.host[:, mean]), rng)
+            folder = _drawn(one.by_folder + _log(one.folder[:, host[self._host]].T), rng)
+            page = _drawn(self._page + _log(one.page[:, folder[self._folder]].T), rng)
+            out[j] = np.exp(self._log_rate[page] + step * rng.uniform(-0.5, 0.5, len(page)))
+        return out
+
+
+def _log_rates(engine: Engine, rows: Ids) -> Array:
+    """The grid: around the crawls per time of these pages, or the prior's mean where there was none."""
+    belief = engine.beliefs.belief
+    time = float(belief.watched[rows].sum())
+    centre = float(belief.n_crawls[rows].sum()) / time if time > 0.0 else float(engine.beliefs.prior.mean)
+    low, high, n = _GRID
+    return np.linspace(np.log(centre * low), np.log(centre * high), n)
+
+
+def _likelihood(engine: Engine, rows: Ids, rate: Array) -> Array:
+    """(pages, rates): ln likelihood of what the crawls of each page found; signals explain a part of the changes."""
+    belief = engine.beliefs.belief
+    crawls, heard = belief.n_crawls[rows].astype(np.float64), (belief.signals[rows] + belief.heard[rows]).any(axis=1)
+    changes = np.where(heard, belief.own[rows], belief.n_changes[rows])
+    exponent = rate * (belief.watched[rows] / np.maximum(crawls, 1.0))[:, None]
+    found = changes[:, None] * _log(-np.expm1(-exponent)) - (crawls - changes)[:, None] * exponent
+    return np.where(belief.watched[rows, None] > 0.0, found, 0.0)
+
+
+def _kernel(log_rate: Array, width: float) -> Array:
+    """(below, above): the distribution of a log rate or mean around the mean above it."""
+    density = np.exp(-0.5 * ((log_rate[:, None] - log_rate) / width) ** 2)
+    return np.asarray(density / density.sum(axis=0))
+
+
+def _mixed(log_likelihood: Array, kernel: Array) -> Array:
+    most = log_likelihood.max(axis=-1, keepdims=True)
+    return np.asarray(_log(np.exp(log_likelihood - most) @ kernel) + most)
+
+
+def _sums(rows: Array, group: Ids) -> Array:
+    out = np.zeros((int(group.max()) + 1, rows.shape[1]))
+    np.add.at(out, group, rows)
+    return out
+
+
+def _drawn(log_weight: Array, rng: np.random.Generator) -> Ids:
+    """One index per row, drawn in proportion to the weights."""
+    total = np.exp(log_weight - log_weight.max(axis=-1, keepdims=True)).cumsum(axis=-1)
+    at = rng.random((len(total), 1)) * total[:, -1:]
+    return np.asarray(np.minimum((at > total).sum(axis=-1), total.shape[-1] - 1), np.int64)
+
+
+def _numbers(names: list[str]) -> Ids:
+    return np.asarray(np.unique(np.array(names), return_inverse=True)[1], np.int64)
+
+
+def _log(values: Array) -> Array:
+    return np.asarray(np.log(np.maximum(values, _TINY)))
