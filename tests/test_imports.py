@@ -10,25 +10,34 @@ pytestmark = pytest.mark.slow
 HEAVY = ["numba", "aiohttp", "fastapi", "matplotlib", "pyarrow", "lightgbm", "sklearn", "jax"]
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import recrawl",
-        "import recrawl.cli",
-        "import recrawl.schedule",
-        "from recrawl import Pacer, Policy",
-        "from recrawl.cli import app; app(['--help'], standalone_mode=False)",
-        "from recrawl.cli import app; app(['demo', '--help'], standalone_mode=False)",
-        "from recrawl.cli import app; app(['solve', '--help'], standalone_mode=False)",
-        "from recrawl.cli import app; app(['estimate', '--help'], standalone_mode=False)",
-        "from recrawl.cli import app; app(['simulate', '--help'], standalone_mode=False)",
-        "from recrawl.cli import app; app(['trace', 'git', '--help'], standalone_mode=False)",
-        "from recrawl.cli import app; app(['predict', 'train', '--help'], standalone_mode=False)",
-        "from recrawl.cli import app; app(['reproduce', '--help'], standalone_mode=False)",
-    ],
-)
-def test_nothing_heavy_is_loaded(code):
-    check = f"import sys; print('loaded:', *[name for name in {HEAVY} if name in sys.modules])"
-    command = [sys.executable, "-c", f"{code}\n{check}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.splitlines()[-1] == "loaded:"
+CODE = [
+    "import recrawl",
+    "import recrawl.cli",
+    "import recrawl.schedule",
+    "from recrawl import Pacer, Policy",
+    "from recrawl.cli import app; app(['--help'], standalone_mode=False)",
+    "from recrawl.cli import app; app(['demo', '--help'], standalone_mode=False)",
+    "from recrawl.cli import app; app(['solve', '--help'], standalone_mode=False)",
+    "from recrawl.cli import app; app(['estimate', '--help'], standalone_mode=False)",
+    "from recrawl.cli import app; app(['simulate', '--help'], standalone_mode=False)",
+    "from recrawl.cli import app; app(['trace', 'git', '--help'], standalone_mode=False)",
+    "from recrawl.cli import app; app(['predict', 'train', '--help'], standalone_mode=False)",
+    "from recrawl.cli import app; app(['reproduce', '--help'], standalone_mode=False)",
+]
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    """One fresh process runs all lines. For each of them, the heavy packages that are there from it on."""
+    check = f"print('loaded:', *[name for name in {HEAVY} if name in sys.modules])"
+    lines = ["import sys", *(f"{code}\n{check}" for code in CODE)]
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, timeout=300, check=True
+    )
+    found = [line for line in done.stdout.splitlines() if line.startswith("loaded:")]
+    return dict(zip(CODE, found, strict=True))
+
+
+@pytest.mark.parametrize("code", CODE)
+def test_nothing_heavy_is_loaded(loaded, code):
+    assert loaded[code] == "loaded:"

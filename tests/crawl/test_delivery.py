@@ -21,7 +21,7 @@ from .test_events import Index, busy, every_event, existing
 def test_a_subscriber_that_fails_half_the_time_misses_nothing_and_keeps_the_order():
     world, index = World(busy, URLS[:70], budget=0.1), Index(fails=0.5)
     for _ in range(4):
-        world.run(2 * 3600.0, subscribers={"index": index})
+        world.run(3600.0, subscribers={"index": index})
     index._fails = 0.0
     world.run(60.0, subscribers={"index": index})
     assert index.documents == existing(world.store)
@@ -36,7 +36,7 @@ def test_killed_again_and_again_nothing_is_missing(tmp_path):
     index = Index(fails=0.3)
     for k in range(12):
         (world.run if k % 4 == 3 else world.killed_after)(
-            1800.0 + 77 * k, subscribers={"index": index}, commit_delay=60.0
+            900.0 + 77 * k, subscribers={"index": index}, commit_delay=60.0
         )
         world.store.close()
         world.store = BlockingStore(SqliteStore(tmp_path / "a.db"))
@@ -109,7 +109,7 @@ def test_a_subscriber_that_is_down_for_hours_is_tried_no_more_often_than_that_an
 @pytest.mark.slow
 def test_with_no_limit_reached_hours_down_lose_nothing():
     world, index = World(busy, URLS[:70], budget=0.1), Index(fails=1.0)
-    world.run(5 * 3600.0, subscribers={"index": index})
+    world.run(2 * 3600.0, subscribers={"index": index})
     index._fails = 0.0
     world.run(60.0, subscribers={"index": index})
     assert index.missed == 0
@@ -125,8 +125,8 @@ def test_a_slow_subscriber_holds_up_nothing_but_itself():
         await slow.clock.sleep(1200.0)
         heard.extend(events)
 
-    counts = slow.run(3 * 3600.0, subscribers={"slow": take})
-    assert abs(counts.ended - quick.run(3 * 3600.0).ended) <= 3
+    counts = slow.run(2 * 3600.0, subscribers={"slow": take})
+    assert abs(counts.ended - quick.run(2 * 3600.0).ended) <= 3
     assert [event.number for event in heard] == list(range(1, len(heard) + 1))
     assert len(heard) > 50
 
@@ -155,7 +155,7 @@ def test_a_second_run_of_one_crawler_goes_on_delivering():
     world, index = World(busy, URLS[:10], budget=0.5), Index()
     crawler = world.crawler(subscribers={"index": index})
     for _ in range(2):
-        asyncio.run(world.clock.drive(crawler.run(world.clock.now() + 1800.0)))
+        asyncio.run(world.clock.drive(crawler.run(world.clock.now() + 600.0)))
         assert index.documents == existing(world.store)
     crawler.close()
 

@@ -79,7 +79,7 @@ def test_an_index_that_subscribes_has_what_the_crawler_has(tmp_path, kind):
     store = BlockingStore(MemoryStore() if kind == "memory" else SqliteStore(tmp_path / "a.db"))
     world, index = World(busy, URLS[:70], store=store, budget=0.1), Index()
     for _ in range(3):
-        world.run(3 * 3600.0, subscribers={"index": index}, commit_delay=600.0)
+        world.run(1.5 * 3600.0, subscribers={"index": index}, commit_delay=600.0)
     assert index.documents == existing(store)
     assert len(index.documents) > 40
     events = every_event(store)

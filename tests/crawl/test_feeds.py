@@ -174,9 +174,9 @@ def missed(seen):
 def test_polls_come_in_time():
     """The feed has one of 41 pages' share of a small budget; hurried, it is polled before ten items have come."""
     slow, quick = [], []
-    world_of_feed(slow).run(3 * DAY, feed_interval=0.0)
+    world_of_feed(slow).run(1.5 * DAY, feed_interval=0.0)
     hurried = world_of_feed(quick)
-    counts = hurried.run(3 * DAY)
+    counts = hurried.run(1.5 * DAY)
     assert missed(slow) > 50, "without that, many items are never seen"
     late = [at for at, _ in quick if at > START + 0.5 * DAY]
     assert missed([one for one in quick if one[0] in late]) == 0

@@ -5,6 +5,7 @@ import numpy as np
 from recrawl.engine.views.expected import expected_fresh, fitting_mean
 
 SKIPPED = {"header"}  # holds addresses of the arrays; the arrays themselves are looked at
+PLAIN = {int, float, str, bytes, bool, type(None)}
 
 
 def snapshot(thing, path="engine", found=None):
@@ -12,6 +13,8 @@ def snapshot(thing, path="engine", found=None):
     found = {} if found is None else found
     if isinstance(thing, np.ndarray):
         found[path] = (thing.dtype.str, thing.shape, thing.tobytes())
+    elif isinstance(thing, dict) and PLAIN.issuperset(map(type, thing.values())):
+        found[path] = list(thing.items())
     elif isinstance(thing, dict):
         found[path] = list(thing)
         for name, value in thing.items():
@@ -19,6 +22,8 @@ def snapshot(thing, path="engine", found=None):
     elif hasattr(thing, "_asdict"):
         for name, value in thing._asdict().items():
             snapshot(value, f"{path}.{name}", found)
+    elif isinstance(thing, list | tuple) and PLAIN.issuperset(map(type, thing)):
+        found[path] = list(thing)
     elif isinstance(thing, list | tuple):
         found[path] = len(thing)
         for k, value in enumerate(thing):
