@@ -9,15 +9,12 @@ started again on the same database. At the end it runs once more, to hand over w
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
 import random
 import signal
 import socket
-import sys
-import tempfile
 import time
 from collections import defaultdict
 from importlib.util import module_from_spec, spec_from_file_location
@@ -174,19 +171,5 @@ def run(kills: int, seed: int, folder: Path, show=lambda text: None) -> dict[str
     return {"kills": kills, "seconds": round(time.time() - began, 1), **judge(database, log)}
 
 
-def main() -> None:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        found = run(given.kills, given.seed, Path(folder), lambda text: print(text, file=sys.stderr, flush=True))
-    print(json.dumps(found, indent=1))
-    if given.out is not None:
-        given.out.write_text(json.dumps(found, indent=1) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    kill.command_line(__doc__, 50, run)

@@ -15,8 +15,17 @@ from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.run.pages import add_pages, open_engine, save_pages
 from recrawl.store import BlockingStore, MemoryStore
 
-START = 1.7e9
+START, DAY = 1.7e9, 86400.0
 AGENT = "recrawl/1 (+test)"
+URLS = [f"https://h{k % 10}.example/{k}" for k in range(200)]
+
+
+def changing(url, now):
+    """Page k changes every (k % 50 + 1)·20 minutes, at a phase of its own."""
+    if url.endswith("/robots.txt"):
+        return None
+    k = int(url.rsplit("/", 1)[1])
+    return f"<p>page {k}: {int((now + 37 * k) / (1200.0 * (k % 50 + 1)))}</p>"
 
 
 class World:

@@ -20,8 +20,7 @@ from recrawl.crawl.run.pages import add_pages, open_engine
 from recrawl.errors import StoreError
 from recrawl.store import BlockingStore, MemoryStore, SqliteStore
 
-from .driving import AGENT, START, World, gaps_by_host, largest_share
-from .test_crawler import URLS, changing
+from .driving import AGENT, START, URLS, World, changing, gaps_by_host, largest_share
 
 pytestmark = pytest.mark.slow
 
@@ -187,12 +186,18 @@ def test_a_batch_that_cannot_be_written_is_not_acknowledged():
     assert told == world.store.counts()["observations"]
 
 
+def benchmark(name):
+    """A module of the benchmarks."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 @pytest.mark.full
 def test_killed_again_and_again_with_fetches_and_writes_in_flight(tmp_path):
     """The short form of benchmarks/kill.py: real processes, real HTTP, kill -9."""
-    spec = importlib.util.spec_from_file_location("kill", ROOT / "benchmarks" / "kill.py")
-    kill = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(kill)
+    kill = benchmark("kill")
     found = kill.run(10, 0, tmp_path)
     assert found["kills_with_fetch_and_write_in_flight"] >= 8
     for name in ("acknowledged_missing", "pages_missing", "pages_whose_rate_is_not_what_was_observed", "damage"):
@@ -205,10 +210,7 @@ def test_killed_again_and_again_with_fetches_and_writes_in_flight(tmp_path):
 @pytest.mark.full
 def test_killed_again_and_again_the_webhook_misses_nothing(tmp_path):
     """The short form of benchmarks/kill_events.py: a bad receiver, a crawl that is killed."""
-    spec = importlib.util.spec_from_file_location("kill_events", ROOT / "benchmarks" / "kill_events.py")
-    killing = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(killing)
-    found = killing.run(6, 0, tmp_path)
+    found = benchmark("kill_events").run(6, 0, tmp_path)
     for name in ("changes_without_event", "missing", "unknown", "doubled_with_different_content", "out_of_order"):
         assert found[name] == 0, found
     for name in ("missed_as_told", "documents_that_differ", "damage"):

@@ -12,8 +12,7 @@ from recrawl.errors import StoreError
 from recrawl.store import BlockingStore, EventLimits, MemoryStore, Outcome, SqliteStore
 from recrawl.store.testing.rows import example_rows
 
-from .driving import START, World
-from .test_crawler import URLS
+from .driving import START, URLS, World
 from .test_events import Index, busy, every_event, existing
 
 

@@ -11,8 +11,7 @@ from recrawl.crawl.run.pages import add_pages
 from recrawl.store import BlockingStore, MemoryStore, Outcome, SqliteStore
 from recrawl.store.testing.rows import example_rows
 
-from .driving import START, World
-from .test_crawler import URLS
+from .driving import START, URLS, World
 
 
 def busy(url, now):
