@@ -115,7 +115,7 @@ class Audits:
             return math.inf
         if self._open.drawn < self._open.size:
             return now
-        return min((now + max(self._limiter.wait(host_of(url)), _POLL) for url in self._open.waiting), default=math.inf)
+        return min((now + max(self._limiter.start_wait(url), _POLL) for url in self._open.waiting), default=math.inf)
 
     def _begin(self, now: float) -> None:
         if not self._requested and self._share == 0:
@@ -152,7 +152,7 @@ class Audits:
         open_, host = self._open, host_of(url)
         assert open_ is not None
         page = int(self._engine.addresses.known([url])[0])
-        wait = self._limiter.wait(host)
+        wait = self._limiter.start_wait(url)
         if page < 0 or wait > _PATIENCE:
             del open_.waiting[url]
         elif host not in hosts and wait <= 0 and not self._leased(page):

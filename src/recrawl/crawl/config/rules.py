@@ -9,9 +9,10 @@ from typing import Any
 
 from recrawl.crawl.detect.detector import UNSPECIFIED, Detection, detector_for
 from recrawl.errors import ParameterError, unknown
-from recrawl.model.budget import unit_seconds
+from recrawl.model.budget import parse_budget, unit_seconds
 
 _SPAN = re.compile(r"(\d+\.?\d*|\.\d+)\s*([a-z]*)", re.ASCII | re.IGNORECASE)
+_HOSTS = re.compile(r"(?:[a-z*]+://)?([^/:]+)(?::[0-9*]+)?(?:/\*)?", re.IGNORECASE)
 _BROKEN = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -48,6 +49,7 @@ class Rule:
     max_interval: float | None = None
     every: float | None = None
     never: bool | None = None
+    budget: str | None = None  # requests that each host of the pattern may get
     detector: str | None = None
     select: str | None = None  # what the detectors css and json look for
     ignore: tuple[str, ...] = ()
@@ -74,6 +76,7 @@ class Rule:
             given[name] = _texts(given.get(name, {}), f"{where}: {name}")
         given["ignore"] = _lines(given.get("ignore", ()), f"{where}: ignore")
         _check(given, where)
+        _check_budget(given, where)
         _check_detection(given, where)
         return cls(**given)
 
@@ -89,6 +92,33 @@ def _check(given: Mapping[str, Any], where: str) -> None:
     least, most = given.get("min_interval"), given.get("max_interval")
     if least is not None and most is not None and least > most:
         raise ParameterError(f"{where}: min_interval is longer than max_interval")
+
+
+def _check_budget(given: Mapping[str, Any], where: str) -> None:
+    text = given.get("budget")
+    if text is None:
+        return
+    if not isinstance(text, str):
+        raise ParameterError(f'{where}: budget is {text!r}: must be text such as "100/day"')
+    try:
+        parse_budget(text)
+    except ParameterError as problem:
+        raise ParameterError(f"{where}: {problem}") from None
+    if hosts_of(given["match"]) is None:
+        raise ParameterError(
+            f'{where}: budget goes with whole hosts, such as match = "https://shop.example.org/*", '
+            f"not with {given['match']!r}"
+        )
+
+
+def hosts_of(match: str) -> str | None:
+    """The pattern of the hosts that a URL pattern covers as a whole; None if it covers only a part of them.
+
+    >>> hosts_of("https://shop.example.org/*"), hosts_of("*"), hosts_of("https://a.example/docs/*")
+    ('shop.example.org', '*', None)
+    """
+    found = _HOSTS.fullmatch(match)
+    return None if found is None or not match.endswith("*") else found[1].lower()
 
 
 def _check_detection(given: Mapping[str, Any], where: str) -> None:
@@ -153,6 +183,16 @@ class Rules:
         """Other rules from now on, for all who use this object."""
         self.rules = tuple(rules)
         self._patterns = [(pattern(rule.match), rule) for rule in self.rules]
+        limits = [(hosts_of(rule.match), rule.budget) for rule in self.rules if rule.budget is not None]
+        self._budgets = [(pattern(hosts or ""), budget) for hosts, budget in limits]
+
+    def budget_of(self, host: str) -> str | None:
+        """The budget of a host, by the last rule that gives one; None: no limit.
+
+        >>> Rules([Rule("https://a.example/*", budget="100/day")]).budget_of("a.example")
+        '100/day'
+        """
+        return next((budget for hosts, budget in reversed(self._budgets) if hosts.fullmatch(host)), None)
 
     def of(self, url: str) -> Ruling:
         """The options of a URL."""

@@ -143,6 +143,11 @@ class Budget:
         await waiter
 
     @property
+    def hours(self) -> Hours | None:
+        """When requests may start; None: always."""
+        return self._hours
+
+    @property
     def n_waiting(self) -> int:
         """How many crawls wait for a further request."""
         return len(self._waiters)

@@ -10,7 +10,9 @@ from dataclasses import replace
 
 from recrawl.crawl.clock import Clock
 from recrawl.crawl.http.fetched import Fetched
+from recrawl.crawl.polite.host_budgets import HostBudgets
 from recrawl.engine import Engine
+from recrawl.engine.addresses import host_of
 
 DELAY = "delay:"  # prefix of the notes that hold the delays of single hosts
 HOST_FAILURES = frozenset({"dns", "connect", "tls", "timeout", "reset"})  # the host did not answer
@@ -27,8 +29,12 @@ class HostLimiter:
     audits are not its picks and wait here. A crawl-delay counts up to ``longest_delay`` seconds.
     """
 
-    def __init__(self, engine: Engine, clock: Clock, longest_delay: float = 60.0) -> None:
+    def __init__(
+        self, engine: Engine, clock: Clock, longest_delay: float = 60.0, budgets: HostBudgets | None = None
+    ) -> None:
         self._engine, self._clock, self._longest_delay = engine, clock, longest_delay
+        self.budgets = budgets or HostBudgets()
+        self._paced: dict[str, float] = {}  # until when the engine is held by a host's budget
         self._delay = engine.settings.host_spacing or 0.0
         self._most = engine.settings.host_concurrency or math.inf
         self._own: dict[str, float] = {}  # delays of hosts with a delay of their own
@@ -49,6 +55,36 @@ class HostLimiter:
             return _POLL
         return max(wait, 0.0)
 
+    def start_wait(self, url: str) -> float:
+        """Seconds until a crawl of the URL's host may start: the host may be asked, and its budget allows it."""
+        now = self._clock.now()
+        return max(self.wait(host_of(url)), self.budgets.next_at(url, now) - now)
+
+    def reserve(self, url: str) -> bool:
+        """Start a crawl: whether the budget of its host allows that now. If not, the engine picks none of its pages."""
+        taken = self.budgets.take(url, self._clock.now())
+        self._pace(url)
+        return taken
+
+    async def reserved(self, url: str) -> None:
+        """Wait until the budget of a URL's host allows a crawl, and start it."""
+        while not self.reserve(url):
+            now = self._clock.now()
+            await self._clock.sleep(self.budgets.next_at(url, now) - now)
+
+    def charge(self, url: str, n: int = 1) -> None:
+        """Count further requests of a running crawl against the budget of the URL's host."""
+        self.budgets.charge(url, n, self._clock.now())
+        self._pace(url)
+
+    def _pace(self, url: str) -> None:
+        """Let the engine pick no page of a host whose budget is spent; requests of running crawls do not wait."""
+        now, host = self._clock.now(), host_of(url)
+        until = self.budgets.next_at(url, now)
+        if until > now:
+            self._paced[host] = until
+            self._engine.hold(host, max(until, self._free_at.get(host, -math.inf), self._engine.held_until(host)))
+
     @asynccontextmanager
     async def request(self, host: str) -> AsyncIterator[None]:
         """Wait until the host may be asked; the request runs inside the context."""
@@ -56,6 +92,7 @@ class HostLimiter:
             await self._clock.sleep(wait)
         self._running[host] += 1
         try:
+            await self.budgets.cover(host)
             yield
         finally:
             self._running[host] -= 1
@@ -89,9 +126,11 @@ class HostLimiter:
         """Do not ask a host until a time; a later time that is set already stays."""
         if until <= self._free_at.get(host, -math.inf):
             return
-        until = max(until, self._engine.held_until(host))
+        held = self._engine.held_until(host)
+        if held > self._paced.get(host, -math.inf):  # not by its budget, for which running crawls do not wait
+            until = max(until, held)
         self._free_at[host] = until
-        self._engine.hold(host, until)
+        self._engine.hold(host, max(until, held))
         if len(self._free_at) > _REMEMBERED:
             now = self._clock.now()
             self._free_at = {name: at for name, at in self._free_at.items() if at > now}
@@ -113,6 +152,22 @@ class HostLimiter:
         for host in self._engine.hosts() if resumed else ():
             if (delay := self.delay(host)) > 0:
                 self.hold(host, now + delay)
+
+    def restore_budgets(self, notes: Mapping[str, float]) -> None:
+        """Wait for what an earlier run may have spent of the budgets of hosts."""
+        for host, until in self.budgets.restore(notes, self._clock.now()).items():
+            self._paced[host] = until
+            self._engine.hold(host, max(until, self._engine.held_until(host)))
+
+    def refresh_budgets(self) -> None:
+        """Use other budgets of hosts from now on."""
+        self.budgets.refresh(self._clock.now())
+        for host, paced in self._paced.items():
+            if self._engine.held_until(host) <= paced:
+                self._engine.hold(host, self._free_at.get(host, -math.inf))
+        self._paced.clear()
+        for host in self.budgets.hosts():
+            self._pace(f"//{host}/")
 
     def set_rules(self, delay: float, concurrency: int, longest_delay: float) -> None:
         """Another general delay and concurrency; hosts with a longer delay of their own keep it."""

@@ -69,6 +69,8 @@ class RobotsGate:
                 await self.budget.further()
             if n and self.limiter.wait(host) > LONGEST_WAIT:
                 return Fetched(at, at, 0, self._clock.now(), 0.0, failure="busy")
+            if n:
+                self.limiter.charge(at)
             async with self.limiter.request(host):
                 fetched = await robots.fetch(at)
             n += self.settle(host, fetched)
@@ -84,5 +86,6 @@ class RobotsGate:
         """Count the requests of one fetch: those after the first are charged, and the host limiter sees the answer."""
         made = max(len(fetched.redirects) + (fetched.failure != "redirects"), 1)
         self.budget.charge(made - 1)
+        self.limiter.charge(fetched.url, made - 1)
         self.limiter.answered(host, fetched)
         return made

@@ -91,6 +91,7 @@ class Bookkeeper:
         if self._audits.busy:
             self._audits.end(now)
         notes = {**components.budget.last_mark(now), TRUST: components.not_modified.state()}
+        notes |= components.limiter.budgets.last_notes(now)
         notes |= self._pending_notes() | self._audits.pending_notes(last=True)
         await self._recorder.finish(notes, now)
         await components.deliveries.finish()

@@ -11,7 +11,10 @@ from recrawl.crawl.feeds.cache import FeedCache
 from recrawl.crawl.feeds.polling import PREFIX
 from recrawl.crawl.http.fetched import Fetcher
 from recrawl.crawl.polite.budget import MARK, Budget
+from recrawl.crawl.polite.host_budgets import PREFIX as HOST_PACED
+from recrawl.crawl.polite.host_budgets import HostBudgets
 from recrawl.crawl.polite.host_limiter import DELAY, HostLimiter
+from recrawl.crawl.polite.hours import rates
 from recrawl.crawl.polite.not_modified import NotModified
 from recrawl.crawl.polite.robots import Robots
 from recrawl.crawl.polite.robots_gate import RobotsGate
@@ -51,7 +54,8 @@ class Components:
         self.recorder = Recorder(engine, store, options, self.feeds, self._saved)
         self.budget = options.budget or _budget_of(engine, self.clock.now())
         self.budget.attach(self.pool, self.recorder.save_notes)
-        self.limiter = HostLimiter(engine, self.clock, options.longest_delay)
+        budgets = HostBudgets(self._host_rate, self.recorder.save_notes)
+        self.limiter = HostLimiter(engine, self.clock, options.longest_delay, budgets)
         gate = RobotsGate(robots, self.limiter, self.budget, self.clock, self.recorder.save_notes)
         self.gate = gate
         self.comparer = Comparer(options, self.feeds, self.not_modified, self.clock)
@@ -71,6 +75,7 @@ class Components:
             self.not_modified.restore(trusted[TRUST])
         self.audits.restore(await self.store.notes(AUDITS))
         self.limiter.restore(await self.store.notes(DELAY), resumed=mark is not None)
+        self.limiter.restore_budgets(await self.store.notes(HOST_PACED))
         await self.deliveries.resume()
         self._loaded = True
 
@@ -80,6 +85,11 @@ class Components:
         if outcomes:
             self.report("saved", outcomes=outcomes)
             self.deliveries.notify()
+
+    def _host_rate(self, host: str) -> float | None:
+        """Requests per second that a host may get by its rule."""
+        text = self.options.rules.budget_of(host)
+        return None if text is None else rates(text, 1, self.budget.hours)[0]
 
     def _is_page(self, url: str) -> bool:
         return bool(self.engine.addresses.known([url])[0] >= 0)

@@ -98,13 +98,20 @@ class PageCrawler:
         permission = await self._gate.check(goal)
         if permission is None:
             await self._budget.further()
+            self._limiter.charge(goal)
             hop.n_requests += await self._gate.read(goal)
             permission = await self._gate.check(goal)
         if permission is not None and not permission.allowed:
             return permission.failure
-        if self._limiter.wait(host_of(goal)) > LONGEST_WAIT:
+        elsewhere = host_of(goal) != host_of(hop.passed[-1])
+        wait = self._limiter.start_wait(goal) if elsewhere else self._limiter.wait(host_of(goal))
+        if wait > LONGEST_WAIT:
             return "busy"
         await self._budget.further()
+        if elsewhere:
+            await self._limiter.reserved(goal)
+        else:
+            self._limiter.charge(goal)
         return None
 
     def _stopped(self, hop: Hop, fetched: Fetched, failure: str) -> Outcome:

@@ -82,6 +82,8 @@ async def apply_settings(components: Components, old: Settings, new: Settings) -
         components.audits.set_share(share_of(new.audit_share), new.audit_draws)
     if "rule" in changed:
         await _apply_rules(components, new.rules())
+    if changed & {"rule", "hours"}:
+        components.limiter.refresh_budgets()
     components.pool.wake()
 
 

@@ -59,7 +59,10 @@ class Starter:
         allowed = [pair for pair in drawn if await self.allowed(*pair, now)]
         for url in {url for _, url in drawn} - {url for _, url in allowed}:
             self._audits.forbidden(url, now)
-        return self._begin(allowed, now, audit=True)
+        ready = [pair for pair in allowed if self._components.limiter.reserve(pair[1])]
+        for url in {url for _, url in allowed} - {url for _, url in ready}:
+            self._audits.retry(url)
+        return self._begin(ready, now, audit=True)
 
     async def _start_picked(self, now: float, n: int) -> int:
         ids = self._engine.pick(now, n).tolist() if n > 0 else []
@@ -70,7 +73,11 @@ class Starter:
         for page, url in waiting:
             self._engine.release([page], now)
             self._components.limiter.hold(host_of(url), now + SLOT_WAIT)
-        return self._begin([pair for pair in pairs if await self.allowed(*pair, now)], now)
+        allowed = [pair for pair in pairs if await self.allowed(*pair, now)]
+        ready = [pair for pair in allowed if self._components.limiter.reserve(pair[1])]
+        if len(ready) < len(allowed):
+            self._engine.release([page for page, url in allowed if (page, url) not in ready], now)
+        return self._begin(ready, now)
 
     def _begin(self, pairs: list[Pair], now: float, *, audit: bool = False) -> int:
         """Start crawls; they wait for their copies themselves, so that the loop does not wait for the store."""

@@ -17,6 +17,7 @@ Pair = tuple[int, str]
 async def sweep(loop: CrawlLoop, until: float) -> None:
     """Crawl every page once, or until a time comes or the loop is stopped."""
     components = loop.components
+    loop.starter.picking = False  # the loop does not wake for pages that could be picked
     concurrency = components.options.concurrency
     queues, slots = hosts_in_order(components.engine, components.clock.now()), asyncio.Semaphore(concurrency)
     most = components.engine.settings.host_concurrency or concurrency
@@ -46,10 +47,11 @@ async def _crawl_all(loop: CrawlLoop, pages: deque[Pair], slots: asyncio.Semapho
         page, url = pages.popleft()
         crawled = False
         while not crawled:
+            if not await starter.allowed(page, url, components.clock.now()):
+                break
+            await components.limiter.reserved(url)
             async with slots:
                 await components.budget.further()
-                if not await starter.allowed(page, url, components.clock.now()):
-                    break
                 copies = asyncio.create_task(components.recorder.copies([url]))
                 crawled = await asyncio.shield(starter.attempts.begin(page, url, copies))
 
