@@ -177,6 +177,17 @@ def test_the_systems_resolver():
     assert asyncio.run(main()) <= {"127.0.0.1", "::1"}
 
 
+def test_names_under_localhost_are_this_machine():
+    async def main():
+        resolver = SystemResolver()
+        found = await resolver.resolve("news.localhost", 80)
+        await resolver.close()
+        return [one["host"] for one in found]
+
+    assert asyncio.run(main()) == ["127.0.0.1"]
+    assert fetched("http://news.localhost:9/").failure == "forbidden-address"
+
+
 def test_ipv6():
     async def answer(request):
         return web.Response(text="six")

@@ -21,7 +21,10 @@ class ForbiddenAddress(OSError):
 
 
 class SystemResolver(AbstractResolver):
-    """The system's lookup, in its own threads: slow name servers delay nothing else."""
+    """The system's lookup, in its own threads: slow name servers delay nothing else.
+
+    Names under .localhost are this machine (RFC 6761), also where the system does not know them.
+    """
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_LOOKUPS, thread_name_prefix="recrawl-dns")
@@ -43,6 +46,8 @@ class SystemResolver(AbstractResolver):
 
 
 def _lookup(host: str, port: int, family: socket.AddressFamily) -> list[tuple[socket.AddressFamily, str]]:
+    if host.endswith(".localhost"):
+        host, family = "127.0.0.1", socket.AF_INET
     found = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)
     return list(dict.fromkeys((kind, str(address[0])) for kind, _, _, _, address in found))
 
