@@ -39,10 +39,11 @@ class Engine(Core):
     Pages are URLs; times are seconds (``day`` says how many of the caller's units make a day). The belief about every
     page's change rate is a gamma distribution that its crawls sharpen. New pages start from a prior that is fitted to
     all pages (``prior`` is its first form), so that pages with few crawls are explored. Evidence counts half after
-    ``half_life`` days. With ``siblings`` a change found on one page counts for those of its folder or host, once that
-    has predicted outcomes better; with ``bursts`` pages that just changed are expected to change again; with ``drift``
-    the half-life is learned. Up to ``sources`` kinds of change signals are weighed by how often they were right.
-    Failed pages wait longer each time; pages that are gone are checked rarely.
+    ``half_life`` days. With ``siblings``, the default, a change found on one page counts for those of its folder or
+    host, once that has predicted outcomes better. On request, new pages are expected to change as often as others of
+    their folder and host (``priors``), pages that just changed to change again (``bursts``), rates to differ by hour
+    and weekday (``seasons``), and the half-life is learned (``drift``). Up to ``sources`` kinds of change signals are
+    weighed by how often they were right. Failed pages wait longer each time; pages that are gone are checked rarely.
 
     >>> engine = Engine(budget=1.0)
     >>> ids = engine.add(["https://a.example/", "https://b.example/"], now=0.0, importance=[1.0, 5.0])

@@ -1,0 +1,52 @@
+"""Whole demos of 60 s in memory, for ten seeds: `python benchmarks/demo.py` writes results/demo.json.
+
+`--render` writes the table of the result into docs/reference/demo.md.
+"""
+
+import argparse
+import asyncio
+import json
+import re
+from pathlib import Path
+
+from recrawl.demo import LiveDemo
+from recrawl.store import MemoryStore
+
+RESULT = Path(__file__).parent / "results/demo.json"
+PAGE = Path(__file__).parents[1] / "docs/reference/demo.md"
+COLUMNS = ("freshness", "uniform", "nutch", "second_half", "forecast", "expected")
+
+
+def run(seed: int) -> dict[str, float]:
+    """The figures of one seed."""
+    verdict = asyncio.run(LiveDemo(MemoryStore(), seed=seed).run_in_memory())
+    rivals = {rival.name: rival.run.freshness for rival in verdict.rivals}
+    return {
+        "seed": seed,
+        "freshness": verdict.truth.freshness,
+        "uniform": rivals["uniform"],
+        "nutch": rivals["nutch"],
+        "second_half": verdict.settled,
+        "forecast": verdict.forecast.freshness,
+        "low": verdict.forecast.low,
+        "high": verdict.forecast.high,
+        "expected": verdict.expected,
+        "requests": verdict.requests,
+    }
+
+
+def render() -> None:
+    """Replace the rows of the table."""
+    runs, text = json.loads(RESULT.read_text())["runs"], PAGE.read_text()
+    rows = [[str(one["seed"]), *(f"{one[name]:.3f}" for name in COLUMNS)] for one in runs]
+    rows.append(["mean", *(f"{sum(one[name] for one in runs) / len(runs):.3f}" for name in COLUMNS)])
+    table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    PAGE.write_text(re.sub(r"(?:^\| (?:\d+|mean) \|.*\n)+", lambda found: table, text, count=1, flags=re.MULTILINE))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Whole demos in memory.")
+    parser.add_argument("--render", action="store_true", help="only write the table of the result")
+    if not parser.parse_args().render:
+        RESULT.write_text(json.dumps({"runs": [run(seed) for seed in range(1, 11)]}, indent=1) + "\n")
+    render()
