@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from yarl import URL
 
-from recrawl.crawl import urls
+from recrawl import urls
 from recrawl.crawl.urls import MOST, canonical
 from recrawl.errors import ParameterError
 

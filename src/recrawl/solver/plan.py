@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl._html import bars, table
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -42,3 +44,26 @@ class Plan:
             f"<Plan: {len(self.crawl_rate)} pages, freshness {self.freshness:.4f}, spent {self.spent:.6g}, "
             f"threshold {self.threshold:.4g}, gap {self.gap:.1e}>"
         )
+
+    def _repr_html_(self) -> str:
+        """A table of figures and the distribution of the crawl rates, for notebooks."""
+        rows = [
+            ("pages", f"{len(self.crawl_rate)}, of which {self.n_never} are never crawled"),
+            ("freshness", f"{self.freshness:.4f}"),
+            ("spent", f"{self.spent:.6g}" + ("" if self.budget is None else f" of {self.budget:.6g} crawls per time")),
+            ("threshold", f"{self.threshold:.4g}"),
+            ("gap", f"{self.gap:.1e}"),
+        ]
+        return table("Plan", rows) + bars(self._rate_bars())
+
+    def _rate_bars(self) -> list[tuple[str, float, str]]:
+        """How many pages are crawled how often, in at most eight classes."""
+        rate = self.crawl_rate[self.crawl_rate > 0]
+        never = [("never crawled", float(self.n_never), str(self.n_never))] if self.n_never else []
+        if len(rate) == 0:
+            return never
+        edges = np.unique(np.quantile(np.log(rate), [0.0, 1.0]))
+        edges = np.exp(np.linspace(edges[0], edges[-1], 9 if len(edges) > 1 else 2))
+        count, _ = np.histogram(rate, np.concatenate([edges[:-1] * (1 - 1e-9), [edges[-1] * (1 + 1e-9)]]))
+        named = zip(edges[:-1], edges[1:], count.tolist(), strict=True)
+        return never + [(f"every {1 / high:.3g} to {1 / low:.3g}", float(n), str(n)) for low, high, n in named]
