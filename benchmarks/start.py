@@ -44,7 +44,7 @@ def make(path: Path, n: int) -> None:
 def start(path: Path) -> dict[str, float]:
     """Open the database and pick; what it took. Kernels are compiled (or loaded) beforehand."""
     warm = Engine(1.0, host_spacing=1.0, host_concurrency=1)
-    warm.add([f"https://a.example/{k}" for k in range(20)], 0.0)
+    warm.add([f"https://a.example/{k}" for k in range(20)], 0.0, fetched_at=0.0)
     warm.record(warm.pick(1e5, 1), 1e5, changed=[True])
     Engine.restore(warm.rows(), 2e5).pick(3e5, 1)
     before, cpu, began = _resident(), time.process_time(), time.perf_counter()

@@ -104,10 +104,10 @@ def with_prior(prior: GammaPrior | None, shown: np.ndarray | None) -> Contender:
     def admit(policy: Any, trace: Trace, rows: np.ndarray, now: float) -> np.ndarray:
         urls, weight = trace.url[rows].tolist(), (trace.importance if shown is None else shown)[rows]
         if prior is None:
-            return policy.add(urls, now, importance=weight)
+            return policy.add(urls, now, fetched_at=now, importance=weight)
         shape, time = prior.rows(len(trace))
         rate, shape = (shape / time)[rows] / trace.day, shape[rows]
-        return policy.add(urls, now, importance=weight, change_rate=rate, evidence=shape)
+        return policy.add(urls, now, fetched_at=now, importance=weight, change_rate=rate, evidence=shape)
 
     return Contender("engine", learning(), admit)
 

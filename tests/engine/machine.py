@@ -44,7 +44,7 @@ class EngineMachine(RuleBasedStateMachine):
             day=86400.0, lease=self.lease, half_life=self.half_life, remembers=remembers, now=self.time
         )
         self.n_urls = 0
-        self.add(n, seed, False, False, False)
+        self.add(n, seed, False, "now", False)
         if self.together:
             self.use_siblings()
 
@@ -61,20 +61,27 @@ class EngineMachine(RuleBasedStateMachine):
     def here(self):
         return max(self.time, self.twin.now)
 
-    @rule(n=st.sampled_from([1, 3, 9, 12, 20]), seed=SEEDS, own=st.booleans(), old=st.booleans(), again=st.booleans())
-    def add(self, n, seed, own, old, again):
+    @rule(
+        n=st.sampled_from([1, 3, 9, 12, 20]),
+        seed=SEEDS,
+        own=st.booleans(),
+        copy=st.sampled_from(["now", "old", "none"]),
+        again=st.booleans(),
+    )
+    def add(self, n, seed, own, copy, again):
         rng = np.random.default_rng(seed)
         new = [f"https://{HOSTS[rng.integers(3)]}/{self.n_urls + k}" for k in range(min(n, 70 - len(self.twin.pages)))]
         self.n_urls += len(new)
         more = [*rng.choice(sorted(self.twin.pages), min(3, len(self.twin.pages))).tolist(), *new[:1]] if again else []
         urls = [*more, *new]
-        last = np.full(len(urls), self.time - rng.choice([0.0, 30.0, 1e5, -50.0]) if old else self.here)
+        age = self.time - rng.choice([0.0, 30.0, 1e5, -50.0])
+        last = np.full(len(urls), {"now": self.here, "old": age, "none": self.twin.no_copy_at}[copy])
         importance = np.where(rng.random(len(urls)) < 0.7, 1.0, rng.choice([0.0, 0.5, 30.0], len(urls)))
         known = {}
         if own:
             known = {"change_rate": rng.choice([0.0, 1e-6, 1e-3], len(urls)), "evidence": rng.choice([0.5, 2.0, 1e3])}
         ids = self.engine.add(
-            urls, self.time, fetched_at=last if old else None, importance=importance, **known
+            urls, self.time, fetched_at=None if copy == "none" else last, importance=importance, **known
         ).tolist()  # fmt: skip
         gammas = self.gammas()
         for k, url in enumerate(urls):
@@ -233,7 +240,7 @@ class EngineMachine(RuleBasedStateMachine):
         due = self.engine.next_at(self.time)
         self.twin.now = self.here
         values = self.values(self.twin.now)
-        ready = any(values[url] > 0 and self.twin.eligible(url) for url in values)
+        ready = any(values[url] > 0 and self.eligible(url) for url in values)
         assert due >= self.twin.now
         assert (due == self.twin.now) == ready, (due, self.twin.now, ready)
 
@@ -243,12 +250,38 @@ class EngineMachine(RuleBasedStateMachine):
         urls = list(self.twin.pages)
         return dict(zip(urls, self.engine.scheduler.value(self.engine.id(urls), now).tolist(), strict=True))
 
+    def eligible(self, url):
+        """Whether a page may be picked; of pages that were withdrawn, the engine knows until when."""
+        return self.twin.eligible(url) and not self.withdrawn(url)
+
+    def withdrawn(self, url):
+        page = int(self.engine.id(url)[0])
+        return self.engine.eligibility.unlikely_until(page) > self.twin.now
+
+    def unlikely(self, url):
+        """Whether enough is known of a page to say that it has hardly changed."""
+        page, engine, now = self.twin.pages[url], self.engine, self.twin.now
+        known = (
+            page.n_crawls >= 10 or len(engine.beliefs.priors) > 1 or engine.beliefs.belief.fixed_rate[engine.id(url)[0]]
+        )
+        chance = 1.0 - engine.fresh(engine.id(url), now)[0]
+        return known and page.last > self.twin.no_copy_at and chance < 0.999999 * engine.settings.min_change_probability
+
+    @invariant()
+    def withdrawn_pages_are_unlikely(self):
+        """As far as nothing was learned since: then they are examined again after some crawls."""
+        if hasattr(self, "engine") and self.engine.now == self.twin.now:
+            for number, until in self.engine.eligibility.unlikely.items():
+                assert number < 0 or until > -math.inf
+                assert number >= 0 or ~number in self.engine.eligibility.cohorts.closed
+
     def follow(self, urls, n):
         """Check a pick against all that could be picked, page by page; ties may go either way."""
         values = self.values(self.twin.now)
         assert len(urls) <= n
+        assert not any(self.unlikely(url) for url in urls)
         for url in [*urls, None][:n]:
-            free = [other for other in values if self.twin.eligible(other)]
+            free = [other for other in values if self.eligible(other)]
             best = max((values[other] for other in free), default=0.0)
             if url is None:
                 assert best <= 1e-290, f"nothing more was picked, but a page worth {best} may be"
@@ -280,6 +313,9 @@ class EngineMachine(RuleBasedStateMachine):
         assert b.n_changes[ids].tolist() == [page.n_changes for page in pages]
         close(b.watched[ids], [page.watched for page in pages], rtol=TOLERANCE)
         assert record["last"].tolist() == [page.last for page in pages]
+        copied = [page.last > self.twin.no_copy_at for page in pages]
+        assert self.engine.has_copy(ids).tolist() == copied
+        assert not self.engine.fresh(ids, self.here)[~np.array(copied)].any()
         close(record["importance"], [page.importance for page in pages], rtol=TOLERANCE)
         if self.sources < 2 and not self.together:
             missed = [page.gammas[0][0] / page.gammas[0][1] for page in pages]

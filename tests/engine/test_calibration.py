@@ -20,7 +20,7 @@ def test_probabilities_are_calibrated_even_where_rates_are_wrong(mistake: float)
     n, days, true_rate = 300, 120, 0.02
     engine = Engine(100.0, day=1.0, siblings=False)
     urls = [f"https://a.example/{k}" for k in range(n)]
-    engine.add(urls, 0.0, change_rate=mistake * true_rate, evidence=1e9)  # no outcome changes it
+    engine.add(urls, 0.0, fetched_at=0.0, change_rate=mistake * true_rate, evidence=1e9)  # no outcome changes it
     copied, reported, found = np.zeros(n), [], []
     for now in range(1, days + 1):
         ids = rng.choice(n, 40, replace=False)

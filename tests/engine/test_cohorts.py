@@ -17,7 +17,7 @@ def urls(n, host="a.example"):
 
 def test_few_of_many_are_looked_at():
     engine = Engine(10.0)
-    engine.add(urls(5000), 0.0)
+    engine.add(urls(5000), 0.0, fetched_at=0.0)
     for k in range(200):
         engine.record(engine.pick(60.0 + k, 1), 60.0 + k, changed=[k % 3 == 0])
     check(engine)
@@ -27,7 +27,7 @@ def test_few_of_many_are_looked_at():
 @pytest.mark.parametrize("n", [1, 3, 50, 4000])
 def test_every_page_of_a_cohort_is_picked(n):
     engine = Engine(10.0)
-    engine.add(urls(300), 0.0, importance=np.where(np.arange(300) < 100, 2.0, 1.0))
+    engine.add(urls(300), 0.0, fetched_at=0.0, importance=np.where(np.arange(300) < 100, 2.0, 1.0))
     seen = []
     for k in range(-(-300 // n)):
         seen.append(engine.pick(1e5 + k, n))
@@ -38,7 +38,7 @@ def test_every_page_of_a_cohort_is_picked(n):
 
 def test_a_host_that_is_held_does_not_hold_back_others():
     engine = Engine(10.0, host_spacing=0.0)
-    engine.add([*urls(30), *urls(30, "b.example")], 0.0)
+    engine.add([*urls(30), *urls(30, "b.example")], 0.0, fetched_at=0.0)
     engine.hold("a.example", 1e9)
     assert sorted(engine.pick(100.0, 60).tolist()) == list(range(30, 60))
     check(engine)
@@ -46,7 +46,7 @@ def test_a_host_that_is_held_does_not_hold_back_others():
 
 def test_a_rule_that_comes_later_does_not_hold_back_others():
     engine = Engine(10.0, siblings=False)  # so that all of one host are alike
-    engine.add([*urls(30), *urls(30, "b.example"), *urls(3, "c.example")], 0.0)
+    engine.add([*urls(30), *urls(30, "b.example"), *urls(3, "c.example")], 0.0, fetched_at=0.0)
     engine.pick(50.0, 2)
     engine.hold("a.example", 1e9)
     engine.host("c.example", concurrency=1)
@@ -77,7 +77,7 @@ EVENTS = {
 @pytest.mark.parametrize("width", [1, 25, 200])
 def test_a_page_leaves_the_line_when_it_is_not_alike_any_more(name, width):
     engine = Engine(10.0)
-    engine.add(urls(100), 0.0)
+    engine.add(urls(100), 0.0, fetched_at=0.0)
     engine.pick(50.0, width)
     EVENTS[name](engine)
     check(engine)
@@ -90,7 +90,7 @@ def test_a_page_leaves_the_line_when_it_is_not_alike_any_more(name, width):
 
 def test_the_prior_moves_under_pages_that_wait_in_a_cohort():
     engine = Engine(10.0)
-    engine.add(urls(600), 0.0)
+    engine.add(urls(600), 0.0, fetched_at=0.0)
     rng = np.random.default_rng(0)
     for k in range(400):
         now = 3600.0 * (1 + k)
@@ -106,7 +106,7 @@ def test_the_prior_moves_under_pages_that_wait_in_a_cohort():
 
 def test_removed_pages_of_a_cohort_are_skipped():
     engine = Engine(10.0)
-    engine.add(urls(100), 0.0)
+    engine.add(urls(100), 0.0, fetched_at=0.0)
     engine.remove(np.arange(0, 100, 2))
     check(engine)
     assert sorted(engine.pick(50.0, 200).tolist()) == list(range(1, 100, 2))

@@ -11,7 +11,7 @@ URLS = [f"https://{'ab'[k % 2]}.example/{k}" for k in range(40)]
 
 def fresh(**settings):
     engine = Engine(0.01, start=0.0, **settings)
-    return engine, engine.add(URLS, 0.0)
+    return engine, engine.add(URLS, 0.0, fetched_at=0.0)
 
 
 def picked(engine, now, n=40):
@@ -84,7 +84,7 @@ def test_floors_outlive_what_else_is_learned_and_new_pages():
     engine, ids = fresh()
     engine.set_floor(ids[:1], 1 / DAY)
     engine.update(ids[:2], importance=[1e-9, 1e-9])
-    engine.add([f"https://c.example/{k}" for k in range(20)], 10.0)
+    engine.add([f"https://c.example/{k}" for k in range(20)], 10.0, fetched_at=10.0)
     engine.record(ids, 20.0, changed=True)
     assert engine.pick(20.0 + DAY, 1).tolist() == [0]
     with pytest.raises(ParameterError, match="floor"):

@@ -129,7 +129,7 @@ def test_when_siblings_are_no_longer_used_nothing_is_left_of_it() -> None:
     rng = np.random.default_rng(7)
     made = [Engine(100.0, day=1.0, **{**NONE, "siblings": siblings}) for siblings in (True, False)]
     for engine in made:
-        engine.add(URLS[:40].tolist(), 0.0)
+        engine.add(URLS[:40].tolist(), 0.0, fetched_at=0.0)
         engine.beliefs.refit_at = 10**9
     rate = rng.gamma(1.0, 0.2, 40)
     for step in range(90):
@@ -162,7 +162,7 @@ def test_when_siblings_are_no_longer_used_nothing_is_left_of_it() -> None:
 
 def test_a_page_alone_in_its_group_has_no_siblings() -> None:
     engine = Engine(10.0, day=1.0)
-    engine.add(["https://a.example/x/1", "https://a.example/x/2", "https://b.example/y/1"], 0.0)
+    engine.add(["https://a.example/x/1", "https://a.example/x/2", "https://b.example/y/1"], 0.0, fetched_at=0.0)
     engine.effects.arrays.used[0] = True
     engine.effects.join_groups(engine.scheduler, engine.ids())
     groups = engine.scheduler._memory.state.member["group"][:3]
@@ -172,7 +172,7 @@ def test_a_page_alone_in_its_group_has_no_siblings() -> None:
 
 def test_a_saved_engine_goes_on_as_it_would_have() -> None:
     engine = Engine(10.0, day=1.0, lease=1e-3, **ALL)
-    engine.add(URLS.tolist(), 0.0)
+    engine.add(URLS.tolist(), 0.0, fetched_at=0.0)
     rng, now = np.random.default_rng(4), 0.0
     found = rng.random(6000) < 0.2
     for k in range(3000):
@@ -196,7 +196,7 @@ def test_a_saved_engine_goes_on_as_it_would_have() -> None:
 
 def test_bursts_alone_are_kept_in_rows() -> None:
     engine = Engine(10.0, day=1.0, lease=1e-3, **{**NONE, "bursts": True, "drift": True})
-    engine.add(URLS[:30].tolist(), 0.0)
+    engine.add(URLS[:30].tolist(), 0.0, fetched_at=0.0)
     for k in range(1, 400):
         engine.record(engine.pick(0.1 * k, 1), 0.1 * k, changed=k % 3 == 0)
     again = Engine.restore(engine.rows(), 40.0)
@@ -222,7 +222,9 @@ def test_new_pages_start_from_what_their_folders_say() -> None:
     assert engine.effects.shrinkage == 1.0
     assert with_groups.staleness < run(trace, 30.0, **NONE)[0].staleness
     busy, quiet = (f"https://a.example/f{k}/new" for k in (np.argmax(rate[:40]), np.argmin(rate[:40])))
-    found = engine.pages(engine.add([busy, quiet, "https://b.example/new"], engine.now)).change_rate
+    found = engine.pages(
+        engine.add([busy, quiet, "https://b.example/new"], engine.now, fetched_at=engine.now)
+    ).change_rate
     assert found[0] > 3 * found[2] > 3 * found[1]
     assert "times as often as others" in str(engine.explain(int(engine.id([busy])[0]), engine.now))
 
@@ -255,7 +257,7 @@ def test_seasons_are_learned_where_there_are_some_and_only_there() -> None:
 )
 def test_corners(urls: list[str]) -> None:
     engine = Engine(1.0, day=1.0, lease=1e-3, **ALL)
-    engine.add(urls, 0.0)
+    engine.add(urls, 0.0, fetched_at=0.0)
     rng, now = np.random.default_rng(5), 0.0
     for k in range(900):
         now += 1.0 if k < 400 else 1.0 + 365.0 * (k == 500)  # the clock jumps a year ahead once
@@ -267,6 +269,6 @@ def test_corners(urls: list[str]) -> None:
     fresh = engine.fresh(engine.ids(), now)
     assert ((fresh > 0) & (fresh <= 1)).all()
     engine.remove(engine.ids()[:1])
-    assert engine.add(["https://new.example/x"], now)[0] == len(urls)
+    assert engine.add(["https://new.example/x"], now, fetched_at=now)[0] == len(urls)
     engine.pick(now + 1.0, 1)
     engine.scheduler._check()

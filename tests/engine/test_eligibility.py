@@ -12,7 +12,7 @@ DAY = 86400.0
 
 def few_pages(n=4, **settings):
     engine = Engine(10.0 / DAY, **settings)
-    engine.add([f"https://a.example/{k}" for k in range(n)], 0.0)
+    engine.add([f"https://a.example/{k}" for k in range(n)], 0.0, fetched_at=0.0)
     return engine
 
 

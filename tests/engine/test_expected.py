@@ -62,7 +62,7 @@ def test_nothing_that_decides_is_touched(worlds):
 
 def test_before_the_prior_is_fitted_and_for_rates_that_were_given_beliefs_stay():
     engine = Engine(1.0)
-    ids = engine.add([f"https://a.example/{k}" for k in range(3)], 0.0)
+    ids = engine.add([f"https://a.example/{k}" for k in range(3)], 0.0, fetched_at=0.0)
     assert np.array_equal(expected_fresh(engine, ids, 5e4), engine.fresh(ids, 5e4))
-    fixed = engine.add(["https://b.example/"], 0.0, change_rate=1e-5)
+    fixed = engine.add(["https://b.example/"], 0.0, fetched_at=0.0, change_rate=1e-5)
     assert np.array_equal(moved_gamma(engine, fixed, 7.0), engine.beliefs.belief.gamma[fixed, 0])

@@ -12,9 +12,8 @@ RATES = np.random.default_rng(3).gamma(1.0, 0.5, 200) + 0.01
 def known(**settings):
     engine = Engine(50.0, day=1.0, **settings)
     importance = np.random.default_rng(4).uniform(0.1, 2.0, 200)
-    engine.add(
-        [f"a.example/{k}" for k in range(200)], 0.0, change_rate=RATES, evidence=1e9, importance=importance
-    )  # fmt: skip
+    urls = [f"a.example/{k}" for k in range(200)]
+    engine.add(urls, 0.0, fetched_at=0.0, change_rate=RATES, evidence=1e9, importance=importance)
     return engine, Pages(RATES, importance)
 
 
@@ -32,7 +31,7 @@ def learned(seed):
     """An engine that watched a Poisson world with known rates for long."""
     rng = np.random.default_rng(seed)
     engine = Engine(100.0, day=1.0, sources=0, half_life=1e9)
-    engine.add([f"a.example/{k}" for k in range(200)], 0.0)
+    engine.add([f"a.example/{k}" for k in range(200)], 0.0, fetched_at=0.0)
     last = np.zeros(200)
     for now in np.arange(0.5, 200.0, 0.5).tolist():
         ids = engine.pick(now, 50)
@@ -78,7 +77,7 @@ def test_a_higher_level_is_a_wider_interval(engine):
 
 def test_where_nothing_is_important_there_is_nothing_to_forecast():
     engine = Engine(1.0, day=1.0)
-    engine.add(["a.example/", "b.example/"], 0.0, importance=0.0)
+    engine.add(["a.example/", "b.example/"], 0.0, fetched_at=0.0, importance=0.0)
     with pytest.raises(ParameterError):
         engine.forecast(1.0)
 

@@ -22,7 +22,7 @@ URL = "https://a.example/"
 
 def one_page(rate: float, shape: float, **more: Any) -> Engine:
     engine = Engine(1.0, day=1.0, **{**NONE, **more})
-    engine.add([URL], 0.0, change_rate=rate, evidence=shape, importance=3.0)
+    engine.add([URL], 0.0, fetched_at=0.0, change_rate=rate, evidence=shape, importance=3.0)
     return engine
 
 

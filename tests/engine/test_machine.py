@@ -31,6 +31,8 @@ VARIANTS = {
         "options": {"bursts": True, "seasons": True, "priors": True, "drift": True},
     },
     "rules for all hosts": {"hosts": True, "options": {"host_spacing": 0.0}},
+    "unlikely pages": {"hosts": True, "options": {"min_change_probability": 0.3}},
+    "unlikely siblings": {"together": True, "options": {"min_change_probability": 0.5}},
 }
 
 

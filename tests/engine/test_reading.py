@@ -17,7 +17,7 @@ def running_engine(seed=3, n=120, **settings):
     rng = np.random.default_rng(seed)
     engine = Engine(n / (5 * DAY), **settings)
     urls = [f"https://{k % 3}.example/{k // 3 % 8}/{k}" for k in range(n)]
-    engine.add(urls, 0.0, importance=rng.choice([1.0, 2.0, 7.0], n))
+    engine.add(urls, 0.0, fetched_at=0.0, importance=rng.choice([1.0, 2.0, 7.0], n))
     edited = np.sort(rng.uniform(0, 90 * DAY, (24, 12)), axis=1)  # when each folder is edited as a whole
     folder = np.array([k % 24 for k in range(n)])
     last = np.zeros(n)

@@ -17,7 +17,9 @@ def lived(sources=1, seed=0, n=120, **settings):
     rng = np.random.default_rng(seed)
     engine = Engine(0.01, start=1.7e9, sources=sources, **settings)
     importance = rng.choice([1.0, 2.0], n)
-    engine.add([f"https://{'abc'[k % 3]}.example/{k}" for k in range(n)], 1.7e9, importance=importance)
+    engine.add(
+        [f"https://{'abc'[k % 3]}.example/{k}" for k in range(n)], 1.7e9, fetched_at=1.7e9, importance=importance
+    )
     now = 1.7e9
     for k in range(400):
         now += 500.0
@@ -31,7 +33,7 @@ def lived(sources=1, seed=0, n=120, **settings):
     engine.pause([5, 6])
     engine.update([7], cost=3.0)
     engine.host("b.example", spacing=7.0, concurrency=2)
-    engine.add([f"https://d.example/{k}" for k in range(40)], now)
+    engine.add([f"https://d.example/{k}" for k in range(40)], now, fetched_at=now)
     return engine, now
 
 
@@ -95,7 +97,7 @@ def test_with_siblings_rows_keep_what_was_learned_of_them_and_of_each_page():
 
 def test_pages_crawled_together_form_no_cohort():
     engine = Engine(1.0, sources=0)
-    engine.add([f"a.example/{k}" for k in range(40)], 0.0)
+    engine.add([f"a.example/{k}" for k in range(40)], 0.0, fetched_at=0.0)
     ids = engine.pick(1e5, 40)
     engine.record(ids, 1e5, changed=ids % 2 == 0)
     other = Engine.restore(engine.rows(), 1e5)

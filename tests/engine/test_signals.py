@@ -16,7 +16,7 @@ def drawn_world(precision, n_sources=1, end=150.0, seed=0, period=0.5, refit_at=
     rng = np.random.default_rng(seed)
     change_rate = rng.uniform(0.2, 0.6, N)
     engine = Engine(float(N), day=1.0, sources=n_sources, lease=1e-3, half_life=1e9)
-    engine.add([f"a.example/{k}" for k in range(N)], 0.0)
+    engine.add([f"a.example/{k}" for k in range(N)], 0.0, fetched_at=0.0)
     engine.beliefs.refit_at = refit_at
     events = []
     for i in range(N):
@@ -65,7 +65,7 @@ def test_two_sources_are_distinguished():
 def alike(sources=1, n=40):
     """Pages crawled daily: half of them change whenever a signal came before, the others never do then."""
     engine = Engine(1.0, day=1.0, sources=sources, lease=1e-3)
-    engine.add([f"a.example/{k}" for k in range(n)], 0.0)
+    engine.add([f"a.example/{k}" for k in range(n)], 0.0, fetched_at=0.0)
     useful = np.arange(n) % 2 == 0
     for day in range(1, 41):
         signalled = np.full(n, day % 2 == 0)
@@ -93,7 +93,7 @@ def test_a_useful_source_raises_the_value_of_its_pages_and_a_useless_one_does_no
 @pytest.mark.parametrize("sources", [1, 2])
 def test_a_signal_about_a_change_before_the_copy_says_nothing(sources):
     engine = Engine(1.0, sources=sources)
-    engine.add("a.example/", 0.0)
+    engine.add("a.example/", 0.0, fetched_at=0.0)
     engine.record([0], 100.0, changed=True)
     before = engine.rows()
     engine.signal([0], 150.0, changed_at=[100.0])
@@ -104,7 +104,7 @@ def test_a_signal_about_a_change_before_the_copy_says_nothing(sources):
 
 def test_signals_after_the_fetch_began_still_count():
     engine = Engine(1.0)
-    engine.add("a.example/", 0.0)
+    engine.add("a.example/", 0.0, fetched_at=0.0)
     engine.signal([0, 0], 50.0)
     engine.signal([0], 101.0)
     engine.record([0], 102.0, as_of=[100.0], changed=[True])
@@ -116,7 +116,7 @@ def test_signals_after_the_fetch_began_still_count():
 @pytest.mark.parametrize("outcome", [{}, {"gone": True}])
 def test_a_copy_of_which_nothing_is_learned_ends_its_signals_too(outcome):
     engine = Engine(1.0)
-    engine.add("a.example/", 0.0)
+    engine.add("a.example/", 0.0, fetched_at=0.0)
     engine.signal([0, 0, 0], 50.0)
     engine.record([0], 100.0, **outcome)
     signalled = engine.explain(0, 100.0)
@@ -126,7 +126,7 @@ def test_a_copy_of_which_nothing_is_learned_ends_its_signals_too(outcome):
 
 def test_signals_without_sources_are_only_counted():
     engine = Engine(1.0, sources=0)
-    engine.add("a.example/", 0.0)
+    engine.add("a.example/", 0.0, fetched_at=0.0)
     value = engine.scheduler.value([0], 500.0)
     engine.signal([0], 400.0)
     assert engine.scheduler.value([0], 500.0) == value

@@ -13,7 +13,7 @@ SOON = 1e-3
 def alone(**settings):
     """An engine with one page, and the time after its copy was fetched."""
     engine = Engine(1.0, **settings)
-    engine.add("a.example/", 0.0)
+    engine.add("a.example/", 0.0, fetched_at=0.0)
     return engine, 1000.0
 
 
@@ -108,7 +108,7 @@ def test_resume_does_not_shorten_the_wait_after_a_failure():
 
 def test_removed_while_leased_or_waiting():
     engine, now = alone()
-    engine.add("b.example/", now)
+    engine.add("b.example/", now, fetched_at=now)
     engine.pick(now, 1)
     engine.record([1], now, failed=True)
     engine.remove([0, 1])

@@ -231,7 +231,13 @@ def test_an_engine_starts_from_the_prediction_and_learns(fitted):
     table = {"group": np.array([0, 1]), "number": np.array([0.0, 1.0]), "noise": np.zeros(2)}
     prior = model.prior(table)
     engine = Engine(1.0, day=1.0, sources=0)
-    ids = engine.add(["https://a.example/1", "https://a.example/2"], 0.0, change_rate=prior.mean, evidence=prior.shape)
+    ids = engine.add(
+        ["https://a.example/1", "https://a.example/2"],
+        0.0,
+        fetched_at=0.0,
+        change_rate=prior.mean,
+        evidence=prior.shape,
+    )
     np.testing.assert_allclose(engine.pages(ids).change_rate, prior.mean)
     np.testing.assert_allclose(engine.pages(ids).evidence, prior.shape)
     for k in range(1, 40):

@@ -67,6 +67,7 @@ class NaiveEngine:
     """Computes, after any sequence of calls, the belief about every page and the pages that may be picked."""
 
     def __init__(self, *, day, lease, half_life, remembers, now):
+        self.no_copy_at = -1e6 * day  # a page without a copy counts as fetched then
         self.day, self.lease, self.half_life, self.remembers, self.now = day, lease, half_life * day, remembers, now
         self.pages: dict[str, Known] = {}
         self.hosts: dict[str, dict[str, float]] = {}
@@ -130,8 +131,9 @@ class NaiveEngine:
     def _fetched(self, page, as_of, changed, prior):
         kept = [[t for t in times if t > as_of] if self.remembers else [] for times in page.heard]
         counts = [len(times) - len(stay) for times, stay in zip(page.heard, kept, strict=True)]
+        compared = changed is not None and page.last > self.no_copy_at
         interval, page.last, page.heard = as_of - page.last, as_of, kept
-        if changed is None or interval <= 0:
+        if not compared or interval <= 0:
             return
         page.gammas = forgotten(page.gammas, prior, 2 ** (-interval / self.half_life))
         page.gammas = after_outcome(page.gammas, [interval, *counts], changed)

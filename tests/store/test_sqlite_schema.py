@@ -101,7 +101,7 @@ def test_rows_written_at_different_times_make_the_engine_that_wrote_them(tmp_pat
     rng, now = np.random.default_rng(sources), 1.7e9
     engine = Engine(1.0, start=now, sources=sources, host_spacing=0.1, host_concurrency=2)
     urls = [f"https://{'abc'[k % 3]}.example/{k}" for k in range(150)]
-    ids = engine.add(urls, now)
+    ids = engine.add(urls, now, fetched_at=now)
     store = opened(tmp_path / "a.db")
     store.save(rows=engine.rows(ids))
     for _ in range(300):

@@ -106,13 +106,12 @@ def _importance(log: CrawlLog) -> Any:
 
 def _trained(log: CrawlLog, urls: list[str], settings: Settings) -> tuple[Engine, Any]:
     """An engine that has recorded every crawl of the log, and the time of each page's last crawl."""
-    from recrawl.crawl.audit.freshness import NEVER
     from recrawl.engine import Engine
 
     seen = log.observations
     offset, count = seen.offset[:-1], np.diff(seen.offset)
     end = float(log.ended_at.max(initial=0.0)) or time.time()
-    first, last = np.full(len(urls), end - NEVER), np.full(len(urls), end - NEVER)
+    first, last = np.full(len(urls), -np.inf), np.full(len(urls), -np.inf)
     some = count > 0
     first[some] = log.ended_at[offset[some]] - seen.interval[offset[some]]
     last[some] = log.ended_at[seen.offset[1:][some] - 1]

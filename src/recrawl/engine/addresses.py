@@ -97,6 +97,6 @@ def url_list(urls: Any) -> list[str]:
     """URLs as given by a caller: one, or several."""
     given = [urls] if isinstance(urls, str) else list(urls)
     for url in given:
-        if not isinstance(url, str) or not url or url != url.strip():
+        if not isinstance(url, str) or not url.strip() or (url != url.strip() and "://" not in url):
             raise ParameterError(f"{url!r} is not a URL")
     return given

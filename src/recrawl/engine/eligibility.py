@@ -1,8 +1,8 @@
 """Eligibility: the one place that knows why a page may not be picked now.
 
 Reasons are: the user paused the page; it waits after a failure, because it is gone, or because it was deferred; it is
-leased; its host may not be crawled; or it waits in a tie cohort behind pages of the same value. The scheduler itself
-knows only that a page is withdrawn; `Eligibility` decides when it comes back.
+leased; its host may not be crawled; it is too unlikely to have changed; or it waits in a tie cohort behind pages of the
+same value. The scheduler itself knows only that a page is withdrawn; `Eligibility` decides when it comes back.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.engine.effects.cohorts import Cohorts
-from recrawl.engine.waiting import Waiting
+from recrawl.engine.waiting import Timers, Waiting
 from recrawl.schedule.exact import access
 from recrawl.schedule.exact.scheduler import Scheduler
 
@@ -34,6 +34,7 @@ class Reason(StrEnum):
     PAUSED = "paused"  # the user paused it
     LEASED = "leased"  # it is being crawled
     HOST = "host"  # its host may not be crawled now
+    UNLIKELY = "unlikely"  # it is less likely to have changed than `min_change_probability`
     COHORT = "cohort"  # pages of the same value come first
 
 
@@ -45,6 +46,7 @@ class Eligibility:
         self.waiting = Waiting(day)
         self.cohorts = Cohorts()
         self._paused: set[int] = set()  # by the user
+        self.unlikely = Timers()  # until pages are likely enough to have changed; ~k: all pages of the closed cohort k
 
     # --- questions ---------------------------------------------------------------------------------------------------
 
@@ -65,9 +67,16 @@ class Eligibility:
             found.append(Reason.LEASED)
         if status == access.PARKED:
             found.append(Reason.HOST)
+        if self.unlikely_until(page) > now:
+            found.append(Reason.UNLIKELY)
         if status == access.PAUSED and self.cohorts.contains(page):
             found.append(Reason.COHORT)
         return tuple(found)
+
+    def unlikely_until(self, page: int) -> float:
+        """Until when a page, or its whole cohort, is too unlikely to have changed (−infinity: it is not)."""
+        cohort = int(self.cohorts.lists.cohort[page])
+        return max(self.unlikely.until(page), self.unlikely.until(~cohort) if cohort >= 0 else -math.inf)
 
     def times_gone(self, page: int) -> int:
         """How often in a row a page was found to be gone."""
@@ -107,10 +116,47 @@ class Eligibility:
             for page in fetched.tolist():
                 self.waiting.clear(page)
             self._free(fetched)
+        self.reconsider(rows)
 
     def wake(self, now: float) -> None:
         """Pages whose wait is over may be picked again."""
         self._free(self.waiting.due(now))
+        due = self.unlikely.due(now)
+        if len(due):
+            self.cohorts.open(self.scheduler, (~due[due < 0]).tolist())
+            self._free(due[due >= 0])
+
+    def next_at(self) -> float:
+        """When the next wait is over."""
+        return min(self.waiting.next_at(), self.unlikely.next_at())
+
+    # --- pages that are too unlikely to have changed ------------------------------------------------------------------
+
+    def set_unlikely(self, rows: Ids, until: Array, threshold: float) -> None:
+        """Pages that were picked are withdrawn until a time; of a cohort, all pages."""
+        access.return_picked(self.scheduler, rows, threshold, withdraw=True)
+        member = self.cohorts.members(rows)
+        for page, time in zip(rows[member].tolist(), until[member].tolist(), strict=True):
+            self.unlikely.set(~self.cohorts.close(page), time)
+        for page, time in zip(rows[~member].tolist(), until[~member].tolist(), strict=True):
+            self.unlikely.set(page, time)
+
+    def reconsider(self, rows: Ids) -> None:
+        """Something became known of pages: those that were unlikely to have changed may be picked again."""
+        if self.unlikely:
+            self._free(np.array([page for page in rows.tolist() if self.unlikely.drop(page)], np.int64))
+
+    def unlikely_pages(self) -> tuple[Ids, Ids, Array]:
+        """Numbers in ``unlikely``, a page of each, and until when."""
+        numbers = np.array([number for number, _ in self.unlikely.items()], np.int64)
+        until = np.array([time for _, time in self.unlikely.items()])
+        first = [self.cohorts.closed[~number] if number < 0 else number for number in numbers.tolist()]
+        return numbers, np.array(first, np.int64), until
+
+    def hasten(self, numbers: Ids, until: Array) -> None:
+        """Pages and cohorts are likely enough to have changed from an earlier time on."""
+        for number, time in zip(numbers.tolist(), until.tolist(), strict=True):
+            self.unlikely.set(number, time)
 
     def withdraw(self, rows: Ids) -> None:
         """Take pages out of their cohorts and out of the scheduler."""
@@ -122,10 +168,16 @@ class Eligibility:
         self._paused.difference_update(rows.tolist())
         for page in rows.tolist():
             self.waiting.clear(page)
+            self.unlikely.drop(page)
 
     def _free(self, rows: Ids) -> None:
         """Resume those pages that neither the user nor a wait keeps back."""
-        free = [page for page in rows.tolist() if page not in self._paused and self.waiting.until(page) == -math.inf]
+        waiting, unlikely = self.waiting, self.unlikely
+        free = [
+            page
+            for page in rows.tolist()
+            if page not in self._paused and waiting.until(page) == -math.inf and page not in unlikely
+        ]
         if free:
             self.scheduler.resume(free)
 
@@ -152,13 +204,20 @@ class Eligibility:
 
     def saved(self) -> dict[str, Any]:
         """Everything, as plain arrays and values."""
-        return {"cohorts": self.cohorts.saved(), "waiting": self.waiting.saved(), "paused": sorted(self._paused)}
+        return {
+            "cohorts": self.cohorts.saved(),
+            "waiting": self.waiting.saved(),
+            "paused": sorted(self._paused),
+            "unlikely": self.unlikely.items(),
+        }
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take over what was saved."""
         self.cohorts.load(saved["cohorts"])
         self.waiting.load(saved["waiting"])
         self._paused = set(saved["paused"])
+        for number, until in saved.get("unlikely", ()):
+            self.unlikely.set(number, until)
 
     def _check(self) -> None:
         """Raise AssertionError if cohorts contradict themselves or the scheduler."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ from recrawl.engine.beliefs.kernels import count_signals
 from recrawl.engine.beliefs.staleness_kernels import fill_fresh
 from recrawl.engine.core import Core, own_belief
 from recrawl.engine.rows import fill, rows_of
-from recrawl.engine.settings import Settings
+from recrawl.engine.settings import EngineOptions, Settings
 from recrawl.engine.views.explain import Explanation, explain
 from recrawl.engine.views.forecast import Forecast, Question, forecast
 from recrawl.engine.views.ledger import Ledger, ledger_of
@@ -28,6 +28,7 @@ from recrawl.model.pages import Pages
 from recrawl.schedule.exact import access
 from recrawl.schedule.exact.scheduler import Scheduler
 from recrawl.schedule.table import column_of, count_of, flags_of, positive, time_of
+from recrawl.urls import name_of
 
 Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
@@ -52,7 +53,12 @@ class Engine(Core):
     """
 
     def __init__(
-        self, budget: float | None = None, *, prior: GammaPrior | None = None, start: float = 0.0, **settings: Any
+        self,
+        budget: float | None = None,
+        *,
+        prior: GammaPrior | None = None,
+        start: float = 0.0,
+        **settings: Unpack[EngineOptions],
     ) -> None:
         try:
             chosen = Settings(budget, **settings)
@@ -74,8 +80,10 @@ class Engine(Core):
     ) -> Ids:
         """Add pages by URL; their ids. A URL that is there already keeps its id and all that is known.
 
-        ``fetched_at`` is when the copies that exist were fetched (default now); ``change_rate`` (per time) with
-        ``evidence`` (the gamma shape behind it) is what is known of them beforehand.
+        URLs are brought into canonical form, as by the crawler; other names of pages are used as they are.
+        ``fetched_at`` is when the copies that exist were fetched; by default, or at −infinity, a page has no copy yet:
+        it is certainly not fresh. ``change_rate`` (per time) with ``evidence`` (the gamma shape behind it) is what is
+        known of pages beforehand.
         """
         now = max(time_of(now), self.now)
         if isinstance(pages, Pages):
@@ -84,9 +92,33 @@ class Engine(Core):
             importance, change_rate = pages.importance, pages.change_rate
             evidence = np.where(np.isfinite(pages.evidence), pages.evidence, 1e6)
         else:
-            urls = url_list(pages)
+            urls = self._names(pages)
+        known: dict[str, Any] = {
+            "fetched_at": fetched_at,
+            "importance": importance,
+            "change_rate": change_rate,
+            "evidence": evidence,
+        }
+        return self._add_named(urls, now, **known)
+
+    def _names(self, pages: Any) -> list[str]:
+        """The names of pages that a caller gave."""
+        given = url_list(pages)
+        return list(map(name_of, given)) if self.settings.canonical_urls else given
+
+    def _add_named(
+        self,
+        urls: list[str],
+        now: float,
+        *,
+        fetched_at: ArrayLike | None,
+        importance: ArrayLike,
+        change_rate: ArrayLike | None = None,
+        evidence: ArrayLike = 2.0,
+    ) -> Ids:
+        """Add pages by their names."""
         n = len(urls)
-        weight, fetched = column_of("importance", importance, n, 1.0), column_of("fetched_at", fetched_at, n, now)
+        weight, fetched = column_of("importance", importance, n, 1.0), self._copies(fetched_at, n)
         known = self.addresses.known(urls)
         first_row: dict[str, int] = {}
         for j in np.flatnonzero(known < 0).tolist():
@@ -99,13 +131,17 @@ class Engine(Core):
         return self.addresses.ids(urls)
 
     def pick(self, now: float, n: int) -> Ids:
-        """At most n pages to crawl now, best first, leased until recorded, released or out of time."""
+        """At most n pages to crawl now, best first, leased until recorded, released or out of time.
+
+        Pages without a copy that are worth the same come in the order in which they were added.
+        """
         now, n = time_of(now), count_of(n)
         self.eligibility.wake(now)
         self.eligibility.cohorts.widen(self.scheduler, n)
-        ids = self.scheduler.pick(now, n)
+        limited = n > 0 and self.settings.min_change_probability > 0.0
+        ids = self._pick_likely(now, n) if limited else self.scheduler.pick(now, n)
         self.eligibility.cohorts.promote(self.scheduler, ids)
-        return ids
+        return self._in_order(ids)
 
     def record(
         self,
@@ -117,7 +153,10 @@ class Engine(Core):
         failed: ArrayLike | None = None,
         gone: ArrayLike | None = None,
     ) -> None:
-        """Crawls that ended: learn from what they found. Without ``changed`` nothing is learned but the copy's age."""
+        """Crawls that ended: learn from what they found. Without ``changed`` nothing is learned but the copy's age.
+
+        The first crawl of a page without a copy has nothing to compare: its ``changed`` is not used.
+        """
         scheduler = self.scheduler
         rows = access.check_ids(scheduler, ids)
         n = len(rows)
@@ -136,9 +175,10 @@ class Engine(Core):
         scheduler.record(rows, now, as_of=began, failed=missed)
         valid = began >= before
         copies = np.column_stack([before, began])
-        judged = valid & ~missed & ~lost & (changed is not None)
+        judged = valid & ~missed & ~lost & (changed is not None) & (before > self.no_copy_at)
         if judged.any():
             self._learn(rows[judged], copies[judged], seen[judged], here)
+        self._join_groups(rows[valid & ~missed & (before <= self.no_copy_at)])
         unjudged = valid & ~missed & ~judged
         self._renew(rows[unjudged], copies[unjudged], here)
         self._weigh(rows[valid & ~missed], here)
@@ -169,6 +209,7 @@ class Engine(Core):
         at_once = count_signals(self.beliefs.belief, rows[news], source, now)
         if at_once.any():
             self._believe(np.unique(rows[news][at_once]), now)
+        self.eligibility.reconsider(rows[news])
         if scheduler.policy == "signals":
             scheduler.signal(rows, now, source=source, changed_at=changed_at)
 
@@ -194,6 +235,7 @@ class Engine(Core):
         if own is not None:
             self.beliefs.set_rate(rows, own)
             self._believe(rows, self.now)
+            self.eligibility.reconsider(rows)
 
     def remove(self, ids: ArrayLike) -> None:
         """Pages that are no longer wanted; a URL that is added again is a new page."""
@@ -209,8 +251,13 @@ class Engine(Core):
         """When ``pick`` can next return something."""
         now = time_of(now)
         self.eligibility.wake(now)
-        soonest = max(self.eligibility.waiting.next_at(), now)
-        return min(self.scheduler.next_at(now), soonest)
+        soonest = self.scheduler.next_at(now)
+        if soonest <= self.now and self.settings.min_change_probability > 0.0:
+            threshold = self.threshold
+            picked = self._pick_likely(now, 1)
+            access.return_picked(self.scheduler, picked, threshold, withdraw=False)
+            soonest = self.scheduler.next_at(now)
+        return min(soonest, max(self.eligibility.next_at(), now))
 
     def state(self) -> dict[str, Any]:
         """Everything needed to go on elsewhere, exactly."""
@@ -248,6 +295,7 @@ class Engine(Core):
         engine.given = np.array(state["given"])
         engine.requests = None if state["requests"] is None else RequestRates.restore(state["requests"])
         engine._ruled = set(state["ruled"])
+        engine._added_without_copy = not engine.copied(engine.ids()).all()
         engine._counts = dict(state["counts"])
         return engine
 
@@ -255,6 +303,10 @@ class Engine(Core):
 
     def __len__(self) -> int:
         return len(self.scheduler)
+
+    def __repr__(self) -> str:
+        copied = int(self.copied(self.ids()).sum())
+        return f"<Engine: {len(self)} pages, {copied} with a copy, budget {self.budget}, time {self.now:.12g}>"
 
     @property
     def budget(self) -> float | None:
@@ -267,19 +319,25 @@ class Engine(Core):
         self.settings = replace(self.settings, budget=self.scheduler.budget)
 
     @property
-    def threshold(self) -> float:
-        """What a crawl was worth at the margin, at the last pick."""
-        return self.scheduler.threshold
+    def min_change_probability(self) -> float:
+        """A page that is less likely to have changed is not picked; can be changed at any time."""
+        return self.settings.min_change_probability
+
+    @min_change_probability.setter
+    def min_change_probability(self, probability: float) -> None:
+        self.settings = replace(self.settings, min_change_probability=probability)
+        self._hasten(self.now)
 
     @property
     def stats(self) -> dict[str, int]:
         """Counts of decisions, crawls, signals and requests."""
         failing, gone = self.eligibility.waiting.counts()
-        return {**self.scheduler.stats, **self._counts, "failing": failing, "away": gone}
+        unlikely = len(self.eligibility.unlikely)
+        return {**self.scheduler.stats, **self._counts, "failing": failing, "away": gone, "unlikely": unlikely}
 
     def id(self, urls: Any) -> Ids:
         """The ids of URLs."""
-        return self.addresses.ids(url_list(urls))
+        return self.addresses.ids(self._names(urls))
 
     def url(self, ids: ArrayLike) -> list[str]:
         """The URLs of ids."""
@@ -294,12 +352,16 @@ class Engine(Core):
         return pages_of(columns, access.importance(self.scheduler, rows))
 
     def fresh(self, ids: ArrayLike, now: float) -> Array:
-        """The probability that each page's copy is fresh, calibrated against recent outcomes."""
+        """The probability that each page's copy is fresh, calibrated against recent outcomes; 0 without a copy."""
         rows = access.check_ids(self.scheduler, ids)
         out = np.empty(len(rows))
         belief = self.beliefs.belief
         fill_fresh(access.header(self.scheduler), belief, rows, belief.gamma[rows, 0], time_of(now), out)
-        return self.effects.calibrated_fresh(out)
+        return np.where(self.copied(rows), self.effects.calibrated_fresh(out), 0.0)
+
+    def has_copy(self, ids: ArrayLike) -> NDArray[np.bool_]:
+        """Which pages have a copy: they were fetched once, or added with ``fetched_at``."""
+        return self.copied(access.check_ids(self.scheduler, ids))
 
     def ledger(self, now: float, ids: ArrayLike | None = None) -> Ledger:
         """The staleness ledger: how stale copies were as crawls found, and (for some pages) as is believed since.
@@ -364,6 +426,7 @@ class Engine(Core):
         """Least crawl rate of pages: one that was not crawled for longer than 1/floor comes before all others."""
         rows = np.unique(access.check_ids(self.scheduler, ids))
         self.scheduler.set_floor(rows, floor)
+        self.eligibility.reconsider(rows)
         self.eligibility.cohorts.split(self.scheduler, rows)
 
     def stand_for(self, n_pages: ArrayLike) -> None:
@@ -377,9 +440,10 @@ class Engine(Core):
         self.eligibility.cohorts.leave(self.scheduler, rows)
         self.scheduler.update(rows, importance=weight * self.stands_for, cost=cost * self.stands_for)
 
-    def explain(self, page: int, now: float) -> Explanation:
-        """Everything behind the decision about a page; printed, it is in words."""
-        return explain(self, int(access.check_ids(self.scheduler, [page])[0]), time_of(now))
+    def explain(self, page: int | str, now: float) -> Explanation:
+        """Everything behind the decision about a page, given by its id or URL; printed, it is in words."""
+        row = self.id(page) if isinstance(page, str) else access.check_ids(self.scheduler, [page])
+        return explain(self, int(row[0]), time_of(now))
 
     def forecast(
         self,

@@ -53,7 +53,7 @@ def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
         "hosts": _hosts(engine, engine._ruled if all_hosts else {host_of(url) for url in engine.url(rows)}),
         "url": engine.url(rows),
         "given": engine.given[rows],
-        "fetched_at": access.last_fetched(engine.scheduler, rows),
+        "fetched_at": engine.fetched_at(rows),
         "prior_at": np.full(len(rows), len(engine.beliefs.priors) - 1),
         **_deciding(engine, rows),
         **{name: getattr(belief, mine)[rows] for name, mine in _BELIEF.items()},
@@ -82,7 +82,7 @@ def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
     for host, (spacing, limit, until) in saved["hosts"].items():
         engine.host(host, spacing=spacing, concurrency=None if limit == np.inf else int(limit))
         engine.hold(host, until)
-    ids = engine.add(list(saved["url"]), now, fetched_at=saved["fetched_at"], importance=saved["given"])
+    ids = engine._add_named(list(saved["url"]), now, fetched_at=saved["fetched_at"], importance=saved["given"])
     if len(np.unique(ids)) != n:
         raise ParameterError("rows: a URL is there twice")
     if n:

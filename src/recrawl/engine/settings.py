@@ -4,12 +4,34 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from recrawl.errors import ParameterError
 from recrawl.model.kinds import Objective
 
 EFFECTS = ("siblings", "priors", "bursts", "drift", "seasons")  # what may count besides a page's own rate
+
+_NO_COPY = 1e6  # days before time 0: a page without a copy counts as fetched then, so that it is worth most to crawl
+
+
+class EngineOptions(TypedDict, total=False):
+    """The keyword arguments of `Engine`, as type checkers see them; `Settings` has the defaults."""
+
+    objective: Objective
+    sources: int
+    lease: float
+    floor: float
+    day: float
+    half_life: float
+    host_spacing: float | None
+    host_concurrency: int | None
+    min_change_probability: float
+    siblings: bool
+    priors: bool
+    bursts: bool
+    drift: bool
+    seasons: bool
+    canonical_urls: bool
 
 
 @dataclass(frozen=True)
@@ -25,11 +47,13 @@ class Settings:
     half_life: float = 730.0
     host_spacing: float | None = None
     host_concurrency: int | None = None
+    min_change_probability: float = 0.01  # a page less likely to have changed is not picked; 0: any page is
     siblings: bool = True
     priors: bool = False
     bursts: bool = False
     drift: bool = False
     seasons: bool = False
+    canonical_urls: bool = True  # whether URLs are brought into canonical form; else any text names a page as it is
 
     def __post_init__(self) -> None:
         if self.sources not in range(17):
@@ -40,6 +64,16 @@ class Settings:
             raise ParameterError(f"host_spacing is {self.host_spacing}: must be finite and at least 0")
         if self.host_concurrency is not None and not self.host_concurrency >= 1:
             raise ParameterError(f"host_concurrency is {self.host_concurrency}: must be at least 1")
+
+        if not 0 <= self.min_change_probability < 1:
+            raise ParameterError(
+                f"min_change_probability is {self.min_change_probability}: must be at least 0 and below 1"
+            )
+
+    @property
+    def no_copy_at(self) -> float:
+        """The time of fetching that stands for "no copy" in the scheduler; elsewhere it is −infinity."""
+        return -_NO_COPY * self.day
 
     def as_dict(self) -> dict[str, Any]:
         """The settings by name."""

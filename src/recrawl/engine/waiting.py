@@ -1,4 +1,4 @@
-"""Waiting: pages that wait for a time, because they failed, are gone or were deferred."""
+"""Waiting: pages that wait for a time, because they failed, are gone or were deferred; and the timers behind it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,53 @@ FIRST_RETRY, LAST_RETRY = 60.0 / 86400.0, 7.0  # days until a failed page is tri
 FIRST_RECHECK, LAST_RECHECK = 30.0, 365.0  # days until a page that is gone is looked for again
 
 
+class Timers:
+    """Times by number, and which come next."""
+
+    def __init__(self) -> None:
+        self._until: dict[int, float] = {}
+        self._heap: list[tuple[float, int]] = []
+
+    def __len__(self) -> int:
+        return len(self._until)
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._until
+
+    def due(self, now: float) -> Ids:
+        """The numbers whose time has come; they have none any longer."""
+        found = []
+        while self._heap and self._heap[0][0] <= now:
+            at, number = heapq.heappop(self._heap)
+            if self._until.get(number) == at:
+                del self._until[number]
+                found.append(number)
+        return np.array(sorted(set(found)), np.int64)
+
+    def next_at(self) -> float:
+        """When the next time comes."""
+        while self._heap and self._until.get(self._heap[0][1]) != self._heap[0][0]:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else math.inf
+
+    def until(self, number: int) -> float:
+        """The time of a number (−infinity: it has none)."""
+        return self._until.get(number, -math.inf)
+
+    def set(self, number: int, until: float) -> None:
+        """Give a number a time."""
+        self._until[number] = until
+        heapq.heappush(self._heap, (until, number))
+
+    def drop(self, number: int) -> bool:
+        """A number has no time any longer; whether it had one."""
+        return self._until.pop(number, None) is not None
+
+    def items(self) -> list[tuple[int, float]]:
+        """All numbers and their times."""
+        return sorted(self._until.items())
+
+
 class Waiting:
     """After the k-th failure in a row a page waits min(first·2^{k−1}, last); likewise each time it is found gone."""
 
@@ -22,39 +69,31 @@ class Waiting:
         self._day = day
         self._failed: dict[int, int] = {}
         self._gone: dict[int, int] = {}
-        self._until: dict[int, float] = {}
-        self._heap: list[tuple[float, int]] = []
+        self._timers = Timers()
 
     def fail(self, page: int, now: float) -> None:
         """A crawl failed."""
         self._failed[page] = count = self._failed.get(page, 0) + 1
-        self._put(page, now + self._day * _doubled(FIRST_RETRY, count, LAST_RETRY))
+        self._timers.set(page, now + self._day * _doubled(FIRST_RETRY, count, LAST_RETRY))
 
     def lose(self, page: int, now: float) -> None:
         """A page was found to be gone."""
         self._gone[page] = count = self._gone.get(page, 0) + 1
-        self._put(page, now + self._day * _doubled(FIRST_RECHECK, count, LAST_RECHECK))
+        self._timers.set(page, now + self._day * _doubled(FIRST_RECHECK, count, LAST_RECHECK))
 
     def clear(self, page: int) -> None:
         """A crawl succeeded, or the page was removed: it waits no longer."""
-        for column in (self._failed, self._gone, self._until):
+        for column in (self._failed, self._gone):
             column.pop(page, None)
+        self._timers.drop(page)
 
     def due(self, now: float) -> Ids:
         """The pages whose time has come; they wait no longer."""
-        found = []
-        while self._heap and self._heap[0][0] <= now:
-            at, page = heapq.heappop(self._heap)
-            if self._until.get(page) == at:
-                del self._until[page]
-                found.append(page)
-        return np.array(sorted(set(found)), np.int64)
+        return self._timers.due(now)
 
     def next_at(self) -> float:
         """When the next page's time comes."""
-        while self._heap and self._until.get(self._heap[0][1]) != self._heap[0][0]:
-            heapq.heappop(self._heap)
-        return self._heap[0][0] if self._heap else math.inf
+        return self._timers.next_at()
 
     def failures(self, page: int) -> int:
         """Failures in a row."""
@@ -66,7 +105,7 @@ class Waiting:
 
     def until(self, page: int) -> float:
         """When a page is tried again (−infinity: it does not wait)."""
-        return self._until.get(page, -math.inf)
+        return self._timers.until(page)
 
     def counts(self) -> tuple[int, int]:
         """How many pages fail, and how many are gone."""
@@ -78,21 +117,18 @@ class Waiting:
             if count:
                 column[page] = count
         if until > -math.inf:
-            self._put(page, until)
+            self._timers.set(page, until)
 
     def saved(self) -> dict[str, Any]:
         """Everything, as lists."""
-        return {name: sorted(getattr(self, f"_{name}").items()) for name in ("failed", "gone", "until")}
+        counts = {name: sorted(getattr(self, f"_{name}").items()) for name in ("failed", "gone")}
+        return {**counts, "until": self._timers.items()}
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take over what was saved."""
         self._failed, self._gone = dict(saved["failed"]), dict(saved["gone"])
         for page, until in saved["until"]:
-            self._put(page, until)
-
-    def _put(self, page: int, until: float) -> None:
-        self._until[page] = until
-        heapq.heappush(self._heap, (until, page))
+            self._timers.set(page, until)
 
 
 def _doubled(first: float, count: int, last: float) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.crawl.audit.freshness import audited_pages, expected_freshness, never_crawled
+from recrawl.crawl.audit.freshness import audited_pages, expected_freshness
 from recrawl.crawl.audit.open_audit import ENDED, UNENDED, OpenAudit
 from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.polite.host_limiter import HostLimiter
@@ -141,7 +141,7 @@ class Audits:
         url = self._engine.url([page])[0]
         if not open_.draw(url):
             return None
-        if never_crawled(self._engine, np.array([page]), now)[0]:
+        if not self._engine.has_copy([page])[0]:
             open_.judged[url] = (False, 0.0)
             return None
         open_.waiting[url] = None

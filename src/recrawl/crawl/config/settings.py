@@ -35,6 +35,7 @@ class Settings:
     host_concurrency: int = 1
     concurrency: int = 64
     robots: bool = True
+    min_change_probability: str = "1%"  # a page less likely to have changed is not fetched; 0: any page is
     siblings: bool = True  # whether a change found on one page counts for others of its folder or host
     priors: bool = False  # whether a new page is expected to change as often as others of its folder and host
     bursts: bool = False  # whether a page that just changed is expected to change again soon
@@ -68,6 +69,7 @@ class Settings:
         self.rates(1)
         self.rules()
         share_of(self.audit_share)
+        share_of(self.min_change_probability, "min_change_probability")
 
     @classmethod
     def read(cls, file: Path | None = None, environment: Mapping[str, str] | None = None, **flags: Any) -> Settings:

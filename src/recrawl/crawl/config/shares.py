@@ -7,8 +7,8 @@ import math
 from recrawl.errors import ParameterError
 
 
-def share_of(text: str) -> float:
-    """A share of the budget as text: "2%" or "0.02"; empty for none.
+def share_of(text: str, name: str = "audit_share") -> float:
+    """A share as text: "2%" or "0.02"; empty for none.
 
     >>> share_of("2%"), share_of("0.02"), share_of("")
     (0.02, 0.02, 0.0)
@@ -21,5 +21,5 @@ def share_of(text: str) -> float:
     except ValueError:
         share = math.nan
     if not 0 <= share < 1:
-        raise ParameterError(f"audit_share is {text!r}: a share such as 2% is expected, from 0 to below 100%")
+        raise ParameterError(f"{name} is {text!r}: a share such as 2% is expected, from 0 to below 100%")
     return share

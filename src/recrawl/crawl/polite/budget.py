@@ -66,6 +66,7 @@ class Budget:
         self._covered = -math.inf  # up to here the store knows of all requests
         self._covering: asyncio.Task[None] | None = None
         self.used = self._owed = 0
+        self._lapsed_before = 0.0  # by pacers before this one
         self._ended = False
 
     @classmethod
@@ -85,6 +86,7 @@ class Budget:
         """Continue after what an earlier run may have spent: its mark, as far as its clock can have been right."""
         if mark is not None and mark > now and self.rate > 0:
             anchor = min(mark, now + _AHEAD + 1.0 / self.rate)
+            self._lapsed_before = self.lapsed
             fresh = Pacer(self._pacer.budget, now, catch_up=self._pacer.catch_up)
             self._pacer = Pacer.restore({**fresh.state(), "anchor": anchor})
 
@@ -141,6 +143,11 @@ class Budget:
         if self._loop is not None:
             self._loop.wake()
         await waiter
+
+    @property
+    def lapsed(self) -> float:
+        """Requests that the budget allowed and that can no longer be made: nothing asked for them in time."""
+        return self._lapsed_before + self._pacer.stats["lapsed"]
 
     @property
     def hours(self) -> Hours | None:

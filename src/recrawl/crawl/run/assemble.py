@@ -105,6 +105,7 @@ async def engine_of(store: Store, settings: Settings, now: float, part: Part | N
         rules=settings.rules(),
         host_spacing=settings.seconds("delay"),
         host_concurrency=settings.host_concurrency,
+        min_change_probability=share_of(settings.min_change_probability, "min_change_probability"),
         **{name: getattr(settings, name) for name in EFFECTS},
         part=part,
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from recrawl.crawl.audit.audits import Audits
 from recrawl.crawl.audit.open_audit import NOTES as AUDITS
 from recrawl.crawl.clock import Clock, MonotonicClock, SystemClock
@@ -19,6 +22,8 @@ from recrawl.crawl.polite.not_modified import NotModified
 from recrawl.crawl.polite.robots import Robots
 from recrawl.crawl.polite.robots_gate import RobotsGate
 from recrawl.crawl.polite.slots import Slots
+from recrawl.crawl.polite.unspent import NOTE as UNSPENT
+from recrawl.crawl.polite.unspent import Unspent
 from recrawl.crawl.run.compare import Comparer
 from recrawl.crawl.run.page_crawler import PageCrawler
 from recrawl.crawl.run.progress import Counters, Reporter
@@ -53,7 +58,8 @@ class Components:
         self.not_modified = NotModified()
         self.recorder = Recorder(engine, store, options, self.feeds, self._saved)
         self.budget = options.budget or _budget_of(engine, self.clock.now())
-        self.budget.attach(self.pool, self.recorder.save_notes)
+        self.unspent = Unspent()
+        self.budget.attach(self.pool, self._save_mark)
         budgets = HostBudgets(self._host_rate, self.recorder.save_notes)
         self.limiter = HostLimiter(engine, self.clock, options.longest_delay, budgets)
         gate = RobotsGate(robots, self.limiter, self.budget, self.clock, self.recorder.save_notes)
@@ -76,8 +82,13 @@ class Components:
         self.audits.restore(await self.store.notes(AUDITS))
         self.limiter.restore(await self.store.notes(DELAY), resumed=mark is not None)
         self.limiter.restore_budgets(await self.store.notes(HOST_PACED))
+        self.unspent.restore(await self.store.notes(UNSPENT))
         await self.deliveries.resume()
         self._loaded = True
+
+    async def _save_mark(self, notes: Mapping[str, Any]) -> None:
+        """Write the mark of the budget, and from time to time what was left of it."""
+        await self.recorder.save_notes({**notes, **self.unspent.pending_notes(self.clock.now())})
 
     def _saved(self, outcomes: list[Outcome]) -> None:
         """A batch is committed."""

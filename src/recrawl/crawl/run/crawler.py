@@ -13,6 +13,7 @@ from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.http.fetched import Fetcher
 from recrawl.crawl.polite.budget import Budget
 from recrawl.crawl.polite.robots import Robots
+from recrawl.crawl.polite.unspent import Unspent
 from recrawl.crawl.run.components import Components
 from recrawl.crawl.run.loop import CrawlLoop
 from recrawl.crawl.run.progress import Counters
@@ -114,6 +115,11 @@ class Crawler:
     def budget(self) -> Budget:
         """The budget; its rate can be changed while the crawler runs."""
         return self._components.budget
+
+    @property
+    def unspent(self) -> Unspent:
+        """How much of the budget was left unspent in the last day, and why."""
+        return self._components.unspent
 
     @property
     def audits(self) -> Audits:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.crawl.audit.freshness import NEVER
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.feeds.cache import apply_notes
 from recrawl.crawl.feeds.polling import PREFIX
@@ -23,6 +22,7 @@ from recrawl.store.protocol import Store, Totals
 Ids = NDArray[np.int64]
 
 _MANY = 20_000  # pages written at a time
+_YEAR = 365.0 * 86400.0
 _TOLERANCE = 5.0  # seconds that clocks of two runs may differ
 
 
@@ -51,6 +51,7 @@ async def open_engine(
         mine = {host_of(url) for url in saved["url"]}
         saved["hosts"] = {host: rule for host, rule in saved["hosts"].items() if host in mine or host in part.hosts}
     saved["settings"] = {**saved["settings"], **settings}
+    _clear_copies(saved, now)
     _move_times(saved, newest, (await store.notes(MARK)).get(MARK), now)
     spacing, most = (saved["settings"].get(name) for name in ("host_spacing", "host_concurrency"))
     rule = (spacing or 0.0, np.inf if most is None else most)
@@ -64,7 +65,7 @@ async def open_engine(
 def warm_up(**settings: Any) -> None:
     """Use every part of an engine once, so that compilation on first use does not delay a crawl."""
     engine = Engine(1.0, host_spacing=1.0, **settings)
-    ids = engine.add([f"https://a.example/{k}" for k in range(20)], 0.0)
+    ids = engine.add([f"https://a.example/{k}" for k in range(20)], 0.0, fetched_at=0.0)
     engine.host("a.example", spacing=0.5, concurrency=2)
     engine.set_floor(ids[:1], 1e-9)
     for k in range(12):
@@ -76,6 +77,13 @@ def warm_up(**settings: Any) -> None:
     engine.fresh(ids, 43300.0)
     engine.forecast(1.0)
     Engine.restore(engine.rows(), 43500.0).pick(43600.0, 3)
+
+
+def _clear_copies(saved: dict[str, Any], now: float) -> None:
+    """Pages that were never fetched: earlier versions saved them as fetched a year before they were added."""
+    fetched = np.asarray(saved["fetched_at"], np.float64)
+    never = (np.asarray(saved["n_crawls"]) == 0) & (fetched <= now - _YEAR + 1.0)
+    saved["fetched_at"] = np.where(never, -np.inf, fetched)
 
 
 def _move_times(saved: dict[str, Any], newest: float, mark: float | None, now: float) -> None:
@@ -115,12 +123,11 @@ def add_pages(
 ) -> Ids:
     """Add pages to the engine, known ones unchanged; the ids of the new ones."""
     before = len(engine.addresses)
-    fetched_at = known.pop("fetched_at", now - NEVER)
     if rules.rules:  # before they are added, so that equal pages stay in one cohort
         ruled = [rules.of(url).importance for url in urls]
         given = np.broadcast_to(np.asarray(importance, np.float64), (len(urls),)).tolist()
         importance = [one if rule is None else rule for one, rule in zip(given, ruled, strict=True)]
-    ids = engine.add(urls, now, fetched_at=fetched_at, importance=importance, **known)
+    ids = engine.add(urls, now, importance=importance, **known)
     new = np.unique(ids[ids >= before])
     apply_rules(engine, rules, new)
     return new

@@ -26,6 +26,7 @@ LIVE = (
     "host_concurrency",
     "longest_delay",
     "longest_hint",
+    "min_change_probability",
     "feed_interval",
     "concurrency",
     "audit_share",
@@ -73,6 +74,8 @@ async def apply_settings(components: Components, old: Settings, new: Settings) -
         components.limiter.set_rules(delay, new.host_concurrency, longest)
     if "longest_hint" in changed:
         components.recorder.longest_hint = new.seconds("longest_hint")
+    if "min_change_probability" in changed:
+        engine.min_change_probability = share_of(new.min_change_probability, "min_change_probability")
     if "feed_interval" in changed:
         components.feeds.shortest = new.seconds("feed_interval")
     if "concurrency" in changed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 
+from recrawl.crawl.polite.unspent import HOSTS, NOTHING, SLOTS, UNLIKELY
 from recrawl.crawl.run.attempt import Attempts
 from recrawl.crawl.run.components import Components
 from recrawl.engine.addresses import host_of
@@ -21,21 +22,31 @@ class Starter:
     def __init__(self, components: Components) -> None:
         self._components, self.attempts = components, Attempts(components)
         self._engine, self._recorder, self._audits = components.engine, components.recorder, components.audits
-        self._budget, self._slots = components.budget, components.slots
+        self._budget, self._slots, self._unspent = components.budget, components.slots, components.unspent
         self.picking = True
 
     async def start(self, now: float, most: float) -> int:
         """Start at most ``most`` crawls; how many started."""
         ready = self._budget.ready(now)
+        self._unspent.count(now, self._budget.used, self._budget.lapsed)
         if ready > 0:
             self._slots.make_room(now)
         n = int(min(ready, self._components.pool.free, most))
+        if ready > 0 and self._components.pool.free <= 0:
+            self._unspent.why = SLOTS
         if n <= 0:
             return 0
         started = await self._start_audits(now, n)
         started += await self._start_picked(now, n - started) if self.picking else 0
         self._audits.started(started)
+        if started < n:
+            self._unspent.why = self._why_idle()
         return started
+
+    def _why_idle(self) -> str:
+        """Why no further crawl starts although budget and slots are left."""
+        stats = self._engine.stats
+        return HOSTS if stats["parked"] else UNLIKELY if stats["unlikely"] else NOTHING
 
     def next_at(self, now: float) -> float:
         """When the next crawl may start, as far as is known now."""

@@ -92,6 +92,36 @@ def open_time(
 
 
 @jit
+def fill_doubted_at(header: Header, b: Belief, ids: Ids, now: float, exponent: float, out: Array) -> None:
+    """The earliest time from now on at which −ln P(fresh) of each copy is at least the exponent; infinity: never.
+
+    The doubt grows with time. Bisection starts from the time at which the page's own gamma (a, b) alone reaches it,
+    b·(e^{exponent/a} − 1).
+    """
+    s = opened(header)
+    for j in range(ids.size):
+        i = ids[j]
+        begin, own = fetched_at(s, i), b.gamma[i, 0]
+        low = max(now, begin)
+        if _doubt(s, b, own, i, begin, low, low) >= exponent:
+            out[j] = low
+            continue
+        step = max(own[1] * math.expm1(min(exponent / own[0], 600.0)), low - begin, 1e-300)
+        while step < math.inf and _doubt(s, b, own, i, begin, begin + step, begin + step) < exponent:
+            step *= 2.0 if step < 1e200 else math.inf
+        high = begin + step
+        while high < math.inf:
+            middle = 0.5 * (low + high)
+            if not low < middle < high:
+                break
+            if _doubt(s, b, own, i, begin, middle, middle) >= exponent:
+                high = middle
+            else:
+                low = middle
+        out[j] = high
+
+
+@jit
 def fill_fresh(header: Header, b: Belief, ids: Ids, own: Array, now: float, out: Array) -> None:
     """The probability that each page's copy is fresh; `own` has the gamma (shape, rate) of each missed rate."""
     s = opened(header)

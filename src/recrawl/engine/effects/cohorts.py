@@ -7,6 +7,7 @@ promotes the next one.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from recrawl.schedule.exact.scheduler import Scheduler
 Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
 
-_WORTH_IT = 8  # fewer equal pages do not form a cohort
+_WORTH_IT = 8  # fewer equal pages with copies do not form a cohort
 
 
 class Cohorts:
@@ -29,11 +30,15 @@ class Cohorts:
         none = np.zeros(0, np.int64)
         self.lists = CohortLists(cohort=none, following=none.copy(), head=none.copy(), active=none.copy())
         self._width = 1
+        self.closed: dict[int, int] = {}  # cohorts whose pages all wait for a time: the first page
 
-    def append(self, scheduler: Scheduler, rows: Ids, equal_by: tuple[Array, Array, Ids] | None) -> None:
+    def append(
+        self, scheduler: Scheduler, rows: Ids, equal_by: tuple[Array, Array, Ids] | None, no_copy_at: float
+    ) -> None:
         """New pages (rows are the next ids), already in the scheduler; those that are equal form cohorts.
 
         ``equal_by`` is importance, time of the copy and folder; None: no two pages are known to have the same value.
+        Any two equal pages without a copy form a cohort, so that they are picked in the order in which they were added.
         """
         n = int(rows[-1]) + 1
         if n > len(self.lists.cohort):
@@ -42,18 +47,19 @@ class Cohorts:
             cohort[: len(self.lists.cohort)] = self.lists.cohort
             following[: len(self.lists.cohort)] = self.lists.following
             self.lists = self.lists._replace(cohort=cohort, following=following)
-        if equal_by is None or len(rows) < _WORTH_IT:
+        if equal_by is None or len(rows) < 2:
             return
         host = access.host_numbers(scheduler, rows)  # one that is held back must not hold back others
         keys = (*equal_by[:2], host, equal_by[2])
         order = np.lexsort(keys[::-1])
         differs = np.any([column[order][1:] != column[order][:-1] for column in keys], axis=0)
         starts = np.concatenate([[0], np.flatnonzero(differs) + 1])
-        self._form(scheduler, rows[order], np.diff(np.append(starts, len(rows))))
+        least = np.where(equal_by[1][order][starts] <= no_copy_at, 2, _WORTH_IT)
+        self._form(scheduler, rows[order], np.diff(np.append(starts, len(rows))), least)
 
-    def _form(self, scheduler: Scheduler, rows: Ids, sizes: Ids) -> None:
-        """Make cohorts of pages, of which so many in a row belong together; small ones do not become a cohort."""
-        large = sizes >= _WORTH_IT
+    def _form(self, scheduler: Scheduler, rows: Ids, sizes: Ids, least: Ids) -> None:
+        """Make cohorts of pages, of which so many in a row belong together; none of fewer than the least."""
+        large = sizes >= least
         rows, sizes = rows[np.repeat(large, sizes)], sizes[large]
         number, place = len(self.lists.head) + np.arange(len(sizes)), np.cumsum(sizes) - sizes
         width = np.minimum(self._width, sizes)
@@ -113,9 +119,29 @@ class Cohorts:
         rest = rest[np.argsort(self.lists.cohort[rest], kind="stable")]
         edges = np.searchsorted(self.lists.cohort[rest], np.append(touched, touched[-1] + 1))
         for cohort, first, last in zip(touched.tolist(), edges[:-1], edges[1:], strict=True):
-            self.lists.head[cohort] = self._chain(rest[first:last])
+            head = self._chain(rest[first:last])
+            if cohort in self.closed:
+                self.closed[cohort] = head
+            else:
+                self.lists.head[cohort] = head
         mine = rows[cohorts >= 0]
-        self._form(scheduler, mine[np.argsort(cohorts[cohorts >= 0], kind="stable")], sizes)
+        self._form(
+            scheduler, mine[np.argsort(cohorts[cohorts >= 0], kind="stable")], sizes, np.full(len(sizes), _WORTH_IT)
+        )
+
+    def close(self, page: int) -> int:
+        """A page that was picked is withdrawn again, and its cohort with it: no other page is promoted."""
+        cohort = int(self.lists.cohort[page])
+        self.lists.following[page] = self.closed.get(cohort, int(self.lists.head[cohort]))
+        self.closed[cohort], self.lists.head[cohort] = page, -1
+        self.lists.active[cohort] -= 1
+        return cohort
+
+    def open(self, scheduler: Scheduler, cohorts: Iterable[int]) -> None:
+        """Promote pages of closed cohorts again."""
+        for cohort in cohorts:
+            self.lists.head[cohort] = self.closed.pop(cohort)
+        access.repeat(scheduler, lambda header: widen(header, self.lists, self._width))
 
     def members(self, rows: Ids) -> NDArray[np.bool_]:
         """Which pages belong to a cohort."""
@@ -127,12 +153,14 @@ class Cohorts:
 
     def saved(self) -> dict[str, Any]:
         """Everything."""
-        return {**{name: column.copy() for name, column in self.lists._asdict().items()}, "width": self._width}
+        columns = {name: column.copy() for name, column in self.lists._asdict().items()}
+        return {**columns, "width": self._width, "closed": sorted(self.closed.items())}
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take over what was saved."""
         self.lists = CohortLists(**{name: np.array(saved[name]) for name in CohortLists._fields})
         self._width = int(saved["width"])
+        self.closed = dict(saved.get("closed", ()))
 
     def _check(self, scheduler: Scheduler) -> None:
         """Raise AssertionError if the lists contradict themselves or the scheduler."""
@@ -145,8 +173,9 @@ class Cohorts:
             picked = np.isin(state, (access.REMOVED, access.LEASED))
             assert not picked.any(), f"cohort {k}: a page that was picked or removed is in it"
             assert self.lists.active[k] == len(members) - len(waiting), f"cohort {k}: active is not what is there"
-            assert self.lists.active[k] >= self._width or not waiting, f"cohort {k}: more should have been promoted"
-            page, met = int(self.lists.head[k]), list[int]()
+            ready = self.lists.active[k] >= self._width or k in self.closed
+            assert ready or not waiting, f"cohort {k}: more should have been promoted"
+            page, met = self.closed.get(k, int(self.lists.head[k])), list[int]()
             while page >= 0 and len(met) <= count:
                 met.append(page)
                 page = int(self.lists.following[page])

@@ -63,6 +63,7 @@ class Effects:
         self.siblings, self.bursts = settings.siblings and fresh, settings.bursts and fresh
         self.seasons = settings.seasons and fresh
         self.drift, self.priors = settings.drift, settings.priors
+        self._no_copy_at = settings.no_copy_at
         self._day, self._half_life = settings.day, settings.half_life * settings.day
         candidates = [(0.0, 1.0, settings.half_life, AS_USED)]
         candidates += [(0.0, 1.0, half_life, AS_USED) for half_life in _HALF_LIVES] if self.drift else []
@@ -171,7 +172,7 @@ class Effects:
     def join_groups(self, scheduler: Scheduler, rows: Ids) -> None:
         """Put pages into their groups, with bins of a suitable width; the caller places the pages again."""
         self._respan(scheduler)
-        self._join(scheduler, rows)
+        self.join(scheduler, rows)
 
     def _respan(self, scheduler: Scheduler) -> None:
         """Choose bins that suit the time between crawls; a width that changes by a factor of 2 drops the counts."""
@@ -180,10 +181,14 @@ class Effects:
         if not 0.5 < span / before < 2.0:
             access.set_bin_width(scheduler, span)
 
-    def _join(self, scheduler: Scheduler, rows: Ids) -> None:
-        """Put pages into their groups of the level in use; the caller places the pages again."""
+    def join(self, scheduler: Scheduler, rows: Ids) -> None:
+        """Put pages into their groups of the level in use; the caller places the pages again.
+
+        A page without a copy is in no group: it is stale whatever its siblings do.
+        """
         group = self.arrays.group[rows, self.arrays.active[0]]
-        counts = (self.arrays.members[group] > 1) & self.arrays.used[0]
+        copied = access.last_fetched(scheduler, rows) > self._no_copy_at
+        counts = (self.arrays.members[group] > 1) & self.arrays.used[0] & copied
         weight = self.arrays.weight[rows, 0] / self.arrays.weight[rows, 1]
         groups = np.where(counts, group, -1).astype(np.int32)
         access.join_groups(scheduler, rows, groups, weight, len(self.folders.numbers))
@@ -251,7 +256,7 @@ class Effects:
         weight[:] = np.maximum(weight + arrays.prior - before, 1e-3 * arrays.prior)
         self._respan(scheduler)
         access.set_baseline(scheduler, self._baseline(scheduler, rows), now)
-        self._join(scheduler, rows)
+        self.join(scheduler, rows)
 
     def _baseline(self, scheduler: Scheduler, rows: Ids) -> float:
         """The mean excess rate of all members over all bins, including members that were not crawled.

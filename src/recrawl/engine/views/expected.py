@@ -28,7 +28,7 @@ _ROUNDS = 100
 
 
 def expected_fresh(engine: Engine, ids: ArrayLike, now: float, mean: float | None = None) -> Array:
-    """The probability that each page's copy is fresh, unbiased over all pages.
+    """The probability that each page's copy is fresh, unbiased over all pages; 0 without a copy.
 
     ``mean`` is what `fitting_mean` returned shortly before, for callers that ask for a few pages many times.
     """
@@ -36,7 +36,7 @@ def expected_fresh(engine: Engine, ids: ArrayLike, now: float, mean: float | Non
     out = np.empty(len(rows))
     own = moved_gamma(engine, rows, mean)
     fill_fresh(access.header(engine.scheduler), engine.beliefs.belief, rows, own, now, out)
-    return out
+    return np.where(engine.copied(rows), out, 0.0)
 
 
 def expected_pages(engine: Engine, rows: Ids, now: float, mean: float | None = None) -> Pages:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recrawl._html import bars, table
 from recrawl.engine.eligibility import Reason
 from recrawl.engine.views.expected import expected_pages, fitting_mean, moved_gamma
 from recrawl.estimate.gamma import GammaPrior
@@ -57,7 +58,8 @@ class Explanation:
     importance: float
     importance_rank: float  # share of pages that are at least as important
     request_rate: float | None  # readers' requests per day
-    fetched_at: float
+    now: float
+    fetched_at: float  # −infinity: there is no copy yet
     elapsed: float
     fresh: float  # probability
     signals: tuple[tuple[int, float], ...]  # per source: signals since the copy, and how far one is believed
@@ -73,10 +75,19 @@ class Explanation:
 
     def as_dict(self) -> dict[str, Any]:
         """The fields, ready for JSON."""
-        return {name: value if value not in (math.inf, -math.inf) else None for name, value in asdict(self).items()}
+        found = {name: value if value not in (math.inf, -math.inf) else None for name, value in asdict(self).items()}
+        return {**found, "doubt": {name: part for name, part in self.doubt.items() if math.isfinite(part)}}
 
     def __str__(self) -> str:
         return "\n".join([self._changes(), self._importance(), self._copy(), self._decision()])
+
+    def _repr_html_(self) -> str:
+        """The explanation as a table, and what the doubt about the copy comes from, for notebooks."""
+        names = ("changes", "importance", "copy", "decision")
+        rows = zip(names, (self._changes(), self._importance(), self._copy(), self._decision()), strict=True)
+        doubt = {name: part for name, part in self.doubt.items() if 0 < part < math.inf}
+        parts = [(f"stale: {name}", part, f"{-100 * math.expm1(-part):.3g}%") for name, part in doubt.items()]
+        return table(self.url, rows) + bars([("fresh", self.fresh, f"{100 * self.fresh:.3g}%"), *parts])
 
     def _changes(self) -> str:
         low, high = (self._span(1 / rate if rate > 0 else math.inf) for rate in reversed(self.change_rate_interval))
@@ -99,6 +110,8 @@ class Explanation:
         if self.siblings is not None:
             heard.append(str(self.siblings))
         since = f"; since then {', '.join(heard)}" if heard else ""
+        if self.fetched_at == -math.inf:
+            return "never fetched: there is no copy yet"
         return f"last crawl {self._span(self.elapsed)} ago, fresh with probability {self.fresh:.2f}{since}{self._why()}"
 
     def _why(self) -> str:
@@ -116,7 +129,7 @@ class Explanation:
             worth = "older than it may be"
         if self.state != _ITS_TURN:
             return f"{worth}: {self.state}"
-        wait = self.next_at - self.fetched_at - self.elapsed
+        wait = self.next_at - self.now
         if wait > _HOPELESS * self.day:
             return f"{worth}: never worth a crawl at this budget"
         return f"{worth}: next crawl {'now' if wait <= 0 else f'in about {self._span(wait)}'}"
@@ -129,7 +142,7 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
     """Everything behind the decision about a page."""
     scheduler, belief, day = engine.scheduler, engine.beliefs.belief, engine.settings.day
     rows = np.array([page])
-    fetched_at, weight = float(access.last_fetched(scheduler, rows)[0]), float(access.importance(scheduler, rows)[0])
+    fetched_at, weight = float(engine.fetched_at(rows)[0]), float(access.importance(scheduler, rows)[0])
     elapsed = max(now - fetched_at, 0.0)
     mean = fitting_mean(engine)
     rate = float(expected_pages(engine, rows, now, mean).change_rate[0])
@@ -148,6 +161,7 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
         importance=weight,
         importance_rank=float((access.importance(scheduler, engine.ids()) >= weight).mean()),
         request_rate=None if requests is None else float(requests.rate(now, page)[0]) * day,
+        now=now,
         fetched_at=fetched_at,
         elapsed=elapsed,
         fresh=float(engine.fresh(rows, now)[0]),
@@ -167,12 +181,13 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
 def _next_at(engine: Engine, page: int, now: float, value: float) -> float:
     """When the value reaches what a crawl is worth now, but not before the page and its host are free."""
     worth = access.wake_time(engine.scheduler, page, now, engine.threshold, value)
-    return max(worth, engine.eligibility.waiting.until(page), access.host_until(engine.scheduler, page))
+    waits = (engine.eligibility.waiting.until(page), engine.eligibility.unlikely_until(page))
+    return max(worth, *waits, access.host_until(engine.scheduler, page))
 
 
 def _siblings(engine: Engine, page: int, now: float) -> SiblingFacts | None:
     effects, scheduler = engine.effects, engine.scheduler
-    if effects.level is None:
+    if effects.level is None or not engine.copied(np.array([page]))[0]:
         return None
     ids = engine.ids()
     column = effects.arrays.group[:, effects.arrays.active[0]]
@@ -189,7 +204,9 @@ def _doubt(engine: Engine, page: int, now: float) -> dict[str, float]:
     """−ln(fresh) by what it comes from: the page's own rate, the season, a burst, signals, siblings."""
     scheduler, belief = engine.scheduler, engine.beliefs.belief
     shape, rate = belief.gamma[page, 0]
-    begin = float(access.last_fetched(scheduler, np.array([page]))[0])
+    begin = float(engine.fetched_at(np.array([page]))[0])
+    if begin == -math.inf:
+        return {"no copy": math.inf}
     elapsed = max(now - begin, 0.0)
     times = (elapsed, *access.own_elapsed(scheduler, page, begin, elapsed))
     own, at_season, with_burst = (float(shape * np.log1p(time / rate)) for time in times)
@@ -212,9 +229,17 @@ def _state(engine: Engine, page: int, now: float) -> str:
         Reason.PAUSED: "paused",
         Reason.LEASED: "being crawled",
         Reason.HOST: "waiting for its host",
+        Reason.UNLIKELY: _unlikely(engine, page, now),
         Reason.COHORT: _ITS_TURN,
     }
     return words[reasons[0]] if reasons else _ITS_TURN
+
+
+def _unlikely(engine: Engine, page: int, now: float) -> str:
+    """How likely the page is to have changed, and when that is enough."""
+    chance, least = 1.0 - float(engine.fresh([page], now)[0]), engine.settings.min_change_probability
+    wait = format_span((engine.eligibility.unlikely_until(page) - now) / engine.settings.day * DAY)
+    return f"changed with probability {100 * chance:.2g}%, less than {100 * least:.2g}%; that is reached in {wait}"
 
 
 def count(n: int, what: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl._html import interval, table
 from recrawl.engine.views.expected import drawn_means, moved_gamma
 from recrawl.engine.views.window import Window, window_freshness
 from recrawl.errors import ParameterError
@@ -44,6 +45,15 @@ class Forecast:
     level: float
     start: float | None = None
     duration: float | None = None
+
+    def _repr_html_(self) -> str:
+        """The figures, and the interval on a line from 0 to 1, for notebooks."""
+        rows = [
+            ("budget", f"{self.budget:.6g} crawls per time"),
+            ("freshness", f"{self.freshness:.4f}"),
+            (f"{100 * self.level:g}% interval", f"{self.low:.4f} to {self.high:.4f}"),
+        ]
+        return table("Forecast", rows) + interval(self.low, self.freshness, self.high)
 
 
 class Question(NamedTuple):

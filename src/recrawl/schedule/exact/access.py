@@ -160,6 +160,32 @@ def set_threshold(scheduler: Scheduler, threshold: float) -> None:
     scheduler._memory.state.head[0]["threshold"] = threshold
 
 
+def floors(scheduler: Scheduler, rows: Ids) -> Array:
+    """Least crawl rates of pages; 0 where none is given."""
+    state = scheduler._memory.state
+    row = int(state.head[0]["floor_row"])
+    return np.asarray(state.extra[row, rows]) if row >= 0 else np.zeros(len(rows))
+
+
+def return_picked(scheduler: Scheduler, rows: Ids, threshold: float, *, withdraw: bool) -> None:
+    """Undo the pick of pages: no lease, no delay of their hosts, no count; and the threshold as it is given.
+
+    The pages are withdrawn until they are resumed, or may be picked again at once.
+    """
+    time = now(scheduler)
+    if withdraw:
+        events.withdraw(scheduler._memory.header, rows, at.PAUSED)
+    elif len(rows):
+        scheduler.release(rows, time)
+    mine = np.unique(host_numbers(scheduler, rows))
+    mine = mine[mine >= 0]
+    state = scheduler._memory.state
+    state.hosts["until"][mine] = np.minimum(state.hosts["until"][mine], time)
+    head = state.head[0]
+    head["decisions"] -= len(rows)
+    head["threshold"] = threshold
+
+
 # --- hosts ---------------------------------------------------------------------------------------------------------
 
 

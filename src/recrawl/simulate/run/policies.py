@@ -87,12 +87,16 @@ def effects_of(name: str) -> dict[str, bool]:
 
 
 def learning(**settings: Any) -> Callable[[Trace, float, np.random.Generator], Engine]:
-    """The engine as it would run live, which knows nothing but URLs and importance."""
+    """The engine as it would run live, which knows nothing but URLs and importance.
+
+    It makes every crawl of its budget, however unlikely a change is: policies are compared at equal numbers of crawls.
+    """
 
     def make(trace: Trace, budget: float, rng: np.random.Generator) -> Engine:
         sources = 0 if trace.signals is None else int(trace.signals.source.max(initial=0)) + 1
-        given = {"sources": sources, "day": trace.day, "lease": 1e-3 / budget, **settings}
-        return Engine(budget, start=trace.start, **given)
+        given = {"sources": sources, "day": trace.day, "lease": 1e-3 / budget, "canonical_urls": False}
+        given |= {"min_change_probability": 0.0}
+        return Engine(budget, start=trace.start, **{**given, **settings})
 
     return make
 
@@ -100,7 +104,7 @@ def learning(**settings: Any) -> Callable[[Trace, float, np.random.Generator], E
 def admit_unknown(policy: Any, trace: Trace, rows: Ids, now: float) -> Ids:
     """Add pages by URL and importance alone."""
     urls = [f"page:{i}" for i in rows.tolist()] if trace.url is None else trace.url[rows].tolist()
-    ids: Ids = policy.add(urls, now, importance=trace.importance[rows])
+    ids: Ids = policy.add(urls, now, fetched_at=now, importance=trace.importance[rows])
     return ids
 
 

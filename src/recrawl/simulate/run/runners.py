@@ -155,7 +155,11 @@ class RateRunner(PlainRunner):
 
 
 class EngineRunner(PlainRunner):
-    """Drives an engine by the compiled loop, one crawl per slot, with a stop where its prior is to be fitted."""
+    """Drives an engine by the compiled loop, one crawl per slot, with a stop where its prior is to be fitted.
+
+    The compiled loop knows no page without a copy and no least probability of a change: where there is one, the engine
+    is driven by its protocol.
+    """
 
     def __init__(self, policy: Engine, trace: Trace, judge: Judge) -> None:
         super().__init__(policy, trace, judge)
@@ -166,8 +170,11 @@ class EngineRunner(PlainRunner):
 
     def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
         """Do the slots from ``slot`` to before ``last``."""
-        if batch > 1:
-            return super().run(anchor, period, slot, last, batch)
+        if batch > 1 or not self._engine.all_copied() or self._engine.settings.min_change_probability > 0.0:
+            self._passed = max(self._passed, int(self._cursor[loop.SIGNAL]))
+            slot = super().run(anchor, period, slot, last, batch)
+            self._cursor[loop.SIGNAL] = self._passed if self._engine.settings.sources else 0
+            return slot
         engine, cursor, pace = self._engine, self._cursor, np.array([anchor, period])
         tally, queue = self._judge.tally, self._weighed
         cursor[loop.SLOT] = slot
