@@ -34,7 +34,9 @@ def name_of(url: str) -> str:
     >>> name_of("https://Docs.example.org"), name_of("casks/Alfred")
     ('https://docs.example.org/', 'casks/Alfred')
     """
-    return canonical(url) if len(url) <= MOST and _WEB.match(url) else url
+    if len(url) > MOST or _PLAIN.fullmatch(url):
+        return url
+    return canonical(url) if _WEB.match(url) else url
 
 
 def canonical(url: str) -> str:

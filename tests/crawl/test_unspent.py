@@ -88,3 +88,10 @@ def test_hours_that_are_over_are_forgotten():
     other.restore(unspent.pending_notes(1e6))
     assert other.figures(3600.0 * 39) == unspent.figures(3600.0 * 39)
     assert unspent.pending_notes(1e6 + 1.0) == {}
+
+
+def test_status_says_what_was_left_and_why():
+    from recrawl.cli.views.status_report import _unspent
+
+    text = _unspent({"requests": 120, "unspent": 80.4, "why": {HOSTS: 20.1, UNLIKELY: 60.3}})
+    assert text == "80 of 200 requests: 60 no page likely enough to have changed, 20 hosts waiting for their delay"

@@ -39,6 +39,7 @@ def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -
         **{f"{name}_last_day": n for name, n in store.recent(now - _DAY).items()},
         "feeds": feed_figures(store),
         "budget": settings.budget,
+        "unspent_last_day": unspent_figures(store, now),
         "freshness": None,
         "freshness_so_far": None,
         "forecast": None,
@@ -85,6 +86,13 @@ def freshness_so_far(engine: Engine, now: float) -> float | None:
 
     ledger = engine.ledger(now, audited_pages(engine))
     return 1.0 - ledger.staleness if ledger.time > 0.0 else None
+
+
+def unspent_figures(store: BlockingStore[SqliteStore], now: float) -> dict[str, Any]:
+    """Requests that the budget allowed in the last day: those made, those left unspent, and why."""
+    from recrawl.crawl.polite.unspent import NOTE, figures_of
+
+    return figures_of(store.notes(NOTE).get(NOTE), now)
 
 
 def feed_figures(store: BlockingStore[SqliteStore]) -> dict[str, int]:

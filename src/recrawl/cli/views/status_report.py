@@ -33,7 +33,19 @@ def _counts(found: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("waiting to be added", f"{found['posted']}"))
     if found["last_crawl"] is not None:
         rows.append(("last crawl", _date(found["last_crawl"])))
+    if round(found["unspent_last_day"]["unspent"]):
+        rows.append(("unspent in the last day", _unspent(found["unspent_last_day"])))
     return rows
+
+
+def _unspent(unspent: dict[str, Any]) -> str:
+    """How many requests were left unspent, and why."""
+    from recrawl.crawl.polite.unspent import WHY
+
+    left, made = round(unspent["unspent"]), unspent["requests"]
+    reasons = sorted(unspent["why"].items(), key=lambda item: -item[1])
+    parts = [f"{round(n)} {WHY[reason]}" for reason, n in reasons if round(n)]
+    return f"{left} of {left + made} requests: {', '.join(parts)}"
 
 
 def _feeds(feeds: dict[str, int], last_day: int) -> str:
