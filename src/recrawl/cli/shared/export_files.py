@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from io import BytesIO
@@ -72,10 +73,14 @@ def write_observations(store: BlockingStore[SqliteStore], path: Path) -> int:
 
 
 def write_pages(store: BlockingStore[SqliteStore], path: Path) -> int:
-    """Write every page, one row each, and return their number. Rates are per second."""
+    """Write every page, one row each, and return their number.
+
+    Rates are per second; a page without a copy has no ``fetched_at``.
+    """
     rows = store.load()
     if rows is None:
         return _write(path, PAGE, ())
+    rows["fetched_at"] = [at if at > -math.inf else None for at in np.asarray(rows["fetched_at"]).tolist()]
     columns = [value.tolist() if isinstance(value := rows[name], np.ndarray) else value for name in PAGE]
     return _write(path, PAGE, zip(*columns, strict=True))
 
