@@ -16,7 +16,7 @@ from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.run import partial
 from recrawl.crawl.run.assemble import engine_of
 from recrawl.crawl.run.pages import add_pages
-from recrawl.crawl.run.partial import explain_page, open_sampled
+from recrawl.crawl.run.partial import explain_page, open_for, open_sampled
 from recrawl.store import BlockingStore, MemoryStore, SqliteStore
 
 DAY = 86400.0
@@ -43,7 +43,7 @@ def url_of(k: int) -> str:
     return f"https://h{k % 20}.example/a{k % 3}/b/f{k % 5}/page{k}" if k % 50 else f"http://h{k % 20}.example/only{k}"
 
 
-async def fill(store: Any, n: int, importance: Any = 1.0, *, siblings_used: bool = True) -> None:
+async def fill(store: Any, n: int, importance: Any = 1.0, *, asked: bool = True) -> None:
     """Pages on twenty hosts, most of them crawled a few times; some fail, are gone, heard of or asked for."""
     rng = np.random.default_rng(3)
     engine = Engine(n / (5 * DAY), start=NOW - 30 * DAY, host_spacing=1.0)
@@ -57,9 +57,10 @@ async def fill(store: Any, n: int, importance: Any = 1.0, *, siblings_used: bool
             some, now, changed=rng.random(len(some)) < rate[some] * 5 * DAY, failed=kind < 0.04, gone=kind > 0.99
         )
     engine.signal(rng.choice(ids, n // 20), NOW - DAY)
-    engine.request(rng.choice(ids, n // 20), NOW - DAY)
+    if asked:
+        engine.request(rng.choice(ids, n // 20), NOW - DAY)
     engine.hold("h4.example", NOW + 500.0)
-    engine.effects.arrays.used[0] = siblings_used
+    engine.effects.arrays.used[0] = True
     rows = engine.rows()
     rows["parts"]["calm"] = 0.02 / DAY
     await store.save(rows=rows)
@@ -159,3 +160,37 @@ def test_small_databases_are_read_as_a_whole(filled: Counting) -> None:
     assert len(sampled.engine) == sampled.totals.pages == 2000
     assert sampled.error is None
     assert sampled.engine.stands_for is None
+
+
+@pytest.mark.parametrize("asked", [False, True], ids=["", "requests"])
+@pytest.mark.parametrize("effects", [{}, {"siblings": False}, {"priors": True}], ids=["siblings", "alone", "priors"])
+def test_added_pages_have_the_rows_that_all_pages_give_them(effects: Any, asked: bool) -> None:
+    settings = Settings(budget="200/day", rule=RULES, **effects)
+    new = [url_of(3), "https://h4.example/a/new", "https://new.example/", "https://h1.example/a1/b/f1/new"]
+    saved = []
+    for whole in (True, False):
+        store = Counting()
+        asyncio.run(fill(store, 200, asked=asked))
+        store.read = 0
+        opened = engine_of(store, settings, NOW) if whole else open_for(store, settings, new, NOW)
+        engine = asyncio.run(opened)
+        assert whole or store.read == (200 if asked or "priors" in effects else 1)
+        ids = add_pages(engine, settings.rules(), new, NOW)
+        assert len(ids) == 3
+        asyncio.run(store.save(rows=engine.rows(ids)))
+        found = asyncio.run(store.load())
+        assert found is not None
+        saved.append(found)
+    assert saved[0]["url"] == saved[1]["url"]
+    for name, value in saved[0].items():
+        np.testing.assert_equal(saved[1][name], value, err_msg=name)
+
+
+def test_effects_can_be_enabled_for_a_database_that_was_made_without_them() -> None:
+    store = Counting()
+    asyncio.run(fill(store, 100))
+    more = {"priors": True, "bursts": True, "drift": True, "seasons": True}
+    for settings in (Settings(**more), Settings(), Settings(siblings=False)):  # type: ignore[arg-type]
+        engine = asyncio.run(engine_of(store, settings, NOW))
+        engine.record(engine.pick(NOW, 5), NOW, changed=True)
+        asyncio.run(store.save(rows=engine.rows()))

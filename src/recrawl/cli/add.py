@@ -15,7 +15,6 @@ from recrawl.cli.shared.crawl_options import (
     Database,
     LogFormat,
     LogLevel,
-    engine_of,
     exclusive_store,
     settings_of,
     shared_store,
@@ -92,14 +91,15 @@ def _add(
     known: dict[str, list[float]],
 ) -> dict[str, object]:
     from recrawl.crawl.run.pages import add_pages, save_pages
+    from recrawl.crawl.run.partial import open_for
 
     now = time.time()
-    engine = store.run(engine_of(store.store, settings, now))
+    engine, before = store.run(open_for(store.store, settings, urls, now)), store.counts()["pages"]
     new = add_pages(engine, settings.rules(), urls, now, importance=importance, **known)
     store.run(save_pages(engine, store.store, new))
     return {
         "database": str(Path(settings.database)),
         "added": len(new),
         "known": len(urls) - len(new),
-        "pages": len(engine),
+        "pages": before + len(new),
     }

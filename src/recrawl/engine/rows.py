@@ -87,6 +87,10 @@ def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
         raise ParameterError("rows: a URL is there twice")
     if n:
         _fill_pages(engine, ids, saved, now)
+    elif engine.effects.any and "parts" in saved:
+        _fill_fitted(engine, saved)
+    if "threshold" in saved:
+        access.set_threshold(engine.scheduler, float(saved["threshold"]))
 
 
 def _fill_pages(engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float) -> None:
@@ -106,14 +110,16 @@ def _fill_pages(engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float) 
     engine._believe(moved, now)
     _hear_again(engine, ids, now)
     engine.eligibility.fill(ids, saved, now)
-    if "threshold" in saved:
-        access.set_threshold(engine.scheduler, float(saved["threshold"]))
+
+
+def _fill_fitted(engine: Engine, saved: Mapping[str, Any]) -> None:
+    engine.effects.fit(engine.scheduler, saved["parts"])
+    engine.beliefs.belief.half_life[0] = engine.effects.half_life
 
 
 def _fill_effects(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> None:
     effects = engine.effects
-    effects.fit(engine.scheduler, saved["parts"])
-    engine.beliefs.belief.half_life[0] = effects.half_life
+    _fill_fitted(engine, saved)
     there = [j for j, factor in enumerate(saved["factor"]) if factor is not None]  # older rows have no effects
     known = ids[there]
     engine.beliefs.belief.factor[known] = [saved["factor"][j] for j in there]

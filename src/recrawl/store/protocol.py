@@ -143,6 +143,7 @@ class Totals:
     failing: int  # their last crawls failed
     gone: int  # their last crawls found them gone
     fetched_at: float | None  # the newest time of a copy; None: there are no pages
+    requested: int  # readers asked for pages since they are counted
     as_important: int  # pages that are at least as important as asked
 
 

@@ -109,8 +109,9 @@ async def engine_of(store: Store, settings: Settings, now: float, part: Part | N
         **{name: getattr(settings, name) for name in EFFECTS},
         part=part,
     )
-    if len(engine):
-        engine.budget = settings.rates(len(engine) if part is None else part.totals.pages)[1]
+    n_pages = len(engine) if part is None else part.totals.pages
+    if n_pages:
+        engine.budget = settings.rates(n_pages)[1]
     return engine
 
 

@@ -1,12 +1,13 @@
 """Engines of a part of a store's pages: what one page, or figures about all pages, need.
 
 What was learned of all pages together is small and is read as a whole. Of single pages only those are read that an
-answer depends on: to explain a page, the page and its group; for figures about a large database, a sample.
+answer depends on: to explain a page, the page and its group; for figures about a large database, a sample; to add
+pages, none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from recrawl.crawl.run.assemble import engine_of
 from recrawl.crawl.run.pages import Part
+from recrawl.engine.addresses import host_of
 from recrawl.engine.effects.groups import beside, folders
 from recrawl.engine.views.expected import fits_mean, fitting_mean
 from recrawl.schedule.exact import access
@@ -51,6 +53,18 @@ async def open_sampled(store: Store, settings: Settings, now: float, hosts: Cont
     importance = access.importance(engine.scheduler, engine.ids())
     engine.stand_for(counts)
     return Sampled(engine, totals, sampling_error(importance, counts))
+
+
+async def open_for(store: Store, settings: Settings, urls: Sequence[str], now: float) -> Engine:
+    """An engine to which URLs are added: their rows are those that an engine of all pages would save.
+
+    It has those of the URLs that are pages already. New pages depend on other pages where these give them a prior, and
+    where readers' requests are counted; then the engine has all pages.
+    """
+    totals = await store.totals()
+    if settings.priors or totals.requested:
+        return await engine_of(store, settings, now)
+    return await engine_of(store, settings, now, Part(urls, totals, {host_of(url) for url in urls}))
 
 
 async def explain_page(store: Store, settings: Settings, url: str, now: float) -> Explanation:

@@ -314,9 +314,9 @@ class Effects:
     def fit(self, scheduler: Scheduler, fitted: Mapping[str, Any]) -> None:
         """Take over what was learned; recent outcomes of groups are not part of it."""
         for name in _LEARNED:
-            saved = fitted.get(_IN_ROWS.get(name, name))
-            if saved is not None:
-                getattr(self.arrays, name)[:] = np.reshape(saved, getattr(self.arrays, name).shape)
+            saved, mine = fitted.get(_IN_ROWS.get(name, name)), getattr(self.arrays, name)
+            if saved is not None and np.size(saved) == mine.size:  # else other effects were enabled then
+                mine[:] = np.reshape(saved, mine.shape)
         self.half_life = float(fitted["half_life"])
         access.set_effect_settings(scheduler, fitted)
         if fitted["hour"]:

@@ -114,7 +114,8 @@ class MemoryStore:
         """See `Store.totals`."""
         failing, gone = (int((self._column(name) > 0).sum()) for name in ("failures", "times_gone"))
         newest = float(self._column("fetched_at").max()) if self._rows else None
-        return Totals(len(self._rows), failing, gone, newest, int((self._column("importance") >= importance).sum()))
+        requested, as_important = self._column("watched_from") != 0.0, self._column("importance") >= importance
+        return Totals(len(self._rows), failing, gone, newest, int(requested.sum()), int(as_important.sum()))
 
     def _column(self, name: str) -> NDArray[np.float64]:
         at = TABLE.index(name)

@@ -61,7 +61,7 @@ URLS_FROM = "SELECT id, url FROM page WHERE url >= ? AND url < ?"
 IMPORTANCE = "SELECT id, importance FROM page ORDER BY id"
 TOTALS = (
     "SELECT count(*), coalesce(sum(failures > 0), 0), coalesce(sum(times_gone > 0), 0), max(fetched_at), "
-    "coalesce(sum(importance >= ?), 0) FROM page"
+    "coalesce(sum(watched_from != 0.0), 0), coalesce(sum(importance >= ?), 0) FROM page"
 )
 HOSTS = "SELECT name, spacing, concurrency, held_until FROM host"
 COPIES = (
@@ -87,9 +87,9 @@ _OBSERVED = (
 LAST_OBSERVATION = f"{_OBSERVED} ORDER BY observation.id DESC LIMIT 1"
 FAILING = (
     f"{_OBSERVED} WHERE observation.failure IS NOT NULL AND observation.id IN "
-    "(SELECT (SELECT max(id) FROM observation WHERE observation.page = some.id) FROM page AS some "
-    "WHERE some.failures > 0 OR some.id IN "
-    "(SELECT observation.page FROM observation WHERE began_at >= ? AND failure = 'robots')) ORDER BY observation.id"
+    "(SELECT (SELECT max(id) FROM observation WHERE observation.page = some.id) FROM "
+    "(SELECT id FROM page WHERE failures > 0 UNION "
+    "SELECT page FROM observation WHERE began_at >= ? AND failure = 'robots') AS some) ORDER BY observation.id"
 )
 
 
