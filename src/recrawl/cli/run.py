@@ -43,6 +43,9 @@ def run(
     delay: Annotated[str | None, typer.Option(help="Time between two requests to a host.  [default: 1 s]")] = None,
     concurrency: Annotated[int | None, typer.Option(help="Crawls at a time.  [default: 64]")] = None,
     audit_share: Annotated[str | None, typer.Option(help="Share of the crawls for audits, such as 1%.")] = None,
+    min_change_probability: Annotated[
+        str | None, typer.Option(help="Crawl no page that is less likely to have changed.  [default: 1%]")
+    ] = None,
     contact: Annotated[str | None, typer.Option(help="How site owners can reach you.")] = None,
     allow_private: Annotated[bool | None, typer.Option("--allow-private", help="Also local addresses.")] = None,
     no_siblings: NoSiblings = False,
@@ -60,7 +63,7 @@ def run(
     """Keep the copies of a database fresh, until --for or --once, SIGTERM or Ctrl-C; everything found is kept."""
     configure(log_level, log_format)
     words = {"budget": budget, "hours": hours, "delay": delay, "contact": contact, "audit_share": audit_share}
-    flags: dict[str, Any] = {**words, "concurrency": concurrency}
+    flags: dict[str, Any] = {**words, "concurrency": concurrency, "min_change_probability": min_change_probability}
     left_out = chosen(siblings=no_siblings, priors=no_priors, bursts=no_bursts, drift=no_drift, seasons=no_seasons)
     flags |= dict.fromkeys(left_out, False)
     read = partial(settings_of, config, database=database, allow_private=allow_private, **flags)
