@@ -88,6 +88,7 @@ async def crawl(port: int, database: Path) -> None:
     if saved is None:
         web = DemoWeb(world(), clock, port)
         engine = Engine(BUDGET, start=clock.now(), day=24.0, sources=0, host_spacing=DELAY, host_concurrency=1)
+        engine.min_change_probability = 0.0  # every request counts here
         engine.add(web.urls + web.private_urls, clock.now())
         await store.save(rows=engine.rows())
     else:

@@ -45,6 +45,8 @@ class Engine(Core):
     their folder and host (``priors``), pages that just changed to change again (``bursts``), rates to differ by hour
     and weekday (``seasons``), and the half-life is learned (``drift``). Up to ``sources`` kinds of change signals are
     weighed by how often they were right. Failed pages wait longer each time; pages that are gone are checked rarely.
+    Pages without a copy come before pages that change as often; a page is not picked while it has changed with a
+    probability under ``min_change_probability``.
 
     >>> engine = Engine(budget=1.0)
     >>> ids = engine.add(["https://a.example/", "https://b.example/"], now=0.0, importance=[1.0, 5.0])
