@@ -28,3 +28,12 @@ def test_nothing_is_logged_where_nothing_is_wrong(run, site, here):  # noqa: F81
 def test_unknown_levels_and_formats_are_refused(run, here, command):  # noqa: F811
     assert "log level is 'loud'" in refused(run, *command, "--log-level", "loud")
     assert "log format is 'xml'" in refused(run, *command, "--log-format", "xml")
+
+
+def test_without_a_terminal_run_logs_its_start_and_its_end(run, site, here):  # noqa: F811
+    added(run, site, 3)
+    shown = [word for word in RUN if word != "--json"]
+    lines = run(*shown, "--once").err.splitlines()
+    assert "run.started database=recrawl.db budget=50/s" in next(line for line in lines if "run.started" in line)
+    assert "reason=done" in lines[-1]
+    assert "run.started" not in run(*shown, "--once", "--quiet").err

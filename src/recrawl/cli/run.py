@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +17,6 @@ from recrawl.cli.shared.crawl_options import (
     Config,
     Database,
     LogFormat,
-    LogLevel,
     engine_of,
     settings_of,
     shared_store,
@@ -54,14 +54,21 @@ def run(
     no_drift: NoDrift = False,
     no_seasons: NoSeasons = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No live view.")] = False,
-    log_level: LogLevel = "warning",
+    log_level: Annotated[
+        str | None,
+        typer.Option(
+            help="Least level of log records.  [default: info, or warning on a terminal, with --quiet and with --json]",
+            metavar="LEVEL",
+        ),
+    ] = None,
     log_format: LogFormat = "text",
     config: Config = None,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
     """Keep the copies of a database fresh, until --for or --once, SIGTERM or Ctrl-C; everything found is kept."""
-    configure(log_level, log_format)
+    silent = quiet or as_json or sys.stderr.isatty()
+    configure(log_level or ("warning" if silent else "info"), log_format)
     words = {"budget": budget, "hours": hours, "delay": delay, "contact": contact, "audit_share": audit_share}
     flags: dict[str, Any] = {**words, "concurrency": concurrency, "min_change_probability": min_change_probability}
     left_out = chosen(siblings=no_siblings, priors=no_priors, bursts=no_bursts, drift=no_drift, seasons=no_seasons)

@@ -63,7 +63,9 @@ class View:
         table.add_column(style="bold")
         table.add_column()
         table.add_row("freshness, expected", f"{self._sampled():.3f}" if len(self._crawler.engine) else "")
-        table.add_row("requests", f"{counts.requests}, {rate:.2f}/s of {self._settings.budget}")
+        table.add_row(
+            "requests", f"{counts.requests}, {rate:.2f}/s of {self._crawler.budget.text or self._settings.budget}"
+        )
         table.add_row("changes found", f"{counts.changed} in {counts.changed + counts.unchanged} comparisons")
         table.add_row("first copies", f"{counts.new}")
         table.add_row("failed, gone, set aside", f"{counts.failed}, {counts.gone}, {counts.set_aside}")

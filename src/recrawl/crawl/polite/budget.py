@@ -150,6 +150,11 @@ class Budget:
         return self._lapsed_before + self._pacer.stats["lapsed"]
 
     @property
+    def text(self) -> str | None:
+        """The budget in words, if it was given so."""
+        return self._text
+
+    @property
     def hours(self) -> Hours | None:
         """When requests may start; None: always."""
         return self._hours

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -34,6 +34,8 @@ class HostLimiter:
     ) -> None:
         self._engine, self._clock, self._longest_delay = engine, clock, longest_delay
         self.budgets = budgets or HostBudgets()
+        self.on_held: Callable[[str, float, str], None] | None = None  # called with host, seconds and reason
+        self._troubled: dict[str, float] = {}  # hosts held because of what they answered, and until when
         self._paced: dict[str, float] = {}  # until when the engine is held by a host's budget
         self._delay = engine.settings.host_spacing or 0.0
         self._most = engine.settings.host_concurrency or math.inf
@@ -106,21 +108,35 @@ class HostLimiter:
     def answered(self, host: str, fetched: Fetched) -> None:
         """Take in what a host answered: Retry-After and failures make it wait."""
         if fetched.retry_after is not None and fetched.failure is not None:
-            self.hold(host, self._clock.now() + fetched.retry_after)
+            self._hold_back(host, fetched.retry_after, f"Retry-After ({fetched.status or fetched.failure})")
         elif fetched.failure == "busy" or fetched.failure in HOST_FAILURES:
-            self.failed(host, busy=fetched.failure == "busy")
+            self.failed(host, busy=fetched.failure == "busy", reason=fetched.failure)
         else:
             self._failures.pop(host, None)
 
-    def failed(self, host: str, *, busy: bool) -> float:
+    def failed(self, host: str, *, busy: bool, reason: str = "timeout") -> float:
         """The host did not answer, or answered that it is busy: for how many seconds it is not asked."""
         self._failures[host] += 1
         count = self._failures[host] - (0 if busy else _PATIENCE)
         if count <= 0:
             return 0.0
         seconds = min(_FIRST_HOLD * 2.0 ** min(count - 1, 20), _LAST_HOLD)
-        self.hold(host, self._clock.now() + seconds)
+        self._hold_back(host, seconds, reason)
         return seconds
+
+    def _hold_back(self, host: str, seconds: float, reason: str) -> None:
+        """Hold a host because of what it answered."""
+        self.hold(host, self._clock.now() + seconds)
+        if seconds > self.delay(host):
+            self._troubled[host] = self._clock.now() + seconds
+            if self.on_held is not None:
+                self.on_held(host, seconds, reason)
+
+    def n_held(self) -> int:
+        """How many hosts are held because of what they answered."""
+        now = self._clock.now()
+        self._troubled = {host: until for host, until in self._troubled.items() if until > now}
+        return len(self._troubled)
 
     def hold(self, host: str, until: float) -> None:
         """Do not ask a host until a time; a later time that is set already stays."""

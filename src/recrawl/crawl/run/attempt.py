@@ -44,7 +44,16 @@ class Attempts:
         self._components.recorder.ended(page, result.outcome, copy, result.retry_at, result.good_for)
         self._counters.add(result.outcome, result.n_bytes, host_of(url))
         self._components.report("crawled", outcome=result.outcome)
+        if result.outcome.failure == "robots" and result.outcome.requests:
+            self._unreachable(url, result.retry_at)
         return True
+
+    def _unreachable(self, url: str, retry_at: float | None) -> None:
+        """The robots.txt of a page's host was asked for and could not be read."""
+        robots, now = self._components.robots, self._clock.now()
+        rule = None if robots is None else robots.cached_rule(url)
+        if rule is not None and rule.unreachable is not None:
+            self._components.report.robots_unreachable(host_of(url), rule.unreachable, (retry_at or now) - now)
 
     async def _in_slot(self, url: str, copies: Copies, *, full: bool) -> tuple[CrawlResult, Copy | None]:
         """The result of a crawl, and the copy that it was compared with."""

@@ -62,6 +62,7 @@ class Components:
         self.budget.attach(self.pool, self._save_mark)
         budgets = HostBudgets(self._host_rate, self.recorder.save_notes)
         self.limiter = HostLimiter(engine, self.clock, options.longest_delay, budgets)
+        self.limiter.on_held = self.report.host_held
         gate = RobotsGate(robots, self.limiter, self.budget, self.clock, self.recorder.save_notes)
         self.gate = gate
         self.comparer = Comparer(options, self.feeds, self.not_modified, self.clock)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +17,7 @@ from recrawl.crawl.polite.robots import Robots
 from recrawl.crawl.polite.unspent import Unspent
 from recrawl.crawl.run.components import Components
 from recrawl.crawl.run.loop import CrawlLoop
-from recrawl.crawl.run.progress import Counters
+from recrawl.crawl.run.progress import PROGRESS_EVERY, Counters
 from recrawl.crawl.run.reload import Reloaded, apply_settings, compare
 from recrawl.crawl.run.sweep import sweep
 from recrawl.engine import Engine
@@ -64,17 +65,49 @@ class Crawler:
         loop.starter.picking = audit is None
         if audit is not None:
             components.audits.request(*audit)
-        components.report.started(len(components.engine), components.budget.rate)
+        began = components.clock.now()
+        components.report.started(**self._description())
+        progress = asyncio.create_task(self._progress(began))
         try:
             at = math.inf if until is None else until
             await (sweep(loop, at) if once else loop.run(at, n))
+        except Exception as problem:
+            components.report.failed(problem, components.counters)
+            raise
         finally:
+            progress.cancel()
             try:
                 await self._end()
             finally:
                 await components.deliveries.close()
-        components.report.ended(components.counters)
+        reason, seconds = "stopped" if loop.stopped else "done", round(components.clock.now() - began, 3)
+        components.report.ended(components.counters, seconds=seconds, reason=reason)
         return components.counters
+
+    def _description(self) -> dict[str, Any]:
+        """What the log says of a run that starts."""
+        from recrawl import __version__
+
+        components = self._components
+        path, rate = getattr(components.store, "path", None), components.budget.rate
+        words = {"database": path, "budget": components.budget.text or f"{rate:g}/s"}
+        return {**words, "requests_per_second": rate, "pages": len(components.engine), "version": __version__}
+
+    async def _progress(self, began: float) -> None:
+        """Log once a minute how the run goes."""
+        components = self._components
+        while components.report.logs_progress:
+            before = components.counters.requests
+            await components.clock.sleep(PROGRESS_EVERY)
+            counters, limiter = components.counters, components.limiter
+            components.report.progress(
+                counters,
+                seconds=round(components.clock.now() - began, 3),
+                pages=len(components.engine),
+                requests_last_minute=counters.requests - before,
+                running=len(components.pool),
+                hosts_held=limiter.n_held(),
+            )
 
     async def _end(self) -> None:
         await self._loop.books.end()

@@ -8,11 +8,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from recrawl.crawl.config.options import OnEvent
+from recrawl.crawl.run.trouble import HostTrouble, Warnings
+from recrawl.engine.addresses import host_of
 from recrawl.logs import event
 from recrawl.store.protocol import Outcome
 
 log = logging.getLogger(__name__)
 
+PROGRESS_EVERY = 60.0  # seconds between two records of progress
 _HOSTS = 10_000  # whose times are remembered
 _SMOOTH = 0.1
 _MOST_ERRORS = 20  # errors that are logged as errors; further ones are debug records
@@ -72,6 +75,7 @@ class Reporter:
     def __init__(self, on_event: OnEvent | None = None) -> None:
         self._on_event = on_event
         self._errors = 0
+        self._trouble, self._warnings = HostTrouble(), Warnings()
 
     def __call__(self, name: str, **fields: Any) -> None:
         """Report something that happened."""
@@ -81,15 +85,50 @@ class Reporter:
         if recorded is not None:
             recorded(self, **fields)
 
-    def started(self, n_pages: int, rate: float) -> None:
-        """A run starts."""
-        event(log, logging.INFO, "run.started", pages=n_pages, requests_per_second=rate)
+    @property
+    def logs_progress(self) -> bool:
+        """Whether anybody reads records of progress."""
+        return log.isEnabledFor(logging.INFO)
 
-    def ended(self, counters: Counters) -> None:
+    def started(self, **fields: Any) -> None:
+        """A run starts."""
+        event(log, logging.INFO, "run.started", **fields)
+
+    def progress(self, counters: Counters, **fields: Any) -> None:
+        """A minute of a run has passed."""
+        hidden = self._warnings.next_minute()
+        event(log, logging.INFO, "run.progress", **fields, **counters.as_dict(), warnings_hidden=hidden)
+
+    def ended(self, counters: Counters, **fields: Any) -> None:
         """A run ended."""
-        event(log, logging.INFO, "run.ended", **counters.as_dict())
+        event(log, logging.INFO, "run.ended", **fields, **counters.as_dict())
+
+    def failed(self, problem: Exception, counters: Counters) -> None:
+        """A run ended by an error."""
+        event(log, logging.ERROR, "run.failed", error=problem, **counters.as_dict())
+
+    def _level(self, name: str) -> int:
+        """The level of a warning about a host: a flood of them is for debugging."""
+        return logging.WARNING if self._warnings.allows(name) else logging.DEBUG
+
+    def host_held(self, host: str, seconds: float, reason: str) -> None:
+        """A host is not asked for some time."""
+        level = self._level("host.held")
+        event(log, level, "host.held", host=host, seconds=round(seconds, 3), reason=reason)
+
+    def robots_unreachable(self, host: str, reason: str | None, seconds: float) -> None:
+        """The robots.txt of a host could not be read, so that none of its pages may be fetched."""
+        level = self._level("robots.unreachable")
+        event(log, level, "robots.unreachable", host=host, reason=reason, seconds=round(seconds, 3))
 
     def _crawled(self, outcome: Any) -> None:
+        host, failed = host_of(outcome.url), outcome.failure is not None
+        n = 0 if outcome.failure == "robots" else self._trouble.count(host, failed=failed)
+        if n > 0:
+            level = self._level("host.failing")
+            event(log, level, "host.failing", host=host, failures=n, reason=outcome.failure, url=outcome.url)
+        elif n < 0:
+            event(log, logging.INFO, "host.recovered", host=host, failures=-n)
         if log.isEnabledFor(logging.DEBUG):
             names = ("url", "status", "failure", "changed", "gone", "took", "requests")
             event(log, logging.DEBUG, "crawl.ended", **{name: getattr(outcome, name) for name in names})
