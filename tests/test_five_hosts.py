@@ -67,7 +67,9 @@ async def crawled(site, port, world, settings, clock):
     await watch
     await live.close()
     await fetcher.close()
-    return counters.as_dict(), looks
+    with clock.hold():
+        final = await asyncio.to_thread(looked_at, settings, clock.now())
+    return {**counters.as_dict(), "seconds": SECONDS}, looks, final
 
 
 @pytest.fixture(scope="module")
@@ -79,13 +81,13 @@ def found(example, tmp_path_factory):
     )
     site = serve.Site(world.World(1), lambda: clock.now() - START, START, lambda seconds: None)
     with serve.Server(site) as server:
-        run, looks = asyncio.run(clock.drive(crawled(site, server.port, world, settings, clock)))
+        run, looks, final = asyncio.run(clock.drive(crawled(site, server.port, world, settings, clock)))
     with BlockingStore(SqliteStore(settings.database, exclusive=False)) as store:
         write_observations(store, folder / "crawls.csv")
         events = [asdict(one) for one in store.events(0, 10**6)]
     with (folder / "crawls.csv").open(newline="") as file:
         crawls = list(csv.DictReader(file))
-    return compare.Followed(site.world, site.log, 0.0, SECONDS, 2.0, 0.5, run, looks, events, crawls, [])
+    return compare.Followed(site.world, site.log, 0.0, SECONDS, 2.0, 0.5, run, looks, final, events, crawls, [])
 
 
 @pytest.mark.slow

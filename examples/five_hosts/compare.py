@@ -31,7 +31,8 @@ class Followed:
     budget: float
     delay: float
     run: dict[str, Any]  # recrawl run --json
-    status: list[tuple[float, dict[str, Any]]]  # recrawl status --json, and when
+    status: list[tuple[float, dict[str, Any]]]  # recrawl status --json during the run, and when
+    final: dict[str, Any]  # the same after the run
     events: list[dict[str, Any]]  # recrawl events
     crawls: list[dict[str, str]]  # recrawl export --observations
     why: list[dict[str, Any]]  # recrawl why --json
@@ -90,7 +91,8 @@ def _requests(found: Followed) -> list[Row]:
         )
         for host in HOSTS
     ]
-    return [total, *by_host]
+    last_day = found.final["unspent_last_day"]["requests"]
+    return [total, _same("requests by `status`", last_day, len(found.log)), *by_host]
 
 
 def _politeness(found: Followed) -> list[Row]:
@@ -98,6 +100,7 @@ def _politeness(found: Followed) -> list[Row]:
     promised = f"at most {found.budget * (seconds + 1):.0f} in {seconds:.0f} s"
     table = [
         Row("budget", promised, f"{len(found.log)}", len(found.log) <= found.budget * (seconds + 1)),
+        _unspent(found),
         Row(
             "budget in any window of W s",
             f"at most {found.budget:g} · (W + 1)",
@@ -110,6 +113,15 @@ def _politeness(found: Followed) -> list[Row]:
         note = "Crawl-delay of robots.txt" if host.crawl_delay else ""
         table.append(Row(f"least gap at {host.name}", f"{delay:g} s", f"{gap:.3f} s", gap >= delay, note))
     return [*table, _same("requests that robots.txt disallows", 0, truth.disallowed(found.log))]
+
+
+def _unspent(found: Followed) -> Row:
+    """What ``status`` says was left of the budget beside what was left of it."""
+    said = found.final["unspent_last_day"]
+    left = found.budget * found.run["seconds"] - len(found.log)
+    why = ", ".join(f"{name}: {n:.0f}" for name, n in said["why"].items() if round(n))
+    holds = abs(said["unspent"] - max(left, 0.0)) <= 0.02 * found.budget * found.run["seconds"]
+    return Row("budget left unspent", f"{said['unspent']:.0f}", f"{max(left, 0.0):.0f}", holds, why)
 
 
 def _changes(found: Followed) -> list[Row]:
@@ -146,8 +158,7 @@ def _freshness(found: Followed) -> list[Row]:
     table = []
     for at, status in found.status:
         true, expected = truth.freshness_at(found.world, found.log, at), status["freshness"]
-        text = "not known yet" if expected is None else f"{expected:.3f}"
-        table.append(Row(f"freshness after {at - found.begin:.0f} s", text, f"{true:.3f}"))
+        table.append(Row(f"freshness after {at - found.begin:.0f} s", _three(expected), f"{true:.3f}"))
     expected = [one["freshness"] for _, one in found.status if one["freshness"] is not None]
     if not expected:
         return table
@@ -183,7 +194,7 @@ def _rates(found: Followed) -> list[Row]:
         if page is not None and one["n_crawls"] and not page.odd and not math.isinf(page.every):
             low, high = one["change_rate_interval"]
             n, within = n + 1, within + (low <= 1.0 / page.every <= high)
-    note = "the true rate lies in the 90% interval of `why`"
+    note = "true rates in the 90% interval of `why`; it is too narrow where sibling effects are used, which count as known"
     return [Row("change rates", f"90% of {n} pages", f"{within} of {n} pages", None, note)]
 
 

@@ -70,9 +70,9 @@ def follow(site: Site, folder: Path, options: argparse.Namespace) -> compare.Fol
             time.sleep(0.1)
             if site.now() - begin > options.every * (len(status) + 1) and process.poll() is None:
                 found = recrawl.json("status")
-                status.append((found["now"] - site.base if "now" in found else site.now(), found))
+                status.append((found["now"] - site.base, found))
         run, end = json.loads(process.communicate()[0]), site.now()
-        log = site.log[n_before:]
+        log, final = site.log[n_before:], recrawl.json("status")
         recrawl("export", "--observations", "crawls.csv")
         with (folder / "crawls.csv").open(newline="") as file:
             crawls = list(csv.DictReader(file))
@@ -80,7 +80,7 @@ def follow(site: Site, folder: Path, options: argparse.Namespace) -> compare.Fol
         urls = [f"http://{page.host.address}:{server.port}{page.path}" for page in site.world.pages]
         why = [recrawl.json("why", url) for url in urls[:: max(len(urls) // options.pages, 1)]]
     return compare.Followed(
-        site.world, log, begin, end, options.budget, options.delay, run, status, events, crawls, why
+        site.world, log, begin, end, options.budget, options.delay, run, status, final, events, crawls, why
     )
 
 
@@ -101,13 +101,14 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=60, help="pages to ask recrawl why about")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=Path, default=Path("five_hosts.json"))
+    parser.add_argument("--folder", type=Path, default=None, help="folder of the database, kept; default: a new one")
     parser.add_argument("--render", type=Path, default=None, help="only write the table of --output into this page")
     options = parser.parse_args()
     if options.render is not None:
         render(options.output, options.render)
         return
     with tempfile.TemporaryDirectory() as folder:
-        found = follow(live_site(options.seed), Path(folder), options)
+        found = follow(live_site(options.seed), options.folder or Path(folder), options)
     options.output.write_text(json.dumps(compare.as_json(found), indent=1) + "\n")
     print(compare.markdown(compare.as_json(found)["rows"]))
 

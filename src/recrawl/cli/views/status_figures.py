@@ -29,6 +29,7 @@ def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -
     sampled = store.run(open_sampled(store.store, settings, now, {str(one["host"]) for one in troubled}))
     engine, last = sampled.engine, store.last_observation()
     found: dict[str, Any] = {
+        "now": now,
         "database": str(store.store.path),
         **store.counts(),
         "bytes": store.store.path.stat().st_size,
