@@ -151,8 +151,11 @@ class Core:
             self.eligibility.hasten(numbers[at < until], at[at < until])
 
     def _in_order(self, ids: Ids) -> Ids:
-        """Picked pages, best first; where there are some without a copy, equal ones in the order of their ids."""
-        if len(ids) < 2 or not self._added_without_copy or self.copied(ids).all():
+        """Picked pages, best first; where there are some without a copy, equal ones in the order of their ids.
+
+        Not where hosts have rules: pages of one host, perhaps a slow one, would come before those of all others.
+        """
+        if len(ids) < 2 or not self._added_without_copy or self._ruled or self.copied(ids).all():
             return ids
         return np.asarray(ids[np.lexsort((ids, -self.scheduler.value(ids, self.now)))])
 

@@ -38,7 +38,8 @@ class Cohorts:
         """New pages (rows are the next ids), already in the scheduler; those that are equal form cohorts.
 
         ``equal_by`` is importance, time of the copy and folder; None: no two pages are known to have the same value.
-        Any two equal pages without a copy form a cohort, so that they are picked in the order in which they were added.
+        Any two equal pages without a copy form a cohort, so that they are picked in the order in which they were added;
+        not where hosts have rules, which decide about the order then.
         """
         n = int(rows[-1]) + 1
         if n > len(self.lists.cohort):
@@ -54,7 +55,8 @@ class Cohorts:
         order = np.lexsort(keys[::-1])
         differs = np.any([column[order][1:] != column[order][:-1] for column in keys], axis=0)
         starts = np.concatenate([[0], np.flatnonzero(differs) + 1])
-        least = np.where(equal_by[1][order][starts] <= no_copy_at, 2, _WORTH_IT)
+        first = order[starts]
+        least = np.where((equal_by[1][first] <= no_copy_at) & (host[first] < 0), 2, _WORTH_IT)
         self._form(scheduler, rows[order], np.diff(np.append(starts, len(rows))), least)
 
     def _form(self, scheduler: Scheduler, rows: Ids, sizes: Ids, least: Ids) -> None:
