@@ -163,6 +163,23 @@ def test_the_results_in_the_readme_are_the_committed_ones():
         assert rival.lower() == best.partition(":")[0]
 
 
+def test_the_cases_that_the_readme_counts_are_those_of_the_results():
+    results = json.loads((ROOT / "experiments/traces/results.json").read_text())["results"]
+    ratio = {}
+    for name, runs in results.items():
+        for budget in {one["budget"] for one in runs}:
+            stale = {one["policy"]: one["staleness"] for one in runs if one["budget"] == budget}
+            best = min(value for policy, value in stale.items() if policy not in NOT_RIVALS)
+            ratio[name, budget] = stale["learned"] / best
+    worse = {case: value for case, value in ratio.items() if value >= 1.0}
+    text = " ".join((ROOT / "README.md").read_text().split())
+    assert f"The comparison has {len(ratio)} cases" in text
+    assert f"the best rival in {len(ratio) - len(worse)} cases" in text
+    assert set(worse) == {("scraped-mix, cold", "0.02/page/day"), ("scraped-mix, warm", "0.02/page/day")}
+    assert {f"{value:.2f}" for value in worse.values()} == {"1.04"}
+    assert "1.04 times the staleness of the best rival" in text
+
+
 def test_the_page_of_the_demo_names_its_hosts_and_when_the_prior_is_fitted():
     from recrawl.demo.world import SITES
 
