@@ -221,3 +221,14 @@ def test_the_picture_of_solve_is_what_its_command_draws(tmp_path):
     assert CliRunner().invoke(app, command).exit_code == 0
     shown = imread(DOCS / "images/solve.png")
     assert abs(imread(drawn) - shown).mean() < 0.5 / 255
+
+
+@pytest.mark.full
+def test_the_pictures_of_the_concepts_are_what_their_script_draws(tmp_path):
+    from matplotlib.image import imread
+
+    names: dict = {"__name__": "draw", "__file__": str(DOCS / "draw.py")}
+    exec(compile((DOCS / "draw.py").read_text(), str(DOCS / "draw.py"), "exec"), names)
+    for name, draw in names["PICTURES"].items():
+        draw().savefig(tmp_path / f"{name}.png", dpi=110)
+        assert abs(imread(tmp_path / f"{name}.png") - imread(DOCS / f"images/{name}.png")).mean() < 0.5 / 255, name
