@@ -180,6 +180,48 @@ def test_the_cases_that_the_readme_counts_are_those_of_the_results():
     assert "1.04 times the staleness of the best rival" in text
 
 
+NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
+UNITS = (1.0, 1e3, 1e6, 1e-3, 1e-6, 100.0, 2.0**-20)  # between a result and its text
+COMPUTED = {"126", "267"}  # bytes of scheduler and beliefs together
+PARTS = re.split(r"^## ", read("performance.md"), flags=re.MULTILINE)[1:]
+
+
+def numbers(found):
+    """All numbers of a result, and the lengths and means of its lists."""
+    if isinstance(found, dict):
+        for value in found.values():
+            yield from numbers(value)
+    elif isinstance(found, list):
+        yield float(len(found))
+        for value in found:
+            yield from numbers(value)
+        rows = [one for one in found if isinstance(one, dict)]
+        for name, value in (rows[0] if rows else {}).items():
+            if isinstance(value, float) and all(isinstance(row.get(name), float) for row in rows):
+                yield sum(row[name] for row in rows) / len(rows)
+    elif isinstance(found, int | float):
+        yield float(found)
+
+
+def is_rounded(text, value):
+    """Whether a number in a text is a value, rounded."""
+    number, digits = float(text.replace(",", "")), len(text.partition(".")[2])
+    if "e" in text:
+        return f"{value:.1e}" == f"{number:.1e}"
+    error = 500.0 if number >= 1000 and number % 1000 == 0 else 0.5001 * 10.0**-digits
+    return abs(value - number) <= error
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.partition("\n")[0])
+def test_the_figures_of_the_performance_page_are_those_of_its_results(part):
+    files = re.findall(r"\]\(([^)]+\.json)\)", part)
+    known = {value for file in files for value in numbers(json.loads((DOCS / file).read_text()))}
+    rows = [re.sub(r"`[^`]*`|\]\([^)]*\)", "", line) for line in part.splitlines() if line.startswith("|")]
+    texts = {text for row in rows for text in NUMBER.findall(row)} - COMPUTED
+    assert files
+    assert not [text for text in texts if not any(is_rounded(text, unit * one) for one in known for unit in UNITS)]
+
+
 def test_the_page_of_the_demo_names_its_hosts_and_when_the_prior_is_fitted():
     from recrawl.demo.world import SITES
 
