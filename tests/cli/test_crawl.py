@@ -173,7 +173,7 @@ def test_sigterm_ends_a_crawl_cleanly_and_pages_can_be_added_meanwhile(run, site
             assert "in use by process" in refused(run, *RUN)
             assert f"process {crawl.pid}" in refused(run, *RUN)
             assert "a crawl is running" in refused(run, "import", _log(here, site))
-            assert run("add", f"{site.url}/p/50").out == "1 pages queued for the running crawl\n"
+            assert run("add", f"{site.url}/p/50").out == "1 new pages queued for the running crawl, 0 known already\n"
             assert "removal of 1 pages queued" in run("remove", f"{site.url}/p/0").out
             while store.commands() and time.monotonic() < deadline:
                 time.sleep(0.05)

@@ -74,6 +74,12 @@ def test_the_mark_is_written_before_requests_are_made_and_resumes_the_budget():
     assert (resumed.ready(101.0), resumed.next_at(101.0)) == (0, 102.0)
 
 
+def test_a_run_that_starts_in_closed_hours_makes_no_request():
+    budget = Budget.parse("1/s", 1, NOON, Hours("13-14", UTC))
+    assert (budget.ready(NOON), budget.next_at(NOON)) == (0, NOON + 3600.0)
+    assert budget.ready(NOON + 3600.0) == 1
+
+
 def test_the_rate_follows_hours_and_pages():
     budget = Budget.parse("2/page/day", 43200, NOON, Hours("12-18", UTC))
     assert budget.rate == pytest.approx(4.0), "a quota of a day is spent in the open quarter"

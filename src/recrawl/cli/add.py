@@ -15,7 +15,9 @@ from recrawl.cli.shared.crawl_options import (
     Database,
     LogFormat,
     LogLevel,
+    check_importance,
     exclusive_store,
+    need_crawl,
     settings_of,
     shared_store,
 )
@@ -28,19 +30,24 @@ if TYPE_CHECKING:
 
 EPILOG = (
     "Example:  recrawl add https://docs.example.org/ urls.txt --importance 5\n\n"
+    "Example:  recrawl add urls.csv\n\n"
     "Example:  recrawl add --sitemap https://example.org/sitemap.xml --contact you@example.org"
 )
 _QUEUED = 5000  # URLs in one queued command
 
+Columns = dict[str, list[float]]
+
 
 def add(
     pages: Annotated[
-        list[str] | None, typer.Argument(metavar="URL|FILE|-", help="URLs, files of URLs or sitemaps, - for stdin.")
+        list[str] | None,
+        typer.Argument(metavar="URL|FILE|-", help="URLs, files of URLs, tables or sitemaps, - for stdin."),
     ] = None,
     sitemap: Annotated[list[str] | None, typer.Option(help="Sitemap to read, a URL or file; may be repeated.")] = None,
     importance: Annotated[float, typer.Option(help="Weight of the pages.", min=0.0)] = 1.0,
     model: Annotated[Path | None, typer.Option(help="Model file that predicts change rates from URLs.")] = None,
     contact: Annotated[str | None, typer.Option(help="How site owners can reach you.")] = None,
+    allow_private: Annotated[bool | None, typer.Option("--allow-private", help="Also local addresses.")] = None,
     log_level: LogLevel = "warning",
     log_format: LogFormat = "text",
     config: Config = None,
@@ -48,28 +55,57 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Add pages to a database and create it if it does not exist. Pages that it has already stay unchanged."""
+    need_crawl()
     from recrawl.cli.shared.page_sources import gather
+    from recrawl.crawl.run.assemble import check_settings
 
     configure(log_level, log_format)
-    settings = settings_of(config, database=database, contact=contact)
+    check_importance(importance)
+    settings = settings_of(config, database=database, contact=contact, allow_private=allow_private)
+    check_settings(settings)
     if not pages and not sitemap:
         raise ParameterError("nothing to add: give URLs, files, - or --sitemap")
-    urls = gather(pages or [], sitemap or [], settings)
-    known = {} if model is None else _predicted(model, urls)
+    gathered = gather(pages or [], sitemap or [], settings)
+    urls = list(gathered.weights)
+    weights = [importance if weight is None else weight for weight in gathered.weights.values()]
+    known: Columns = {"importance": weights} | ({} if model is None else _predicted(model, urls))
     store = exclusive_store(settings)
     if store is None:
-        from recrawl.crawl.run.commands import add_command
-
         with shared_store(settings) as store:
-            parts = [slice(k, k + _QUEUED) for k in range(0, len(urls), _QUEUED)]
-            store.queue([add_command(urls[p], importance, **{name: c[p] for name, c in known.items()}) for p in parts])
-        found = {"database": settings.database, "posted": len(urls)}
-        text = f"{len(urls)} pages queued for the running crawl"
+            found = _queue(store, settings, urls, known, gathered.rests)
+        text = f"{found['posted']} new pages queued for the running crawl, {found['known']} known already"
     else:
         with store:
-            found = _add(store, settings, urls, importance, known)
+            found = _add(store, settings, urls, known, gathered.rests)
         text = f"{found['added']} pages added, {found['known']} known already, {found['pages']} in {settings.database}"
     typer.echo(json.dumps(found) if as_json else text)
+
+
+def _queue(
+    store: BlockingStore[SqliteStore], settings: Settings, urls: list[str], known: Columns, rests: dict[str, float]
+) -> dict[str, object]:
+    """Queue the new pages for the running crawl."""
+    from recrawl.crawl.run.commands import add_command, rest_command
+
+    there = pages_to_be(store, urls)
+    new = [k for k, url in enumerate(urls) if url not in there]
+    commands = [rest_command(rests)] if rests else []
+    for first in range(0, len(new), _QUEUED):
+        part = new[first : first + _QUEUED]
+        columns = {name: [column[k] for k in part] for name, column in known.items()}
+        commands.append(add_command([urls[k] for k in part], **columns))
+    store.queue(commands)
+    return {"database": settings.database, "posted": len(new), "known": len(urls) - len(new)}
+
+
+def pages_to_be(store: BlockingStore[SqliteStore], urls: list[str]) -> set[str]:
+    """Which of the URLs are pages, or will be when the queued commands are applied."""
+    rows, asked = store.load(urls), set(urls)
+    there = set() if rows is None else set(rows["url"])
+    for _, command in store.commands():
+        there |= asked & set(command.get("add", ()))
+        there -= set(command.get("remove", ()))
+    return there
 
 
 def _predicted(path: Path, urls: list[str]) -> dict[str, list[float]]:
@@ -84,18 +120,16 @@ def _predicted(path: Path, urls: list[str]) -> dict[str, list[float]]:
 
 
 def _add(
-    store: BlockingStore[SqliteStore],
-    settings: Settings,
-    urls: list[str],
-    importance: float,
-    known: dict[str, list[float]],
+    store: BlockingStore[SqliteStore], settings: Settings, urls: list[str], known: Columns, rests: dict[str, float]
 ) -> dict[str, object]:
     from recrawl.crawl.run.pages import add_pages, save_pages
     from recrawl.crawl.run.partial import open_for
 
     now = time.time()
     engine, before = store.run(open_for(store.store, settings, urls, now)), store.counts()["pages"]
-    new = add_pages(engine, settings.rules(), urls, now, importance=importance, **known)
+    new = add_pages(engine, settings.rules(), urls, now, **known)
+    for host in set(rests) & set(engine.hosts()):
+        engine.hold(host, max(rests[host], engine.held_until(host)))
     store.run(save_pages(engine, store.store, new))
     return {
         "database": str(Path(settings.database)),

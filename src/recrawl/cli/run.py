@@ -17,12 +17,10 @@ from recrawl.cli.shared.crawl_options import (
     Config,
     Database,
     LogFormat,
-    engine_of,
     settings_of,
     shared_store,
 )
 from recrawl.cli.shared.effect_options import NoBursts, NoDrift, NoPriors, NoSeasons, NoSiblings, chosen
-from recrawl.errors import ParameterError
 from recrawl.logs import configure
 
 if TYPE_CHECKING:
@@ -126,23 +124,10 @@ async def _run(read: Callable[[], Settings], seconds: float | None, once: bool, 
 
 def _print_next(settings: Settings, n: int, as_json: bool) -> None:
     """What would be crawled next, and when, if every crawl succeeded at once and taught nothing."""
-    from recrawl.crawl.polite.budget import Budget
+    from recrawl.crawl.run.preview import preview
 
     with shared_store(settings) as store:
-        now = start = time.time()
-        engine = store.run(engine_of(store.store, settings, now))
-        if not len(engine):
-            raise ParameterError(f"{settings.database}: has no pages; recrawl add adds some")
-    budget, found = Budget.parse(settings.budget, len(engine), now), list[dict[str, Any]]()
-    while len(found) < n and now < start + 365 * 86400.0:
-        for page in engine.pick(now, budget.take(now, 1)).tolist():
-            worth = float(engine.scheduler.value([page], now)[0])
-            found.append({"in": round(now - start, 3), "url": engine.url([page])[0], "value": worth})
-            engine.record([page], now)
-        at = max(budget.next_at(now), engine.next_at(now))
-        if at == float("inf"):
-            break
-        now = max(at, now + 1e-3)
+        found = store.run(preview(store.store, settings, n, time.time()))
     if as_json:
         typer.echo(json.dumps(found))
         return

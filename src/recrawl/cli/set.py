@@ -13,7 +13,6 @@ from recrawl.cli.shared.crawl_options import (
     Config,
     Database,
     check_importance,
-    engine_of,
     exclusive_store,
     settings_of,
     shared_store,
@@ -70,7 +69,8 @@ def set_pages(
 
 def _set(store: BlockingStore[SqliteStore], settings: Settings, urls: list[str], importance: float) -> None:
     from recrawl.crawl.run.pages import save_pages, set_importance
+    from recrawl.crawl.run.partial import open_for
 
-    engine = store.run(engine_of(store.store, settings, time.time()))
+    engine = store.run(open_for(store.store, settings, urls, time.time()))
     ids = set_importance(engine, settings.rules(), urls, importance)
     store.run(save_pages(engine, store.store, ids))

@@ -6,12 +6,15 @@ import asyncio
 import logging
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
+from recrawl.cli.shared.polite_fetch import PoliteFetcher, known_hosts
+from recrawl.cli.shared.url_tables import Weights, read_urls
 from recrawl.crawl.clock import SystemClock
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.formats.sitemaps import read_sitemap
-from recrawl.crawl.http.fetcher import HttpFetcher, Limits
+from recrawl.crawl.http.fetcher import Limits
 from recrawl.crawl.run.assemble import http_fetcher
 from recrawl.crawl.urls import canonical
 from recrawl.errors import ParameterError
@@ -24,24 +27,43 @@ _LARGEST = 50 << 20  # bytes of a sitemap
 _MOST_PAGES = 1_000_000  # of all sitemaps that are asked for at once
 
 
-def gather(pages: Iterable[str], sitemaps: Iterable[str], settings: Settings) -> list[str]:
+@dataclass(frozen=True)
+class Gathered:
+    """Pages to add: importance by URL (None: not given), and until when hosts that were asked rest."""
+
+    weights: Weights
+    rests: dict[str, float]
+
+
+def gather(pages: Iterable[str], sitemaps: Iterable[str], settings: Settings) -> Gathered:
     """The URLs of all sources, canonical, each once, in order. Any error is raised before a page is added."""
-    found: dict[str, None] = {}
+    found: Weights = {}
     for source in pages:
         if source == "-":
-            found |= dict.fromkeys(_from_bytes(sys.stdin.buffer.read(), "standard input"))
+            _merge(found, _from_bytes(sys.stdin.buffer.read(), "standard input"), "standard input")
         elif source.lower().startswith(("http://", "https://")):
-            found[canonical(source)] = None
+            found.setdefault(canonical(source), None)
         else:
-            found |= dict.fromkeys(_from_bytes(_read(source), source))
+            _merge(found, _from_bytes(_read(source), source), source)
     asked = list(sitemaps)
     local = [source for source in asked if not source.lower().startswith(("http://", "https://"))]
     for source in local:
-        found |= dict.fromkeys(_entries(_read(source), source))
+        _merge(found, dict.fromkeys(_entries(_read(source), source)), source)
     remote = [canonical(source) for source in asked if source not in local]
+    rests: dict[str, float] = {}
     if remote:
-        found |= dict.fromkeys(asyncio.run(_from_web(remote, settings)))
-    return list(found)
+        urls, rests = asyncio.run(_from_web(remote, settings, *known_hosts(settings)))
+        _merge(found, dict.fromkeys(urls), "sitemap")
+    return Gathered(found, rests)
+
+
+def _merge(found: Weights, more: Weights, name: str) -> None:
+    """Add URLs; an importance that is given stays, and another one is an error."""
+    for url, weight in more.items():
+        if (before := found.setdefault(url, weight)) is None:
+            found[url] = weight
+        elif weight is not None and weight != before:
+            raise ParameterError(f"{name}: another importance of {url} than in the files before")
 
 
 def _read(source: str) -> bytes:
@@ -51,19 +73,10 @@ def _read(source: str) -> bytes:
     return path.read_bytes()
 
 
-def _from_bytes(data: bytes, name: str) -> list[str]:
+def _from_bytes(data: bytes, name: str) -> Weights:
     if data[:256].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") or data.startswith(b"\x1f\x8b"):
-        return _entries(data, name)
-    urls = []
-    for row, line in enumerate(data.decode("utf-8", "replace").lstrip("\ufeff").splitlines(), 1):
-        text = line.strip()
-        if not text or text.startswith("#"):
-            continue
-        try:
-            urls.append(canonical(text))
-        except ParameterError as problem:
-            raise ParameterError(f"{name}, line {row}: {problem}") from None
-    return urls
+        return dict.fromkeys(_entries(data, name))
+    return read_urls(data, name)
 
 
 def _entries(data: bytes, name: str) -> list[str]:
@@ -88,19 +101,23 @@ def _usable(urls: Iterable[str]) -> list[str]:
     return usable
 
 
-async def _from_web(sitemaps: list[str], settings: Settings) -> list[str]:
-    limits = Limits(body=_LARGEST, total=settings.seconds("timeout"))
-    fetcher = http_fetcher(settings, limits, SystemClock())
+async def _from_web(
+    sitemaps: list[str], settings: Settings, delays: dict[str, float], held_until: dict[str, float]
+) -> tuple[list[str], dict[str, float]]:
+    limits = Limits(body=_LARGEST, total=settings.seconds("timeout"), redirects=0)
+    clock = SystemClock()
+    fetcher = http_fetcher(settings, limits, clock)
+    polite = PoliteFetcher(fetcher, settings.seconds("delay"), delays, held_until, clock)
     found: list[str] = []
     try:
         for url in sitemaps:
-            found += await _sitemap(fetcher, url, settings, index=True)
+            found += await _sitemap(polite, url, index=True)
     finally:
         await fetcher.close()
-    return found
+    return found, polite.asked
 
 
-async def _sitemap(fetcher: HttpFetcher, url: str, settings: Settings, *, index: bool) -> list[str]:
+async def _sitemap(fetcher: PoliteFetcher, url: str, *, index: bool) -> list[str]:
     fetched = await fetcher.fetch(url)
     if fetched.failure is not None:
         raise ParameterError(f"{url}: {fetched.failure}{f' ({fetched.status})' if fetched.status else ''}")
@@ -111,8 +128,7 @@ async def _sitemap(fetcher: HttpFetcher, url: str, settings: Settings, *, index:
     event(log, logging.INFO, "sitemap.read", url=url, pages=len(found))
     inner = [entry.url for entry in entries if entry.is_index][: _MOST_SITEMAPS if index else 0]
     for one in _usable(inner):
-        await asyncio.sleep(settings.seconds("delay"))
-        found += await _sitemap(fetcher, one, settings, index=False)
+        found += await _sitemap(fetcher, one, index=False)
         if len(found) > _MOST_PAGES:
             raise ParameterError(f"{url}: more than {_MOST_PAGES} pages; give some of its sitemaps instead")
     return found

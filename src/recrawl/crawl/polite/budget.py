@@ -111,6 +111,8 @@ class Budget:
     def ready(self, now: float) -> int:
         """How many requests may start now, after those that wait were served."""
         self._follow_hours(now)
+        if self._hours is not None and not self._hours.open(now):
+            return 0  # also what was earned before
         ready = self._pacer.ready(now)
         if self._owed:
             paid = self.take(now, self._owed)
@@ -167,7 +169,10 @@ class Budget:
     def next_at(self, now: float) -> float:
         """When the next request may start."""
         at = self._pacer.next_at(now)
-        return min(at, math.inf if self._hours is None else self._hours.next_change(now))
+        if self._hours is None:
+            return at
+        change = self._hours.next_change(now)
+        return min(at, change) if self._hours.open(now) else change
 
     # --- the mark -----------------------------------------------------------------------------------------------------
 

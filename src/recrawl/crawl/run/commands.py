@@ -3,7 +3,7 @@ importance, make an audit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from recrawl.engine import Engine
 from recrawl.store.protocol import Store
 
 
-def add_command(urls: list[str], importance: float | None = None, **known: list[float]) -> dict[str, Any]:
+def add_command(urls: list[str], importance: float | list[float] | None = None, **known: list[float]) -> dict[str, Any]:
     """The command that adds pages; ``change_rate`` (per second) and ``evidence`` where they are predicted."""
     return {"add": urls, "importance": 1.0 if importance is None else importance, **known}
 
@@ -22,6 +22,11 @@ def add_command(urls: list[str], importance: float | None = None, **known: list[
 def remove_command(urls: list[str]) -> dict[str, Any]:
     """The command that removes pages."""
     return {"remove": urls}
+
+
+def rest_command(rests: Mapping[str, float]) -> dict[str, Any]:
+    """The command that lets hosts rest until a time, because another process has asked them."""
+    return {"rest": dict(rests)}
 
 
 def set_command(urls: list[str], importance: float) -> dict[str, Any]:
@@ -52,6 +57,10 @@ class CommandQueue:
                 n += len(new)
             elif "audit" in command:
                 self._audit(int(command["audit"]), float(command.get("level", 0.9)))
+                await self._store.save(applied=[number])
+            elif "rest" in command:
+                for host, until in command["rest"].items():
+                    self._engine.hold(host, max(float(until), self._engine.held_until(host)))
                 await self._store.save(applied=[number])
             elif "set" in command:
                 await self._set(command["set"], float(command["importance"]), number)

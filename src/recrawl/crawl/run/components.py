@@ -9,13 +9,14 @@ from recrawl.crawl.audit.audits import Audits
 from recrawl.crawl.audit.open_audit import NOTES as AUDITS
 from recrawl.crawl.clock import Clock, MonotonicClock, SystemClock
 from recrawl.crawl.config.options import CrawlOptions
+from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.deliver.subscribers import Deliveries
 from recrawl.crawl.feeds.cache import FeedCache
 from recrawl.crawl.feeds.polling import PREFIX
 from recrawl.crawl.http.fetched import Fetcher
 from recrawl.crawl.polite.budget import MARK, Budget
 from recrawl.crawl.polite.host_budgets import PREFIX as HOST_PACED
-from recrawl.crawl.polite.host_budgets import HostBudgets
+from recrawl.crawl.polite.host_budgets import HostBudgets, RateOf
 from recrawl.crawl.polite.host_limiter import DELAY, HostLimiter
 from recrawl.crawl.polite.hours import rates
 from recrawl.crawl.polite.not_modified import NotModified
@@ -60,7 +61,7 @@ class Components:
         self.budget = options.budget or _budget_of(engine, self.clock.now())
         self.unspent = Unspent()
         self.budget.attach(self.pool, self._save_mark)
-        budgets = HostBudgets(self._host_rate, self.recorder.save_notes)
+        budgets = HostBudgets(host_rates(options.rules, self.budget), self.recorder.save_notes)
         self.limiter = HostLimiter(engine, self.clock, options.longest_delay, budgets)
         self.limiter.on_held = self.report.host_held
         gate = RobotsGate(robots, self.limiter, self.budget, self.clock, self.recorder.save_notes)
@@ -98,17 +99,22 @@ class Components:
             self.report("saved", outcomes=outcomes)
             self.deliveries.notify()
 
-    def _host_rate(self, host: str) -> float | None:
-        """Requests per second that a host may get by its rule."""
-        text = self.options.rules.budget_of(host)
-        return None if text is None else rates(text, 1, self.budget.hours)[0]
-
     def _is_page(self, url: str) -> bool:
         return bool(self.engine.addresses.known([url])[0] >= 0)
 
     def close(self) -> None:
         """End the threads."""
         self.comparer.close()
+
+
+def host_rates(rules: Rules, budget: Budget) -> RateOf:
+    """Requests per second that a host may get by its rule, in the hours of the budget."""
+
+    def rate_of(host: str) -> float | None:
+        text = rules.budget_of(host)
+        return None if text is None else rates(text, 1, budget.hours)[0]
+
+    return rate_of
 
 
 def _budget_of(engine: Engine, now: float) -> Budget:
