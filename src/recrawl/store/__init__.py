@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from recrawl.store.protocol import Copy as Copy
     from recrawl.store.protocol import Outcome as Outcome
     from recrawl.store.protocol import Store as Store
+    from recrawl.store.protocol import Totals as Totals
     from recrawl.store.protocol import Version as Version
     from recrawl.store.sqlite.store import SqliteStore as SqliteStore
     from recrawl.store.testing.contract import check_store as check_store
@@ -23,7 +24,7 @@ __getattr__, __dir__, __all__ = attach(
         "blocking": ["BlockingStore"],
         "events": ["Event", "EventLimits", "Subscriber"],
         "memory.store": ["MemoryStore"],
-        "protocol": ["Copy", "Outcome", "Store", "Version"],
+        "protocol": ["Copy", "Outcome", "Store", "Totals", "Version"],
         "sqlite.store": ["SqliteStore"],
         "testing.contract": ["check_store"],
     },

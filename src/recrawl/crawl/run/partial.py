@@ -81,8 +81,9 @@ async def explain_page(store: Store, settings: Settings, url: str, now: float) -
         page = int(engine.id([url])[0])
     if fits_mean(engine):
         engine.mean_of_all = fitting_mean((await open_sampled(store, settings, now)).engine)
-    rank = await _importance_rank(store, settings, engine, page)
-    return replace(engine.explain(page, now), importance_rank=rank)
+    found = replace(engine.explain(page, now), importance_rank=await _importance_rank(store, settings, engine, page))
+    unasked = found.request_rate is None and totals.requested  # readers asked for other pages only
+    return replace(found, request_rate=0.0) if unasked else found
 
 
 async def _group(store: Store, engine: Engine, url: str) -> list[str]:
