@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from open_databases import KINDS, make, url_of
+from open_databases import KINDS, url_of
 
 RESULTS = Path(__file__).parent / "results"
 SIZES = (10_000, 40_000, 100_000, 200_000, 1_000_000)
@@ -40,15 +40,16 @@ def commands(n: int, folder: Path) -> dict[str, list[str]]:
     }
 
 
+def python(source: Path, *arguments: str) -> None:
+    """Run Python with the packages of a checkout."""
+    there = {**os.environ, "PYTHONPATH": str(source / "src")}
+    subprocess.run([sys.executable, *arguments], env=there, check=True, stdout=subprocess.DEVNULL)
+
+
 def measured(source: Path, command: list[str], database: Path) -> dict[str, float]:
-    """Seconds of one command, and its largest memory."""
+    """Seconds of one command, of the processor and of the clock."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(
-        [sys.executable, "-c", _PROGRAM, *command, "--database", str(database)],
-        env={**os.environ, "PYTHONPATH": str(source / "src")},
-        check=True,
-        capture_output=True,
-    )
+    python(source, "-c", _PROGRAM, *command, "--database", str(database))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return {"cpu_s": round(cpu, 2), "s": round(time.perf_counter() - began, 2)}
@@ -61,7 +62,7 @@ def measure(source: Path, sizes: list[int], kinds: list[str], names: list[str]) 
         for kind in kinds:
             with tempfile.TemporaryDirectory() as place:
                 database = Path(place) / "pages.db"
-                make(database, n, kind)
+                python(source, str(Path(__file__).with_name("open_databases.py")), str(database), str(n), kind)
                 for name, command in commands(n, Path(place)).items():
                     if name in names:
                         copy = shutil.copy(database, Path(place) / "copy.db") if name == "add" else database

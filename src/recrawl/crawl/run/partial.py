@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -91,8 +92,9 @@ async def _group(store: Store, engine: Engine, url: str) -> list[str]:
     level = int(engine.effects.arrays.active[0])
     mine, found = folders(url)[level], list[str]()
     for prefix in beside(url, level):
-        found += [other for other in await store.urls(prefix) if folders(other)[level] == mine]
-    return found[:_SIBLINGS]
+        others = (other for other in await store.urls(prefix) if folders(other)[level] == mine)
+        found += islice(others, _SIBLINGS - len(found))
+    return found
 
 
 async def _importance_rank(store: Store, settings: Settings, engine: Engine, page: int) -> float:
