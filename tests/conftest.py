@@ -1,5 +1,16 @@
-"""The profiles of hypothesis (see `profiles`)."""
+"""The profiles of hypothesis (see `profiles`), and commands that are silent about kernels (see test_compiling.py)."""
 
 import profiles
+import pytest
+
+from recrawl import _compiling
 
 profiles.register()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _silent():
+    """Commands in this process do not say that kernels are compiled: which of them does would depend on the cache."""
+    announce, _compiling.announce = _compiling.announce, lambda turn=None: None
+    yield
+    _compiling.announce = announce

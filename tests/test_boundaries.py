@@ -9,7 +9,10 @@ import recrawl
 SOURCE = Path(recrawl.__file__).parent
 NAMEDTUPLE = {"_replace", "_asdict", "_fields", "_make"}
 FOREIGN = {  # private names of other libraries that there is no public way to
+    ("_compiling.py", "_cache"),
     ("_jit.py", "_exit"),
+    ("_processes.py", "_exit"),
+    ("_processes.py", "_processes"),
     ("crawl/http/fetcher.py", "_retry_connection"),
     ("crawl/http/fetcher.py", "_factory"),
     ("schedule/exact/kernels/view.py", "_getvalue"),

@@ -30,6 +30,8 @@ _IMPORT = re.compile(r"^from recrawl((?:\.\w+)*) import (\([^)]*\)|[^\n]*)|^impo
 
 F = TypeVar("F", bound=Callable[..., object])
 
+KERNELS: list[Any] = []  # all that are loaded, without those that are part of their callers
+
 
 def jit(function: F) -> F:
     """Compile a kernel on first use: no Python objects, no lock held, kept on disk between processes."""
@@ -65,6 +67,8 @@ def _compile(function: F, *, inline: bool, reorder: bool = False, counted: bool 
     base = None if inline else cache_folder()
     if base is None or not file.is_file():
         plain: F = _njit(**options)(function)
+        if not inline:
+            KERNELS.append(plain)
         return plain
     folder = base / source_stamp(file)
     before = _config.CACHE_DIR, getattr(_config, "CACHE_LOCATOR_CLASSES", "")
@@ -73,6 +77,7 @@ def _compile(function: F, *, inline: bool, reorder: bool = False, counted: bool 
         compiled: F = _njit(cache=True, **options)(function)
     finally:
         _config.CACHE_DIR, _config.CACHE_LOCATOR_CLASSES = before
+    KERNELS.append(compiled)
     return compiled
 
 
@@ -152,3 +157,12 @@ def _imported(file: Path) -> frozenset[Path]:
         names |= {f"{package}.{name.split()[0]}" for name in imported.strip("()").split(",") if name.strip()}
     files = (_PACKAGE.joinpath(*name.split(".")[1:]).with_suffix(".py") for name in names if name)
     return frozenset(file for file in files if file.is_file())
+
+
+def _listen() -> None:
+    from recrawl import _compiling  # not at the top: the stamps of kernels must not depend on it
+
+    _compiling.listen(KERNELS)
+
+
+_listen()

@@ -206,7 +206,7 @@ def test_uniform_freshness_by_hand():
 def test_figures_hold_no_infinity():
     pages = Pages([1.0, 2.0])
     plan = solve(pages, 1.0, spacing="random")
-    shown = Figures.of(pages, plan, Request(budget="1", spacing="random"))
+    shown = Figures.of(pages, plan, Request(budget="1/day", spacing="random"))
     endless = Figures(**{**shown.__dict__, "objective_value": math.inf})
     assert endless.as_dict()["objective_value"] is None
 
@@ -221,7 +221,7 @@ def test_figures_hold_no_infinity():
     ids=["one page", "nothing to show", "sampled"],
 )
 def test_the_plot_survives_odd_tables(pages, tmp_path):
-    request = Request(budget="1/page", spacing="random")
+    request = Request(budget="1/page/day", spacing="random")
     plan = request.solve(pages)
     draw_solution(pages, plan, request, tmp_path / "plot.png")
     assert (tmp_path / "plot.png").stat().st_size > 10_000

@@ -46,9 +46,10 @@ def audit(
     flags = {"budget": budget, "delay": delay, "contact": contact}
     configure(log_level, log_format)
     settings = settings_of(config, database=database, allow_private=allow_private, **flags)
-    queued = False if listed else _make_or_queue(settings, requests, level)
-    from recrawl.crawl.audit.open_audit import ENDED, saved_audits
+    from recrawl.crawl.audit.open_audit import ENDED, check_draws, saved_audits
 
+    check_draws(requests)
+    queued = False if listed else _make_or_queue(settings, requests, level)
     with shared_store(settings) as store:
         audits = saved_audits(store.notes(ENDED))
     if plot is not None and not queued:

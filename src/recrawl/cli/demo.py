@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recrawl.cli.shared.crawl_options import AsJson, LogFormat, LogLevel, need_crawl
+from recrawl.cli.shared.crawl_options import AsJson, LogFormat, LogLevel
+from recrawl.cli.shared.extras import need
 from recrawl.errors import ParameterError
 from recrawl.logs import configure
 
@@ -35,7 +36,7 @@ def demo(
 
     configure(log_level, log_format)
     check_outputs(None, plot)
-    need_crawl()
+    need("crawl")
     from recrawl.cli.views import demo_report as report
     from recrawl.crawl.config.rules import span
     from recrawl.demo.live import LiveDemo, check

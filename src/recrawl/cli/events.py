@@ -24,12 +24,15 @@ EPILOG = (
     "Example:  recrawl events --after 1200\n\nExample:  recrawl events --follow --output events.jsonl\n\n"
     "Example:  recrawl events --snapshot | load-into-index"
 )
+_LAST = 2**63 - 1  # the largest number of an event
 _POLL = 0.5  # seconds between two reads of the database
 _TAIL = 64 << 20  # bytes at the end of a file that are searched for its last line
 
 
 def events(
-    after: Annotated[int | None, typer.Option(help="Print events after this number.  [default: all]", min=0)] = None,
+    after: Annotated[
+        int | None, typer.Option(help="Print events after this number.  [default: all]", min=0, max=_LAST)
+    ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Wait for further events, until Ctrl-C.")] = False,
     snapshot: Annotated[bool, typer.Option("--snapshot", help="First print every page as a new event.")] = False,
     output: Annotated[Path | None, typer.Option(help="Append to this file, after its last event.")] = None,
@@ -45,7 +48,7 @@ def events(
         if snapshot:
             _write_snapshot(store, output)
         with _Lines(output) as lines:
-            start = store.event_counts()["last"] if snapshot and output is None else lines.last(after)
+            start = store.event_counts()["last"] if snapshot and output is None else lines.last(after, store)
             if snapshot and output is None:
                 lines.write(store.snapshot())
             while True:
@@ -82,8 +85,11 @@ class _Lines:
         self._name = path or "standard output"
         self._file: BinaryIO = sys.stdout.buffer if path is None else path.open("a+b")
 
-    def last(self, after: int | None) -> int:
-        """The event number to continue after: the given one, or that of the last event in the file."""
+    def last(self, after: int | None, store: BlockingStore[SqliteStore]) -> int:
+        """The event number to continue after: the given one, or that of the last event in the file.
+
+        ParameterError if that event is not of this database.
+        """
         if self._path is None:
             return after or 0
         size = self._file.seek(0, os.SEEK_END)
@@ -94,7 +100,7 @@ class _Lines:
         if tail and not whole and start:
             raise ParameterError(f"{self._path}: has no line that ends")
         line = whole[:-1].rpartition(b"\n")[2]
-        number = _number(line, self._path) if line and after is None else after or 0
+        number = _number(line, self._path, store) if line and after is None else after or 0
         self._file.truncate(start + len(whole))
         return number
 
@@ -116,9 +122,14 @@ class _Lines:
             self._file.close()
 
 
-def _number(line: bytes, path: Path) -> int:
+def _number(line: bytes, path: Path, store: BlockingStore[SqliteStore]) -> int:
     try:
         found: Any = json.loads(line)
-        return int(found["number"])
+        number, stream = int(found["number"]), str(found["id"]).partition(".")[0]
     except (ValueError, TypeError, KeyError):
         raise ParameterError(f"{path}: its last line is not an event; give another file, or --after") from None
+    own = next(iter(store.events(0)), None) or next(iter(store.snapshot()), None)
+    last = store.event_counts()["last"]
+    if number > last or (own is not None and own.id.partition(".")[0] != stream):
+        raise ParameterError(f"{path}: its events are of another database; give another file, or --after")
+    return number

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from recrawl.cli.shared.command_classes import Command
 from recrawl.cli.shared.options import split_commas
 from recrawl.errors import ParameterError
 
@@ -18,7 +19,7 @@ SCORE_EPILOG = "Example:  recrawl predict score model.json new-pages.csv --out r
 app = typer.Typer(no_args_is_help=True, help="Predict change rates of pages from their URL and other columns.")
 
 
-@app.command(name="train", epilog=TRAIN_EPILOG)
+@app.command(name="train", epilog=TRAIN_EPILOG, cls=Command)
 def train(
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="CSV or Parquet, one row per crawl.")],
     out: Annotated[Path, typer.Option(help="Model file to write (JSON).")],
@@ -53,7 +54,7 @@ def train(
     tables.print_scores(figures)
 
 
-@app.command(name="score", epilog=SCORE_EPILOG)
+@app.command(name="score", epilog=SCORE_EPILOG, cls=Command)
 def score(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file of recrawl predict train.")],
     pages: Annotated[Path, typer.Argument(metavar="PAGES", help="CSV or Parquet, one row per page.")],

@@ -20,7 +20,8 @@ from recrawl.cli.shared.crawl_options import (
     settings_of,
     shared_store,
 )
-from recrawl.cli.shared.effect_options import NoBursts, NoDrift, NoPriors, NoSeasons, NoSiblings, chosen
+from recrawl.cli.shared.effect_options import Bursts, Drift, NoSiblings, Priors, Seasons, switched
+from recrawl.cli.shared.short_urls import printed_url
 from recrawl.logs import configure
 
 if TYPE_CHECKING:
@@ -36,7 +37,9 @@ def run(
     budget: Annotated[str | None, typer.Option(help="Requests allowed, such as 2/s or 100k/month.")] = None,
     duration: Annotated[str | None, typer.Option("--for", help="How long to run, such as 90s or 8h.")] = None,
     once: Annotated[bool, typer.Option("--once", help="Crawl every page one time, then end.")] = False,
-    dry_run: Annotated[int | None, typer.Option(help="Print the next N pages and crawl none.", min=1)] = None,
+    dry_run: Annotated[
+        int | None, typer.Option(help="Print the next N pages and crawl none.", min=1, max=100_000)
+    ] = None,
     hours: Annotated[str | None, typer.Option(help="When crawling is allowed, such as 22-6.")] = None,
     delay: Annotated[str | None, typer.Option(help="Time between two requests to a host.  [default: 1 s]")] = None,
     concurrency: Annotated[int | None, typer.Option(help="Crawls at a time.  [default: 64]")] = None,
@@ -47,10 +50,10 @@ def run(
     contact: Annotated[str | None, typer.Option(help="How site owners can reach you.")] = None,
     allow_private: Annotated[bool | None, typer.Option("--allow-private", help="Also local addresses.")] = None,
     no_siblings: NoSiblings = False,
-    no_priors: NoPriors = False,
-    no_bursts: NoBursts = False,
-    no_drift: NoDrift = False,
-    no_seasons: NoSeasons = False,
+    priors: Priors = False,
+    bursts: Bursts = False,
+    drift: Drift = False,
+    seasons: Seasons = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No live view.")] = False,
     log_level: Annotated[
         str | None,
@@ -69,8 +72,7 @@ def run(
     configure(log_level or ("warning" if silent else "info"), log_format)
     words = {"budget": budget, "hours": hours, "delay": delay, "contact": contact, "audit_share": audit_share}
     flags: dict[str, Any] = {**words, "concurrency": concurrency, "min_change_probability": min_change_probability}
-    left_out = chosen(siblings=no_siblings, priors=no_priors, bursts=no_bursts, drift=no_drift, seasons=no_seasons)
-    flags |= dict.fromkeys(left_out, False)
+    flags |= switched(no_siblings, priors=priors, bursts=bursts, drift=drift, seasons=seasons)
     read = partial(settings_of, config, database=database, allow_private=allow_private, **flags)
     settings = read()
     if dry_run is not None:
@@ -104,8 +106,6 @@ async def _run(read: Callable[[], Settings], seconds: float | None, once: bool, 
         stop_on_signals(live.crawler)
         reload_on_hangup(lambda: live.reload(read), live.crawler.stop)
         live.store.announce(TAKES_RELOAD)
-        if not quiet:
-            typer.echo("getting ready (on a new machine this takes a minute or two, once)", err=True)
         warm_up()
         began = live.clock.now()
         view = View(live.crawler, settings, quiet)
@@ -132,4 +132,4 @@ def _print_next(settings: Settings, n: int, as_json: bool) -> None:
         typer.echo(json.dumps(found))
         return
     for one in found:
-        typer.echo(f"{one['in']:>12.1f} s  {one['url']}")
+        typer.echo(f"{one['in']:>12.1f} s  {printed_url(one['url'], used=16)}")

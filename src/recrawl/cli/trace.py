@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from recrawl.cli.shared.command_classes import Command
+
 if TYPE_CHECKING:
     from recrawl.simulate.trace import Trace
 
@@ -17,7 +19,7 @@ EPILOG = "Example:  recrawl trace git ~/src/docs --path content --out docs-trace
 app = typer.Typer(no_args_is_help=True, help="Make recorded traces of page changes.", epilog=EPILOG)
 
 
-@app.command(name="git", epilog=EPILOG)
+@app.command(name="git", epilog=EPILOG, cls=Command)
 def git(
     repository: Annotated[Path, typer.Argument(metavar="DIR", help="A git repository.")],
     out: Annotated[Path, typer.Option(help="Folder to write pages.parquet and changes.parquet to.")],

@@ -12,6 +12,8 @@ from recrawl.errors import ParameterError
 
 Array = NDArray[np.float64]
 
+MOST_IMPORTANT = 1e100  # sums and products of larger weights would overflow
+
 
 class Pages:
     """Columns with one row per page; a scalar stands for a whole column.
@@ -164,7 +166,7 @@ class Pages:
 
 _LIMITS = {
     "change_rate": (0.0, np.inf, "must be finite and at least 0"),
-    "importance": (0.0, np.inf, "must be finite and at least 0"),
+    "importance": (0.0, MOST_IMPORTANT, f"must be at least 0 and at most {MOST_IMPORTANT:g}"),
     "recall": (0.0, 1.0, "must lie between 0 and 1"),
     "precision": (0.0, 1.0, "must lie between 0 and 1"),
     "false_rate": (0.0, np.inf, "must be finite and at least 0"),

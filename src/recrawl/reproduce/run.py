@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, as_completed
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack
 
 from recrawl._files import named, whole_file
+from recrawl._processes import worker_processes
 from recrawl.errors import ParameterError
 from recrawl.reproduce.figure import Figure, Params, Result, Row, Task, plain
 
@@ -19,21 +20,20 @@ Progress = Callable[[float], None]
 
 
 class Workers:
-    """Processes that do tasks; one job means this process. They are spawned, not forked: compiled kernels need that."""
+    """Processes that do tasks; one job means this process."""
 
     def __init__(self, jobs: int = 1) -> None:
         if jobs < 1:
             raise ParameterError(f"jobs is {jobs}: must be at least 1")
         self.jobs = jobs
-        spawn = multiprocessing.get_context("spawn")
-        self._pool = ProcessPoolExecutor(jobs, mp_context=spawn) if jobs > 1 else None
+        self._stack = ExitStack()
+        self._pool = self._stack.enter_context(worker_processes(jobs)) if jobs > 1 else None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+        self._stack.__exit__(kind, error, at)
 
     def rows(self, figure: Figure, params: Params, seed: int, tasks: list[Task]) -> Iterator[tuple[Task, Row]]:
         """Each task with its row, in the order in which tasks end. Long tasks start first."""

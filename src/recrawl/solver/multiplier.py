@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from recrawl.errors import ParameterError
+
 A = TypeVar("A")
 
 _CLOSE = 1e-11  # a total this near to its goal, relative, has met it
@@ -98,7 +100,7 @@ class PriceSearch:
 
     def _ask(self, t: float) -> float:
         if abs(t) > _LIMIT:
-            raise ArithmeticError("no price meets the goal")
+            raise ParameterError(f"no crawl rates meet {self.goal:g}: it is too large or too small for these pages")
         value = self.total(math.exp(t))
         ratio = value / self.goal
         off = _FAR if math.isinf(ratio) else (max(math.log(ratio), -_FAR) if ratio > 0 else -_FAR)

@@ -138,7 +138,7 @@ class Problem:
             search = PriceSearch(sample.spent, goal, close=1e-6).run(*sample._first_guess(goal, typical))
             price = search.prices()[1]
             more, less = sample.spent(price * 0.998), sample.spent(price * 1.002)
-        except ArithmeticError:
+        except ParameterError:
             return typical, -0.6
         return price, min(math.log(less / more) / math.log(1.002 / 0.998), -0.05) if less > 0 else -0.6
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from recrawl.cli.shared.extras import need
 from recrawl.errors import ParameterError, StoreInUseError
 
 if TYPE_CHECKING:
@@ -28,25 +28,18 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and 
 
 def settings_of(config: Path | None, **flags: Any) -> Settings:
     """The settings of file, environment and flags."""
-    need_crawl()
+    need("crawl")
     from recrawl.crawl.config.settings import Settings
 
     return Settings.read(config, os.environ, **flags)
 
 
-def need_crawl() -> None:
-    """Raise ParameterError if the packages of the crawler are missing."""
-    try:
-        import aiohttp  # noqa: F401
-        import protego  # noqa: F401
-    except ImportError:
-        raise ParameterError("this command needs pip install 'recrawl[crawl]'") from None
-
-
 def check_importance(importance: float) -> None:
     """Raise ParameterError unless an importance can be used."""
-    if not 0 <= importance < math.inf:
-        raise ParameterError(f"importance is {importance:g}: must be a number of at least 0")
+    from recrawl.model.pages import MOST_IMPORTANT
+
+    if not 0 <= importance <= MOST_IMPORTANT:
+        raise ParameterError(f"importance is {importance:g}: must be a number from 0 to {MOST_IMPORTANT:g}")
 
 
 async def engine_of(store: Store, settings: Settings, now: float | None = None) -> Engine:

@@ -1,41 +1,46 @@
-"""Options that disable effects of the engine: siblings, priors, bursts, drift, seasons."""
+"""Options that switch effects of the engine: siblings off, and priors, bursts, drift and seasons on."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 NoSiblings = Annotated[bool, typer.Option("--no-siblings", help="Ignore changes on sibling pages.")]
-NoPriors = Annotated[bool, typer.Option("--no-priors", help="Give new pages no prior of their folder or host.")]
-NoBursts = Annotated[bool, typer.Option("--no-bursts", help="Do not expect further changes after a change.")]
-NoDrift = Annotated[bool, typer.Option("--no-drift", help="Do not learn how fast old outcomes lose weight.")]
-NoSeasons = Annotated[bool, typer.Option("--no-seasons", help="Treat all hours of the week alike.")]
+Priors = Annotated[bool, typer.Option("--priors", help="Give new pages a prior of their folder and host.")]
+Bursts = Annotated[bool, typer.Option("--bursts", help="Expect further changes after a change.")]
+Drift = Annotated[bool, typer.Option("--drift", help="Learn how fast old outcomes lose weight.")]
+Seasons = Annotated[bool, typer.Option("--seasons", help="Learn how hours of the week differ.")]
 
 
-def without(policies: list[str], disabled: list[str]) -> list[str]:
-    """Names of policies, with the disabled effects removed from ``learned`` and ``learned:…``.
+def switched(no_siblings: bool, **on: bool) -> dict[str, bool]:
+    """The effects that flags switch off or on.
 
-    >>> without(["learned:siblings+drift", "uniform"], ["siblings"])
-    ['learned:drift', 'uniform']
+    >>> switched(True, drift=True, seasons=False)
+    {'siblings': False, 'drift': True}
     """
+    off = {"siblings": False} if no_siblings else {}
+    return off | {name: True for name, given in on.items() if given}
+
+
+def with_effects(policies: list[str], effects: Mapping[str, bool]) -> list[str]:
+    """Names of policies, with effects switched on or off in ``learned`` and ``learned:…``.
+
+    >>> with_effects(["learned:siblings+drift", "uniform"], {"siblings": False, "bursts": True})
+    ['learned:bursts+drift', 'uniform']
+    """
+    return [_switched(name, effects) for name in policies] if effects else policies
+
+
+def _switched(name: str, effects: Mapping[str, bool]) -> str:
     from recrawl.engine import EFFECTS
     from recrawl.engine.settings import Settings
 
-    if not disabled:
-        return policies
-    usual = "learned:" + "+".join(effect for effect in EFFECTS if getattr(Settings(), effect))
-    return [_without(usual if name == "learned" else name, disabled) for name in policies]
-
-
-def _without(name: str, disabled: list[str]) -> str:
-    policy, colon, effects = name.partition(":")
-    if policy != "learned" or not colon:
+    policy, colon, named = name.partition(":")
+    if policy != "learned":
         return name
-    left = [effect for effect in effects.split("+") if effect and effect not in disabled]
-    return f"{policy}:{'+'.join(left) or 'none'}"
-
-
-def chosen(**flags: bool) -> list[str]:
-    """The names of the flags that are set."""
-    return [name for name, given in flags.items() if given]
+    before = named.split("+") if colon else [effect for effect in EFFECTS if getattr(Settings(), effect)]
+    unknown = [effect for effect in before if effect not in (*EFFECTS, "none", "")]
+    used = [effect for effect in EFFECTS if effects.get(effect, effect in before)]
+    return f"{policy}:{'+'.join([*used, *unknown]) or 'none'}"

@@ -13,6 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from recrawl.cli.shared.own_command import own_command
 from recrawl.demo.live import LiveDemo, Progress, warm_up
 from recrawl.demo.verdict import Verdict
 
@@ -26,7 +27,7 @@ def watched(demo: LiveDemo, *, quiet: bool) -> Verdict:
     if quiet or not console.is_terminal:
         asyncio.run(warm_up())
         return asyncio.run(_run(demo, lambda progress: None))
-    with console.status("compiling what is compiled on first use: a minute once, a second later on"):
+    with console.status("getting ready"):
         asyncio.run(warm_up())
     with Live(console=console, transient=True, refresh_per_second=4) as live:
         return asyncio.run(_run(demo, lambda progress: live.update(_view(progress))))
@@ -88,7 +89,8 @@ def print_verdict(verdict: Verdict, database: Path, example: str, files: Sequenc
     )
     for line in lines:
         console.print(line, highlight=False, soft_wrap=True)
-    look = (f"recrawl status --database {database}", f"recrawl why {example} --database {database}")
+    where = ("--database", str(database))
+    look = (own_command("status", *where), own_command("why", example, *where))
     console.print(f"The database is {database}. Look at it with:", markup=False, highlight=False, soft_wrap=True)
     for command in look:
         console.print(f"  {command}", markup=False, highlight=False, soft_wrap=True)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from recrawl._files import whole_file
 from recrawl.cli.shared.crawl_log import CrawlLog, read_crawl_log, remarks
 from recrawl.cli.shared.logs.roles import LogOptions
+from recrawl.cli.shared.short_urls import short_url
 from recrawl.estimate import (
     GammaPrior,
     PoissonLook,
@@ -185,7 +186,8 @@ def print_report(found: Findings, scale: float, unit: str, limit: int, files: li
         table = Table("url", f"changes per {unit}", f"{found.rates.level:.0%} interval", "crawls", "changed", box=None)
         for row in figures["rates"]:
             ends = f"{row['low']:.3g} … " + (f"{row['high']:.3g}" if row["high"] < 1e290 else "no bound")
-            table.add_row(row["url"], f"{row['change_rate']:.3g}", ends, str(row["n_crawls"]), str(row["n_changes"]))
+            counts = str(row["n_crawls"]), str(row["n_changes"])
+            table.add_row(short_url(row["url"]), f"{row['change_rate']:.3g}", ends, *counts)
         console.print(table, markup=False)
     for file in files:
         console.print(f"wrote {file}", highlight=False, markup=False)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.crawl.audit.freshness import audited_pages, expected_freshness
-from recrawl.crawl.audit.open_audit import ENDED, UNENDED, OpenAudit
+from recrawl.crawl.audit.open_audit import ENDED, UNENDED, OpenAudit, check_draws
 from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.polite.host_limiter import HostLimiter
 from recrawl.engine import Engine
@@ -32,6 +32,7 @@ Ids = NDArray[np.int64]
 _MOST = 200  # ended audits that are noted
 _OWED = 10.0  # crawls that audits may be behind their share
 _POLL = 0.05  # seconds between checks of a page that is being crawled
+_DRAWS = 200  # at a time; the crawler does other work between
 _PATIENCE = 120.0  # seconds: a drawn page whose host may not be asked for longer cannot be judged
 
 
@@ -66,6 +67,7 @@ class Audits:
 
     def request(self, size: int, level: float = 0.9) -> None:
         """Make an audit of ``size`` draws as soon as possible."""
+        check_draws(size)
         self._requested.append((size, level))
 
     @property
@@ -98,7 +100,9 @@ class Audits:
             if len(ready) == n:
                 break
             self._try(url, hosts, ready)
-        while len(ready) < n and open_.drawn < open_.size and (open_.whole or len(open_.waiting) < n):
+        for _ in range(_DRAWS):
+            if len(ready) >= n or open_.drawn >= open_.size or not (open_.whole or len(open_.waiting) < n):
+                break
             if (drawn := self._draw(now)) is not None:
                 self._try(drawn, hosts, ready)
         for _, url in ready:

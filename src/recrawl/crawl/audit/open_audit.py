@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from recrawl.errors import ParameterError
 from recrawl.estimate.audit import Audit, Judged, audit_of
 
+MOST_DRAWS = 100_000  # of one audit: its interval is at most 0.6 points wide
 NOTES = "audit"  # prefix of both notes
 ENDED, UNENDED = "audits", "audit_unended"  # notes: audits that ended, and the one that did not
 
@@ -81,6 +83,12 @@ class OpenAudit:
     def of_note(cls, note: Mapping[str, Any]) -> Self:
         """The audit of a note that `as_note` made."""
         return cls(**note, whole=False)
+
+
+def check_draws(n: int) -> None:
+    """Raise ParameterError for a number of draws that an audit cannot have."""
+    if not 1 <= n <= MOST_DRAWS:
+        raise ParameterError(f"an audit of {n} draws: must be from 1 to {MOST_DRAWS}")
 
 
 def saved_audits(notes: Mapping[str, Any]) -> list[Audit]:

@@ -10,6 +10,7 @@ from typing import Any
 from recrawl.crawl.detect.detector import UNSPECIFIED, Detection, detector_for
 from recrawl.errors import ParameterError, unknown
 from recrawl.model.budget import parse_budget, unit_seconds
+from recrawl.model.pages import MOST_IMPORTANT
 
 _SPAN = re.compile(r"(\d+\.?\d*|\.\d+)\s*([a-z]*)", re.ASCII | re.IGNORECASE)
 _HOSTS = re.compile(r"(?:[a-z*]+://)?([^/:]+)(?::[0-9*]+)?(?:/\*)?", re.IGNORECASE)
@@ -84,9 +85,9 @@ class Rule:
 def _check(given: Mapping[str, Any], where: str) -> None:
     importance = given.get("importance")
     if importance is not None and (
-        isinstance(importance, bool) or not isinstance(importance, int | float) or not 0 <= importance < float("inf")
+        isinstance(importance, bool) or not isinstance(importance, int | float) or not 0 <= importance <= MOST_IMPORTANT
     ):
-        raise ParameterError(f"{where}: importance is {importance!r}: must be a number of at least 0")
+        raise ParameterError(f"{where}: importance is {importance!r}: must be a number from 0 to {MOST_IMPORTANT:g}")
     if not isinstance(given.get("never", False), bool):
         raise ParameterError(f"{where}: never is {given['never']!r}: must be true or false")
     least, most = given.get("min_interval"), given.get("max_interval")

@@ -60,6 +60,8 @@ class Settings:
     rule: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
+        if not self.database.strip():
+            raise ParameterError("database is empty: give the name of a file")
         spans = ("delay", "longest_delay", "longest_hint", "timeout", "feed_interval", "event_age", "webhook_timeout")
         for name in spans:
             _span(name, getattr(self, name))

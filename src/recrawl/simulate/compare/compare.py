@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
 
+from recrawl._processes import worker_processes
 from recrawl.errors import ParameterError
 from recrawl.model.budget import parse_budget
 from recrawl.simulate.compare.sources import Source, count_from, live_pages, rng_of, trace_of
@@ -19,6 +18,8 @@ from recrawl.simulate.run.run import Contender, simulate
 from recrawl.simulate.trace import Trace
 
 Progress = Callable[[int, int], None]
+
+_MOST_REPETITIONS = 10_000
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ def compare(
     for name, value, least in (("repetitions", repetitions, 1), ("jobs", jobs, 1), ("seed", seed, 0)):
         if value < least:
             raise ParameterError(f"{name} is {value}: must be at least {least}")
+    if repetitions > _MOST_REPETITIONS:
+        raise ParameterError(f"repetitions is {repetitions}: must be at most {_MOST_REPETITIONS}")
     for budget in budgets or ():
         parse_budget(budget, 1.0)
     if not sources or (budgets is not None and not budgets):
@@ -116,7 +119,7 @@ def _run_all(tasks: list[Task], jobs: int, progress: Progress | None) -> Iterato
     if min(jobs, len(tasks)) == 1:
         yield from _counted(map(run_task, tasks), len(tasks), tell)
         return
-    with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=get_context("spawn")) as pool:
+    with worker_processes(min(jobs, len(tasks))) as pool:
         yield from _counted(pool.map(run_task, tasks), len(tasks), tell)
 
 

@@ -14,6 +14,9 @@ from recrawl.simulate.trace import Trace
 from recrawl.simulate.traces.recorded import read_trace
 from recrawl.simulate.worlds.worlds import world, world_names
 
+_MOST_PAGES = 10**8  # of a world
+_LONGEST = 1e6  # days of a world, and requests of its readers per day
+
 
 @dataclass(frozen=True)
 class Drawn:
@@ -33,11 +36,15 @@ class Drawn:
             raise unknown("world", self.world, world_names())
         if self.n_pages < 1:
             raise ParameterError(f"pages is {self.n_pages}: at least one page is needed")
+        if self.n_pages > _MOST_PAGES:
+            raise ParameterError(f"pages is {self.n_pages}: must be at most {_MOST_PAGES}")
         for name, least in (("days", 1e-9), ("warm", 0.0), ("readers", 0.0)):
             if not least <= getattr(self, name) < np.inf:
                 raise ParameterError(
                     f"{name} is {getattr(self, name):g}: must be finite and {'above' if least else 'at least'} 0"
                 )
+            if getattr(self, name) > _LONGEST:
+                raise ParameterError(f"{name} is {getattr(self, name):g}: must be at most {_LONGEST:g}")
 
     @property
     def label(self) -> dict[str, str]:

@@ -1,0 +1,112 @@
+"""Says on standard error that kernels are compiled, and how many remain; nothing where all are in the cache.
+
+Programs that use the library hear nothing. The command calls `announce`. Worker processes call it with a lock that they
+share, and the first of them that compiles speaks for all.
+"""
+
+import sys
+import threading
+from collections.abc import Sequence
+from multiprocessing.synchronize import Lock
+from pathlib import Path
+from typing import Any
+
+_EVERY = 10.0  # seconds between two lines
+
+
+class Notice:
+    """Counts the kernels that are compiled in this process, and prints lines about them."""
+
+    def __init__(self, turn: Lock | None = None) -> None:
+        self._turn = turn
+        self._guard = threading.Lock()
+        self._done: set[str] = set()
+        self._depth = 0  # kernels being compiled, each for the sake of the one before
+        self._speaks: bool | None = None
+        self._kernels: Sequence[Any] = ()
+
+    def began(self, kernels: Sequence[Any]) -> None:
+        """The compilation of a kernel begins; ``kernels`` are all that are loaded."""
+        self._kernels = kernels
+        with self._guard:
+            self._depth += 1
+            first = self._speaks is None
+            if first:
+                self._speaks = self._turn is None or self._turn.acquire(block=False)
+        if first and self._speaks:
+            self._print(f"at most {self._left()} to go")
+            threading.Thread(target=self._go_on, name="recrawl-compiling", daemon=True).start()
+
+    def ended(self, name: str) -> None:
+        """The compilation of a kernel has ended."""
+        with self._guard:
+            self._depth -= 1
+            self._done.add(name)
+
+    def _go_on(self) -> None:
+        pause = threading.Event()
+        while not pause.wait(_EVERY):
+            if self._depth:
+                self._print(f"{len(self._done)} done, at most {self._left()} left")
+
+    def _left(self) -> int:
+        """Kernels that are loaded, not compiled here and not in the cache; the command may not need all of them."""
+        return sum(not (name_of(kernel) in self._done or is_cached(kernel)) for kernel in self._kernels)
+
+    def _print(self, what: str) -> None:
+        try:
+            print(f"recrawl: compiling kernels, {_how_often(self._kernels)}: {what}", file=sys.stderr, flush=True)  # noqa: T201
+        except (OSError, ValueError):  # standard error is closed
+            self._speaks = False
+
+
+_notice: Notice | None = None
+
+
+def announce(turn: Lock | None = None) -> None:
+    """Print lines while this process compiles kernels; with ``turn``, only if no other process has it."""
+    global _notice
+    _notice = _notice or Notice(turn)
+
+
+def is_announced() -> bool:
+    """Whether lines are printed."""
+    return _notice is not None
+
+
+def listen(kernels: Sequence[Any]) -> None:
+    """Follow Numba's compilations of these kernels; the list may grow."""
+    from numba.core import event
+
+    register: Any = event.register
+
+    class Listener(event.Listener):
+        def on_start(self, event: Any) -> None:
+            if _notice is not None and _is_one_of(event.data["dispatcher"], kernels):
+                _notice.began(kernels)
+
+        def on_end(self, event: Any) -> None:
+            if _notice is not None and _is_one_of(event.data["dispatcher"], kernels):
+                _notice.ended(name_of(event.data["dispatcher"]))
+
+    register("numba:compile", Listener())
+
+
+def name_of(kernel: Any) -> str:
+    """The name of a kernel among all kernels."""
+    return f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}"
+
+
+def is_cached(kernel: Any) -> bool:
+    """Whether a kernel's compiled code is on disk."""
+    index = getattr(getattr(kernel._cache, "_cache_file", None), "_index_path", None)
+    return index is not None and Path(index).exists()
+
+
+def _is_one_of(dispatcher: Any, kernels: Sequence[Any]) -> bool:
+    return any(kernel is dispatcher for kernel in kernels)
+
+
+def _how_often(kernels: Sequence[Any]) -> str:
+    kept = any(hasattr(kernel._cache, "_cache_file") for kernel in kernels)
+    return "once per version" if kept else "in every run (no folder for them can be written)"
