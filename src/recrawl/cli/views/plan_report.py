@@ -45,7 +45,7 @@ def share(text: str) -> float:
         value = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
     except ValueError:
         value = math.nan
-    if not 0 < value < 1:
+    if not 1e-6 <= value < 1:
         raise ParameterError(f"--target is {text!r}: a share such as 0.95 or 95% is expected")
     return value
 
