@@ -17,10 +17,10 @@ from recrawl.cli.shared.crawl_options import (
     LogLevel,
     check_importance,
     exclusive_store,
-    need_crawl,
     settings_of,
     shared_store,
 )
+from recrawl.cli.shared.extras import need
 from recrawl.errors import ParameterError
 from recrawl.logs import configure
 
@@ -55,7 +55,7 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Add pages to a database and create it if it does not exist. Pages that it has already stay unchanged."""
-    need_crawl()
+    need("crawl")
     from recrawl.cli.shared.page_sources import gather
     from recrawl.crawl.run.assemble import check_settings
 
