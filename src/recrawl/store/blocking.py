@@ -92,6 +92,10 @@ class BlockingStore(Generic[S]):
         """See `Store.recent`."""
         return self.run(self.store.recent(since))
 
+    def requests(self, since: float, recently: float) -> list[tuple[str, int, int]]:
+        """See `Store.requests`."""
+        return self.run(self.store.requests(since, recently))
+
     def versions(self, url: str) -> list[Version]:
         """See `Store.versions`."""
         return self.run(self.store.versions(url))

@@ -201,6 +201,9 @@ class Store(Protocol):
     async def recent(self, since: float) -> dict[str, int]:
         """Numbers of crawls, changes, failures, flaps and rolled-off feeds from a time on."""
 
+    async def requests(self, since: float, recently: float) -> list[tuple[str, int, int]]:
+        """Of the pages that were crawled since a time: URL, requests since then, and since a later time."""
+
     async def versions(self, url: str) -> list[Version]:
         """The bodies of a page that are kept, newest first."""
 

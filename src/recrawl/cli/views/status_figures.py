@@ -9,6 +9,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from recrawl.cli.views.status_load import failing_figures, load_figures
+
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
     from recrawl.crawl.run.partial import Sampled
@@ -25,7 +27,9 @@ def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -
     """Everything that ``recrawl status --json`` prints."""
     from recrawl.crawl.run.partial import open_sampled
 
-    troubled = hosts_in_trouble(store, now)
+    failing = store.failing(now - _DAY)
+    reasons = [(outcome, _reason(store, outcome)) for outcome in failing]
+    troubled = hosts_in_trouble(store, reasons, now)
     sampled = store.run(open_sampled(store.store, settings, now, {str(one["host"]) for one in troubled}))
     engine, last = sampled.engine, store.last_observation()
     found: dict[str, Any] = {
@@ -46,6 +50,8 @@ def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -
         "forecast": None,
         "events": event_figures(store, now),
         "hosts": with_holds(troubled, engine, now),
+        "failing_pages": failing_figures(store, [(one, reason) for one, reason in reasons if reason is not None]),
+        "load": load_figures(store, settings, sampled.totals.pages, now),
         "sample": None,
         **audit_figures(store),
     }
@@ -134,16 +140,18 @@ def event_figures(store: BlockingStore[SqliteStore], now: float) -> dict[str, An
     return {**found, "subscribers": subscribers, "followers": subscribers}  # followers: the name in version 0.1
 
 
-def hosts_in_trouble(store: BlockingStore[SqliteStore], now: float) -> list[dict[str, Any]]:
+def hosts_in_trouble(
+    store: BlockingStore[SqliteStore], failing: list[tuple[Outcome, str | None]], now: float
+) -> list[dict[str, Any]]:
     """Hosts that failed in the last day: number of pages per reason, last attempt."""
-    by_host: defaultdict[str, list[Outcome]] = defaultdict(list)
-    for outcome in store.failing(now - _DAY):
-        by_host[urlsplit(outcome.url).netloc].append(outcome)
+    by_host: defaultdict[str, list[tuple[Outcome, str | None]]] = defaultdict(list)
+    for outcome, reason in failing:
+        by_host[urlsplit(outcome.url).netloc].append((outcome, reason))
     found = []
     for host, outcomes in by_host.items():
-        reasons = Counter(filter(None, (_reason(store, outcome) for outcome in outcomes)))
+        reasons = Counter(reason for _, reason in outcomes if reason is not None)
         if reasons:
-            last = max(outcome.began_at for outcome in outcomes)
+            last = max(outcome.began_at for outcome, _ in outcomes)
             found.append({"host": host, "reasons": dict(reasons.most_common()), "last_try": last})
     found += [{"host": host, "reasons": {_DOUBTED: 1}, "last_try": None} for host in _doubted(store, now, by_host)]
     return sorted(found, key=lambda one: str(one["host"]))[:_LISTED]

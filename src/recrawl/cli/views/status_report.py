@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from recrawl.cli.views.status_load import failing_lines, load_lines
 from recrawl.model.spans import format_span
 
 _SHOWN = 200  # hosts at most
@@ -13,6 +14,7 @@ _SHOWN = 200  # hosts at most
 def status_lines(found: dict[str, Any]) -> list[str]:
     """All lines; ``found`` is what ``status_figures.figures`` returns."""
     lines = [f"{label:<26}{text}" for label, text in [*_counts(found), *_freshness(found), *_events(found["events"])]]
+    lines += failing_lines(found["failing_pages"], found["now"]) + load_lines(found["load"], found["now"])
     return [*lines, *_hosts(found["hosts"]), *(f"damaged: {problem}" for problem in found.get("problems", []))]
 
 

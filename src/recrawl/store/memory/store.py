@@ -162,6 +162,15 @@ class MemoryStore:
             "rolled_off": rolled_off,
         }
 
+    async def requests(self, since: float, recently: float) -> list[tuple[str, int, int]]:
+        """See `Store.requests`."""
+        found: dict[str, list[int]] = {}
+        async for one in self.observations(since=since):
+            mine = found.setdefault(one.url, [0, 0])
+            mine[0] += one.requests
+            mine[1] += one.requests if one.began_at >= recently else 0
+        return [(url, all_, late) for url, (all_, late) in found.items()]
+
     async def versions(self, url: str) -> list[Version]:
         """See `Store.versions`."""
         return list(self._versions.get(url, []))

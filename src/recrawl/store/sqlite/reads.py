@@ -100,6 +100,11 @@ class Reads:
             row = connection.execute(sql.RECENT, (since,)).fetchone()
         return dict(zip(("crawls", "changes", "failures", "flapping", "rolled_off"), row, strict=True))
 
+    def requests(self, since: float, recently: float) -> list[tuple[str, int, int]]:
+        """See `Store.requests`."""
+        with self._database.reading() as connection:
+            return connection.execute(sql.REQUESTS, (recently, since)).fetchall()
+
     def versions(self, url: str) -> list[Version]:
         """See `Store.versions`."""
         with self._database.reading() as connection:

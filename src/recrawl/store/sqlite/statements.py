@@ -75,6 +75,10 @@ RECENT = (
     "SELECT count(*), coalesce(sum(changed), 0), count(failure), coalesce(sum(flapping), 0), "
     "coalesce(sum(rolled_off), 0) FROM observation WHERE began_at >= ?"
 )
+REQUESTS = (
+    "SELECT url, sum(requests), sum(requests * (began_at >= ?)) FROM observation "
+    "JOIN page ON page.id = observation.page WHERE began_at >= ? GROUP BY observation.page"
+)
 NOTES = "SELECT name, value FROM note WHERE name >= ? AND name < ? ORDER BY name"
 CHECK_KEYS = "PRAGMA foreign_key_check"
 LOOSE_BODIES = "SELECT count(*) FROM body WHERE NOT EXISTS (SELECT 1 FROM version WHERE version.key = body.key)"

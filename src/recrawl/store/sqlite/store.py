@@ -118,6 +118,10 @@ class SqliteStore:
         """See `Store.recent`."""
         return await self._read(self._reads.recent, since)
 
+    async def requests(self, since: float, recently: float) -> list[tuple[str, int, int]]:
+        """See `Store.requests`."""
+        return await self._read(self._reads.requests, since, recently)
+
     async def versions(self, url: str) -> list[Version]:
         """See `Store.versions`."""
         return await self._read(self._reads.versions, url)

@@ -26,6 +26,7 @@ async def check_store(make: Callable[[], Store]) -> None:
         rows.check_parts,
         outcomes.check_outcomes,
         outcomes.check_failing,
+        outcomes.check_requests,
         outcomes.check_copies,
         outcomes.check_bodies,
         outcomes.check_atomic,

@@ -55,6 +55,16 @@ async def check_failing(store: Store) -> None:
     assert found == [(urls[0], "timeout"), (urls[3], "robots"), (urls[5], "busy")], found
 
 
+async def check_requests(store: Store) -> None:
+    """Requests of pages since a time, and since a later one."""
+    urls = page_urls(3)
+    made = [(0, 1), (10, 2), (20, 3), (30, 4)]
+    await store.save([Outcome(urls[0], NOW + at, requests=n) for at, n in made], example_rows(urls))
+    await store.save([Outcome(urls[1], NOW + 5, requests=7)])
+    assert sorted(await store.requests(NOW + 5, NOW + 20)) == [(urls[0], 9, 7), (urls[1], 7, 0)]
+    assert await store.requests(NOW + 99, NOW + 99) == []
+
+
 async def check_copies(store: Store) -> None:
     """The newest copy of a page after each kind of outcome."""
     outcomes, url = outcome_story(), "https://a.example/0"
