@@ -6,9 +6,11 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+import recrawl
 from recrawl.cli import main
 from recrawl.store import BlockingStore, SqliteStore
 
@@ -39,6 +41,18 @@ def test_a_short_demo(tmp_path, capsys):
         assert store.check() == []
     assert run("demo", "--for", "1s", "--database", str(database)) == 0  # a demo's own database is replaced
     assert "recrawl why http://" in capsys.readouterr().out
+
+
+def test_the_commands_that_are_printed_work(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [str(Path(recrawl.__file__).parent / "__main__.py")])
+    assert run("demo", "--for", "1s", "--database", str(tmp_path / "my demo.db")) == 0
+    printed = [
+        line for line in capsys.readouterr().out.splitlines() if line.startswith("  ") and " -m recrawl " in line
+    ]
+    assert len(printed) == 2
+    for line in printed:
+        done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
 
 
 FOLLOWED = 508 + 60  # observations: all pages once, and then at 15 a second for more than a second in any case

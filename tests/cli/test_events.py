@@ -85,6 +85,8 @@ def test_events_that_are_no_longer_kept_are_told(run, here):  # noqa: F811
     [
         (["--snapshot", "--after", 3], "give it without --after"),
         (["--after", "-1"], "after"),
+        (["--after", 10**24], "after"),
+        (["--output", "other.jsonl"], "other.jsonl: its events are of another database"),
         (["--output", "bad.txt"], "bad.txt: its last line is not an event"),
         (["--output", "no/such/file"], "No such file or directory"),
         (["--database", "absent.db"], "there is no such database"),
@@ -93,6 +95,7 @@ def test_events_that_are_no_longer_kept_are_told(run, here):  # noqa: F811
 def test_bad_wishes_are_refused(run, here, arguments, line):  # noqa: F811
     filled("recrawl.db", 1)
     (here / "bad.txt").write_text("a letter\n")
+    (here / "other.jsonl").write_text('{"number": 1, "id": "other.1", "url": "https://a.example/", "kind": "new"}\n')
     assert line in refused(run, "events", *arguments)
     assert (here / "bad.txt").read_text() == "a letter\n"
 

@@ -140,6 +140,7 @@ BAD = [
     (["solve", "PAGES", "--budget", "1/day", "--target", "0.5"], "not --budget and --target"),
     (["solve", "PAGES", "--budget", "0"], "must be above 0"),
     (["solve", "PAGES", "--budget", "inf"], "not understood"),
+    (["solve", "PAGES", "--budget", "1e308/day"], "no crawl rates meet 1e+308"),
     (["solve", "PAGES", "--budget", "5000"], "budget '5000': 5000 what? 5000/day or 5000/s"),
     (["solve", "PAGES", "--budget", "1/day", "--ceiling", "2"], "--ceiling: '2': 2 what? 2/day or 2/s"),
     (["solve", "PAGES", "--budget", "1/day", "--host-limit", "a.example=9"], "--host-limit: '9': 9 what?"),
