@@ -8,7 +8,7 @@ from .driving import DAY, START, URLS, World, changing
 
 @pytest.fixture(scope="module")
 def day():
-    world = World(changing, URLS, budget=0.05, least=0.01)
+    world = World(changing, URLS, budget=0.05)
     world.crawls = []
     for _ in range(24):
         world.run(DAY / 24)

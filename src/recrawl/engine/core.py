@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recrawl.engine.addresses import Addresses, host_of
 from recrawl.engine.beliefs.beliefs import Beliefs
 from recrawl.engine.beliefs.kernels import apply_beliefs
-from recrawl.engine.beliefs.staleness_kernels import fill_doubted_at, open_time
+from recrawl.engine.beliefs.staleness_kernels import open_time
 from recrawl.engine.crawl_kernels import learn_crawls
 from recrawl.engine.effects.effects import TRIED, Effects
 from recrawl.engine.eligibility import Eligibility
+from recrawl.engine.likely import hasten, hasten_if_due
 from recrawl.engine.settings import Settings
 from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
@@ -25,10 +24,6 @@ from recrawl.schedule.table import column_of
 
 Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
-
-
-_ENOUGH = 10  # crawls after which a page's own belief counts, before the prior was fitted
-_PATIENCE = 0.1  # unlikely pages are examined again after so many crawls: a share of these pages
 
 
 class Core:
@@ -56,8 +51,8 @@ class Core:
         self.stands_for: Array | None = None  # of a sample: how many pages each page stands for
         self.mean_of_all: float | None = None  # of a part of the pages: what `fitting_mean` finds with all of them
         self._ruled: set[str] = set()  # hosts with rules
-        self._added_without_copy = False
-        self._crawls_since = 0  # since unlikely pages were last examined
+        self.added_without_copy = False
+        self.crawls_since = 0  # since unlikely pages were last examined
         self._counts = dict.fromkeys(("recorded", "changed", "failed", "gone", "signals", "requests", "refits"), 0)
 
     @property
@@ -69,6 +64,11 @@ class Core:
     def now(self) -> float:
         """The largest time that the engine knows."""
         return access.now(self.scheduler)
+
+    @property
+    def hosts_ruled(self) -> bool:
+        """Whether any host has rules."""
+        return bool(self._ruled)
 
     def ids(self) -> Ids:
         """All pages that are kept fresh."""
@@ -85,7 +85,7 @@ class Core:
 
     def all_copied(self) -> bool:
         """Whether every page has a copy; at once where each was added with one."""
-        return not self._added_without_copy or bool(self.copied(self.ids()).all())
+        return not self.added_without_copy or bool(self.copied(self.ids()).all())
 
     def fetched_at(self, rows: Ids) -> Array:
         """When the copies of pages were fetched; −infinity where there is none."""
@@ -99,65 +99,10 @@ class Core:
             raise ParameterError(f"fetched_at, row {int(np.argmax(fetched == np.inf))}: must not be infinity")
         return np.maximum(fetched, self.no_copy_at)
 
-    def likely_at(self, rows: Ids, now: float) -> Array:
-        """From when on pages are likely enough to have changed to be picked; now at the earliest.
-
-        That is where the calibrated chance reaches ``min_change_probability``, or a floor its time. No page is held
-        back without a copy, or of which too little is known: before the prior was fitted, pages with few crawls.
-        """
-        limit, knots, belief = self.settings.min_change_probability, self.effects.arrays.knots, self.beliefs.belief
-        begin, floor = access.last_fetched(self.scheduler, rows), access.floors(self.scheduler, rows)
-        out = np.empty(len(rows))
-        exponent = -math.log1p(-min(float(np.interp(limit, knots[:, 1], knots[:, 0])), 1.0 - 1e-12))
-        fill_doubted_at(access.header(self.scheduler), belief, rows, now, exponent, out)
-        known = (len(self.beliefs.priors) > 1) | belief.fixed_rate[rows] | (belief.n_crawls[rows] >= _ENOUGH)
-        free = (begin <= self.no_copy_at) | ~known
-        with np.errstate(divide="ignore"):
-            out = np.minimum(out, np.where(floor > 0, begin + 1.0 / floor, np.inf))
-        return np.asarray(np.where(free, now, np.maximum(out, now)))
-
     @property
     def threshold(self) -> float:
         """What a crawl was worth at the margin, at the last pick."""
         return self.scheduler.threshold
-
-    def _pick_likely(self, now: float, n: int) -> Ids:
-        """At most n pages, best first; pages that are too unlikely to have changed are withdrawn.
-
-        More and more are picked until none of the first n is unlikely, and those beyond are given back: picks and
-        withdrawals together cost no more than a few times the pages involved.
-        """
-        scheduler, threshold, ask = self.scheduler, self.threshold, n
-        while True:
-            ids = scheduler.pick(now, ask)
-            until = self.likely_at(ids, self.now)
-            unlikely = until > self.now
-            if not unlikely[:n].any():
-                break
-            access.return_picked(scheduler, ids[~unlikely], threshold, withdraw=False)
-            self.eligibility.set_unlikely(ids[unlikely], until[unlikely], threshold)
-            ask = min(2 * ask, max(len(scheduler), 1))
-        if len(ids) > n:
-            least = float(scheduler.value(ids[n - 1 : n], self.now)[0])
-            access.return_picked(scheduler, ids[n:], least, withdraw=False)
-        return np.asarray(ids[:n])
-
-    def _hasten(self, now: float) -> None:
-        """Pages that were unlikely to have changed may be picked earlier, after a change of what is believed."""
-        self._crawls_since = 0
-        numbers, rows, until = self.eligibility.unlikely_pages()
-        if len(rows):
-            at = self.likely_at(rows, now)
-            self.eligibility.hasten(numbers[at < until], at[at < until])
-
-    def _in_order(self, ids: Ids) -> Ids:
-        """Picked pages, best first; where there are some without a copy, equal ones in the order of their ids.
-
-        Not where hosts have rules: pages of one host, perhaps a slow one, would come before those of all others.
-        """
-        if len(ids) < 2 or not self._added_without_copy or self._ruled or self.copied(ids).all():
-            return ids
-        return np.asarray(ids[np.lexsort((ids, -self.scheduler.value(ids, self.now)))])
 
     def _append(self, urls: list[str], weight: Array, fetched: Array, now: float, own: GammaPrior | None) -> Ids:
         first, n = len(self.beliefs), len(urls)
@@ -175,7 +120,7 @@ class Core:
             pages = pages.replace(recall=np.zeros((n, self.settings.sources)), false_rate=0.0)
         ids = self.scheduler.add(pages, now, fetched_at=np.minimum(fetched, max(now, self.now)))
         assert np.array_equal(ids, rows)
-        self._added_without_copy |= bool((fetched <= self.no_copy_at).any())
+        self.added_without_copy |= bool((fetched <= self.no_copy_at).any())
         self.beliefs.append(fetched >= now, factor, own)
         self.effects.add(urls, rows)
         self.effects.start_alternatives(self.beliefs, rows)
@@ -212,9 +157,8 @@ class Core:
         if self.effects.siblings:
             for group in np.unique(effects.group[rows, effects.active[0]]).tolist():
                 access.reinsert_group(self.scheduler, group, now)
-        self._crawls_since += len(rows)
-        if self._crawls_since > _PATIENCE * len(self.eligibility.unlikely):
-            self._hasten(now)
+        self.crawls_since += len(rows)
+        hasten_if_due(self, now)
 
     def _return(self, rows: Ids, now: float) -> None:
         """Place pages whose crawls have ended; with several sources, write the beliefs about them as well."""
@@ -265,7 +209,7 @@ class Core:
         self.beliefs.belief.half_life[0] = self.effects.half_life
         self._counts["refits"] += 1
         self._believe(rows, self.now, everyone=True)
-        self._hasten(self.now)
+        hasten(self, self.now)
         return True
 
     def _believe(self, rows: Ids, now: float, *, everyone: bool = False) -> None:

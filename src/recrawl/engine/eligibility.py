@@ -148,10 +148,12 @@ class Eligibility:
 
     def unlikely_pages(self) -> tuple[Ids, Ids, Array]:
         """Numbers in ``unlikely``, a page of each, and until when."""
-        numbers = np.array([number for number, _ in self.unlikely.items()], np.int64)
-        until = np.array([time for _, time in self.unlikely.items()])
+        items = self.unlikely.items()
+        numbers, until = np.array([number for number, _ in items], np.int64), np.array([time for _, time in items])
         first = [self.cohorts.closed[~number] if number < 0 else number for number in numbers.tolist()]
-        return numbers, np.array(first, np.int64), until
+        pages = np.array(first, np.int64)
+        there = pages >= 0  # no page of a closed cohort may be left
+        return numbers[there], pages[there], until[there]
 
     def hasten(self, numbers: Ids, until: Array) -> None:
         """Pages and cohorts are likely enough to have changed from an earlier time on."""

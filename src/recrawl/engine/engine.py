@@ -15,6 +15,7 @@ from recrawl.engine.beliefs.beliefs import pages_of, with_siblings
 from recrawl.engine.beliefs.kernels import count_signals
 from recrawl.engine.beliefs.staleness_kernels import fill_fresh
 from recrawl.engine.core import Core, own_belief
+from recrawl.engine.likely import hasten, in_order, pick_likely
 from recrawl.engine.rows import fill, rows_of
 from recrawl.engine.settings import EngineOptions, Settings
 from recrawl.engine.views.explain import Explanation, explain
@@ -141,9 +142,9 @@ class Engine(Core):
         self.eligibility.wake(now)
         self.eligibility.cohorts.widen(self.scheduler, n)
         limited = n > 0 and self.settings.min_change_probability > 0.0
-        ids = self._pick_likely(now, n) if limited else self.scheduler.pick(now, n)
+        ids = pick_likely(self, now, n) if limited else self.scheduler.pick(now, n)
         self.eligibility.cohorts.promote(self.scheduler, ids)
-        return self._in_order(ids)
+        return in_order(self, ids)
 
     def record(
         self,
@@ -256,7 +257,7 @@ class Engine(Core):
         soonest = self.scheduler.next_at(now)
         if soonest <= self.now and self.settings.min_change_probability > 0.0:
             threshold = self.threshold
-            picked = self._pick_likely(now, 1)
+            picked = pick_likely(self, now, 1)
             access.return_picked(self.scheduler, picked, threshold, withdraw=False)
             soonest = self.scheduler.next_at(now)
         return min(soonest, max(self.eligibility.next_at(), now))
@@ -297,7 +298,7 @@ class Engine(Core):
         engine.given = np.array(state["given"])
         engine.requests = None if state["requests"] is None else RequestRates.restore(state["requests"])
         engine._ruled = set(state["ruled"])
-        engine._added_without_copy = not engine.copied(engine.ids()).all()
+        engine.added_without_copy = not engine.copied(engine.ids()).all()
         engine._counts = dict(state["counts"])
         return engine
 
@@ -328,7 +329,7 @@ class Engine(Core):
     @min_change_probability.setter
     def min_change_probability(self, probability: float) -> None:
         self.settings = replace(self.settings, min_change_probability=probability)
-        self._hasten(self.now)
+        hasten(self, self.now)
 
     @property
     def stats(self) -> dict[str, int]:

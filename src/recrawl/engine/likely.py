@@ -1,0 +1,89 @@
+"""Which pages are likely enough to have changed: the last step of a pick, after the order by value.
+
+A page whose chance is under ``min_change_probability`` is withdrawn from the scheduler until its chance reaches that.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.engine.beliefs.staleness_kernels import fill_doubted_at
+from recrawl.schedule.exact import access
+
+if TYPE_CHECKING:
+    from recrawl.engine.core import Core
+
+Ids = NDArray[np.int64]
+Array = NDArray[np.float64]
+
+_ENOUGH = 10  # crawls after which a page's own belief counts, before the prior was fitted
+_PATIENCE = 0.1  # unlikely pages are examined again after so many crawls: a share of these pages
+
+
+def likely_at(engine: Core, rows: Ids, now: float) -> Array:
+    """From when on pages are likely enough to have changed to be picked; now at the earliest.
+
+    That is where the calibrated chance reaches ``min_change_probability``, or a floor its time. No page is held
+    back without a copy, or of which too little is known: before the prior was fitted, pages with few crawls.
+    """
+    limit, knots, belief = engine.settings.min_change_probability, engine.effects.arrays.knots, engine.beliefs.belief
+    begin, floor = access.last_fetched(engine.scheduler, rows), access.floors(engine.scheduler, rows)
+    out = np.empty(len(rows))
+    exponent = -math.log1p(-min(float(np.interp(limit, knots[:, 1], knots[:, 0])), 1.0 - 1e-12))
+    fill_doubted_at(access.header(engine.scheduler), belief, rows, now, exponent, out)
+    known = (len(engine.beliefs.priors) > 1) | belief.fixed_rate[rows] | (belief.n_crawls[rows] >= _ENOUGH)
+    free = (begin <= engine.no_copy_at) | ~known
+    with np.errstate(divide="ignore"):
+        out = np.minimum(out, np.where(floor > 0, begin + 1.0 / floor, np.inf))
+    return np.asarray(np.where(free, now, np.maximum(out, now)))
+
+
+def pick_likely(engine: Core, now: float, n: int) -> Ids:
+    """At most n pages, best first; pages that are too unlikely to have changed are withdrawn.
+
+    More and more are picked until none of the first n is unlikely, and those beyond are given back: picks and
+    withdrawals together cost no more than a few times the pages involved.
+    """
+    scheduler, threshold, ask = engine.scheduler, engine.threshold, n
+    while True:
+        ids = scheduler.pick(now, ask)
+        until = likely_at(engine, ids, engine.now)
+        unlikely = until > engine.now
+        if not unlikely[:n].any():
+            break
+        access.return_picked(scheduler, ids[~unlikely], threshold, withdraw=False)
+        engine.eligibility.set_unlikely(ids[unlikely], until[unlikely], threshold)
+        ask = min(2 * ask, max(len(scheduler), 1))
+    if len(ids) > n:
+        least = float(scheduler.value(ids[n - 1 : n], engine.now)[0])
+        access.return_picked(scheduler, ids[n:], least, withdraw=False)
+    return np.asarray(ids[:n])
+
+
+def hasten(engine: Core, now: float) -> None:
+    """Pages that were unlikely to have changed may be picked earlier, after a change of what is believed."""
+    engine.crawls_since = 0
+    numbers, rows, until = engine.eligibility.unlikely_pages()
+    if len(rows):
+        at = likely_at(engine, rows, now)
+        engine.eligibility.hasten(numbers[at < until], at[at < until])
+
+
+def hasten_if_due(engine: Core, now: float) -> None:
+    """The same, when there were enough crawls since the last time: what they found may have raised other chances."""
+    if engine.crawls_since > _PATIENCE * len(engine.eligibility.unlikely):
+        hasten(engine, now)
+
+
+def in_order(engine: Core, ids: Ids) -> Ids:
+    """Picked pages, best first; where there are some without a copy, equal ones in the order of their ids.
+
+    Not where hosts have rules: pages of one host, perhaps a slow one, would come before those of all others.
+    """
+    if len(ids) < 2 or not engine.added_without_copy or engine.hosts_ruled or engine.copied(ids).all():
+        return ids
+    return np.asarray(ids[np.lexsort((ids, -engine.scheduler.value(ids, engine.now)))])
