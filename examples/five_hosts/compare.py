@@ -76,23 +76,20 @@ def _same(what: str, reported: int, seen: int, note: str = "") -> Row:
 
 
 def _requests(found: Followed) -> list[Row]:
-    seen = Counter(one.host for one in found.log)
-    robots = Counter(one.host for one in found.log if one.path == "/robots.txt")
-    reported = Counter[str]()
-    for one in found.crawls:
-        reported[urlsplit(one["url"]).hostname or ""] += int(one["requests"])
+    seen, load = Counter(one.host for one in found.log), _load(found)
     total = _same("requests", found.run["requests"], len(found.log), "robots.txt included")
+    by_status = _same("requests by `status`", found.final["unspent_last_day"]["requests"], len(found.log))
     by_host = [
-        Row(
-            f"requests to {host.name}",
-            f"{reported[host.address]} and robots.txt",
-            f"{seen[host.address]}, {robots[host.address]} of them robots.txt",
-            reported[host.address] == seen[host.address] - robots[host.address],
-        )
+        _same(f"requests to {host.name}", load[host.address]["requests_last_day"], seen[host.address])
         for host in HOSTS
+        if host.address in load
     ]
-    last_day = found.final["unspent_last_day"]["requests"]
-    return [total, _same("requests by `status`", last_day, len(found.log)), *by_host]
+    return [total, by_status, *by_host]
+
+
+def _load(found: Followed) -> dict[str, dict[str, Any]]:
+    """What ``status`` says of each host."""
+    return {one["host"]: one for one in found.final["load"]["hosts"]}
 
 
 def _politeness(found: Followed) -> list[Row]:
@@ -108,10 +105,12 @@ def _politeness(found: Followed) -> list[Row]:
             share <= 1.0,
         ),
     ]
-    for host in HOSTS:
-        delay, gap = max(found.delay, host.crawl_delay), truth.least_gap(found.log, host.address)
+    load = _load(found)
+    for host in (host for host in HOSTS if host.address in load):
+        delay, gap = load[host.address]["delay"], truth.least_gap(found.log, host.address)
+        holds = gap >= delay == max(found.delay, host.crawl_delay)
         note = "Crawl-delay of robots.txt" if host.crawl_delay else ""
-        table.append(Row(f"least gap at {host.name}", f"{delay:g} s", f"{gap:.3f} s", gap >= delay, note))
+        table.append(Row(f"least gap at {host.name}", f"{delay:g} s", f"{gap:.3f} s", holds, note))
     return [*table, _same("requests that robots.txt disallows", 0, truth.disallowed(found.log))]
 
 
