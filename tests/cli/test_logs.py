@@ -222,6 +222,22 @@ def test_lenient_drops_lines_that_cannot_be_decoded_and_merges_no_pages(tmp_path
     assert log.repairs == {"lines that cannot be decoded, dropped": 2}
 
 
+def test_lists_of_pages_are_decoded_by_their_mark_or_refused(run, tmp_path):
+    path, database = tmp_path / "urls.txt", tmp_path / "a.db"
+    path.write_bytes(b"https://a.example/1\nhttps://a.example/\xe9\n")
+    result = run("add", path, "--database", database)
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert "line 2: is not UTF-8 text" in result.err
+    path.write_bytes("\n".join(NAMES).encode("utf-16"))
+    assert json.loads(run("add", path, "--database", database, "--json").out)["added"] == 2
+
+
+def test_tables_of_pages_are_decoded_by_their_mark(run, tmp_path):
+    path = tmp_path / "pages.csv"
+    path.write_bytes("url,change_rate\nhttps://a.example/é,1\n".encode("utf-16"))
+    assert json.loads(run("solve", path, "--budget", "1/day", "--json").out)["pages"] == 1
+
+
 # --- hostile variants -------------------------------------------------------------------------------------------------
 
 LINE = b'10.0.0.7 - - [14/Nov/2023:22:13:20 +0000] "GET /a HTTP/1.1" 200 9 "-" "-"\n'

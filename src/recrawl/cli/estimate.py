@@ -78,7 +78,7 @@ def estimate(
         )
         scale = UNITS[unit.value]
         if output is not None:
-            write_rates(found, output, scale)
+            write_rates(found, output, scale, unit.value)
         if plot is not None:
             from recrawl.cli.views.estimate_plot import draw_estimates
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from recrawl.cli.shared.crawl_options import AsJson, Config, Database, settings_of, shared_store
+from recrawl.cli.shared.crawl_options import AsJson, Config, Database, engine_of, settings_of, shared_store
 from recrawl.errors import ParameterError
 
 EPILOG = (
@@ -18,15 +19,16 @@ EPILOG = (
 
 
 def export(
-    pages: Annotated[Path | None, typer.Option(help="Write every page and its rate (CSV or Parquet).")] = None,
+    pages: Annotated[Path | None, typer.Option(help="Write every page and its rate per day (CSV or Parquet).")] = None,
     observations: Annotated[Path | None, typer.Option(help="Write every crawl (CSV or Parquet).")] = None,
     bodies: Annotated[Path | None, typer.Option(help="Write the stored bodies (WARC).")] = None,
     config: Config = None,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write pages and crawls as tables, bodies as a WARC archive. recrawl estimate and import can read the crawls."""
+    """Write pages and crawls as tables, bodies as a WARC archive. recrawl import reads both tables."""
     from recrawl.cli.shared import export_files as files
+    from recrawl.cli.shared.warc_files import check_warc, write_warc
 
     settings = settings_of(config, database=database)
     if pages is None and observations is None and bodies is None:
@@ -35,18 +37,19 @@ def export(
         if path is not None:
             files.check_table(path)
     if bodies is not None:
-        files.check_warc(bodies)
+        check_warc(bodies)
     found: dict[str, object] = {"database": settings.database}
     with shared_store(settings) as store:
+        now = time.time()
+        if pages is not None or observations is not None:
+            engine = store.run(engine_of(store.store, settings, now))
         if pages is not None:
-            found |= {"pages": str(pages), "n_pages": files.write_pages(store, pages)}
+            found |= {"pages": str(pages), "n_pages": files.write_pages(engine, pages, now)}
         if observations is not None:
-            found |= {
-                "observations": str(observations),
-                "n_observations": files.write_observations(store, observations),
-            }
+            n_observations = files.write_observations(store, engine, observations)
+            found |= {"observations": str(observations), "n_observations": n_observations}
         if bodies is not None:
-            found |= {"bodies": str(bodies), "n_bodies": files.write_warc(store, bodies)}
+            found |= {"bodies": str(bodies), "n_bodies": write_warc(store, bodies)}
     if as_json:
         typer.echo(json.dumps(found))
         return

@@ -70,7 +70,7 @@ def score(
     loaded = Predictor.load(model)
     table = read_table(pages)
     prior = loaded.prior(tables.inputs_of(table, loaded.features.columns))
-    write_table(table, out, {"change_rate": prior.mean, "evidence": prior.shape})
+    write_table(table, out, {"change_rate": prior.mean, "unit": ["day"] * len(table), "evidence": prior.shape})
     figures = {"pages": len(table), "out": str(out), "mean_change_rate": float(prior.mean.mean())}
     if as_json:
         typer.echo(json.dumps(figures, allow_nan=False))

@@ -44,7 +44,9 @@ def solve(
     budget: Annotated[str | None, typer.Option(help="Crawls that may be spent, e.g. 150/day.")] = None,
     target: Annotated[str | None, typer.Option(help="Freshness to reach, e.g. 0.9 or 90%.")] = None,
     price: Annotated[float | None, typer.Option(help="What one crawl costs, in units of importance × time.")] = None,
-    unit: Annotated[str, typer.Option(help="Time unit of the rates in the file.")] = "day",
+    unit: Annotated[
+        str | None, typer.Option(help="Time unit of the rates in the file.  [default: its column unit, else day]")
+    ] = None,
     objective: Annotated[Objective, typer.Option(help="What to optimise.")] = Objective.freshness,
     spacing: Annotated[Spacing, typer.Option(help="How the crawls of a page are spaced.")] = Spacing.even,
     floor: Annotated[str | None, typer.Option(help="Lowest crawl rate of every page, e.g. 1/month.")] = None,
@@ -64,7 +66,7 @@ def solve(
         budget=budget,
         target=target,
         price=price,
-        unit=unit,
+        unit=unit or "day",
         objective=objective.value,
         spacing=spacing.value,
         floor=floor,
@@ -75,20 +77,23 @@ def solve(
         check_writable(output)
     if plot is not None:
         check_plot(plot)
-    run(pages, request, output, plot, as_json)
+    run(pages, request, output, plot, as_json=as_json, unit=unit)
 
 
-def run(path: Path, request: Any, output: Path | None, plot: Path | None, as_json: bool) -> None:
-    """Read, solve, write and report."""
+def run(
+    path: Path, request: Any, output: Path | None, plot: Path | None, *, as_json: bool, unit: str | None = None
+) -> None:
+    """Read, solve, write and report; ``unit`` is the option, if it was given."""
     from rich.console import Console
 
-    from recrawl.cli.shared.columns import read_pages
+    from recrawl.cli.shared.columns import read_pages, unit_of
     from recrawl.cli.shared.tables import read_table
     from recrawl.cli.views.solve_report import Figures, print_figures
 
     errors = Console(stderr=True)
     with errors.status(f"reading {path}") as status:
         table = read_table(path)
+        request = request.in_unit_of(unit_of(table), given=unit is not None, path=path)
         pages = read_pages(table, hosts=bool(request.host_limit))
         status.update(f"solving for {len(pages)} pages")
         plan = request.solve(pages)

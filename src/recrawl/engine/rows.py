@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 Ids = NDArray[np.int64]
 
 _BELIEF = {name: name for name in ("gamma", "heard", "signals", "watched", "n_crawls", "n_changes", "own")}
-_BELIEF["told"] = "fixed_rate"  # name in rows, and in beliefs
+FIXED_RATE = "told"  # name in rows of `Belief.fixed_rate`
+_BELIEF[FIXED_RATE] = "fixed_rate"
 _ASKED = ("request_weight", "requested_at", "watched_from")
 _WAITING = ("paused", "failures", "times_gone", "wait_until")
 _DECIDING = ("change_rate", "importance", "recall", "false_rate", "cost", "evidence")  # the scheduler's parameters
@@ -157,7 +158,7 @@ def _fill_alternatives(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> No
 def _move_along(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> NDArray[np.bool_]:
     """Move beliefs that were saved under an earlier prior as it has moved since; which ones they are."""
     priors, since = engine.beliefs.priors, np.asarray(saved["prior_at"], np.int64)
-    movable = ~np.asarray(saved["told"], np.bool_)
+    movable = ~np.asarray(saved[FIXED_RATE], np.bool_)
     gamma = engine.beliefs.belief.gamma
     for k in range(int(since.min()), len(priors) - 1):
         rows = ids[movable & (since <= k)]

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from recrawl.cli.shared.tables import Array, Table
 from recrawl.errors import ParameterError
 from recrawl.model import Pages
+from recrawl.model.budget import unit_name
 
 _SIGNAL = re.compile(r"(recall|precision|false_rate)(?:_([1-9]\d*))?", re.ASCII)
+UNIT = "unit"  # the column that names the time unit of rates
 _AT_LEAST_0 = "must be finite and at least 0"
 _ABOVE_0 = "must be finite and above 0"
 _SHARE = "must lie between 0 and 1"
@@ -34,6 +36,20 @@ def read_pages(table: Table, *, hosts: bool = False) -> Pages:
         cost=_cost(table),
         evidence=_evidence(table),
     )
+
+
+def unit_of(table: Table) -> str | None:
+    """The time unit of a table's rates, by its column ``unit``; None without one."""
+    if UNIT not in table.names:
+        return None
+    cells = [cell.strip() for cell in table.text(UNIT)]
+    for row, cell in enumerate(cells):
+        if cell != cells[0]:
+            raise table.error(UNIT, row, f"{cell!r} is not {cells[0]!r}, as in row 1: all rows must have one unit")
+    try:
+        return unit_name(cells[0])
+    except ParameterError as problem:
+        raise table.error(UNIT, 0, str(problem)) from None
 
 
 def _importance(table: Table) -> Array | float:

@@ -135,6 +135,7 @@ def _observe(path: Path, rows: Columns, reader: LogReader, details: list[dict[st
     pair = np.flatnonzero(page[1:] == page[:-1])
     end, start = good[pair + 1], good[pair]
     changed, computed = compared(rows, good, start, end)
+    rows.changed[:] = -1
     rows.changed[end] = changed
     unknown = changed < 0
     if unknown.any():

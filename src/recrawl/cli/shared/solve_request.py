@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -38,6 +39,14 @@ class Request:
         self.goal(n_pages=1)
         self.bounds()
         self.limits()
+
+    def in_unit_of(self, unit: str | None, *, given: bool, path: Path) -> Request:
+        """The same request in the unit that the table names; ``given``: whether the user named one as well."""
+        if unit is None or unit == self.unit:
+            return self
+        if given:
+            raise ParameterError(f"{path}: column unit says {unit}, but --unit says {self.unit}")
+        return replace(self, unit=unit)
 
     def goal(self, n_pages: int) -> Mapping[str, float]:
         """The given one of budget, target and price, as a number."""

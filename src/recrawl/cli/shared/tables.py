@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._files import whole_file
+from recrawl.cli.shared.logs.text_lines import marked_encoding
 from recrawl.cli.shared.outputs import check_folder
 from recrawl.errors import ParameterError
 
@@ -135,23 +136,29 @@ def check_writable(path: Path) -> None:
     check_folder(path)
 
 
-def write_table(table: Table, path: Path, extra: Mapping[str, Array]) -> None:
+def write_table(table: Table, path: Path, extra: Mapping[str, Array | list[str]]) -> None:
     """Write a table with further columns, replacing those of the same name; NaN becomes an empty cell."""
     if path.suffix.lower() in _PARQUET:
         _write_parquet(table, path, extra)
         return
     kept = [name for name in table.names if name not in extra]
     columns: list[list[str]] = [table.text(name) for name in kept]
-    columns += [["" if math.isnan(x) else repr(x) for x in column.tolist()] for column in extra.values()]
+    columns += [_written(column) for column in extra.values()]
     with whole_file(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter=_DELIMITERS[path.suffix.lower()], lineterminator="\n")
         writer.writerow([*kept, *extra])
         writer.writerows(zip(*columns, strict=True))
 
 
+def _written(column: Array | list[str]) -> list[str]:
+    return column if isinstance(column, list) else ["" if math.isnan(x) else repr(x) for x in column.tolist()]
+
+
 def _read_csv(path: Path) -> CsvTable:
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with path.open("rb") as file:
+            encoding = marked_encoding(file.read(4)) or "utf-8"
+        with path.open(encoding=encoding, newline="") as file:
             reader = csv.reader(file, delimiter=_DELIMITERS.get(path.suffix.lower(), ","), strict=True)
             rows = (row for row in reader if row)
             names = [name.strip() for name in next(rows, [])]
@@ -198,7 +205,7 @@ def _read_parquet(path: Path) -> ParquetTable:
     return ParquetTable(path, table)
 
 
-def _write_parquet(table: Table, path: Path, extra: Mapping[str, Array]) -> None:
+def _write_parquet(table: Table, path: Path, extra: Mapping[str, Array | list[str]]) -> None:
     pa = _pyarrow()
     from pyarrow import parquet
 

@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterator
 from difflib import get_close_matches
 
+from recrawl.cli.shared.logs.text_lines import decoded, marked_encoding
 from recrawl.crawl.urls import canonical
 from recrawl.errors import ParameterError
 
@@ -28,6 +29,8 @@ def read_urls(data: bytes, name: str) -> Weights:
 
 def _lines(data: bytes, name: str) -> Iterator[tuple[int, str]]:
     """Numbers and texts of the lines that are neither empty nor a remark."""
+    if marked_encoding(data) not in (None, "utf-8-sig"):
+        data = decoded(data, name).encode()
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
         try:
             text = line.decode("utf-8").strip()

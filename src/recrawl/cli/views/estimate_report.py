@@ -125,7 +125,7 @@ def analyse(path: Path, method: str, group: str, level: float, options: LogOptio
     return Findings(log, rates, quality, look, population)
 
 
-def page_columns(found: Findings, scale: float) -> dict[str, Any]:
+def page_columns(found: Findings, scale: float, unit: str) -> dict[str, Any]:
     """One row per page, as ``recrawl solve`` reads it. ``believed_<source>`` is the precision of a signal source.
 
     ``recrawl solve`` takes rates of pages with signals as known. The gamma shape of such a table is therefore named
@@ -136,6 +136,7 @@ def page_columns(found: Findings, scale: float) -> dict[str, Any]:
     columns: dict[str, Any] = {
         "url": log.urls,
         "change_rate": rates.change_rate * scale,
+        "unit": [unit] * len(log.urls),
         "low": rates.low * scale,
         "high": top,
     }
@@ -152,9 +153,9 @@ def page_columns(found: Findings, scale: float) -> dict[str, Any]:
     return columns
 
 
-def write_rates(found: Findings, path: Path, scale: float) -> None:
+def write_rates(found: Findings, path: Path, scale: float, unit: str) -> None:
     """Write the table of pages, CSV or Parquet by the suffix."""
-    columns = page_columns(found, scale)
+    columns = page_columns(found, scale, unit)
     if path.suffix.lower() in (".parquet", ".pq"):
         import pyarrow as pa
         import pyarrow.parquet as pq

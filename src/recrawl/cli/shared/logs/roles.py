@@ -65,7 +65,7 @@ class Header:
     @property
     def exported(self) -> bool:
         """Whether recrawl export wrote it."""
-        return set(OWN) <= self.used
+        return set(OWN) - {"length"} <= self.used
 
 
 def parse_columns(texts: list[str]) -> dict[str, str]:

@@ -41,6 +41,22 @@ def check_encoding(name: str | None) -> None:
         raise ParameterError(f"--encoding {name!r} is not known; write for example cp1252, latin-1 or utf-16")
 
 
+def marked_encoding(start: bytes) -> str | None:
+    """The encoding that a byte order mark stands for; None without one."""
+    return next((name for mark, name in _MARKS if start.startswith(mark)), None)
+
+
+def decoded(data: bytes, name: str) -> str:
+    """Text by its byte order mark, else UTF-8. ParameterError names the source and the line."""
+    encoding = marked_encoding(data) or "utf-8"
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as bad:
+        line = data.count(b"\n", 0, bad.start) + 1
+        byte = f"byte 0x{data[bad.start]:02x}"
+        raise ParameterError(f"{name}, line {line}: {byte} is not {encoding.removesuffix('-sig')}") from None
+
+
 class TextLines:
     """Iterates over the lines of a file; ``number`` is that of the current line, from 1, ``read`` counts bytes.
 
@@ -89,7 +105,7 @@ class TextLines:
             start = self._peek(self._bytes, 4)
         except (OSError, EOFError, zlib.error) as problem:
             raise self._damaged(problem) from None
-        marked = next((name for mark, name in _MARKS if start.startswith(mark)), None)
+        marked = marked_encoding(start)
         if marked is None or declared is None:
             return marked or declared or "utf-8"
         family = marked.removesuffix("-sig")
