@@ -158,6 +158,7 @@ def test_a_crawl_that_runs_is_left_word_and_makes_the_audit(run, run_until, site
     [
         (("--level", "1"), "--level is 1.0"),
         (("--requests", "0"), "'--requests'"),
+        (("--requests", "1000000000"), "an audit of 1000000000 draws: must be from 1 to 100000"),
         (("--plot", "a.txt"), "the suffix of a plot"),
         (("--budget", "much"), "is not understood"),
         ((), "there is no such database"),

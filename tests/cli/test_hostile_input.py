@@ -17,7 +17,7 @@ from .tree import commands, options
 
 pytestmark = pytest.mark.slow
 
-VALUES = ["", "-1", "nan", "1e308", "1e-320", "1" + "0" * 24, "x\udcff", "no/such/folder/x.png", "[red]%s/" + "x" * 300]
+VALUES = ["", "-1", "nan", "1e308", "1e-320", "1" + "0" * 24, "x\udcff", "no/[red]/%s/" + "x" * 300]
 URLS = [f"https://{host}.example/{k}" for host in "ab" for k in range(3)]
 SMALL = ["--pages", "5", "--horizon", "2", "--repetitions", "1", "--jobs", "1"]
 BASE = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import sys
 from functools import cache
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -94,6 +95,8 @@ def _command() -> Any:
 def call(argv: list[str] | None = None) -> int:
     """Run the command; its exit code. Errors of the user print one line."""
     _compiling.announce()
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names of files need not be text
     try:
         code = _command()(argv, prog_name="recrawl", standalone_mode=False)
         sys.stdout.flush()
@@ -113,7 +116,8 @@ def call(argv: list[str] | None = None) -> int:
 
 
 def _complain(message: str) -> int:
-    typer.echo(f"recrawl: {' '.join(message.split())}", err=True)
+    line = " ".join(message.split()).encode("utf-8", "backslashreplace").decode()
+    typer.echo(f"recrawl: {line}", err=True)
     return 2
 
 
