@@ -26,9 +26,10 @@ class Sample:
 
 
 def sampling_error(importance: Array, stands_for: Array) -> float:
-    """The largest standard error of a share of pages, weighted by importance, that is estimated from a sample.
+    """The standard error of a share of pages, weighted by importance, that is estimated from a sample: at most this.
 
-    It is that of a share of one half that pages take on independently of each other.
+    It is that of a share of one half that pages take on independently of each other. Where few pages, which are always
+    drawn, have most of the importance, it is small and can be half of the true one.
 
     >>> round(sampling_error(np.ones(2500), np.full(2500, 100.0)), 4)
     0.0099
@@ -42,8 +43,8 @@ def sampling_error(importance: Array, stands_for: Array) -> float:
 def draw(importance: Array, most: int, rng: np.random.Generator) -> Sample:
     """At most so many pages and, if there are not more, all of them.
 
-    The draw is systematic: one random number, and equal steps along the running sum of the probabilities. Pages that
-    were added together, which are often alike, are therefore drawn in proportion.
+    The draw is systematic in a random order of the pages: equal steps along the running sum of the probabilities. In
+    the order of the pages, a pattern that repeats (hosts by turns) could agree with the steps.
 
     >>> sample = draw(np.array([1.0, 1.0, 1.0, 97.0]), 2, np.random.default_rng(0))
     >>> len(sample.rows), int(sample.rows[-1]), float(sample.stands_for[-1])
@@ -52,9 +53,9 @@ def draw(importance: Array, most: int, rng: np.random.Generator) -> Sample:
     n = len(importance)
     if n <= most:
         return Sample(np.arange(n), np.ones(n))
-    chance = chances(importance, most)
-    steps = np.floor(np.cumsum(chance) + rng.random())
-    rows = np.flatnonzero(np.diff(steps, prepend=0.0) > 0)
+    chance, order = chances(importance, most), rng.permutation(n)
+    steps = np.floor(np.cumsum(chance[order]) + rng.random())
+    rows = np.sort(order[np.diff(steps, prepend=0.0) > 0])
     return Sample(rows, 1.0 / chance[rows])
 
 
