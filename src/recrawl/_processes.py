@@ -20,6 +20,9 @@ def worker_processes(n: int) -> Iterator[ProcessPoolExecutor]:
     context = multiprocessing.get_context("spawn")
     turn = context.Lock() if _compiling.is_announced() else None
     pool = ProcessPoolExecutor(n, mp_context=context, initializer=_begin, initargs=(turn,))
+    default = _is_main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    if default:
+        signal.signal(signal.SIGTERM, _exit)
     try:
         yield pool
     except BaseException as problem:
@@ -29,7 +32,18 @@ def worker_processes(n: int) -> Iterator[ProcessPoolExecutor]:
         if isinstance(problem, BrokenProcessPool):
             raise RecrawlError("a worker process was ended from outside, perhaps for lack of memory") from None
         raise
+    finally:
+        if default:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
     pool.shutdown(cancel_futures=True)
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _exit(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def _begin(turn: Lock | None) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import redirect_stderr
 from datetime import UTC, datetime
-from io import BytesIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ class WarcBodies:
         self.path, self.n_used = path, 0
         self._places: dict[tuple[str, str], int] = {}
         iterator_of = _warcio().archiveiterator.ArchiveIterator
-        with path.open("rb") as file:
+        with path.open("rb") as file, redirect_stderr(StringIO()):  # the package prints what it thinks of damage
             try:
                 records = iterator_of(file)
                 for record in records:
