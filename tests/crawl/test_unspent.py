@@ -1,5 +1,7 @@
 """Requests that are almost surely useless are not made, and what is left of the budget is counted with the reason."""
 
+import asyncio
+
 import numpy as np
 import pytest
 
@@ -95,3 +97,15 @@ def test_status_says_what_was_left_and_why():
 
     text = _unspent({"requests": 120, "unspent": 80.4, "why": {HOSTS: 20.1, UNLIKELY: 60.3}})
     assert text == "80 of 200 requests: 60 no page likely enough to have changed, 20 hosts waiting for their delay"
+
+
+@pytest.mark.slow
+def test_time_before_a_run_begins_is_not_unspent():
+    world = World(page, BUSY, budget=1.0, delay=0.1, robots=False, least=0.0)
+    crawler = world.crawler()
+    world.clock._now += 60.0  # kernels are compiled
+    asyncio.run(world.clock.drive(crawler.run(world.clock.now() + 30.0)))
+    crawler.close()
+    found = figures_of(world.store.notes(NOTE)[NOTE], world.clock.now())
+    assert found["requests"] == len(world.asked())
+    assert found["unspent"] + found["requests"] == pytest.approx(30.0, abs=2.0)

@@ -90,8 +90,11 @@ class Budget:
             fresh = Pacer(self._pacer.budget, now, catch_up=self._pacer.catch_up)
             self._pacer = Pacer.restore({**fresh.state(), "anchor": anchor})
 
-    def begin(self) -> None:
-        """Requests may start."""
+    def begin(self, now: float) -> None:
+        """A run begins: requests may start. The time before it is not counted as lapsed."""
+        before = self.lapsed
+        self._pacer.due(now, 0)
+        self._lapsed_before -= self.lapsed - before
         self._ended = False
 
     def end(self) -> None:

@@ -60,7 +60,7 @@ class Crawler:
         components, loop = self._components, self._loop
         await components.load()
         loop.stopped = False
-        components.budget.begin()
+        components.budget.begin(components.clock.now())
         components.deliveries.begin(components.pool.watch)
         loop.starter.picking = audit is None
         if audit is not None:
