@@ -85,6 +85,11 @@ class Robots:
         if recall is not None:
             await recall(_origin(url))
 
+    def recalled(self, url: str) -> bool:
+        """Whether ``recall`` needs no read."""
+        recalled: Callable[[str], bool] | None = getattr(self._cache, "recalled", None)
+        return recalled is None or recalled(_origin(url))
+
     def known(self, url: str) -> bool:
         """Whether ``rules(url)`` answers without a fetch."""
         cached = self._cache.get(_origin(url))

@@ -13,6 +13,7 @@ from recrawl.store.protocol import Store
 
 PREFIX = "robots:"
 _BYTES = 32 << 20  # of the files in memory
+_ABSENT = 200_000  # origins that are remembered as absent
 _ENTRY = 500  # bytes that a host counts beside its text
 
 
@@ -26,22 +27,32 @@ class RobotsCache(MutableMapping[str, CachedRobots]):
         self._store = store
         self._known: OrderedDict[str, CachedRobots] = OrderedDict()
         self._size = 0
+        self._absent: set[str] = set()  # origins that the store does not have
         self._pending: set[str] = set()
         self._written: set[str] = set()  # given out as pending, perhaps not in the store yet
 
     async def recall(self, origin: str) -> None:
         """Read the file of an origin from the store, unless it is in memory."""
-        if origin not in self._known:
+        if not self.recalled(origin):
             name = PREFIX + origin
             note = (await self._store.notes(name)).get(name)
-            if note is not None and origin not in self._known:
+            if note is None:
+                if len(self._absent) >= _ABSENT:
+                    self._absent.clear()
+                self._absent.add(origin)
+            elif origin not in self._known:
                 self._put(origin, _read(note))
+
+    def recalled(self, origin: str) -> bool:
+        """Whether ``recall`` needs no read: the file is in memory, or known not to be in the store."""
+        return origin in self._known or origin in self._absent
 
     def __getitem__(self, origin: str) -> CachedRobots:
         self._known.move_to_end(origin)
         return self._known[origin]
 
     def __setitem__(self, origin: str, cached: CachedRobots) -> None:
+        self._absent.discard(origin)
         self._pending.add(origin)
         self._put(origin, cached)
 

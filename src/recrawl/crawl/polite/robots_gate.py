@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from recrawl.crawl.clock import Clock
+from recrawl.crawl.clock import Clock, hold
 from recrawl.crawl.http.fetched import Fetched
 from recrawl.crawl.polite.budget import Budget, SaveNotes
 from recrawl.crawl.polite.host_limiter import HostLimiter
 from recrawl.crawl.polite.robots import Robots
 from recrawl.engine.addresses import host_of
 
+_RECALL = 0.02  # seconds of the machine's time that the start of crawls waits for reads from the store
 LONGEST_WAIT = 30.0  # seconds that a redirect may have to wait for its host
 
 
@@ -30,6 +33,12 @@ class Permission(NamedTuple):
 _FREE = Permission()
 
 
+def _looked_at(task: asyncio.Task[None]) -> None:
+    """An error of a read that nobody waits for any more comes again with the next."""
+    if not task.cancelled():
+        task.exception()
+
+
 class RobotsGate:
     """Answers for every URL of a crawl: ``robots`` is None where robots.txt is not used.
 
@@ -42,6 +51,28 @@ class RobotsGate:
     ) -> None:
         self._robots, self._clock, self._save_notes = robots, clock, save_notes
         self.limiter, self.budget = limiter, budget
+        self._recalling: dict[str, asyncio.Task[None]] = {}  # reads from the store, by host
+
+    async def recall(self, urls: Iterable[str]) -> set[str]:
+        """Read the robots.txt of hosts from the store, all at once; the URLs whose host is not there yet.
+
+        A store that is slow for one host does not keep others waiting: the read goes on, and the URL is due again.
+        """
+        robots = self._robots
+        if robots is None:
+            return set()
+        unread = {host_of(url): url for url in urls if not robots.recalled(url)}
+        if not unread:
+            return set()
+        for host, url in unread.items():
+            if host not in self._recalling:
+                self._recalling[host] = asyncio.create_task(robots.recall(url))
+                self._recalling[host].add_done_callback(_looked_at)
+        with hold(self._clock):
+            done, _ = await asyncio.wait([self._recalling[host] for host in unread], timeout=_RECALL)
+        for host in [host for host, task in self._recalling.items() if task in done]:
+            self._recalling.pop(host).result()
+        return {url for url in urls if not robots.recalled(url)}
 
     async def check(self, url: str) -> Permission | None:
         """Whether a URL may be fetched; None where robots.txt must be read first."""

@@ -11,6 +11,7 @@ from recrawl.crawl.run.components import Components
 from recrawl.engine.addresses import host_of
 from recrawl.store.protocol import Outcome
 
+RECALL_WAIT = 0.05  # seconds that a host waits whose robots.txt is being read from the store
 SLOT_WAIT = 1.0  # seconds that a host waits for a slot
 
 Pair = tuple[int, str]
@@ -67,6 +68,10 @@ class Starter:
 
     async def _start_audits(self, now: float, n: int) -> int:
         drawn = self._audits.next(self._audits.due(n, now), now)
+        late = await self._components.gate.recall([url for _, url in drawn])
+        for url in late:
+            self._audits.retry(url)
+        drawn = [pair for pair in drawn if pair[1] not in late]
         allowed = [pair for pair in drawn if await self.allowed(*pair, now)]
         for url in {url for _, url in drawn} - {url for _, url in allowed}:
             self._audits.forbidden(url, now)
@@ -81,14 +86,21 @@ class Starter:
             return 0
         self._recorder.picked(self._engine.threshold)
         pairs, waiting = self._slots.share(list(zip(ids, self._engine.url(ids), strict=True)), now)
-        for page, url in waiting:
-            self._engine.release([page], now)
-            self._components.limiter.hold(host_of(url), now + SLOT_WAIT)
+        self._put_back(waiting, now, SLOT_WAIT)
+        late = await self._components.gate.recall([url for _, url in pairs])
+        self._put_back([pair for pair in pairs if pair[1] in late], now, RECALL_WAIT)
+        pairs = [pair for pair in pairs if pair[1] not in late]
         allowed = [pair for pair in pairs if await self.allowed(*pair, now)]
         ready = [pair for pair in allowed if self._components.limiter.reserve(pair[1])]
         if len(ready) < len(allowed):
             self._engine.release([page for page, url in allowed if (page, url) not in ready], now)
         return self._begin(ready, now)
+
+    def _put_back(self, pairs: list[Pair], now: float, seconds: float) -> None:
+        """Release picked pages and hold their hosts for some seconds."""
+        for page, url in pairs:
+            self._engine.release([page], now)
+            self._components.limiter.hold(host_of(url), now + seconds)
 
     def _begin(self, pairs: list[Pair], now: float, *, audit: bool = False) -> int:
         """Start crawls; they wait for their copies themselves, so that the loop does not wait for the store."""
