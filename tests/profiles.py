@@ -4,7 +4,12 @@ Every profile draws the same examples in every run, so that a test fails for eve
 given with ``@example`` are tried by each profile.
 """
 
+import os
+
 from hypothesis import HealthCheck, settings
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")  # read when NumPy and LightGBM are imported; waiting threads only cost time
 
 FULL = 200  # examples of a test that gives no number of its own
 EXAMPLES = {"full": FULL, "default": FULL // 4, "fast": FULL // 10}

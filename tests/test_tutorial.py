@@ -1,6 +1,5 @@
 """The tutorial: every command works as printed, on a free port, with less time and more budget."""
 
-import os
 import re
 import shlex
 import socket
@@ -10,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from recrawl.cli import main
+
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs/tutorial.md").read_text()
-SCRIPTS = Path(sys.executable).parent
 CHANGED = {"http://127.0.0.1:8000": "http://127.0.0.1:{port}", "--for 120s": "--for 5s"}
 SETTINGS = {'"2/s"': '"20/s"', '"0.1 s"': '"0.01 s"'}
 SKIPPED = ("python3 -m venv", ". .venv", "pip install", "python examples/site.py", "rm ", "recrawl --version")
@@ -43,17 +43,21 @@ def port():
 
 
 @pytest.mark.slow
-def test_every_command_works_as_printed(port, tmp_path):
+def test_every_command_works_as_printed(port, tmp_path, monkeypatch, capsys):
     (tmp_path / "recrawl.toml").write_text(replaced(blocks("toml")[0], SETTINGS))
-    environment = {**os.environ, "PATH": f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}", "TERM": "dumb"}
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TERM", "dumb")
     said = {}
     for line in "".join(blocks("sh")).splitlines():
         if line.startswith(SKIPPED) or "example.org" in line:
             continue
-        words = shlex.split(replaced(line, CHANGED).format(port=port))
-        done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
-        said[line.split()[1]] = done.stdout
+        program, *words = shlex.split(replaced(line, CHANGED).format(port=port))
+        assert program == "recrawl"
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        done = capsys.readouterr()
+        assert ended.value.code == 0, f"{line}\n{done.out}{done.err}"
+        said[words[0]] = done.out
     assert said["add"].strip() == "30 pages added, 0 known already, 30 in recrawl.db"
     assert said["add"].strip() in TEXT
     assert {"add", "run", "status", "why", "events", "audit", "export", "plan"} == set(said)

@@ -161,7 +161,7 @@ def world_of_feed(seen, store=None):
         seen.append((now, tuple(shown(now))))
         return Answer(rss(shown(now)), headers={"content-type": "application/rss+xml"})
 
-    return World(show, [FEED, *PAGES], budget=1 / 200.0, robots=False, store=store)
+    return World(show, [FEED, *PAGES], budget=1 / 200.0, robots=False, store=store, commands_every=900.0)
 
 
 def missed(seen):
