@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,6 +145,15 @@ class Totals:
     fetched_at: float | None  # the newest time of a copy; None: there are no pages
     requested: int  # readers asked for pages since they are counted
     as_important: int  # pages that are at least as important as asked
+
+
+class SavedToo(TypedDict, total=False):
+    """What `Store.save` writes besides outcomes and rows."""
+
+    notes: Mapping[str, Any] | None
+    removed: Iterable[str]
+    applied: Iterable[int]
+    at: float | None
 
 
 @runtime_checkable

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from recrawl._files import whole_file
+from recrawl.cli.views.plot_style import PLAIN
 from recrawl.errors import ParameterError
 from recrawl.estimate.audit import Audit
 
@@ -19,8 +20,7 @@ def draw_audits(audits: Sequence[Audit], path: Path) -> None:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    style: Any = {"axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "recrawl"}
-    with mpl.rc_context(style):
+    with mpl.rc_context(PLAIN):
         figure = Figure(figsize=(8, 4.5), dpi=120, layout="constrained")
         axes = figure.subplots()
         when: Any = [datetime.fromtimestamp(one.ended_at) for one in audits]

@@ -8,18 +8,9 @@ from typing import Any
 import numpy as np
 
 from recrawl._files import whole_file
+from recrawl.cli.views.plot_style import PANELS
 from recrawl.demo.verdict import SecondHalf, Verdict
 
-_STYLE: Any = {
-    "font.size": 11,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 12,
-    "axes.titlelocation": "left",
-    "legend.frameon": False,
-    "legend.fontsize": 10,
-    "svg.hashsalt": "recrawl",
-}
 _LINES: dict[str, dict[str, Any]] = {
     "uniform": {"color": "0.55", "lw": 1.8, "ls": "--"},
     "nutch": {"color": "steelblue", "lw": 1.8},
@@ -31,7 +22,7 @@ def draw_verdict(verdict: Verdict, path: Path) -> None:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(PANELS):
         figure = Figure(figsize=(12, 4.8), dpi=130, layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=[1.15, 1])
         _draw_time(left, verdict)

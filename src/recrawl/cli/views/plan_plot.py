@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from recrawl._files import whole_file
+from recrawl.cli.views.plot_style import PLAIN
 from recrawl.model.budget import format_amount
 
 
@@ -14,8 +15,7 @@ def draw_plan(found: dict[str, Any], path: Path) -> None:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    style: Any = {"axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "recrawl"}
-    with mpl.rc_context(style):
+    with mpl.rc_context(PLAIN):
         figure = Figure(figsize=(8, 4.8), dpi=120, layout="constrained")
         axes = figure.subplots()
         curve, now = found["curve"], found["now"]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from recrawl._files import whole_file
+from recrawl.cli.views.plot_style import PLAIN
 from recrawl.cli.views.simulate_report import source_name
 from recrawl.model.budget import format_amount
 
@@ -29,8 +30,7 @@ def draw_comparison(rows: Rows, path: Path) -> None:
     sources = list(dict.fromkeys(source_name(row) for row in rows))
     across = min(len(sources), 3)
     down = -(-len(sources) // across)
-    style: Any = {"axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "recrawl"}
-    with mpl.rc_context(style):
+    with mpl.rc_context(PLAIN):
         figure = Figure(figsize=(5.2 * across + 2, 4.4 * down), dpi=120, layout="constrained")
         panels = figure.subplots(down, across, squeeze=False).flatten()
         for panel, source in zip(panels, sources, strict=False):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from recrawl import Pages, Plan
 from recrawl._files import whole_file
 from recrawl.cli.shared.solve_request import Request
+from recrawl.cli.views.plot_style import PANELS
 from recrawl.cli.views.solve_report import uniform_freshness
 from recrawl.errors import ParameterError
 from recrawl.model.budget import format_amount, format_rate
@@ -19,16 +20,6 @@ from recrawl.model.kinds import Spacing
 _MOST_POINTS = 20_000
 _MOST_SOLVED = 5_000
 _FACTORS = np.geomspace(1 / 20, 20, 21)
-_STYLE: Any = {
-    "font.size": 11,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 12,
-    "axes.titlelocation": "left",
-    "legend.frameon": False,
-    "legend.fontsize": 10,
-}
-
 _NOTE: Any = {"textcoords": "offset points", "ha": "right", "color": "crimson"}
 
 
@@ -37,7 +28,7 @@ def draw_solution(pages: Pages, plan: Plan, request: Request, path: Path) -> Non
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    with mpl.rc_context({**_STYLE, "svg.hashsalt": "recrawl"}):
+    with mpl.rc_context(PANELS):
         figure = Figure(figsize=(12, 5), dpi=130, layout="constrained")
         left, right = figure.subplots(1, 2)
         _draw_rates(figure, left, pages, plan, request)

@@ -51,6 +51,12 @@ def _share(rows: list[Row], name: str, what: str, horizon: float) -> tuple[float
     return share, float(np.std(part - share * whole, ddof=1) * np.sqrt(len(part)) / whole.sum())
 
 
+def _as_in_the_paper(key: str, text: str, ours: float, error: float, paper: float) -> Claim:
+    """A share that must lie within four standard errors of the paper's."""
+    most = 4 * error
+    return bounded(key, text, ours, error, least=paper - most, most=paper + most, paper=paper, note=_READING)
+
+
 def _judge_stale(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
     short, long = (_share(rows, "unknown", "very", horizon) for horizon in params["horizons"])
     claims = [
@@ -65,18 +71,7 @@ def _judge_stale(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
     ]
     for horizon, (ours, error), paper in zip(params["horizons"], (short, long), (0.091, 0.038), strict=True):
         text = f"share of intervals stale for 8 h or more, {horizon:.0f} h"
-        claims.append(
-            bounded(
-                f"share_{horizon:.0f}",
-                text,
-                ours,
-                error,
-                least=paper - 4 * error,
-                most=paper + 4 * error,
-                paper=paper,
-                note=_READING,
-            )
-        )
+        claims.append(_as_in_the_paper(f"share_{horizon:.0f}", text, ours, error, paper))
     shares = np.mean([row["very_by_ratio"] for row in rows if row["horizon"] == params["horizons"][0]], axis=0)
     kept = [ratio for ratio, share in zip(_TRIED, shares, strict=True) if share <= 0.05]
     sure = float(bounded_ratio(0.05, INTERVAL, RATIO * INTERVAL))
@@ -126,18 +121,7 @@ def _judge_changed(params: Params, rows: list[Row]) -> tuple[list[Claim], Row]:
     for horizon, paper in ((first, 0.271), (last, 0.282)):
         ours, error = _share(rows, "unknown", "changed", horizon)
         text = f"the same, rate unknown, {horizon:.0f} h"
-        claims.append(
-            bounded(
-                f"unknown_{horizon:.0f}",
-                text,
-                ours,
-                error,
-                least=paper - 4 * error,
-                most=paper + 4 * error,
-                paper=paper,
-                note=_READING,
-            )
-        )
+        claims.append(_as_in_the_paper(f"unknown_{horizon:.0f}", text, ours, error, paper))
         for name, found in shares.items():
             found += _share(rows, name, "changed", horizon)
     nearer = abs(shares["unknown"][2] - known[0]) <= abs(shares["unknown"][0] - known[0])

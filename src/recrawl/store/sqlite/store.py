@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._worker import Worker
 from recrawl.store.events import Event, EventLimits, Subscriber
-from recrawl.store.protocol import Copy, Outcome, Totals, Version
+from recrawl.store.protocol import Copy, Outcome, SavedToo, Totals, Version
 from recrawl.store.sqlite.bodies import Bodies
 from recrawl.store.sqlite.database import Database
 from recrawl.store.sqlite.events import EventTables
@@ -55,18 +55,11 @@ class SqliteStore:
     # --- writing -----------------------------------------------------------------------------------------------------
 
     async def save(
-        self,
-        outcomes: Sequence[Outcome] = (),
-        rows: Mapping[str, Any] | None = None,
-        *,
-        notes: Mapping[str, Any] | None = None,
-        removed: Iterable[str] = (),
-        applied: Iterable[int] = (),
-        at: float | None = None,
+        self, outcomes: Sequence[Outcome] = (), rows: Mapping[str, Any] | None = None, **more: Unpack[SavedToo]
     ) -> None:
         """See `Store.save`."""
-        gone, done = list(removed), list(applied)
-        await self._write(self._writes.save, outcomes, rows, notes=notes, removed=gone, applied=done, at=at)
+        more["removed"], more["applied"] = list(more.get("removed", ())), list(more.get("applied", ()))
+        await self._write(self._writes.save, outcomes, rows, **more)
 
     async def queue(self, commands: Sequence[Mapping[str, Any]]) -> None:
         """See `Store.queue`."""
