@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import recrawl
@@ -31,13 +32,21 @@ def test_a_short_demo(tmp_path, capsys):
     assert found["seconds"] == pytest.approx(3.0, abs=0.1)
     assert found["forbidden"] == 0
     assert found["detection"]["imagined"] == found["detection"]["missed"] == 0
-    assert 0 < found["requests"] <= 15.0 * 4.0  # how many: tests/demo/test_live.py, by a clock moved by hand
+    # how many requests there are and how fresh copies stay: tests/demo/test_live.py, by a manual clock
+    assert 0 < found["requests"] <= 15.0 * 4.0
     assert 0.0 < found["freshness"] < 1.0
-    assert {rival["policy"] for rival in found["rivals"]} == {"uniform", "nutch"}
+    assert found["freshness"] == pytest.approx(np.mean(found["over_time"]["recrawl"]), abs=1e-6)
+    rivals = {rival["policy"]: rival["requests"] for rival in found["rivals"]}
+    assert set(rivals) == {"uniform", "nutch"}
+    assert found["requests"] - 1 <= rivals["uniform"] <= found["requests"], "as many requests for the rivals"
     assert plot.stat().st_size > 10_000
     with BlockingStore(SqliteStore(database, exclusive=False)) as store:
         assert store.counts()["pages"] == 508  # 500 and the eight that robots.txt forbids
         assert store.counts()["observations"] >= 500
+        assert found["without_copy"] == 500 - store.counts()["copies"]
+        crawls = list(store.observations())
+        assert found["detection"]["looks"] == sum(one.fetched and one.changed is not None for one in crawls)
+        assert found["not_modified"] == sum(one.status == 304 for one in crawls)
         assert store.check() == []
     assert run("demo", "--for", "1s", "--database", str(database)) == 0  # a demo's own database is replaced
     assert "recrawl why http://" in capsys.readouterr().out

@@ -214,7 +214,7 @@ def test_cut_off_parquet_and_bad_options(log_file, tmp_path, capsys):
         ((tmp_path / "none.csv",), "No such file"),
         ((log_file, "--level", "2"), "--level is 2.0"),
         ((log_file, "--output", tmp_path / "x.txt"), "suffix of an output"),
-        ((log_file, "--plot", tmp_path / "no" / "x.png"), "does not exist"),
+        ((log_file, "--plot", tmp_path / "no" / "x.png"), f"the folder {tmp_path / 'no'} does not exist"),
         ((log_file, "--method", "magic"), "magic"),
     ]:
         code, _, err = run(capsys, *args)

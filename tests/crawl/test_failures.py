@@ -27,7 +27,8 @@ def spoken(talk, **limits):
 
     async def main():
         async with speaking(talk) as origin, fetching(limits=Limits(**{"total": 5.0, **limits})) as fetcher:
-            return await fetcher.fetch(origin)
+            async with asyncio.timeout(60.0):  # a fetch that no limit ends fails here
+                return await fetcher.fetch(origin)
 
     return asyncio.run(main())
 
@@ -54,7 +55,7 @@ def fetched(url, **options):
 
 
 async def silence(writer):
-    await asyncio.sleep(20)
+    await asyncio.sleep(3600)
 
 
 async def drip(writer):
@@ -138,7 +139,11 @@ def test_tls_with_a_certificate_that_is_trusted():
     ids=["no answer", "body drop by drop", "headers drop by drop", "half a body"],
 )
 def test_timeout(talk):
-    assert spoken(talk, total=0.5).failure == "timeout"
+    """The time of a whole fetch ends these, and not before: no other limit can, and no server ends by itself."""
+    others = {"idle": 1e6, "connect": 1e6, "headers": 1 << 30, "header_count": 10**6}
+    result = spoken(talk, total=0.5, **others)
+    assert result.failure == "timeout"
+    assert result.took > 0.4
 
 
 def test_idle_ends_a_fetch_before_its_time():

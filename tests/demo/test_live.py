@@ -76,6 +76,15 @@ def test_the_truth_is_counted_from_the_copies_in_the_store():
     assert np.isclose(np.average(fresh, weights=found.trace.importance), found.truth.freshness, atol=1e-4)
 
 
+def test_a_short_demo_spends_its_budget_and_keeps_most_copies_fresh():
+    """The command's short form, which its own test runs by the real clock."""
+    found = asyncio.run(LiveDemo(MemoryStore(), seconds=8.0, seed=2).run_in_memory())
+    assert found.seconds == pytest.approx(8.0, abs=0.1)
+    assert 0.9 * 15.0 * 8.0 <= found.requests <= 15.0 * 9.0
+    assert 0.3 < found.truth.freshness < 0.95
+    assert found.without_copy == 0
+
+
 def test_crawling_nothing_would_have_been_worse():
     found, _, _ = verdict(1)
     nothing = true_freshness(found.trace, np.zeros(0, np.int64), np.zeros(0))

@@ -1,5 +1,7 @@
 """Reading never writes: a scheduler whose pages are asked about goes on exactly like one that is left alone."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,19 @@ def grouped(rng: np.random.Generator, n: int) -> Scheduler:
     scheduler.relate(2.0, baseline=0.01, boost=1.0, fade=5.0)
     scheduler.join(np.arange(n), rng.integers(0, 3, n), rng.uniform(0.5, 1.5, n))
     return scheduler
+
+
+@pytest.mark.parametrize("now", [0.0, 5.0])
+@pytest.mark.parametrize("evidence", [math.inf, 3.0])
+@pytest.mark.parametrize("objective", ["freshness", "harmonic", "age"])
+def test_no_page_reaches_a_level_beyond_all_values(objective, evidence, now):
+    """Also where the level times cost over importance is too large for a float."""
+    pages = Pages([0.0, 0.5, 1e-9, 2.0], [1.0, 1.0, 0.0, 1e-12], evidence=evidence)
+    scheduler = Scheduler(pages, budget=1.0, objective=objective)
+    header, value = scheduler._memory.header, scheduler.value(range(4), now)
+    assert [reaches_at(header, i, now, math.inf, value[i]) for i in range(4)] == [math.inf] * 4
+    assert reaches_at(header, 3, now, 1e300, value[3]) == math.inf
+    assert all(reaches_at(header, i, now, level, value[i]) >= now for i in range(4) for level in (0.0, 1e-3, 10.0))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -92,6 +92,8 @@ def _own_wake(s: State, i: int, now: float, level: float, value: float, interval
         return math.inf, exponent
     scale = optional(s, s.head[0].cost_row, i, 1.0) / p.importance
     goal = level * scale
+    if goal == math.inf:
+        return math.inf, exponent
     far = bool(level == s.head[0].far_level)
     source = believed(s, i)
     if source[1] > 0.0 and source[2] > 0.0:
