@@ -6,14 +6,14 @@ import asyncio
 import math
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic, Self, TypeVar, Unpack
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import StoreError
 from recrawl.store.events import Event, Subscriber
-from recrawl.store.protocol import Copy, Outcome, SavedToo, Store, Totals, Version
+from recrawl.store.protocol import Copy, Outcome, Store, Totals, Version
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Store)
@@ -44,10 +44,17 @@ class BlockingStore(Generic[S]):
         return self._runner.run(work)
 
     def save(
-        self, outcomes: Sequence[Outcome] = (), rows: Mapping[str, Any] | None = None, **more: Unpack[SavedToo]
+        self,
+        outcomes: Sequence[Outcome] = (),
+        rows: Mapping[str, Any] | None = None,
+        *,
+        notes: Mapping[str, Any] | None = None,
+        removed: Iterable[str] = (),
+        applied: Iterable[int] = (),
+        at: float | None = None,
     ) -> None:
         """See `Store.save`."""
-        self.run(self.store.save(outcomes, rows, **more))
+        self.run(self.store.save(outcomes, rows, notes=notes, removed=removed, applied=applied, at=at))
 
     def load(self, urls: Iterable[str] | None = None) -> dict[str, Any] | None:
         """See `Store.load`."""
