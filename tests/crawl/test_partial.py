@@ -80,6 +80,7 @@ def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partial, "SAMPLED", 500)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rules", [(), RULES], ids=["no rules", "rules"])
 def test_a_page_is_explained_as_by_the_engine_of_all_pages(filled: Counting, rules: Any) -> None:
     settings = Settings(budget="200/day", rule=rules)
@@ -119,6 +120,7 @@ def test_a_clock_that_was_set_back_moves_the_times_of_parts_too(filled: Counting
     assert found.as_dict() == whole.explain(3, now).as_dict()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_samples")
 @pytest.mark.parametrize("importance", ["equal", "heavy tail", "half nothing"])
 def test_figures_of_a_sample_lie_within_its_error(importance: str) -> None:
