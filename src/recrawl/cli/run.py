@@ -90,7 +90,8 @@ def run(
         typer.echo(json.dumps(found))
         return
     for name, value in found.items():
-        typer.echo(f"{name.replace('_', ' '):<16}{value:.4g}" if isinstance(value, float) else f"{name:<16}{value}")
+        text = "not known yet" if value is None else f"{value:.4g}" if isinstance(value, float) else f"{value}"
+        typer.echo(f"{name.replace('_', ' '):<16}{text}")
 
 
 async def _run(read: Callable[[], Settings], seconds: float | None, once: bool, quiet: bool) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from recrawl.cli.views.reasons import robots_failure
 from recrawl.cli.views.status_load import failing_figures, load_figures
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -
         "unspent_last_day": unspent_figures(store, now),
         "freshness": None,
         "freshness_so_far": None,
+        "comparisons": 0,
+        "comparisons_needed": 0,
         "forecast": None,
         "events": event_figures(store, now),
         "hosts": with_holds(troubled, engine, now),
@@ -61,38 +64,36 @@ def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -
 
 
 def _freshness(sampled: Sampled, settings: Settings, now: float) -> dict[str, Any]:
-    """Figures about freshness; of a sample, the interval of the forecast includes the error of the sample."""
-    from recrawl.crawl.audit.freshness import expected_freshness
+    """Figures about freshness; of a sample, the interval of the forecast includes the error of the sample.
+
+    All are None while too few comparisons were made.
+    """
+    from recrawl.crawl.audit.freshness import reported_freshness
 
     engine = sampled.engine
-    planned = engine.forecast(settings.rates(sampled.totals.pages)[1])
-    apart = (planned.freshness - planned.low, planned.high - planned.freshness)
-    error, sample = 0.0, None
-    if sampled.error is not None:
-        error = _TIMES_ERROR * sampled.error
-        sample = {"pages": len(engine), "error": error}
-    low, high = (math.hypot(one, error) for one in apart)
-    return {
-        "freshness": expected_freshness(engine, now),
-        "freshness_so_far": freshness_so_far(engine, now),
-        "forecast": {
-            "freshness": planned.freshness,
-            "low": max(planned.freshness - low, 0.0),
-            "high": min(planned.freshness + high, 1.0),
-        },
-        "sample": sample,
+    fresh = reported_freshness(engine, now)
+    found: dict[str, Any] = {
+        "freshness": fresh.now,
+        "freshness_so_far": fresh.so_far,
+        "comparisons": fresh.comparisons,
+        "comparisons_needed": fresh.needed,
     }
+    if fresh.now is None:
+        return found
+    error = 0.0 if sampled.error is None else _TIMES_ERROR * sampled.error
+    found["sample"] = None if sampled.error is None else {"pages": len(engine), "error": error}
+    return {**found, "forecast": _forecast(engine, settings.rates(sampled.totals.pages)[1], error)}
 
 
-def freshness_so_far(engine: Engine, now: float) -> float | None:
-    """Share of past time in which copies were fresh, weighted by importance, by the outcomes of crawls.
-
-    None before the first outcome.
-    """
-    from recrawl.crawl.audit.freshness import audited_pages
-
-    ledger = engine.ledger(now, audited_pages(engine))
-    return 1.0 - ledger.staleness if ledger.time > 0.0 else None
+def _forecast(engine: Engine, budget: float, error: float) -> dict[str, float]:
+    """Freshness in the long run at a budget."""
+    planned = engine.forecast(budget)
+    low, high = (math.hypot(end - planned.freshness, error) for end in (planned.low, planned.high))
+    return {
+        "freshness": planned.freshness,
+        "low": max(planned.freshness - low, 0.0),
+        "high": min(planned.freshness + high, 1.0),
+    }
 
 
 def unspent_figures(store: BlockingStore[SqliteStore], now: float) -> dict[str, Any]:
@@ -167,12 +168,8 @@ def _reason(store: BlockingStore[SqliteStore], outcome: Outcome) -> str | None:
     """Why a page fails. None if robots.txt was read and disallows the page: that is no failure of its host."""
     if outcome.failure != "robots":
         return outcome.failure
-    from recrawl.crawl.polite.robots_cache import PREFIX
-
-    parts = urlsplit(outcome.final_url or outcome.url)
-    name = f"{PREFIX}{parts.scheme}://{parts.netloc}"
-    cached = store.notes(name).get(name)
-    return f"robots.txt: {cached['failure']}" if cached and cached["failure"] else None
+    unread = robots_failure(store, outcome)
+    return None if unread is None else f"robots.txt: {unread}"
 
 
 def _doubted(store: BlockingStore[SqliteStore], now: float, listed: Container[str]) -> list[str]:

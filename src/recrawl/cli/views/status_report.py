@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from recrawl.cli.views.status_load import failing_lines, load_lines
+from recrawl.crawl.audit.freshness import Freshness
 from recrawl.model.spans import format_span
 
 _SHOWN = 200  # hosts at most
@@ -58,13 +59,11 @@ def _feeds(feeds: dict[str, int], last_day: int) -> str:
 
 
 def _freshness(found: dict[str, Any]) -> list[tuple[str, str]]:
-    rows = []
-    if found["freshness"] is not None:
-        rows.append(("freshness now", f"{found['freshness']:.3f} (expected)"))
-        if found["freshness_so_far"] is not None:
-            rows.append(("freshness so far", f"{found['freshness_so_far']:.3f} (by what crawls found)"))
-        plan = found["forecast"]
-        span = f"{plan['freshness']:.3f} ({plan['low']:.3f} to {plan['high']:.3f})"
+    rows = freshness_rows(
+        Freshness(*(found[name] for name in ("freshness", "freshness_so_far", "comparisons", "comparisons_needed")))
+    )
+    if (plan := found["forecast"]) is not None:
+        span = f"{plan['freshness']:.3f} in the long run ({plan['low']:.3f} to {plan['high']:.3f})"
         rows.append((f"freshness at {found['budget']}", span))
     if found["sample"] is not None:
         sample = found["sample"]
@@ -76,6 +75,14 @@ def _freshness(found: dict[str, Any]) -> list[tuple[str, str]]:
 
         rows += audit_rows(Audit.from_dict(found["audit"]))
         rows.append(("audit and forecast", found["verdict"]["words"]))
+    return rows
+
+
+def freshness_rows(fresh: Freshness) -> list[tuple[str, str]]:
+    """The freshness as ``recrawl status`` and the live view of ``recrawl run`` show it."""
+    rows = [("freshness now", str(fresh))]
+    if fresh.so_far is not None:
+        rows.append(("freshness so far", f"{fresh.so_far:.3f} (by what crawls found)"))
     return rows
 
 

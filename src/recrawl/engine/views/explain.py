@@ -72,6 +72,8 @@ class Explanation:
     state: str  # waiting its turn, being crawled, paused, failing, gone …
     failures: int
     day: float
+    reasons: tuple[str, ...] = ()  # why it may not be picked now (`Reason`), the first of them in ``state``
+    wait_until: float = -math.inf  # until when it waits after a failure, because it is gone, or deferred
 
     def as_dict(self) -> dict[str, Any]:
         """The fields, ready for JSON."""
@@ -175,6 +177,8 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
         state=_state(engine, page, now),
         failures=engine.eligibility.waiting.failures(page),
         day=day,
+        reasons=tuple(str(reason) for reason in engine.eligibility.reasons(page, now)),
+        wait_until=engine.eligibility.waiting.until(page),
     )
 
 
@@ -232,7 +236,10 @@ def _state(engine: Engine, page: int, now: float) -> str:
         Reason.UNLIKELY: _unlikely(engine, page, now),
         Reason.COHORT: _ITS_TURN,
     }
-    return words[reasons[0]] if reasons else _ITS_TURN
+    if reasons:
+        return words[reasons[0]]
+    rest = access.host_until(engine.scheduler, page) - now
+    return f"its host rests for another {format_span(rest / engine.settings.day * DAY)}" if rest > 0 else _ITS_TURN
 
 
 def _unlikely(engine: Engine, page: int, now: float) -> str:

@@ -1,0 +1,62 @@
+"""What status says is so: not known while it is not, and the same as the live view at one moment."""
+
+import json
+
+import pytest
+
+from recrawl.cli.views.run_view import View
+from recrawl.cli.views.status_figures import figures
+from recrawl.cli.views.status_report import status_lines
+from recrawl.crawl.config.settings import Settings
+from recrawl.store import BlockingStore, SqliteStore
+from tests.crawl.driving import URLS, World, changing
+
+SETTINGS = Settings(budget="0.2/s")
+
+
+def status(world):
+    found = figures(world.store, SETTINGS, world.clock.now())
+    return found, dict(line.split("  ", 1) for line in status_lines(found) if "  " in line)
+
+
+@pytest.fixture
+def world(tmp_path):
+    with BlockingStore(SqliteStore(tmp_path / "a.db")) as store:
+        yield World(changing, URLS[:60], store=store, budget=0.2, rules=None)
+
+
+def test_freshness_is_not_known_before_pages_were_compared(world):
+    for seconds in (30.0, 120.0):
+        world.run(seconds)
+        found, lines = status(world)
+        assert found["comparisons"] < found["comparisons_needed"] == 50
+        assert found["freshness"] is found["freshness_so_far"] is found["forecast"] is None
+        assert lines["freshness now"].strip() == f"not known yet: {found['comparisons']} of 50 comparisons were made"
+        json.dumps(found, allow_nan=False)
+    world.run(1500.0)
+    found, lines = status(world)
+    assert found["comparisons"] >= 50
+    assert 0.0 < found["freshness"] < 1.0
+    assert found["forecast"]["low"] < found["forecast"]["high"]
+    assert lines["freshness now"].strip() == f"{found['freshness']:.3f} (expected)"
+
+
+def test_few_pages_need_two_comparisons_each(tmp_path):
+    with BlockingStore(SqliteStore(tmp_path / "a.db")) as store:
+        world = World(changing, URLS[:3], store=store, budget=0.2)
+        assert status(world)[0]["comparisons_needed"] == 6
+        world.run(600.0)
+        assert status(world)[0]["freshness"] is not None
+
+
+@pytest.mark.parametrize("seconds", [60.0, 1500.0])
+def test_the_live_view_and_status_agree_at_one_moment(world, seconds):
+    world.run(seconds)
+    crawler = world.crawler()
+    try:
+        shown = dict(View(crawler, SETTINGS, quiet=True).rows(rate=0.0))
+        _, lines = status(world)
+        for label in ("freshness now", "freshness so far", "failing, gone"):
+            assert (shown.get(label) or "").strip() == (lines.get(label) or "").strip()
+    finally:
+        crawler.close()
