@@ -71,7 +71,7 @@ def window_freshness(engine: Engine, budget: float, window: Window, rows: Ids, r
     page, at = _crawls(engine, budget, window, signals)
     place = np.full(access.id_count(engine.scheduler), -1)
     place[rows] = np.arange(len(rows))
-    intervals = _intervals(access.last_fetched(engine.scheduler, rows), place[page], at, window.end)
+    intervals = _intervals(engine.fetched_at(rows), place[page], at, window.end)
     first_right = _first_signals(intervals, signals._replace(page=place[signals.page]))
     rate = drawn_rates(engine, rows, _DRAWS, rng)
     weight = access.importance(engine.scheduler, rows)
