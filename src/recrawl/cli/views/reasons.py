@@ -56,9 +56,10 @@ def outcome_text(last: Outcome, robots: str | None) -> str:
         return _GONE.get(last.status or 0, f"gone ({last.status})")
     if last.failure == "robots":
         return "disallowed by robots.txt" if robots is None else f"its robots.txt could not be read ({robots})"
-    meaning = FAILURES.get(str(last.failure), "")
-    status = f", status {last.status}" if last.status else ""
-    return f"{last.failure}{status}" + (f": {meaning}" if meaning else "")
+    if last.status and last.status >= 400:
+        return f"the server answers {last.status}" + (" and asks to come later" if last.failure == "busy" else "")
+    failure = str(last.failure)
+    return f"{failure}: {FAILURES[failure]}" if failure in FAILURES else failure
 
 
 def state_text(found: Explanation, fate: Fate) -> str:

@@ -27,7 +27,9 @@ def why_lines(found: Explanation, fate: Fate, copy: Copy | None, feed: Feed | No
         lines[2] = "there is no copy yet"
     if last is not None and not last.fetched:
         ago = format_span(max(found.now - last.began_at, 0.0))
-        lines[2] += f"; last try {ago} ago: {outcome_text(last, fate.robots_failure)}"
+        lines[2] += f"; last tried {ago} ago" + (
+            "" if found.reasons else f": {outcome_text(last, fate.robots_failure)}"
+        )
     if copy is not None and copy.final_url:
         lines.append(f"redirects to {copy.final_url}")
     return [*lines, *remarks(copy, feed)]

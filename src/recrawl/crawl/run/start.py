@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 
+import numpy as np
+
 from recrawl.crawl.polite.unspent import HOSTS, NOTHING, SLOTS, UNLIKELY
 from recrawl.crawl.run.attempt import Attempts
 from recrawl.crawl.run.components import Components
@@ -84,7 +86,8 @@ class Starter:
         ids = self._engine.pick(now, n).tolist() if n > 0 else []
         if not ids:
             return 0
-        self._recorder.picked(self._engine.threshold)
+        if self._engine.copied(np.array(ids)).all():  # a page without a copy is worth a crawl at any price
+            self._recorder.picked(self._engine.threshold)
         pairs, waiting = self._slots.share(list(zip(ids, self._engine.url(ids), strict=True)), now)
         self._put_back(waiting, now, SLOT_WAIT)
         late = await self._components.gate.recall([url for _, url in pairs])

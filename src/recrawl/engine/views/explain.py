@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _ITS_TURN = "waiting its turn"
 _HOPELESS = 36500.0  # days: a page whose turn would come later than this is not worth a crawl
+_ALWAYS = 5  # comparisons that all found a change: its rate is not known from above
+_WHATEVER_IT_IS_WORTH = {Reason.RETRY, Reason.GONE, Reason.PAUSED}
 _GROUPS = {"two folders up": "the folder two above its own", "folder above": "the folder above its own"}
 
 
@@ -95,6 +97,8 @@ class Explanation:
         low, high = (self._span(1 / rate if rate > 0 else math.inf) for rate in reversed(self.change_rate_interval))
         seen = f"{count(self.n_changes, 'change')} seen in {count(self.n_crawls, 'comparison')}"
         folder = "" if self.folder_factor == 1.0 else f"; its folder {self.folder_factor:.2g} times as often as others"
+        if self.n_changes == self.n_crawls >= _ALWAYS:  # how much more often, no comparison can tell
+            return f"changes more often than it is crawled ({seen}{folder})"
         return f"changes about every {self._span(1 / self.change_rate)} (90%: {low} to {high}; {seen}{folder})"
 
     def _importance(self) -> str:
@@ -129,8 +133,10 @@ class Explanation:
         worth = f"crawl value {self.value:.3g}, a crawl costs {self.threshold:.3g} now"
         if self.value >= access.OVERDUE:
             worth = "older than it may be"
+        elif self.fetched_at == -math.inf:
+            worth = "without a copy" if self.importance > 0 else "without importance"
         if self.state != _ITS_TURN:
-            return f"{worth}: {self.state}"
+            return self.state if set(self.reasons) & _WHATEVER_IT_IS_WORTH else f"{worth}: {self.state}"
         wait = self.next_at - self.now
         if wait > _HOPELESS * self.day:
             return f"{worth}: never worth a crawl at this budget"
@@ -184,9 +190,27 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
 
 def _next_at(engine: Engine, page: int, now: float, value: float) -> float:
     """When the value reaches what a crawl is worth now, but not before the page and its host are free."""
-    worth = access.wake_time(engine.scheduler, page, now, engine.threshold, value)
     waits = (engine.eligibility.waiting.until(page), engine.eligibility.unlikely_until(page))
+    worth = _worth_at(engine, page, now) if value < engine.threshold else now
     return max(worth, *waits, access.host_until(engine.scheduler, page))
+
+
+def _worth_at(engine: Engine, page: int, now: float) -> float:
+    """When the value of a page, which never falls, reaches the threshold; infinity: not within a hundred years."""
+
+    def enough(wait: float) -> bool:
+        return float(engine.scheduler.value([page], now + wait)[0]) >= engine.threshold
+
+    longest, high = _HOPELESS * engine.settings.day, engine.settings.day / DAY
+    while not enough(high):
+        high *= 2.0
+        if high > longest:
+            return math.inf
+    low = 0.0
+    while high - low > 1e-3 * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return now + high
 
 
 def _siblings(engine: Engine, page: int, now: float) -> SiblingFacts | None:
