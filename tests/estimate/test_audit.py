@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from recrawl import ParameterError
+from recrawl.cli.views.audit_report import verdict_text
 from recrawl.estimate.audit import Audit, Judged, audit_of, draw_pages, share_interval, surprise, verdict
 
 
@@ -110,3 +111,11 @@ def test_right_forecasts_are_seldom_called_wrong():
     rng = np.random.default_rng(4)
     wrong = [not verdict([an_audit(float(z)) for z in rng.normal(size=60)]).agree for _ in range(2000)]
     assert 0.0 < np.mean(wrong) < 0.015, "at most 1% by Bonferroni, and the check can fail"
+
+
+def test_agree_is_said_only_where_the_interval_holds_the_forecast():
+    assert verdict_text([an_audit()]) == "agree"
+    beside = verdict_text([an_audit(-1.7, forecast=0.95)])
+    assert not beside.startswith("agree")
+    assert "outside the last interval" in beside
+    assert verdict_text([an_audit(-5.0, forecast=0.95)]).startswith("DISAGREE")

@@ -21,7 +21,10 @@ def audit_rows(audit: Audit) -> list[tuple[str, str]]:
 
 
 def verdict_text(audits: Sequence[Audit]) -> str:
-    """One sentence: do forecasts and audits agree? At least one audit is needed."""
+    """One sentence: do forecasts and audits agree? At least one audit is needed.
+
+    "agree" is said only where the last interval holds the forecast.
+    """
     found = verdict(audits)
     assert found is not None
     last = "the last audit" if found.audits == 1 else f"the last {found.audits} audits"
@@ -32,4 +35,7 @@ def verdict_text(audits: Sequence[Audit]) -> str:
         )
     if audits[-1].holds_forecast:
         return "agree"
-    return f"agree: the forecast lies outside the last interval, which chance explains (p = {found.p_value:.2g})"
+    return (
+        "differ, but not more than chance explains: the forecast lies outside the last interval "
+        f"(if it were right, the probability of this would be {found.p_value:.2g})"
+    )
