@@ -134,7 +134,7 @@ def test_a_crawl_from_beginning_to_end(run, run_until, site, here):
 
     page = f"{site.url}/p/1"
     text = run("why", page).out
-    assert "changes about every" in text
+    assert "changes seen in" in text
     assert "crawl value" in text
     found = json.loads(run("why", page, "--json").out)
     assert found["crawled"] is True
@@ -403,7 +403,7 @@ def test_status_and_why_tell_of_flapping_feeds_and_what_was_not_found(run, here)
     assert "flapping: returned 2 times to content seen before, which is not counted as a change" in said
     assert "the selector of its rule (select) matched nothing in the last copy" in run("why", urls["nothing"]).out
     feed = run("why", urls["feed"]).out
-    assert "a feed of 3 items, about" in feed
+    assert "a feed of 3 items, a new one about every" in feed
     assert "items rolled off between polls 1 times; polled at least every" in feed
     shown = json.loads(run("why", urls["feed"], "--json").out)
     assert (shown["flaps"], shown["found"], shown["feed"]["rolled"]) == (0, True, 1)

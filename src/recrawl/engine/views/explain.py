@@ -191,7 +191,7 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
 def _next_at(engine: Engine, page: int, now: float, value: float) -> float:
     """When the value reaches what a crawl is worth now, but not before the page and its host are free."""
     waits = (engine.eligibility.waiting.until(page), engine.eligibility.unlikely_until(page))
-    worth = _worth_at(engine, page, now) if value < engine.threshold else now
+    worth = now if value >= engine.threshold and value > 0.0 else _worth_at(engine, page, now)
     return max(worth, *waits, access.host_until(engine.scheduler, page))
 
 
@@ -199,7 +199,8 @@ def _worth_at(engine: Engine, page: int, now: float) -> float:
     """When the value of a page, which never falls, reaches the threshold; infinity: not within a hundred years."""
 
     def enough(wait: float) -> bool:
-        return float(engine.scheduler.value([page], now + wait)[0]) >= engine.threshold
+        value = float(engine.scheduler.value([page], now + wait)[0])
+        return value >= engine.threshold and value > 0.0
 
     longest, high = _HOPELESS * engine.settings.day, engine.settings.day / DAY
     while not enough(high):
