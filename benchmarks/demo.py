@@ -14,22 +14,23 @@ from recrawl.store import MemoryStore
 
 RESULT = Path(__file__).parent / "results/demo.json"
 PAGE = Path(__file__).parents[1] / "docs/reference/demo.md"
-COLUMNS = ("freshness", "uniform", "nutch", "second_half", "forecast", "expected")
+COLUMNS = ("freshness", "uniform", "nutch", "second_half", "forecast", "low", "high", "expected")
 
 
 def run(seed: int) -> dict[str, float]:
     """The figures of one seed."""
     verdict = asyncio.run(LiveDemo(MemoryStore(), seed=seed).run_in_memory())
     rivals = {rival.name: rival.run.freshness for rival in verdict.rivals}
+    assert verdict.half is not None
     return {
         "seed": seed,
         "freshness": verdict.truth.freshness,
         "uniform": rivals["uniform"],
         "nutch": rivals["nutch"],
-        "second_half": verdict.settled,
-        "forecast": verdict.forecast.freshness,
-        "low": verdict.forecast.low,
-        "high": verdict.forecast.high,
+        "second_half": verdict.half.freshness,
+        "forecast": verdict.half.forecast.freshness,
+        "low": verdict.half.forecast.low,
+        "high": verdict.half.forecast.high,
         "expected": verdict.expected,
         "requests": verdict.requests,
     }

@@ -139,7 +139,7 @@ def test_a_crawl_from_beginning_to_end(run, run_until, site, here):
     found = json.loads(run("why", page, "--json").out)
     assert found["crawled"] is True
     assert found["n_crawls"] > 0
-    assert "never crawled; the last try: robots" in run("why", f"{site.url}/private/1").out
+    assert "not crawled: disallowed by robots.txt" in run("why", f"{site.url}/private/1").out
     assert "gone" in run("why", f"{site.url}/p/9").out
 
 
