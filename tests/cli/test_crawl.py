@@ -140,7 +140,7 @@ def test_a_crawl_from_beginning_to_end(run, run_until, site, here):
     assert found["crawled"] is True
     assert found["n_crawls"] > 0
     assert "not crawled: disallowed by robots.txt" in run("why", f"{site.url}/private/1").out
-    assert "gone" in run("why", f"{site.url}/p/9").out
+    assert "not found (404); looked for again in" in run("why", f"{site.url}/p/9").out
 
 
 def test_what_comes_next_is_printed_and_not_crawled(run, site):
