@@ -5,13 +5,13 @@ import csv
 import json
 import subprocess
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from crawl.servers import Held
+from typer.testing import CliRunner
 
-from recrawl.cli.shared.export_files import write_observations
+from recrawl.cli import app
 from recrawl.cli.views.status_figures import figures
 from recrawl.crawl import HttpFetcher, Limits, ManualClock
 from recrawl.crawl.config.settings import Settings
@@ -37,6 +37,13 @@ def example():
     finally:
         sys.path.remove(str(EXAMPLE))
     return compare, follow, serve, world
+
+
+def printed(*words):
+    """What a command prints."""
+    done = CliRunner().invoke(app, list(words))
+    assert done.exit_code == 0, done.output
+    return done.stdout
 
 
 def looked_at(settings, now):
@@ -82,9 +89,9 @@ def found(example, tmp_path_factory):
     site = serve.Site(world.World(1), lambda: clock.now() - START, START, lambda seconds: None)
     with serve.Server(site) as server:
         run, looks, final = asyncio.run(clock.drive(crawled(site, server.port, world, settings, clock)))
-    with BlockingStore(SqliteStore(settings.database, exclusive=False)) as store:
-        write_observations(store, folder / "crawls.csv")
-        events = [asdict(one) for one in store.events(0, 10**6)]
+    database = ["--database", settings.database]
+    printed("export", "--observations", str(folder / "crawls.csv"), *database)
+    events = [json.loads(line) for line in printed("events", *database).splitlines()]
     with (folder / "crawls.csv").open(newline="") as file:
         crawls = list(csv.DictReader(file))
     return compare.Followed(site.world, site.log, 0.0, SECONDS, 2.0, 0.5, run, looks, final, events, crawls, [])
