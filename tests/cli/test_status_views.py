@@ -7,6 +7,7 @@ import pytest
 from recrawl.cli.views.run_view import View
 from recrawl.cli.views.status_figures import figures
 from recrawl.cli.views.status_report import status_lines
+from recrawl.crawl.audit.freshness import NOTE, reported_freshness
 from recrawl.crawl.config.settings import Settings
 from recrawl.store import BlockingStore, SqliteStore
 from tests.crawl.driving import URLS, World, changing
@@ -60,3 +61,22 @@ def test_the_live_view_and_status_agree_at_one_moment(world, seconds):
             assert (shown.get(label) or "").strip() == (lines.get(label) or "").strip()
     finally:
         crawler.close()
+
+
+def test_status_takes_over_what_a_running_crawl_has_just_reported(tmp_path):
+    with BlockingStore(SqliteStore(tmp_path / "a.db")) as store:
+        world = World(changing, URLS[:60], store=store, budget=0.2)
+        world.run(1500.0)
+        at = world.clock.now()
+        reported = reported_freshness(world.engine, at)
+        found, _ = status(world)
+        assert (found["freshness"], found["freshness_so_far"]) == (reported.now, reported.so_far)
+        assert found["freshness_at"] == at
+        note = store.notes(NOTE)[NOTE] | {"now": 0.125}  # what memory alone holds makes such a difference
+        store.save(notes={NOTE: note})
+        assert figures(store, SETTINGS, at)["freshness"] == 0.125
+        later = figures(store, SETTINGS, at + 4.0)
+        assert "0.125 (expected), as the crawl reported 4 s ago" in "\n".join(status_lines(later))
+        long_after = figures(store, SETTINGS, at + 60.0)
+        assert long_after["freshness"] != 0.125
+        assert long_after["freshness_at"] == at + 60.0

@@ -47,6 +47,7 @@ def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -
         "budget": settings.budget,
         "unspent_last_day": unspent_figures(store, now),
         "freshness": None,
+        "freshness_at": now,
         "freshness_so_far": None,
         "comparisons": 0,
         "comparisons_needed": 0,
@@ -59,21 +60,23 @@ def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -
         **audit_figures(store),
     }
     if len(engine):
-        found |= _freshness(sampled, settings, now)
+        found |= _freshness(store, sampled, settings, now)
     return found
 
 
-def _freshness(sampled: Sampled, settings: Settings, now: float) -> dict[str, Any]:
+def _freshness(store: BlockingStore[SqliteStore], sampled: Sampled, settings: Settings, now: float) -> dict[str, Any]:
     """Figures about freshness; of a sample, the interval of the forecast includes the error of the sample.
 
-    All are None while too few comparisons were made.
+    All are None while too few comparisons were made. What a running crawl has reported lately is taken over.
     """
-    from recrawl.crawl.audit.freshness import reported_freshness
+    from recrawl.crawl.audit.freshness import NOTE, noted_freshness, reported_freshness
 
     engine = sampled.engine
-    fresh = reported_freshness(engine, now)
+    noted = noted_freshness(store.notes(NOTE).get(NOTE), now)
+    fresh, at = noted or (reported_freshness(engine, now), now)
     found: dict[str, Any] = {
         "freshness": fresh.now,
+        "freshness_at": at,
         "freshness_so_far": fresh.so_far,
         "comparisons": fresh.comparisons,
         "comparisons_needed": fresh.needed,

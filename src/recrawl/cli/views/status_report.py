@@ -62,6 +62,8 @@ def _freshness(found: dict[str, Any]) -> list[tuple[str, str]]:
     rows = freshness_rows(
         Freshness(*(found[name] for name in ("freshness", "freshness_so_far", "comparisons", "comparisons_needed")))
     )
+    if found["freshness"] is not None and round(age := found["now"] - found["freshness_at"]) > 0:
+        rows[0] = (rows[0][0], f"{rows[0][1]}, as the crawl reported {format_span(age)} ago")
     if (plan := found["forecast"]) is not None:
         span = f"{plan['freshness']:.3f} in the long run ({plan['low']:.3f} to {plan['high']:.3f})"
         rows.append((f"freshness at {found['budget']}", span))

@@ -1,9 +1,14 @@
-"""Freshness of the copies of a crawl as it is reported: expected now, found so far, or not known yet."""
+"""Freshness of the copies of a crawl as it is reported: expected now, found so far, or not known yet.
+
+A running crawl writes the figures to its store from time to time, because it knows more than the store: what the
+siblings of a page did lately is kept in memory alone.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +19,9 @@ from recrawl.schedule.exact import access
 
 Ids = NDArray[np.int64]
 
+NOTE = "freshness"  # the name of the note that holds the figures
+_EVERY = 5.0  # seconds between two notes, at least
+_PAGES_PER_SECOND = 2000.0  # and so many pages that a second between two notes stands for: large crawls write rarely
 ENOUGH = 50  # comparisons before freshness is reported; with few pages two for each of them
 
 
@@ -70,3 +78,33 @@ def _so_far(engine: Engine, now: float) -> float | None:
     """Share of past time in which copies were fresh, by the outcomes of crawls; None before the first outcome."""
     ledger = engine.ledger(now, audited_pages(engine))
     return 1.0 - ledger.staleness if ledger.time > 0.0 else None
+
+
+class FreshnessNotes:
+    """The freshness that a running crawl reports, as notes in its store."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._due_at = -math.inf
+
+    def pending_notes(self, now: float, *, last: bool = False) -> dict[str, object]:
+        """What is to be written to the store now."""
+        if not last and now < self._due_at:
+            return {}
+        every = max(_EVERY, len(self._engine) / _PAGES_PER_SECOND)
+        self._due_at = now + every
+        return {NOTE: {"at": now, "every": every, **reported_freshness(self._engine, now)._asdict()}}
+
+
+def noted_freshness(note: Mapping[str, Any] | None, now: float) -> tuple[Freshness, float] | None:
+    """The figures of a note and their time; None if no crawl has written them lately.
+
+    >>> note = {"at": 10.0, "every": 5.0, "now": 0.5, "so_far": None, "comparisons": 60, "needed": 50}
+    >>> noted_freshness(note, 12.0)
+    (Freshness(now=0.5, so_far=None, comparisons=60, needed=50), 10.0)
+    >>> noted_freshness(note, 30.0) is noted_freshness(None, 30.0) is None
+    True
+    """
+    if note is None or not 0.0 <= now - note["at"] <= 2.0 * note["every"]:
+        return None
+    return Freshness(*(note[name] for name in Freshness._fields)), float(note["at"])

@@ -93,7 +93,7 @@ class Bookkeeper:
         notes = {**components.budget.last_mark(now), TRUST: components.not_modified.state()}
         notes |= components.limiter.budgets.last_notes(now)
         notes |= self._pending_notes() | self._audits.pending_notes(last=True)
-        notes |= components.unspent.pending_notes(now, last=True)
+        notes |= components.unspent.pending_notes(now, last=True) | components.freshness.pending_notes(now, last=True)
         await self._recorder.finish(notes, now)
         await components.deliveries.finish()
         self.check()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from recrawl.crawl.audit.audits import Audits
+from recrawl.crawl.audit.freshness import FreshnessNotes
 from recrawl.crawl.audit.open_audit import NOTES as AUDITS
 from recrawl.crawl.clock import Clock, MonotonicClock, SystemClock
 from recrawl.crawl.config.options import CrawlOptions
@@ -60,6 +61,7 @@ class Components:
         self.recorder = Recorder(engine, store, options, self.feeds, self._saved)
         self.budget = options.budget or _budget_of(engine, self.clock.now())
         self.unspent = Unspent()
+        self.freshness = FreshnessNotes(engine)
         self.budget.attach(self.pool, self._save_mark)
         budgets = HostBudgets(host_rates(options.rules, self.budget), self.recorder.save_notes)
         self.limiter = HostLimiter(engine, self.clock, options.longest_delay, budgets)
@@ -89,8 +91,10 @@ class Components:
         self._loaded = True
 
     async def _save_mark(self, notes: Mapping[str, Any]) -> None:
-        """Write the mark of the budget, and from time to time what was left of it."""
-        await self.recorder.save_notes({**notes, **self.unspent.pending_notes(self.clock.now())})
+        """Write the mark of the budget, and from time to time what was left of it and how fresh the copies are."""
+        now = self.clock.now()
+        more = self.unspent.pending_notes(now) | self.freshness.pending_notes(now)
+        await self.recorder.save_notes({**notes, **more})
 
     def _saved(self, outcomes: list[Outcome]) -> None:
         """A batch is committed."""
