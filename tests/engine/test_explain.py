@@ -61,3 +61,24 @@ def test_spans_keep_two_digits():
         amount, unit = format_span(seconds).split()
         assert float(amount) * sizes[unit] == pytest.approx(seconds, rel=0.05)
         assert len(amount) <= 5
+
+
+@pytest.mark.slow
+def test_intervals_hold_the_rates_where_siblings_are_used():
+    """Pages of a folder have similar rates, so that siblings are used although each page changes on its own."""
+    rng, n, budget, days = np.random.default_rng(2), 120, 60.0, 60
+    rate = np.repeat(np.exp(rng.normal(-1.5, 1.2, 8)), 15) * np.exp(rng.normal(0.0, 0.4, n))
+    changes = [np.sort(rng.uniform(0.0, days, rng.poisson(one * days))) for one in rate]
+    engine, last = Engine(budget, day=1.0, sources=0), np.zeros(n)
+    engine.add([f"https://a.example/{k // 15}/{k}" for k in range(n)], 0.0, fetched_at=0.0)
+    for now in np.arange(1, days * budget) / budget:
+        for page in engine.pick(now, 1).tolist():
+            began, ended = np.searchsorted(changes[page], [last[page], now])
+            engine.record([page], now, changed=[ended > began])
+            last[page] = now
+    assert engine.effects.level is not None
+    found = [engine.explain(page, float(days)) for page in range(n)]
+    intervals = np.array([one.change_rate_interval for one in found])
+    assert np.mean((intervals[:, 0] <= rate) & (rate <= intervals[:, 1])) > 0.85
+    believed = np.array([one.change_rate for one in found])
+    assert ((intervals[:, 0] <= believed) & (believed <= intervals[:, 1])).all()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.engine.beliefs.beliefs import Beliefs, Fit
+from recrawl.engine.beliefs.beliefs import Beliefs, Fit, priors_of
 from recrawl.engine.effects.groups import LEVELS, Folders
 from recrawl.engine.effects.kernels import (
     ALONE,
@@ -231,6 +231,13 @@ class Effects:
         """The alternative beliefs of new pages equal their beliefs."""
         if self.siblings:
             self.arrays.alternative[rows] = beliefs.found(rows, beliefs.belief.prior[0])
+
+    def alone(self, beliefs: Beliefs, rows: Ids) -> Array:
+        """(pages, 2): shape and rate of missed rates as the page's own crawls give them, while siblings are used."""
+        shape, rate = beliefs.belief.prior[0]
+        prior = priors_of([shape, rate / self.arrays.alternative_mean[0]], beliefs.belief.factor[rows])
+        found = np.maximum(prior + self.arrays.alternative[rows, :2], 1e-3 * prior)
+        return np.where(beliefs.belief.fixed_rate[rows, None], beliefs.belief.gamma[rows, 0], found)
 
     def alternative_mean(self, beliefs: Beliefs, rows: Ids) -> float:
         """Mean of the alternative prior over that of the prior: as many times more changes are the pages' own there."""

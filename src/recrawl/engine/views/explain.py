@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recrawl._html import bars, table
 from recrawl.engine.eligibility import Reason
@@ -17,6 +18,8 @@ from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:
     from recrawl.engine.engine import Engine
+
+Ids = NDArray[np.int64]
 
 _ITS_TURN = "waiting its turn"
 _HOPELESS = 36500.0  # days: a page whose turn would come later than this is not worth a crawl
@@ -154,16 +157,13 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
     elapsed = max(now - fetched_at, 0.0)
     mean = fitting_mean(engine)
     rate = float(expected_pages(engine, rows, now, mean).change_rate[0])
-    gamma = GammaPrior(*moved_gamma(engine, rows, mean).T)
-    missed = float(gamma.mean[0])
-    bounds = [float(gamma.quantile(p)[0]) + rate - missed for p in (0.05, 0.95)]
     shares = -np.expm1(-belief.gamma[page, 1:, 0] * np.log1p(1 / belief.gamma[page, 1:, 1]))
     requests = engine.requests
     value = float(scheduler.value(rows, now)[0])
     return Explanation(
         url=engine.url(rows)[0],
         change_rate=rate,
-        change_rate_interval=(bounds[0], bounds[1]),
+        change_rate_interval=_rate_interval(engine, rows, rate, mean),
         n_changes=int(belief.n_changes[page]),
         n_crawls=int(belief.n_crawls[page]),
         importance=weight,
@@ -186,6 +186,19 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
         reasons=tuple(str(reason) for reason in engine.eligibility.reasons(page, now)),
         wait_until=engine.eligibility.waiting.until(page),
     )
+
+
+def _rate_interval(engine: Engine, rows: Ids, rate: float, mean: float) -> tuple[float, float]:
+    """The 90% interval of a page's change rate; what signals explain counts as known.
+
+    How much siblings explain is not known exactly. Where they are used, the interval is therefore that of the belief
+    which the page's own crawls give alone, widened to contain the rate.
+    """
+    used = moved_gamma(engine, rows, mean)
+    signalled = rate - float(used[0, 0] / used[0, 1] + engine.effects.sibling_rate(engine.scheduler, rows)[0])
+    gamma = GammaPrior(*(used if engine.effects.level is None else engine.effects.alone(engine.beliefs, rows)).T)
+    low, high = (float(gamma.quantile(p)[0]) + max(signalled, 0.0) for p in (0.05, 0.95))
+    return min(low, rate), max(high, rate)
 
 
 def _next_at(engine: Engine, page: int, now: float, value: float) -> float:
