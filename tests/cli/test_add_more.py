@@ -68,7 +68,7 @@ def test_beside_a_running_crawl_it_says_how_many_pages_are_new(run, here):  # no
         found = json.loads(run("add", f"{A}/3", f"{A}/5", "--json").out)
         assert found == {"database": "recrawl.db", "posted": 1, "known": 1}, "queued pages are known too"
         run("remove", f"{A}/2")
-        assert "1 new pages" in run("add", f"{A}/2").out, "it is removed before"
+        assert "1 new page queued" in run("add", f"{A}/2").out, "it is removed before"
         store.run(CommandQueue(engine, store.store, Rules(), lambda *_: None).apply(1.7e9))
     assert given() == {f"{A}/1": 1.0, f"{A}/3": 4.0, f"{A}/4": 1.0, f"{A}/5": 1.0, f"{A}/2": 1.0}
 

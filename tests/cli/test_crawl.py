@@ -67,7 +67,7 @@ def test_pages_come_from_everywhere_once(run, site, here, monkeypatch):
     assert result.code == 0, result
     assert json.loads(result.out) == {"database": "recrawl.db", "added": 8, "known": 0, "pages": 8}
     result = run("add", f"{site.url}/p/1", f"{site.url}/p/99")
-    assert result.out == "1 pages added, 1 known already, 9 in recrawl.db\n"
+    assert result.out == "1 page added, 1 known already, 9 in recrawl.db\n"
     with BlockingStore(SqliteStore("recrawl.db", exclusive=False)) as store:
         rows = store.load()
     assert dict(zip(rows["url"], rows["given"], strict=True))[f"{site.url}/p/24"] == 3.0
@@ -149,7 +149,9 @@ def test_what_comes_next_is_printed_and_not_crawled(run, site):
     found = json.loads(run("run", "--dry-run", 5, "--budget", "2/s", "--json").out)
     assert len({one["url"] for one in found}) == 5
     assert [one["in"] for one in found] == pytest.approx([0, 1, 2, 3, 4], abs=0.01), "one host, a second apart"
-    assert run("run", "--dry-run", 3).out.count(site.url) == 3
+    text = run("run", "--dry-run", 3, "--budget", "2/s").out
+    assert text.count(site.url) == 3
+    assert [line.split()[:2] for line in text.splitlines()] == [["0", "s"], ["1", "s"], ["2", "s"]]
     assert len(site.asked) == before
 
 
@@ -173,7 +175,7 @@ def test_sigterm_ends_a_crawl_cleanly_and_pages_can_be_added_meanwhile(run, site
             assert "in use by process" in refused(run, *RUN)
             assert f"process {crawl.pid}" in refused(run, *RUN)
             assert "a crawl is running" in refused(run, "import", _log(here, site))
-            assert run("add", f"{site.url}/p/50").out == "1 new pages queued for the running crawl, 0 known already\n"
+            assert run("add", f"{site.url}/p/50").out == "1 new page queued for the running crawl, 0 known already\n"
             assert "removal of 1 pages queued" in run("remove", f"{site.url}/p/0").out
             while store.commands() and time.monotonic() < deadline:
                 time.sleep(0.05)

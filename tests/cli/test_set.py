@@ -23,7 +23,7 @@ def given(path="recrawl.db"):
 def test_importance_is_set_by_url_and_by_pattern(run, here):  # noqa: F811
     run("add", *URLS)
     result = run("set", URLS[1], "--importance", 5)
-    assert (result.code, result.out) == (0, "importance of 1 pages set: 5\n")
+    assert (result.code, result.out) == (0, "importance 5 set for 1 page\n")
     found = json.loads(run("set", "*/2", URLS[3], "--importance", 0.5, "--json").out)
     assert (found["set"], found["ruled"], found["queued"], found["urls"]) == (2, 0, False, URLS[2:])
     assert list(given().values()) == [1.0, 5.0, 0.5, 0.5]
@@ -33,7 +33,7 @@ def test_importance_is_set_by_url_and_by_pattern(run, here):  # noqa: F811
 def test_a_rule_wins(run, here):  # noqa: F811
     run("add", *URLS)
     (here / "recrawl.toml").write_text('[[rule]]\nmatch = "*/1"\nimportance = 9\n')
-    assert "1 pages keep the importance that a rule gives them" in run("set", "*", "--importance", 2).out
+    assert "for 1 page a rule gives it" in run("set", "*", "--importance", 2).out
     assert "a rule gives its importance" in refused(run, "set", URLS[1], "--importance", 2)
 
 
@@ -61,7 +61,7 @@ def test_a_running_crawl_takes_the_importance_over(run, here):  # noqa: F811
     with BlockingStore(SqliteStore("recrawl.db")) as store:
         engine = store.run(open_engine(store.store, 1.7e9, rules=rules))
         result = run("set", URLS[0], URLS[3], "--importance", 8)
-        assert result.out == "importance of 2 pages is queued for the running crawl: 8\n"
+        assert result.out == "importance 8 is queued for the running crawl, for 2 pages\n"
         store.run(CommandQueue(engine, store.store, rules, lambda *_: None).apply(1.7e9))
         assert store.commands() == []
     assert engine.given.tolist() == [8.0, 1.0, 1.0, 2.0], "the rule of the crawl wins"

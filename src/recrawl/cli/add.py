@@ -23,6 +23,7 @@ from recrawl.cli.shared.crawl_options import (
 from recrawl.cli.shared.extras import need
 from recrawl.errors import ParameterError
 from recrawl.logs import configure
+from recrawl.model.spans import count
 
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
@@ -73,11 +74,12 @@ def add(
     if store is None:
         with shared_store(settings) as store:
             found = _queue(store, settings, urls, known, gathered.rests)
-        text = f"{found['posted']} new pages queued for the running crawl, {found['known']} known already"
+        text = f"{count(found['posted'], 'new page')} queued for the running crawl, {found['known']} known already"
     else:
         with store:
             found = _add(store, settings, urls, known, gathered.rests)
-        text = f"{found['added']} pages added, {found['known']} known already, {found['pages']} in {settings.database}"
+        text = f"{count(found['added'], 'page')} added, {found['known']} known already, "
+        text += f"{found['pages']} in {settings.database}"
     typer.echo(json.dumps(found) if as_json else text)
 
 

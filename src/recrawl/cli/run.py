@@ -23,6 +23,7 @@ from recrawl.cli.shared.crawl_options import (
 from recrawl.cli.shared.effect_options import Bursts, Drift, NoSiblings, Priors, Seasons, switched
 from recrawl.cli.shared.short_urls import printed_url
 from recrawl.logs import configure
+from recrawl.model.spans import format_span
 
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
@@ -75,16 +76,16 @@ def run(
     flags |= switched(no_siblings, priors=priors, bursts=bursts, drift=drift, seasons=seasons)
     read = partial(settings_of, config, database=database, allow_private=allow_private, **flags)
     settings = read()
-    if dry_run is not None:
-        _print_next(settings, dry_run, as_json)
-        return
     from recrawl import __version__
     from recrawl.crawl.config.rules import span
     from recrawl.crawl.run.assemble import check_settings
 
+    seconds = None if duration is None else span(duration, "--for")
+    if dry_run is not None:
+        _print_next(settings, dry_run, as_json)
+        return
     settings.agent(__version__)
     check_settings(settings)
-    seconds = None if duration is None else span(duration, "--for")
     found = asyncio.run(_run(read, seconds, once, quiet or as_json))
     if as_json:
         typer.echo(json.dumps(found))
@@ -133,4 +134,4 @@ def _print_next(settings: Settings, n: int, as_json: bool) -> None:
         typer.echo(json.dumps(found))
         return
     for one in found:
-        typer.echo(f"{one['in']:>12.1f} s  {printed_url(one['url'], used=16)}")
+        typer.echo(f"{format_span(one['in']):>12}  {printed_url(one['url'], used=14)}")

@@ -19,6 +19,7 @@ from recrawl.cli.shared.crawl_options import (
 )
 from recrawl.cli.shared.page_patterns import matching
 from recrawl.errors import ParameterError
+from recrawl.model.spans import count
 
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
@@ -62,8 +63,8 @@ def set_pages(
         typer.echo(json.dumps({**found, "importance": importance, "urls": urls}))
         return
     typer.echo(
-        f"importance of {len(urls)} pages {'is queued for the running crawl' if queued else 'set'}: {importance:g}"
-        + (f"; {ruled} pages keep the importance that a rule gives them" if ruled else "")
+        f"importance {importance:g} {'is queued for the running crawl, for' if queued else 'set for'} "
+        f"{count(len(urls), 'page')}" + (f"; for {count(ruled, 'page')} a rule gives it" if ruled else "")
     )
 
 

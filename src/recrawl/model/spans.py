@@ -1,4 +1,4 @@
-"""Spans of time as a person would say them."""
+"""Spans of time and counts as a person would say them."""
 
 from __future__ import annotations
 
@@ -35,3 +35,12 @@ def _digits(amount: float) -> str:
     ('730', '5', '0.012')
     """
     return f"{amount:.0f}" if abs(amount) >= 100 else f"{round(amount, 3):.3g}"
+
+
+def count(n: int, what: str) -> str:
+    """A number and its noun, in the plural where needed.
+
+    >>> count(1, "page"), count(2, "page")
+    ('1 page', '2 pages')
+    """
+    return f"{n} {what}{'s' * (n != 1)}"

@@ -13,7 +13,7 @@ from recrawl._html import bars, table
 from recrawl.engine.eligibility import Reason
 from recrawl.engine.views.expected import expected_pages, fitting_mean, moved_gamma
 from recrawl.estimate.gamma import GammaPrior
-from recrawl.model.spans import DAY, format_span
+from recrawl.model.spans import DAY, count, format_span
 from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:
@@ -285,8 +285,3 @@ def _unlikely(engine: Engine, page: int, now: float) -> str:
     chance, least = 1.0 - float(engine.fresh([page], now)[0]), engine.settings.min_change_probability
     wait = format_span((engine.eligibility.unlikely_until(page) - now) / engine.settings.day * DAY)
     return f"changed with probability {100 * chance:.2g}%, less than {100 * least:.2g}%; that is reached in {wait}"
-
-
-def count(n: int, what: str) -> str:
-    """A number and its noun, in the plural where needed."""
-    return f"{n} {what}{'s' * (n != 1)}"
