@@ -28,6 +28,7 @@ def now(here):  # noqa: F811
         failed = engine.id([*BAD, CLOSED])
         engine.record(failed, at, failed=np.ones(len(failed), bool))
         engine.hold("bad.example", at + 500.0)
+        engine.hold("closed.example", at + 600.0)
         outcomes = [Outcome(url, at - 7000.0, status=200, requests=2) for url in GOOD]
         outcomes += [Outcome(GOOD[0], at - 1000.0, status=200)]
         outcomes += [Outcome(url, at - 100.0 - k, status=503, failure="busy") for k, url in enumerate(BAD)]
@@ -50,6 +51,11 @@ def test_pages_that_fail_have_a_reason_and_a_next_try(run, now):
     start = lines.index("pages that fail: 15")
     assert lines[start + 2].startswith(f"  {BAD[0]}: busy (503); next try 20")
     assert lines[start + 11] == "  and 5 more; --json lists up to 1000"
+
+
+def test_hosts_that_fail_are_held_whatever_their_port(run, now):
+    hosts = {one["host"]: one["left_alone_until"] for one in json.loads(run("status", "--json").out)["hosts"]}
+    assert hosts == {"bad.example": pytest.approx(now + 500.0), "closed.example:8443": pytest.approx(now + 600.0)}
 
 
 def test_the_load_of_hosts_counts_crawls_and_robots(run, now, here):  # noqa: F811

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from recrawl.cli.views.reasons import robots_failure
 from recrawl.cli.views.status_load import failing_figures, load_figures
+from recrawl.engine.addresses import host_of
 
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
@@ -31,7 +32,7 @@ def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -
     failing = store.failing(now - _DAY)
     reasons = [(outcome, _reason(store, outcome)) for outcome in failing]
     troubled = hosts_in_trouble(store, reasons, now)
-    sampled = store.run(open_sampled(store.store, settings, now, {str(one["host"]) for one in troubled}))
+    sampled = store.run(open_sampled(store.store, settings, now, {_name(one) for one in troubled}))
     engine, last = sampled.engine, store.last_observation()
     found: dict[str, Any] = {
         "now": now,
@@ -163,8 +164,13 @@ def hosts_in_trouble(
 
 def with_holds(troubled: list[dict[str, Any]], engine: Engine, now: float) -> list[dict[str, Any]]:
     """The same hosts, with the end of each host's pause."""
-    until = {one["host"]: engine.held_until(str(one["host"])) for one in troubled}
+    until = {one["host"]: engine.held_until(_name(one)) for one in troubled}
     return [{**one, "left_alone_until": at if (at := until[one["host"]]) > now else None} for one in troubled]
+
+
+def _name(troubled: dict[str, Any]) -> str:
+    """The name of a host, without its port: rules of hosts go by names."""
+    return host_of(f"http://{troubled['host']}/")
 
 
 def _reason(store: BlockingStore[SqliteStore], outcome: Outcome) -> str | None:
