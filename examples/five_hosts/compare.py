@@ -193,7 +193,7 @@ def _rates(found: Followed) -> list[Row]:
         if page is not None and one["n_crawls"] and not page.odd and not math.isinf(page.every):
             low, high = one["change_rate_interval"]
             n, within = n + 1, within + (low <= 1.0 / page.every <= high)
-    note = "true rates in the 90% interval of `why`; too narrow where siblings are used, whose part counts as known"
+    note = "true rates in the 90% interval of `why`; see below"
     return [Row("change rates", f"90% of {n} pages", f"{within} of {n} pages", None, note)]
 
 
