@@ -85,7 +85,8 @@ def test_pages_come_from_standard_input(run_apart, here):
     ("arguments", "line"),
     [
         ([], "nothing to add"),
-        (["nowhere.txt"], "nowhere.txt: neither an http or https URL nor a file"),
+        (["nowhere.txt"], "nowhere.txt: neither an http or https URL nor a file\n"),
+        (["docs.example.org/a"], "nor a file; did you mean https://docs.example.org/a?"),
         (["ftp://a.example/"], "neither an http or https URL"),
         (["http://"], "no http or https URL"),
         (["http://user:secret@a.example/"], "belong in headers"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from recrawl.logs import event
 
 log = logging.getLogger(__name__)
 
+_HOST = re.compile(r"(?:[\w-]+\.)+(?!txt|csv|tsv|xml|json|jsonl|parquet|gz|html?$)[a-zA-Z]{2,}(?::\d+)?(?:/\S*)?")
 _MOST_SITEMAPS = 1000  # of one index
 _LARGEST = 50 << 20  # bytes of a sitemap
 _MOST_PAGES = 1_000_000  # of all sitemaps that are asked for at once
@@ -69,7 +71,8 @@ def _merge(found: Weights, more: Weights, name: str) -> None:
 def _read(source: str) -> bytes:
     path = Path(source)
     if not path.is_file():
-        raise ParameterError(f"{source}: neither an http or https URL nor a file")
+        meant = f"; did you mean https://{source}?" if _HOST.fullmatch(source) else ""
+        raise ParameterError(f"{source}: neither an http or https URL nor a file{meant}")
     return path.read_bytes()
 
 

@@ -15,8 +15,8 @@ from recrawl.errors import ParameterError
 from recrawl.estimate import GammaPrior, estimate_change_rate, fit_group_priors, poisson_look
 from recrawl.estimate.prospects import History, Prospects, freshness_of_schedule, freshness_so_far
 from recrawl.model.budget import format_rate, parse_budget
+from recrawl.model.spans import DAY, format_span
 
-_DAY = 86400.0
 _CURVE = 12  # budgets of the curve, from an eighth to eight times
 
 
@@ -112,7 +112,7 @@ def history_of(log: CrawlLog, name: str) -> History:
 
 
 def _rate(budget: float, n: int) -> dict[str, Any]:
-    return {"per_day": budget * _DAY, "per_page_day": budget * _DAY / n}
+    return {"per_day": budget * DAY, "per_page_day": budget * DAY / n}
 
 
 def _prospect(prospects: Prospects, budget: float, own: float, n: int) -> dict[str, Any]:
@@ -128,12 +128,12 @@ def _prospect(prospects: Prospects, budget: float, own: float, n: int) -> dict[s
 
 def _curve(prospects: Prospects, budget: float) -> list[dict[str, float]]:
     points = [prospects.at(budget * factor) for factor in np.geomspace(0.125, 8.0, _CURVE).tolist()]
-    return [{"per_day": one.budget * _DAY, "alike": one.uniform, **asdict(one.best)} for one in points]
+    return [{"per_day": one.budget * DAY, "alike": one.uniform, **asdict(one.best)} for one in points]
 
 
 def _target(prospects: Prospects, target: float, own: float, n: int) -> dict[str, Any]:
     budget, low, high = prospects.budget_for(target)
-    ends = {"low_per_day": low * _DAY, "high_per_day": high * _DAY}
+    ends = {"low_per_day": low * DAY, "high_per_day": high * DAY}
     return {"freshness": target, **_rate(budget, n), **ends, "times_own": budget / own}
 
 
@@ -168,7 +168,7 @@ def lines(found: dict[str, Any]) -> list[str]:
     said = [f"repaired: {name}: {count}" for name, count in found["repairs"].items()]
     said += found["remarks"]
     said += [
-        f"{found['pages']} pages{gone}, {found['crawls']} intervals over {found['days']:.4g} days, "
+        f"{found['pages']} pages{gone}, {found['crawls']} intervals over {format_span(found['days'] * DAY)}, "
         f"{found['changes']} changed; the log spends {format_rate(own, per='day', unit='day')}",
         f"so far the copies were fresh {now['freshness']:.3f} of the time ({now['low']:.3f} to {now['high']:.3f}), "
         f"by the outcomes; with every page at a constant rate it would be {now['by_rates']:.3f}",
