@@ -101,7 +101,7 @@ def test_quotas_are_spent_in_the_open_hours_and_rates_hold_in_them():
     assert rates("100k/month", 1, nights)[0] == pytest.approx(3 * rates("100k/month", 1, None)[0])
     assert rates("0.05/page/day", 1000, nights) == pytest.approx((150 / DAY, 50 / DAY))
     assert rates("2/s", 1, nights) == pytest.approx((2.0, 2 / 3))
-    assert rates("2", 1, nights) == pytest.approx((2.0, 2 / 3))
+    assert rates("2/s", 1, nights) == pytest.approx((2.0, 2 / 3))
 
 
 @given(budget=st.floats(1.0, 1e4), asked=st.lists(st.floats(0.0, 3.0), max_size=60))

@@ -9,8 +9,6 @@ from typing import Annotated
 import typer
 
 from recrawl.cli.shared.crawl_options import AsJson, Config, Database, settings_of, shared_store
-from recrawl.cli.views.status_figures import figures
-from recrawl.cli.views.status_report import status_lines
 
 EPILOG = "Example:  recrawl status --budget 500/day --json"
 
@@ -23,6 +21,9 @@ def status(
     as_json: AsJson = False,
 ) -> None:
     """Count pages, copies and crawls, and show how fresh the copies are now and will be at a budget."""
+    from recrawl.cli.views.status_figures import figures
+    from recrawl.cli.views.status_report import status_lines
+
     settings = settings_of(config, database=database, budget=budget)
     with shared_store(settings) as store:
         found = figures(store, settings, time.time())

@@ -31,7 +31,7 @@ def gathered(answer):
             return await answer(request, f"http://{request.host}")
 
         async with serving(serve) as origin:
-            return await add_sources._from_web([f"{origin}/sitemap.xml"], SETTINGS)
+            return (await add_sources._from_web([f"{origin}/sitemap.xml"], SETTINGS, {}, {}))[0]
 
     return asyncio.run(main()), asked
 
@@ -82,4 +82,4 @@ def test_a_sitemap_that_drips():
 def test_a_sitemap_index_to_private_addresses_is_not_followed():
     guarded = Settings(contact="tests@example.org", delay="0 s", timeout="1 s")
     with pytest.raises(ParameterError, match="forbidden-address"):
-        asyncio.run(add_sources._from_web(["http://127.0.0.1:1/sitemap.xml"], guarded))
+        asyncio.run(add_sources._from_web(["http://127.0.0.1:1/sitemap.xml"], guarded, {}, {}))
