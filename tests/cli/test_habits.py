@@ -90,6 +90,7 @@ def test_a_bare_number_is_refused_in_settings_and_variables(run, here, monkeypat
 
 HIDDEN = """
 import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 class Hook:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in {names!r}:
