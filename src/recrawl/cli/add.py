@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -85,7 +85,7 @@ def add(
 
 def _queue(
     store: BlockingStore[SqliteStore], settings: Settings, urls: list[str], known: Columns, rests: dict[str, float]
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Queue the new pages for the running crawl."""
     from recrawl.crawl.run.commands import add_command, rest_command
 
@@ -123,7 +123,7 @@ def _predicted(path: Path, urls: list[str]) -> dict[str, list[float]]:
 
 def _add(
     store: BlockingStore[SqliteStore], settings: Settings, urls: list[str], known: Columns, rests: dict[str, float]
-) -> dict[str, object]:
+) -> dict[str, Any]:
     from recrawl.crawl.run.pages import add_pages, save_pages
     from recrawl.crawl.run.partial import open_for
 
