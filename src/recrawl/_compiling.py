@@ -97,9 +97,14 @@ def name_of(kernel: Any) -> str:
     return f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}"
 
 
+def _cache_file(kernel: Any) -> Any:
+    """What numba knows of a kernel's file on disk, which has no public name; None: it keeps none."""
+    return getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+
+
 def is_cached(kernel: Any) -> bool:
     """Whether a kernel's compiled code is on disk."""
-    index = getattr(getattr(kernel._cache, "_cache_file", None), "_index_path", None)
+    index = getattr(_cache_file(kernel), "_index_path", None)
     return index is not None and Path(index).exists()
 
 
@@ -108,5 +113,5 @@ def _is_one_of(dispatcher: Any, kernels: Sequence[Any]) -> bool:
 
 
 def _how_often(kernels: Sequence[Any]) -> str:
-    kept = any(hasattr(kernel._cache, "_cache_file") for kernel in kernels)
+    kept = any(_cache_file(kernel) is not None for kernel in kernels)
     return "once per version" if kept else "in every run (no folder for them can be written)"

@@ -8,6 +8,7 @@ import pytest
 from recrawl.crawl import Answer, Settings
 from recrawl.crawl.config.rules import Rule, Rules, hosts_of
 from recrawl.crawl.polite.host_budgets import PREFIX, HostBudgets
+from recrawl.crawl.run.reload import reload_settings
 from recrawl.errors import ParameterError
 
 from .driving import START, World
@@ -96,7 +97,7 @@ def test_another_budget_takes_effect_while_the_crawl_runs():
     async def main():
         running = asyncio.ensure_future(crawler.run(START + 2 * 8640.0))
         await world.clock.sleep(8640.0)
-        await crawler.reload(old, new)
+        await reload_settings(crawler.components, old, new)
         await running
 
     asyncio.run(world.clock.drive(main()))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from recrawl.crawl import Answer, Settings
-from recrawl.crawl.run.reload import LIVE, adopted, compare
+from recrawl.crawl.run.reload import LIVE, adopted, compare, reload_settings
 from recrawl.store import BlockingStore, SqliteStore
 from recrawl.store.sqlite.lock import holder_of
 
@@ -28,7 +28,7 @@ def reloaded(world, old, new, *, at=100.0, until=200.0, **options):
     async def main():
         running = asyncio.ensure_future(crawler.run(world.clock.now() + until))
         await world.clock.sleep(at)
-        found.append(await crawler.reload(old, new))
+        found.append(await reload_settings(crawler.components, old, new))
         await running
 
     try:
@@ -95,7 +95,7 @@ def test_the_rest_of_the_live_settings_reach_their_parts():
     new = Settings(
         concurrency=4, longest_hint="5 s", feed_interval="9 s", audit_share="2%", audit_draws=7, host_concurrency=2
     )
-    asyncio.run(crawler.reload(Settings(), new))
+    asyncio.run(reload_settings(crawler.components, Settings(), new))
     parts = crawler._components
     assert (parts.pool.free, parts.recorder.longest_hint, parts.feeds.shortest) == (4, 5.0, 9.0)
     assert (parts.audits._share, parts.audits._size, world.engine.settings.host_concurrency) == (0.02, 7, 2)

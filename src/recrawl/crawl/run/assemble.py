@@ -24,7 +24,7 @@ from recrawl.crawl.polite.robots import READ, Robots
 from recrawl.crawl.polite.robots_cache import RobotsCache
 from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.run.pages import Part, open_engine
-from recrawl.crawl.run.reload import NOTE, Reloaded, adopted
+from recrawl.crawl.run.reload import NOTE, Reloaded, adopted, reload_settings
 from recrawl.engine import EFFECTS, Engine
 from recrawl.errors import ParameterError, RecrawlError, StoreError
 from recrawl.logs import event
@@ -167,7 +167,7 @@ class LiveCrawl:
                 done = Reloaded(error=" ".join(str(problem).split()))
                 event(log, logging.ERROR, "settings.refused", error=done.error)
             else:
-                done = await self.crawler.reload(self.settings, new)
+                done = await reload_settings(self.crawler.components, self.settings, new)
                 self.settings = adopted(self.settings, new)
                 named = {name: ",".join(getattr(done, name)) for name in ("changed", "needs_restart")}
                 event(log, logging.INFO, "settings.reloaded", **named)

@@ -1,4 +1,4 @@
-"""Bookkeeping of a run: batches and notes to the store, commands from it, and the end."""
+"""Bookkeeping of a run: batches and notes to the store, commands from it, the log, and the end."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 
 from recrawl.crawl.run.commands import CommandQueue
 from recrawl.crawl.run.components import TRUST, Components
+from recrawl.crawl.run.run_log import described, log_progress
 from recrawl.errors import StoreError
 
 _TRUST_EVERY = 60.0  # seconds between two notes of which servers' "not modified" is trusted
@@ -32,6 +33,11 @@ class Bookkeeper:
         except StoreError:
             self._broken = True  # what follows on something that was not written must not be written either
             raise
+
+    def begin_log(self, began: float) -> asyncio.Task[None]:
+        """Log that a run begins; the task that logs its progress."""
+        self._components.report.started(**described(self._components))
+        return asyncio.create_task(log_progress(self._components, began))
 
     # --- commands -----------------------------------------------------------------------------------------------------
 

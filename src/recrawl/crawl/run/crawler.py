@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -10,15 +9,12 @@ from typing import Any
 from recrawl.crawl.audit.audits import Audits
 from recrawl.crawl.clock import Clock
 from recrawl.crawl.config.options import CrawlOptions
-from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.http.fetched import Fetcher
 from recrawl.crawl.polite.budget import Budget
 from recrawl.crawl.polite.robots import Robots
-from recrawl.crawl.polite.unspent import Unspent
 from recrawl.crawl.run.components import Components
 from recrawl.crawl.run.loop import CrawlLoop
-from recrawl.crawl.run.progress import PROGRESS_EVERY, Counters
-from recrawl.crawl.run.reload import Reloaded, apply_settings, compare
+from recrawl.crawl.run.progress import Counters
 from recrawl.crawl.run.sweep import sweep
 from recrawl.engine import Engine
 from recrawl.store.protocol import Store
@@ -66,8 +62,7 @@ class Crawler:
         if audit is not None:
             components.audits.request(*audit)
         began = components.clock.now()
-        components.report.started(**self._description())
-        progress = asyncio.create_task(self._progress(began))
+        progress = loop.books.begin_log(began)
         try:
             at = math.inf if until is None else until
             await (sweep(loop, at) if once else loop.run(at, n))
@@ -84,31 +79,6 @@ class Crawler:
         components.report.ended(components.counters, seconds=seconds, reason=reason)
         return components.counters
 
-    def _description(self) -> dict[str, Any]:
-        """What the log says of a run that starts."""
-        from recrawl import __version__
-
-        components = self._components
-        path, rate = getattr(components.store, "path", None), components.budget.rate
-        words = {"database": path, "budget": components.budget.text or f"{rate:g}/s"}
-        return {**words, "requests_per_second": rate, "pages": len(components.engine), "version": __version__}
-
-    async def _progress(self, began: float) -> None:
-        """Log once a minute how the run goes."""
-        components = self._components
-        while components.report.logs_progress:
-            before = components.counters.requests
-            await components.clock.sleep(PROGRESS_EVERY)
-            counters, limiter = components.counters, components.limiter
-            components.report.progress(
-                counters,
-                seconds=round(components.clock.now() - began, 3),
-                pages=len(components.engine),
-                requests_last_minute=counters.requests - before,
-                running=len(components.pool),
-                hosts_held=limiter.n_held(),
-            )
-
     async def _end(self) -> None:
         await self._loop.books.end()
 
@@ -116,11 +86,6 @@ class Crawler:
         """Start no more crawls; ``run`` returns when running crawls have ended and all is written."""
         self._loop.stopped = True
         self._components.pool.wake()
-
-    async def reload(self, old: Settings, new: Settings) -> Reloaded:
-        """Use other settings from now on; what it did, and which settings need a restart."""
-        await apply_settings(self._components, old, new)
-        return compare(old, new)
 
     async def save_notes(self, notes: Mapping[str, Any]) -> None:
         """Write notes to the store."""
@@ -133,6 +98,11 @@ class Crawler:
     def now(self) -> float:
         """The crawler's time, in seconds; it never goes back."""
         return self._components.clock.now()
+
+    @property
+    def components(self) -> Components:
+        """What the crawler is made of, for those who change it while it runs."""
+        return self._components
 
     @property
     def engine(self) -> Engine:
@@ -148,11 +118,6 @@ class Crawler:
     def budget(self) -> Budget:
         """The budget; its rate can be changed while the crawler runs."""
         return self._components.budget
-
-    @property
-    def unspent(self) -> Unspent:
-        """How much of the budget was left unspent in the last day, and why."""
-        return self._components.unspent
 
     @property
     def audits(self) -> Audits:

@@ -61,9 +61,10 @@ def adopted(old: Settings, new: Settings) -> Settings:
     return replace(new, **{name: getattr(old, name) for name in compare(old, new).needs_restart})
 
 
-async def apply_settings(components: Components, old: Settings, new: Settings) -> None:
-    """Give a running crawl the live settings that changed."""
-    changed = set(compare(old, new).changed)
+async def reload_settings(components: Components, old: Settings, new: Settings) -> Reloaded:
+    """Give a running crawl the live settings that changed; which these are, and which settings need a restart."""
+    done = compare(old, new)
+    changed = set(done.changed)
     engine, now = components.engine, components.clock.now()
     if changed & {"budget", "hours"}:
         components.budget.set_words(new.budget, len(engine), now, new.opening())
@@ -88,6 +89,7 @@ async def apply_settings(components: Components, old: Settings, new: Settings) -
     if changed & {"rule", "hours"}:
         components.limiter.refresh_budgets()
     components.pool.wake()
+    return done
 
 
 async def _apply_rules(components: Components, new: Rules) -> None:
