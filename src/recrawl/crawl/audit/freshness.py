@@ -20,7 +20,7 @@ from recrawl.schedule.exact import access
 Ids = NDArray[np.int64]
 
 NOTE = "freshness"  # the name of the note that holds the figures
-_EVERY = 5.0  # seconds between two notes, at least
+_EVERY = 60.0  # seconds between two notes, at least
 _PAGES_PER_SECOND = 2000.0  # and so many pages that a second between two notes stands for: large crawls write rarely
 ENOUGH = 50  # comparisons before freshness is reported; with few pages two for each of them
 

@@ -40,31 +40,28 @@ def expected_fresh(engine: Engine, ids: ArrayLike, now: float, mean: float | Non
 
 
 def expected_pages(engine: Engine, rows: Ids, now: float, mean: float | None = None) -> Pages:
-    """Pages with the rates that are reported: what signals explain included, unbiased over all pages.
+    """Pages with the rates that are reported: what siblings and signals explain included, unbiased over all pages.
 
-    ``evidence`` is the shape of the gamma distribution that has the mean and variance of the change rate. Rates of
-    pages with signals count as known, because plans with signals take them so.
+    ``evidence`` is the shape of the belief about a page's missed rate; where siblings are used, of what the page's own
+    crawls give alone. Rates of pages with signals count as known, because plans with signals take them so.
     """
     elapsed = np.maximum(now - access.last_fetched(engine.scheduler, rows), 0.0)
     columns = engine.beliefs.columns(rows, elapsed)
     signalled = columns["recall"].reshape(len(rows), -1) * columns["change_rate"][:, None]
-    gamma = reported_gamma(engine, rows, mean)
-    total = gamma[:, 0] / gamma[:, 1] + signalled.sum(axis=1)
+    shape, missed = _shapes_and_means(moved_gamma(engine, rows, mean))
+    own = missed + engine.effects.sibling_rate(engine.scheduler, rows)
+    total = own + signalled.sum(axis=1)
     recall = (signalled / total[:, None]).reshape(columns["recall"].shape)
-    evidence = np.where(np.isinf(columns["evidence"]), np.inf, gamma[:, 0])
+    if engine.effects.level is not None:  # how much siblings explain is not known exactly
+        shape = engine.effects.alone(engine.beliefs, rows)[:, 0]
+    evidence = np.where(np.isinf(columns["evidence"]), np.inf, shape)
     columns |= {"change_rate": total, "recall": recall, "evidence": evidence}
     columns |= access.cost_column(engine.scheduler, rows)
     return pages_of(columns, access.importance(engine.scheduler, rows))
 
 
-def reported_gamma(engine: Engine, rows: Ids, mean: float | None = None) -> Array:
-    """Shapes and rates of missed rates as they are reported.
-
-    How much siblings explain is not known exactly. Where they are used, this is what the page's own crawls give alone.
-    """
-    if engine.effects.level is not None:
-        return engine.effects.alone(engine.beliefs, rows)
-    return moved_gamma(engine, rows, mean)
+def _shapes_and_means(gamma: Array) -> tuple[Array, Array]:
+    return gamma[:, 0], gamma[:, 0] / gamma[:, 1]
 
 
 def moved_gamma(engine: Engine, rows: Ids, mean: float | None = None) -> Array:

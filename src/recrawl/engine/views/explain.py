@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from recrawl._html import bars, table
 from recrawl.engine.eligibility import Reason
-from recrawl.engine.views.expected import expected_pages, fitting_mean, reported_gamma
+from recrawl.engine.views.expected import expected_pages, fitting_mean, moved_gamma
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.model.spans import DAY, count, format_span
 from recrawl.schedule.exact import access
@@ -189,10 +189,16 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
 
 
 def _rate_interval(engine: Engine, rows: Ids, rate: float, mean: float) -> tuple[float, float]:
-    """The 90% interval of a page's change rate; what signals explain counts as known."""
-    gamma = GammaPrior(*reported_gamma(engine, rows, mean).T)
-    low, high = (float(gamma.quantile(p)[0] - gamma.mean[0]) + rate for p in (0.05, 0.95))
-    return low, high
+    """The 90% interval of a page's change rate; what signals explain counts as known.
+
+    How much siblings explain is not known exactly. Where they are used, the interval is therefore that of the belief
+    which the page's own crawls give alone, widened to contain the rate.
+    """
+    used = moved_gamma(engine, rows, mean)
+    signalled = rate - float(used[0, 0] / used[0, 1] + engine.effects.sibling_rate(engine.scheduler, rows)[0])
+    gamma = GammaPrior(*(used if engine.effects.level is None else engine.effects.alone(engine.beliefs, rows)).T)
+    low, high = (float(gamma.quantile(p)[0]) + max(signalled, 0.0) for p in (0.05, 0.95))
+    return min(low, rate), max(high, rate)
 
 
 def _next_at(engine: Engine, page: int, now: float, value: float) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._html import interval, table
-from recrawl.engine.views.expected import drawn_means, expected_pages, reported_gamma
+from recrawl.engine.views.expected import drawn_means, moved_gamma
 from recrawl.engine.views.window import Window, window_freshness
 from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
@@ -90,18 +90,27 @@ def _interval(budget: float, found: Array, level: float) -> Forecast:
 
 
 def _long_run(engine: Engine, budget: float, rows: Ids, rng: np.random.Generator) -> Array:
-    """Plan for the reported rates of all pages; evaluate that plan on some under rates drawn from the beliefs."""
-    ids, rows = engine.ids(), np.unique(rows)
-    believed = expected_pages(engine, ids, engine.now).replace(evidence=np.inf)
-    counted = np.isin(ids, rows)
-    crawl_rate, pages = solve(believed, budget).crawl_rate[counted], believed[counted]
+    """Plan for the believed rates of all pages; evaluate that plan on some under rates drawn from the beliefs.
+
+    How much siblings explain is not known exactly. Where they are used, the relative uncertainty of what they and the
+    page explain together is that which the page's own crawls leave.
+    """
+    ids = engine.ids()
+    crawl_rate = solve(engine.pages().replace(evidence=np.inf), budget).crawl_rate[np.isin(ids, rows)]
+    rows = np.unique(rows)
+    pages = engine.pages(rows)
     means, k = drawn_means(engine, _DRAWS, rng), pages.n_sources
+    siblings = engine.effects.sibling_rate(engine.scheduler, rows)
+    alone = None if engine.effects.level is None else GammaPrior(*engine.effects.alone(engine.beliefs, rows).T)
     signalled = pages.recall.reshape(len(rows), -1) * pages.change_rate[:, None]
     found = np.empty(_DRAWS)
     for j in range(_DRAWS):
-        gamma = GammaPrior(*reported_gamma(engine, rows, float(means[j])).T)
-        missed = np.maximum(rng.gamma(gamma.shape, 1.0 / gamma.rate), 1e-12 * gamma.mean)
-        total = missed + signalled.sum(axis=1)
+        gamma = GammaPrior(*moved_gamma(engine, rows, float(means[j])).T)
+        if alone is None:
+            own = np.maximum(rng.gamma(gamma.shape, 1.0 / gamma.rate), 1e-12 * gamma.mean)
+        else:
+            own = (gamma.mean + siblings) * np.maximum(rng.gamma(alone.shape) / alone.shape, 1e-12)
+        total = own + signalled.sum(axis=1)
         recall = signalled / total[:, None]
         drawn = Pages(total, pages.importance, recall[:, 0] if k == 1 else recall, pages.false_rate)
         found[j] = float(np.average(page_freshness(drawn, crawl_rate), weights=pages.importance))
