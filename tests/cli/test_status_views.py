@@ -72,7 +72,12 @@ def test_status_takes_over_what_a_running_crawl_has_just_reported(tmp_path):
         found, _ = status(world)
         assert (found["freshness"], found["freshness_so_far"]) == (reported.now, reported.so_far)
         assert found["freshness_at"] == at
-        note = store.notes(NOTE)[NOTE] | {"now": 0.125}  # what memory alone holds makes such a difference
+        ended = figures(store, SETTINGS, at + 4.0)
+        assert ended["freshness_at"] == at + 4.0, "copies age after a crawl has ended"
+        note = store.notes(NOTE)[NOTE] | {
+            "now": 0.125,
+            "every": 60.0,
+        }  # what memory alone holds makes such a difference
         store.save(notes={NOTE: note})
         assert figures(store, SETTINGS, at)["freshness"] == 0.125
         later = figures(store, SETTINGS, at + 4.0)

@@ -88,10 +88,10 @@ class FreshnessNotes:
         self._due_at = -math.inf
 
     def pending_notes(self, now: float, *, last: bool = False) -> dict[str, object]:
-        """What is to be written to the store now."""
+        """What is to be written to the store now; the ``last`` note of a run holds for its moment alone."""
         if not last and now < self._due_at:
             return {}
-        every = max(_EVERY, len(self._engine) / _PAGES_PER_SECOND)
+        every = 0.0 if last else max(_EVERY, len(self._engine) / _PAGES_PER_SECOND)
         self._due_at = now + every
         return {NOTE: {"at": now, "every": every, **reported_freshness(self._engine, now)._asdict()}}
 
