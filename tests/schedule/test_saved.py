@@ -54,8 +54,11 @@ def form_1() -> dict:
     return {"policy": "signals", "objective": "freshness", "budget": None, "memory": memory, "columns": columns}
 
 
-@pytest.mark.parametrize(("state", "form"), [(form_1(), 1), ({**Scheduler().state(), "version": at.VERSION + 1}, 3)])
+NEXT = at.VERSION + 1
+
+
+@pytest.mark.parametrize(("state", "form"), [(form_1(), 1), ({**Scheduler().state(), "version": NEXT}, NEXT)])
 def test_state_of_another_form_is_refused_in_one_line(state, form):
-    with pytest.raises(ParameterError, match=f"state has form {form}: this version reads form 2") as problem:
+    with pytest.raises(ParameterError, match=f"state has form {form}: this version reads form {at.VERSION}") as problem:
         Scheduler.restore(state)
     assert "\n" not in str(problem.value)

@@ -167,6 +167,18 @@ def floors(scheduler: Scheduler, rows: Ids) -> Array:
     return np.asarray(state.extra[row, rows]) if row >= 0 else np.zeros(len(rows))
 
 
+def crawl_rates(scheduler: Scheduler, rows: Ids) -> Array:
+    """Crawl rates of pages as the objective "rates" uses them; 0 where none is given."""
+    state = scheduler._memory.state
+    row = int(state.head[0]["crawl_rate_row"])
+    return np.asarray(state.extra[row, rows]) if row >= 0 else np.zeros(len(rows))
+
+
+def set_crawl_rates(scheduler: Scheduler, rows: Ids, crawl_rate: ArrayLike) -> None:
+    """Crawl rates of pages; they are to be placed afterwards."""
+    scheduler._columns.set_crawl_rate(rows, crawl_rate)
+
+
 def return_picked(scheduler: Scheduler, rows: Ids, threshold: float, *, withdraw: bool) -> None:
     """Undo the pick of pages: no lease, no delay of their hosts, no count; and the threshold as it is given.
 

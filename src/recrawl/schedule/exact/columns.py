@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recrawl.errors import ParameterError
-from recrawl.model.kinds import OBJECTIVES, Objective, first_row
+from recrawl.model.kinds import OBJECTIVES, first_row
 from recrawl.model.pages import Pages
 from recrawl.model.signals import matched_source, signal_weight
 from recrawl.schedule.exact import layout as at
@@ -18,6 +18,7 @@ from recrawl.schedule.exact.memory import Memory
 
 Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
+Schedule = Literal["freshness", "harmonic", "age", "rates"]
 
 # How each policy believes signals, and how many terms of the value it sums (0: all).
 POLICIES = {
@@ -30,6 +31,7 @@ POLICIES = {
     "approx-2": (2, 2),
     "approx-3": (2, 3),
 }
+SCHEDULES: tuple[Schedule, ...] = (*OBJECTIVES, "rates")  # their places are the numbers that kernels know
 _ALL_TERMS = 1 << 62
 _ONE = np.ones(1)
 _DEFAULTS = {"cost": 1.0, "evidence": np.inf}  # optional columns
@@ -38,11 +40,11 @@ _DEFAULTS = {"cost": 1.0, "evidence": np.inf}  # optional columns
 class PageColumns:
     """What is known of every page, in the records of a `Memory`; with several signal sources also per source."""
 
-    def __init__(self, memory: Memory, objective: Objective, policy: str, floor: float) -> None:
+    def __init__(self, memory: Memory, objective: Schedule, policy: str, floor: float) -> None:
         if policy not in POLICIES:
             raise ParameterError(f"policy {policy!r} is not one of {', '.join(POLICIES)}")
-        if objective not in OBJECTIVES:
-            raise ParameterError(f"objective {objective!r} is not one of {', '.join(OBJECTIVES)}")
+        if objective not in SCHEDULES:
+            raise ParameterError(f"objective {objective!r} is not one of {', '.join(SCHEDULES)}")
         if not (0 <= floor < np.inf):
             raise ParameterError(f"floor is {floor}: must be finite and at least 0")
         self._memory = memory
@@ -54,7 +56,7 @@ class PageColumns:
         self._trusting = believe in (1, 3)
         memory.state.head[0]["policy"] = believe
         memory.state.head[0]["terms"] = terms or _ALL_TERMS
-        memory.state.head[0]["objective"] = OBJECTIVES.index(objective)
+        memory.state.head[0]["objective"] = SCHEDULES.index(objective)
 
     @property
     def nbytes(self) -> int:
@@ -82,6 +84,13 @@ class PageColumns:
         if not ((rate >= 0) & np.isfinite(rate)).all():
             raise ParameterError("floor must be finite and at least 0")
         self._memory.optional("floor", self._floor)[rows] = rate
+
+    def set_crawl_rate(self, rows: Ids, crawl_rate: ArrayLike) -> None:
+        """The crawl rates of some pages, for the objective "rates"."""
+        rate = np.asarray(crawl_rate, dtype=np.float64)
+        if not ((rate >= 0) & np.isfinite(rate)).all():
+            raise ParameterError("crawl_rate must be finite and at least 0")
+        self._memory.optional("crawl_rate", 0.0)[rows] = rate
 
     def revised(self, rows: Ids, columns: Mapping[str, Any]) -> Pages:
         """What some pages will be with some columns exchanged, if that is valid."""

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 2  # of the saved form; 1 was recrawl 0.1: numbered columns, without a version
+VERSION = 3  # of the saved form; 1 was recrawl 0.1: numbered columns, without a version
 
 # --- sizes ---------------------------------------------------------------------------------------------------------
 
@@ -47,7 +47,7 @@ DONE, GROW_NEAR, FIT_NEAR, GROW_BLOCKS, FIT_LOG, GROW_LEASES = (
     5,
 )  # what must grow before a kernel goes on
 UNKNOWN_ID, REMOVED_ID = 6, 7  # what a kernel answers to a wrong id
-OPTIONAL = ("cost", "evidence", "floor", "exponent")  # columns in `State.extra`, made on first use
+OPTIONAL = ("cost", "evidence", "floor", "exponent", "crawl_rate")  # columns in `State.extra`, made on first use
 
 # --- rows ----------------------------------------------------------------------------------------------------------
 
@@ -158,6 +158,7 @@ _HEAD = [  # one row for the whole scheduler; every field has 8 bytes
     ("evidence_row", "i8"),
     ("floor_row", "i8"),
     ("exponent_row", "i8"),
+    ("crawl_rate_row", "i8"),
     ("scan_at", "i8"),  # where a scan goes on; −1: none
     ("cover", "i8"),  # pages that the bands should hold
     ("wanted", "i8"),  # what should grow when there is time

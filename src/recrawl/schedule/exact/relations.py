@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recrawl.errors import ParameterError
-from recrawl.model.kinds import Objective, first_row
+from recrawl.model.kinds import first_row
 from recrawl.schedule.exact import layout as at
 from recrawl.schedule.exact.arguments import flags_per_id, per_id
+from recrawl.schedule.exact.columns import Schedule
 from recrawl.schedule.exact.kernels import events
 from recrawl.schedule.exact.placing import Placing
 from recrawl.schedule.table import options_of
@@ -32,7 +33,7 @@ _EFFECTS: dict[str, Any] = {"boost": 0.0, "fade": 1.0, "week": None, "hour": 360
 class Relations(Placing):
     """The methods of a scheduler for pages that do not change independently."""
 
-    objective: Objective
+    objective: Schedule
 
     def relate(
         self,

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recrawl.errors import ParameterError
-from recrawl.model.kinds import Objective, first_row
+from recrawl.model.kinds import first_row
 from recrawl.model.pages import Pages
 from recrawl.schedule.exact import layout as at
 from recrawl.schedule.exact.arguments import check_time, flags_per_id, per_id
 from recrawl.schedule.exact.columns import POLICIES as POLICIES
-from recrawl.schedule.exact.columns import PageColumns
+from recrawl.schedule.exact.columns import PageColumns, Schedule
 from recrawl.schedule.exact.kernels import events
 from recrawl.schedule.exact.kernels.picking import next_time, pick
 from recrawl.schedule.exact.kernels.queries import fill_values
@@ -68,7 +68,8 @@ class Scheduler(Relations):
     ``delay`` (sorted delays, their probabilities) a late signal is weighted by the probability that it is about a
     change that the copy has not seen. ``budget`` (crawls per time) is only a hint for the first layout: the levels
     follow the picks. ``start`` is the first time, ``lease`` the time after which a picked page without a record
-    is eligible again, ``floor`` the least crawl rate of every page.
+    is eligible again, ``floor`` the least crawl rate of every page. With the objective "rates" a crawl is worth
+    ``set_crawl_rate`` × the time since the last one: 1 when it is due; the most overdue page comes first.
 
     >>> s = Scheduler(Pages([1.0, 4.0, 2.0]))
     >>> s.pick(1.0, 2).tolist()
@@ -80,7 +81,7 @@ class Scheduler(Relations):
         pages: Pages | None = None,
         *,
         budget: float | None = None,
-        objective: Objective = "freshness",
+        objective: Schedule = "freshness",
         policy: str = "signals",
         **options: Unpack[SchedulerOptions],
     ) -> None:
@@ -186,6 +187,20 @@ class Scheduler(Relations):
         """Least crawl rates of pages: one that has waited longer than 1/floor comes before all others."""
         rows = self._columns.check(ids, distinct=True)
         self._columns.set_floor(rows, floor)
+        self._place_waiting(rows, self._now)
+
+    def set_crawl_rate(self, ids: ArrayLike, crawl_rate: ArrayLike) -> None:
+        """Crawls per time of pages, with the objective "rates"; at 0 a page is not crawled.
+
+        >>> s = Scheduler(Pages([1.0, 1.0]), objective="rates")
+        >>> s.set_crawl_rate([0, 1], [0.5, 2.0])
+        >>> s.pick(1.0, 2).tolist(), s.value([0, 1], 1.0).tolist()
+        ([1, 0], [0.5, 2.0])
+        """
+        if self.objective != "rates":
+            raise ParameterError(f"objective is {self.objective!r}: crawl rates need 'rates'")
+        rows = self._columns.check(ids, distinct=True)
+        self._columns.set_crawl_rate(rows, crawl_rate)
         self._place_waiting(rows, self._now)
 
     def remove(self, ids: ArrayLike) -> None:

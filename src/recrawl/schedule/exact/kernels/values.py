@@ -12,6 +12,7 @@ from recrawl.schedule.exact.kernels.page_clock import burst_time, season_elapsed
 from recrawl.schedule.exact.layout import State
 
 NO_SIGNALS, TRUSTING, SIGNALS, TRUSTING_PLUS = 0, 1, 2, 3
+RATES = 3  # objective: crawls at given rates, after those of `model.kinds.OBJECTIVES`
 OVERDUE = 1e250  # a page waiting longer than its floor allows comes before all others, the longest first
 
 
@@ -141,6 +142,8 @@ def worth_of(s: State, i: int, now: float) -> tuple[float, float]:
         return float(OVERDUE * elapsed * floor), -1.0
     if p.importance <= 0.0 or p.change_rate <= 0.0:
         return 0.0, -1.0
+    if s.head[0].objective == RATES:
+        return float(optional(s, s.head[0].crawl_rate_row, i, 0.0) * elapsed), -1.0
     if related(s, i):
         v, total, _, _, _ = related_value(s, i, now, 0.0)
         return float(p.importance * v / optional(s, s.head[0].cost_row, i, 1.0)), total

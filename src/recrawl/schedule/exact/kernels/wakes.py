@@ -13,6 +13,7 @@ from recrawl.model.kernels.fresh import fresh_inverse, fresh_value, posterior_in
 from recrawl.model.kernels.pages import page_elapsed
 from recrawl.model.kernels.signals import ALL_TERMS, signal_interval
 from recrawl.schedule.exact.kernels.values import (
+    RATES,
     believed,
     heard_signals,
     optional,
@@ -90,6 +91,9 @@ def _own_wake(s: State, i: int, now: float, level: float, value: float, interval
     exponent = float(p.least)
     if p.importance <= 0.0 or p.change_rate <= 0.0:
         return math.inf, exponent
+    if s.head[0].objective == RATES:
+        rate = optional(s, s.head[0].crawl_rate_row, i, 0.0)
+        return (float(p.last + level / rate) if rate > 0.0 else math.inf), exponent
     scale = optional(s, s.head[0].cost_row, i, 1.0) / p.importance
     goal = level * scale
     if goal == math.inf:
