@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from recrawl.errors import ParameterError
 from recrawl.model.pages import Pages
+from recrawl.simulate.worlds.events import Events
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -112,6 +113,42 @@ class Trace:
     def true_pages(self) -> Pages:
         """The true parameters, for a policy that knows them: those the pages were drawn with, or their mean rates."""
         return self.pages if self.pages is not None else Pages(self.change_rate, self.importance)
+
+    def shuffled(self, rng: np.random.Generator) -> Trace:
+        """The same trace with pages that come at the same time in a random order.
+
+        Policies take pages of equal value in the order in which they were added: this varies the order among equals.
+
+        >>> trace = Trace(0.0, 10.0, offset=[0, 2, 3, 3], changed_at=[1.0, 4.0, 2.5])
+        >>> sorted(trace.shuffled(np.random.default_rng(1)).n_changes.tolist())
+        [0, 1, 2]
+        """
+        order = np.lexsort((rng.random(len(self)), self.created_at))
+        place = np.empty(len(self), np.int64)
+        place[order] = np.arange(len(self))
+        changes = _moved(self.offset, self.changed_at, place)
+        asked = None
+        if self.request_offset is not None and self.requested_at is not None:
+            asked = _moved(self.request_offset, self.requested_at, place)
+        return replace(
+            self,
+            offset=changes.offset,
+            changed_at=changes.at,
+            importance=self.importance[order],
+            created_at=self.created_at[order],
+            deleted_at=self.deleted_at[order],
+            pages=None if self.pages is None else self.pages[order],
+            url=None if self.url is None else self.url[order],
+            group=None if self.group is None else self.group[order],
+            signals=None if self.signals is None else self.signals._replace(page=place[self.signals.page]),
+            request_offset=asked and asked.offset,
+            requested_at=asked and asked.at,
+        )
+
+
+def _moved(offset: Ids, at: Array, place: Ids) -> Events:
+    """The instants of pages that have new places."""
+    return Events.of(place[Events(np.asarray(offset), at).page], at, len(place))
 
 
 def _column(name: str, value: ArrayLike, n: int) -> Array:
