@@ -32,13 +32,25 @@ class World:
     """A web, a clock and a store that outlive the crawls on them."""
 
     def __init__(
-        self, page, urls=(), *, store=None, budget=1.0, delay=1.0, rules=None, robots=True, least=0.0, **options
+        self,
+        page,
+        urls=(),
+        *,
+        store=None,
+        budget=1.0,
+        delay=1.0,
+        rules=None,
+        robots=True,
+        least=0.0,
+        choices=None,
+        **options,
     ):
         self.clock = ManualClock(START)
         self.web = MemoryWeb(page, self.clock, max_redirects=0)
         self.store = store if isinstance(store, BlockingStore) else BlockingStore(store or MemoryStore())
         self.budget, self.delay, self.rules, self.options = budget, delay, rules or Rules(), options
         self.least = least  # min_change_probability: by default static pages are fetched again and again
+        self.choices = choices or {}  # how pages are chosen: settings of the engine
         self.robots = Robots(self.web, AGENT, self.clock) if robots else None
         self.events, self.engine = [], None
         if len(urls):
@@ -51,13 +63,13 @@ class World:
         mine = self.store.store
         store = deepcopy(mine, {id(mine._events._mutex): Lock()})  # a lock cannot be copied
         other = World(self.web._page, store=store, budget=self.budget, delay=self.delay, rules=self.rules)
-        other.options, other.least = self.options, self.least
+        other.options, other.least, other.choices = self.options, self.least, self.choices
         other.clock._now = self.clock.now()
         return other
 
     def opened(self):
         settings = {"budget": self.budget, "host_spacing": self.delay, "host_concurrency": 1}
-        settings["min_change_probability"] = self.least
+        settings |= {"min_change_probability": self.least, **self.choices}
         return self.store.run(open_engine(self.store.store, self.clock.now(), rules=self.rules, **settings))
 
     def crawler(self, **options):

@@ -21,6 +21,7 @@ from recrawl.cli.shared.crawl_options import (
     shared_store,
 )
 from recrawl.cli.shared.effect_options import Bursts, Drift, NoSiblings, Priors, Seasons, switched
+from recrawl.cli.shared.policy_options import Objective
 from recrawl.cli.shared.short_urls import printed_url
 from recrawl.logs import configure
 from recrawl.model.spans import format_span
@@ -48,6 +49,7 @@ def run(
     min_change_probability: Annotated[
         str | None, typer.Option(help="Crawl no page that is less likely to have changed.  [default: 1%]")
     ] = None,
+    objective: Objective = None,
     contact: Annotated[str | None, typer.Option(help="How site owners can reach you.")] = None,
     allow_private: Annotated[bool | None, typer.Option("--allow-private", help="Also local addresses.")] = None,
     no_siblings: NoSiblings = False,
@@ -73,6 +75,7 @@ def run(
     configure(log_level or ("warning" if silent else "info"), log_format)
     words = {"budget": budget, "hours": hours, "delay": delay, "contact": contact, "audit_share": audit_share}
     flags: dict[str, Any] = {**words, "concurrency": concurrency, "min_change_probability": min_change_probability}
+    flags |= {"objective": objective}
     flags |= switched(no_siblings, priors=priors, bursts=bursts, drift=drift, seasons=seasons)
     read = partial(settings_of, config, database=database, allow_private=allow_private, **flags)
     settings = read()

@@ -46,6 +46,7 @@ def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -
         **{f"{name}_last_day": n for name, n in store.recent(now - _DAY).items()},
         "feeds": feed_figures(store),
         "budget": settings.budget,
+        "objective": engine.settings.objective,
         "unspent_last_day": unspent_figures(store, now),
         "freshness": None,
         "freshness_at": now,

@@ -10,6 +10,10 @@ from recrawl.crawl.audit.freshness import Freshness
 from recrawl.model.spans import format_span
 
 _SHOWN = 200  # hosts at most
+_OBJECTIVES = {
+    "harmonic": "harmonic: few unseen changes, no page starved",
+    "age": "age: no copy long out of date",
+}
 
 
 def status_lines(found: dict[str, Any]) -> list[str]:
@@ -28,6 +32,8 @@ def _counts(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("failing, gone", f"{found['failing']}, {found['gone']}"),
         ("bodies", f"{found['bodies']}"),
     ]
+    if found["objective"] in _OBJECTIVES:
+        rows.append(("objective", _OBJECTIVES[found["objective"]]))
     if found["flapping_last_day"]:
         rows.append(("flapping in the last day", f"{found['flapping_last_day']} returns to content seen before"))
     if found["feeds"]["pages"]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from recrawl.crawl.config.choices import choices_of
 from recrawl.crawl.config.rules import Rule, Rules, span
 from recrawl.crawl.config.shares import share_of
 from recrawl.crawl.polite.hours import Hours, rates
@@ -35,6 +36,7 @@ class Settings:
     host_concurrency: int = 1
     concurrency: int = 64
     robots: bool = True
+    objective: str = ""  # freshness, harmonic or age; empty: as the database was crawled before, at first freshness
     min_change_probability: str = "1%"  # a page less likely to have changed is not fetched; 0: any page is
     siblings: bool = True  # whether a change found on one page counts for others of its folder or host
     priors: bool = False  # whether a new page is expected to change as often as others of its folder and host
@@ -72,6 +74,7 @@ class Settings:
         self.rules()
         share_of(self.audit_share)
         share_of(self.min_change_probability, "min_change_probability")
+        self.choices()
 
     @classmethod
     def read(cls, file: Path | None = None, environment: Mapping[str, str] | None = None, **flags: Any) -> Settings:
@@ -94,6 +97,10 @@ class Settings:
     def rates(self, n_pages: int) -> tuple[float, float]:
         """Requests per second while crawling is allowed, and on average."""
         return rates(self.budget, n_pages, self.opening())
+
+    def choices(self) -> dict[str, Any]:
+        """How pages are chosen, as settings of the engine: those that are given, the others stay as they are stored."""
+        return choices_of(self.objective)
 
     def seconds(self, name: str) -> float:
         """A setting that is a span of time."""

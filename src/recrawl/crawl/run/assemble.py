@@ -107,6 +107,7 @@ async def engine_of(store: Store, settings: Settings, now: float, part: Part | N
         host_concurrency=settings.host_concurrency,
         min_change_probability=share_of(settings.min_change_probability, "min_change_probability"),
         **{name: getattr(settings, name) for name in EFFECTS},
+        **settings.choices(),
         part=part,
     )
     n_pages = len(engine) if part is None else part.totals.pages

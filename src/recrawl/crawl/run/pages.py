@@ -50,7 +50,9 @@ async def open_engine(
         newest = max(part.totals.fetched_at or now, now)
         mine = {host_of(url) for url in saved["url"]}
         saved["hosts"] = {host: rule for host, rule in saved["hosts"].items() if host in mine or host in part.hosts}
-    saved["settings"] = {**saved["settings"], **settings}
+    before, saved["settings"] = saved["settings"], {**saved["settings"], **settings}
+    if saved["settings"].get("objective") != before.get("objective"):
+        saved.pop("threshold", None)  # a value of another kind
     _clear_copies(saved, now)
     _move_times(saved, newest, (await store.notes(MARK)).get(MARK), now)
     spacing, most = (saved["settings"].get(name) for name in ("host_spacing", "host_concurrency"))

@@ -25,6 +25,7 @@ _ITS_TURN = "waiting its turn"
 _HOPELESS = 36500.0  # days: a page whose turn would come later than this is not worth a crawl
 _ALWAYS = 5  # comparisons that all found a change: its rate is not known from above
 _WHATEVER_IT_IS_WORTH = {Reason.RETRY, Reason.GONE, Reason.PAUSED}
+_VALUE = {"freshness": "crawl value", "harmonic": "crawl value by unseen changes", "age": "crawl value by age"}
 _GROUPS = {"two folders up": "the folder two above its own", "folder above": "the folder above its own"}
 
 
@@ -79,6 +80,7 @@ class Explanation:
     day: float
     reasons: tuple[str, ...] = ()  # why it may not be picked now (`Reason`), the first of them in ``state``
     wait_until: float = -math.inf  # until when it waits after a failure, because it is gone, or deferred
+    objective: str = "freshness"  # what the value measures
 
     def as_dict(self) -> dict[str, Any]:
         """The fields, ready for JSON."""
@@ -133,7 +135,7 @@ class Explanation:
         return "; doubt: " + ", ".join(f"{100 * shares[name]:.0f}% {name}" for name in order)
 
     def _decision(self) -> str:
-        worth = f"crawl value {self.value:.3g}, a crawl costs {self.threshold:.3g} now"
+        worth = f"{_VALUE[self.objective]} {self.value:.3g}, a crawl costs {self.threshold:.3g} now"
         if self.value >= access.OVERDUE:
             worth = "older than it may be"
         elif self.fetched_at == -math.inf:
@@ -185,6 +187,7 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
         day=day,
         reasons=tuple(str(reason) for reason in engine.eligibility.reasons(page, now)),
         wait_until=engine.eligibility.waiting.until(page),
+        objective=engine.settings.objective,
     )
 
 

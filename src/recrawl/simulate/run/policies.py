@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from recrawl.engine import EFFECTS, Engine
 from recrawl.errors import unknown
+from recrawl.model.kinds import OBJECTIVES
 from recrawl.model.pages import Pages
 from recrawl.schedule.bandits.bandit import Bandit
 from recrawl.schedule.bandits.presets import kab
@@ -38,7 +39,7 @@ def contender(name: str) -> Contender:
     if name in _BANDITS:
         return Contender(name, by_bandit(name))
     if name.partition(":")[0] == "learned":
-        return Contender(name, learning(**effects_of(name)), admit_unknown)
+        return Contender(name, learning(**choices_of(name)), admit_unknown)
     if name == "known":
         return Contender(name, knowing)
     if name == "clairvoyant":
@@ -84,6 +85,20 @@ def effects_of(name: str) -> dict[str, bool]:
         if effect not in EFFECTS:
             raise unknown("effect", effect, [*EFFECTS, "none"])
     return {effect: effect in effects for effect in EFFECTS}
+
+
+def choices_of(name: str) -> dict[str, Any]:
+    """The settings of the engine that ``learned:…`` names: an objective, and effects.
+
+    >>> choices_of("learned:age"), choices_of("learned")
+    ({'objective': 'age'}, {})
+    """
+    policy, _, named = name.partition(":")
+    words = [word for word in named.split("+") if word]
+    objective = [word for word in words if word in OBJECTIVES]
+    effects = "+".join(word for word in words if word not in OBJECTIVES)
+    chosen: dict[str, Any] = {"objective": objective[-1]} if objective else {}
+    return chosen | effects_of(f"{policy}:{effects}" if effects else policy)
 
 
 def learning(**settings: Any) -> Callable[[Trace, float, np.random.Generator], Engine]:

@@ -1,0 +1,1 @@
+"""How an engine chooses among pages, beyond the crawl value: rates planned for them, rules, bandits and prices."""

@@ -1,0 +1,43 @@
+"""How pages are chosen, live: objectives on a web in memory."""
+
+import numpy as np
+import pytest
+
+from recrawl.crawl.config.settings import Settings
+from recrawl.errors import ParameterError
+
+from .driving import DAY, URLS, World, changing
+
+FEW = URLS[:40]
+
+
+@pytest.mark.parametrize("objective", ["harmonic", "age"])
+def test_an_objective_is_used_and_stays_with_the_database(objective):
+    world = World(changing, FEW, budget=0.002, choices={"objective": objective})
+    counts = world.run(0.3 * DAY)
+    assert counts.ended > len(FEW)
+    assert counts.failed == 0
+    world.choices = {}
+    engine = world.opened()
+    assert engine.settings.objective == engine.scheduler.objective == objective
+    told = engine.explain(0, world.clock.now())
+    assert told.objective == objective
+    assert str(told).splitlines()[-1].startswith("crawl value by ")
+    assert 0 < engine.forecast(0.002).freshness < 1
+    waited = np.array([world.clock.now() - engine.fetched_at(np.array([k]))[0] for k in range(len(FEW))])
+    assert waited.max() < 0.3 * DAY, "a page was starved"
+
+
+def test_another_objective_starts_without_the_threshold_of_the_last():
+    world = World(changing, FEW, budget=0.002)
+    world.run(0.1 * DAY)
+    assert world.opened().threshold > 0
+    world.choices = {"objective": "age"}
+    assert world.opened().threshold == 0
+
+
+def test_settings_name_the_objective():
+    assert Settings().choices() == {}
+    assert Settings(objective="harmonic").choices() == {"objective": "harmonic"}
+    with pytest.raises(ParameterError, match="objective 'beauty' is not one of freshness, harmonic, age"):
+        Settings(objective="beauty")
