@@ -11,7 +11,6 @@ from test_docs import COMMANDS, DOCS, LINKED, MARKDOWN, ROOT, SHELL, named, pros
 
 from recrawl.cli import app
 from recrawl.crawl.config.settings import Settings
-from recrawl.engine import EFFECTS, Engine
 from recrawl.engine.beliefs import beliefs
 from recrawl.engine.settings import Settings as EngineSettings
 
@@ -91,11 +90,6 @@ STANDS = {  # what may be said, and why
 def test_nothing_is_promised_for_later(path):
     lines = [line for _, line in prose(path.read_text()) if LATER.search(line)]
     assert path.name == "CHANGELOG.md" or not [line for line in lines if not any(known in line for known in STANDS)]
-
-
-def test_every_effect_is_described_where_the_engine_is():
-    for effect in EFFECTS:
-        assert f"``{effect}``" in Engine.__doc__, effect
 
 
 # --- names ------------------------------------------------------------------------------------------------------------

@@ -166,7 +166,7 @@ def test_small_databases_are_read_as_a_whole(filled: Counting) -> None:
 
 
 @pytest.mark.parametrize("asked", [False, True], ids=["", "requests"])
-@pytest.mark.parametrize("effects", [{}, {"siblings": False}, {"priors": True}], ids=["siblings", "alone", "priors"])
+@pytest.mark.parametrize("effects", [{}, {"siblings": False}], ids=["siblings", "alone"])
 def test_added_pages_have_the_rows_that_all_pages_give_them(effects: Any, asked: bool) -> None:
     settings = Settings(budget="200/day", rule=RULES, **effects)
     new = [url_of(3), "https://h4.example/a/new", "https://new.example/", "https://h1.example/a1/b/f1/new"]
@@ -177,7 +177,7 @@ def test_added_pages_have_the_rows_that_all_pages_give_them(effects: Any, asked:
         store.read = 0
         opened = engine_of(store, settings, NOW) if whole else open_for(store, settings, new, NOW)
         engine = asyncio.run(opened)
-        assert whole or store.read == (200 if asked or "priors" in effects else 1)
+        assert whole or store.read == (200 if asked else 1)
         ids = add_pages(engine, settings.rules(), new, NOW)
         assert len(ids) == 3
         asyncio.run(store.save(rows=engine.rows(ids)))
@@ -192,8 +192,7 @@ def test_added_pages_have_the_rows_that_all_pages_give_them(effects: Any, asked:
 def test_effects_can_be_enabled_for_a_database_that_was_made_without_them() -> None:
     store = Counting()
     asyncio.run(fill(store, 100))
-    more = {"priors": True, "bursts": True, "drift": True, "seasons": True}
-    for settings in (Settings(**more), Settings(), Settings(siblings=False)):  # type: ignore[arg-type]
+    for settings in (Settings(siblings=False), Settings(), Settings(siblings=False)):
         engine = asyncio.run(engine_of(store, settings, NOW))
         engine.record(engine.pick(NOW, 5), NOW, changed=True)
         asyncio.run(store.save(rows=engine.rows()))

@@ -11,7 +11,7 @@ from recrawl.engine import Engine
 from recrawl.simulate.run.policies import admit_unknown, learning
 from recrawl.simulate.run.run import Contender, simulate
 
-from .test_effects import NONE, run, trace_of
+from .test_effects import run, trace_of
 
 
 @pytest.mark.parametrize("mistake", [0.5, 1.0, 2.0])
@@ -53,7 +53,7 @@ def test_the_calibration_is_monotone_and_saved() -> None:
 
 def test_the_baseline_is_the_mean_over_all_members_and_bins() -> None:
     trace = trace_of(np.random.default_rng(6), 200.0, together=0.02, alone=0.002)
-    _, engine = run(trace, 10.0, **{**NONE, "siblings": True})
+    _, engine = run(trace, 10.0, siblings=True)
     state, effects, rows = engine.scheduler._memory.state, engine.effects, engine.ids()
     total = 0.0
     for page in rows.tolist():

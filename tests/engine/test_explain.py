@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recrawl import Engine
-from recrawl.engine.effects.kernels import AS_USED, SIBLINGS
+from recrawl.engine.effects.kernels import ALONE, TOGETHER
 from recrawl.model import format_span
 
 N = 30
@@ -23,8 +23,7 @@ def engine():
             now = turn * DAY + k * HOUR / 2
             engine.record([ids[k]], now, changed=[k in (1, 7, 9) if turn < 4 else k == 7])
         if turn == 3:
-            alone, together = np.flatnonzero(engine.effects.arrays.candidate[:, SIBLINGS] != AS_USED)
-            engine.effects.arrays.score[together] = engine.effects.arrays.score[alone] + 1e3
+            engine.effects.arrays.score[TOGETHER] = engine.effects.arrays.score[ALONE] + 1e3
             engine.beliefs.refit_at = engine.beliefs.crawls
             assert engine.refit_if_due()
     return engine

@@ -15,13 +15,13 @@ from recrawl.engine import Engine
 from recrawl.engine.beliefs.staleness_kernels import stale_time
 from recrawl.schedule.exact.kernels.groups import excess_since
 
-from .test_effects import ALL, NONE, run, trace_of
+from .test_effects import run, trace_of
 
 URL = "https://a.example/"
 
 
 def one_page(rate: float, shape: float, **more: Any) -> Engine:
-    engine = Engine(1.0, day=1.0, **{**NONE, **more})
+    engine = Engine(1.0, day=1.0, **{"siblings": False, **more})
     engine.add([URL], 0.0, fetched_at=0.0, change_rate=rate, evidence=shape, importance=3.0)
     return engine
 
@@ -76,7 +76,7 @@ def test_a_record_that_does_not_tell_and_a_page_that_goes_count_as_believed() ->
 
 
 def test_copies_older_than_the_page_count_from_their_first_crawl() -> None:
-    engine = Engine(1.0, day=1.0, **NONE)
+    engine = Engine(1.0, day=1.0, siblings=False)
     ids = engine.add([URL], 100.0, fetched_at=0.0)
     assert engine.ledger(200.0).time == 0.0
     assert engine.ledger(200.0).staleness == 0.0
@@ -98,10 +98,9 @@ def test_doubt_that_came_with_a_signal_is_dated_by_it() -> None:
 
 @pytest.mark.slow
 def test_the_integral_with_siblings_equals_a_plain_one() -> None:
-    _, engine = run(trace_of(np.random.default_rng(5), 60.0, together=0.02, alone=0.01), 20.0, **ALL)
+    _, engine = run(trace_of(np.random.default_rng(5), 60.0, together=0.02, alone=0.01), 20.0)
     state, belief, parts = engine.scheduler._memory.state, engine.beliefs.belief, engine.effects.arrays
     assert engine.effects.level is not None
-    assert state.head[0]["boost"] == state.head[0]["hour"] == 0.0  # neither bursts nor seasons were found
     checked, off = 0, []
     for page in range(0, 400, 7):
         member, begin, end = state.member[page], float(state.rec[page]["last"]), engine.now

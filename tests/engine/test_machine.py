@@ -26,10 +26,6 @@ VARIANTS = {
     "siblings and signals": {"together": True},
     "siblings and two sources": {"together": True, "sources": 2},
     "siblings and hosts": {"together": True, "hosts": True},
-    "siblings, bursts and seasons": {
-        "together": True,
-        "options": {"bursts": True, "seasons": True, "priors": True, "drift": True},
-    },
     "rules for all hosts": {"hosts": True, "options": {"host_spacing": 0.0}},
     "unlikely pages": {"hosts": True, "options": {"min_change_probability": 0.3}},
     "unlikely siblings": {"together": True, "options": {"min_change_probability": 0.5}},

@@ -82,7 +82,7 @@ def test_with_siblings_rows_keep_what_was_learned_of_them_and_of_each_page():
     other = Engine.restore(copy.deepcopy(rows), now)
     assert same(rows, other.rows())
     assert other.effects.arrays.used.tolist() == engine.effects.arrays.used.tolist()
-    for column in ("factor", "sibling_weight", "twin", "changed_at"):  # older rows do not have them
+    for column in ("sibling_weight", "twin", "changed_at"):  # older rows do not have them
         rows[column] = [None if j % 2 else value for j, value in enumerate(np.asarray(rows[column]).tolist())]
     half = Engine.restore(rows, now)
     n = len(half.ids())

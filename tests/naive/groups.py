@@ -1,4 +1,4 @@
-"""A slow, plain twin of a group's excess rate and of bursts; it imports nothing from the package."""
+"""A slow, plain twin of a group's excess rate; it imports nothing from the package."""
 
 from __future__ import annotations
 
@@ -55,11 +55,6 @@ class Group:
         return total + sum(
             self.rate(b) * self._inside(b, since, self.updated_at) for b in range(oldest, self.newest + 1)
         )
-
-
-def burst_ahead(boost: float, fade: float, age: float, elapsed: float) -> float:
-    """∫ boost·e^{−t/fade} from an age on."""
-    return boost * fade * (math.exp(-age / fade) - math.exp(-(age + elapsed) / fade))
 
 
 def fresh_value(x: float) -> float:

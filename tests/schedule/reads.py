@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from recrawl.schedule.exact.kernels.queries import page_time, reaches_at, sibling_effect
+from recrawl.schedule.exact.kernels.queries import reaches_at, sibling_effect
 from recrawl.schedule.exact.scheduler import Scheduler
 
 
@@ -25,6 +25,5 @@ def ask_everything(scheduler: Scheduler, now: float, most: int = 20) -> None:
         for i, worth in zip(alive.tolist(), value.tolist(), strict=True):
             for level in levels:
                 assert reaches_at(header, i, time, level, worth) >= time
-            page_time(header, i, float(state.rec["last"][i]), time - float(state.rec["last"][i]))
             if len(state.member):
                 sibling_effect(header, i, time)

@@ -1,4 +1,4 @@
-"""Any sequence of events, for a scheduler and its brute-force twin: groups, bursts and seasons beside signals."""
+"""Any sequence of events, for a scheduler and its brute-force twin: groups beside signals."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 from naive.float_value import noisy
-from naive.groups import Group, burst_ahead, fresh_value
+from naive.groups import Group, fresh_value
 from profiles import examples
 
 from .machine import SEEDS, SchedulerMachine
@@ -17,7 +17,7 @@ FEW = settings(
     deadline=None, max_examples=examples(30), stateful_step_count=25, suppress_health_check=list(HealthCheck)
 )
 ROUNDING = 1e-4  # bins of groups are 32-bit floats
-SPAN, BASELINE, SHRINK, FADE = 2.0, 0.02, 2.0, 5.0
+SPAN, BASELINE, SHRINK = 2.0, 0.02, 2.0
 
 
 class Grouped(SchedulerMachine):
@@ -25,8 +25,6 @@ class Grouped(SchedulerMachine):
 
     sizes = (2, 5, 12, 30)
     starts = (0.0, 1000.0)
-    boost = 0.0
-    week: list | None = None
 
     def columns(self, rng, n):
         recall = rng.choice([0.0, 0.0, 0.4, 0.9], n)
@@ -34,10 +32,8 @@ class Grouped(SchedulerMachine):
         return super().columns(rng, n) | {"change_rate": rng.choice([0.001, 0.05, 0.3, 1.0], n)} | signals
 
     def prepare(self):
-        self.scheduler.relate(
-            SPAN, baseline=BASELINE, shrink=SHRINK, boost=self.boost, fade=FADE, week=self.week, hour=0.1
-        )
-        self.groups, self.member, self.changed_at = {}, {}, {}
+        self.scheduler.relate(SPAN, baseline=BASELINE, shrink=SHRINK)
+        self.groups, self.member = {}, {}
 
     @rule(step=st.sampled_from([0.0, 1e-9, 1e-3, 0.1, 0.3, 1.0, 3.0, 20.0, 500.0]))
     def wait(self, step):
@@ -61,16 +57,13 @@ class Grouped(SchedulerMachine):
             if number >= 0:
                 group = self.groups.setdefault(number, Group(SPAN, BASELINE, SHRINK))
                 group.add_outcome(now - ago, now, 0.05, weight, changed)
-            if changed:
-                self.changed_at[i] = now
 
     def values(self):
         """The scheduler's own values, which the twin's differ from by the rounding of bins at most."""
         ids = sorted(self.twin.pages)
         value = self.scheduler.value(ids, self.twin.now)
-        if self.week is None:
-            expected = [self.expected(i) for i in ids]
-            np.testing.assert_allclose(value, expected, rtol=ROUNDING, atol=1e-9)
+        expected = [self.expected(i) for i in ids]
+        np.testing.assert_allclose(value, expected, rtol=ROUNDING, atol=1e-9)
         return dict(zip(ids, value.tolist(), strict=True))
 
     def expected(self, i):
@@ -79,13 +72,10 @@ class Grouped(SchedulerMachine):
             return 0.0
         missed, gamma, kappa = self.twin._source(page)
         elapsed = max(now - page.last, 0.0)
-        age = max(page.last - self.changed_at.get(i, -np.inf), 0.0)
-        time = elapsed + burst_ahead(self.boost, FADE, age, elapsed)
         number, weight = self.member.get(i, (-1, 0.0))
         excess = BASELINE * elapsed if number not in self.groups else self.groups[number].excess_since(page.last, now)
         weight = weight if number >= 0 else 0.0
-        rate = missed * (time / elapsed if elapsed > 0 else 1.0) + weight * BASELINE
-        total = missed * time + weight * excess
+        rate, total = missed + weight * BASELINE, missed * elapsed + weight * excess
         if gamma > 0 and kappa > 0:
             heard = len(page.signals) * kappa
             unit = noisy(rate, gamma, kappa, rate + page.change_rate - missed, total, heard, np.inf)
@@ -99,15 +89,8 @@ def test_groups(policy):
     run_state_machine_as_test(type("Variant", (Grouped,), {"policy": policy}), settings=FEW)
 
 
-def test_bursts():
-    run_state_machine_as_test(type("Variant", (Grouped,), {"boost": 3.0, "hosts": ("a", "b")}), settings=FEW)
-
-
-def test_seasons():
-    week = np.random.default_rng(1).uniform(0.1, 3.0, 168).tolist()
-    run_state_machine_as_test(
-        type("Variant", (Grouped,), {"week": week}), settings=settings(FEW, max_examples=examples(15))
-    )
+def test_groups_and_hosts():
+    run_state_machine_as_test(type("Variant", (Grouped,), {"hosts": ("a", "b")}), settings=FEW)
 
 
 def test_many_pages():

@@ -15,7 +15,7 @@ def grouped(rng: np.random.Generator, n: int) -> Scheduler:
     recall = rng.choice([0.0, 0.0, 0.0, 0.5], n)
     pages = Pages(rng.gamma(0.5, 0.04, n) + 1e-6, rng.uniform(0.1, 2.0, n), recall, np.where(recall > 0, 0.05, 0.0))
     scheduler = Scheduler(pages, budget=n / 20.0)
-    scheduler.relate(2.0, baseline=0.01, boost=1.0, fade=5.0)
+    scheduler.relate(2.0, baseline=0.01)
     scheduler.join(np.arange(n), rng.integers(0, 3, n), rng.uniform(0.5, 1.5, n))
     return scheduler
 

@@ -14,7 +14,7 @@ def used() -> Scheduler:
     rng = np.random.default_rng(4)
     pages = Pages(rng.gamma(1.0, 0.3, 50), recall=0.5, false_rate=0.1, cost=2.0, host=[f"h{k % 3}" for k in range(50)])
     scheduler = Scheduler(pages, budget=5.0, delay=([0.0, 1.0], [0.5, 0.5]))
-    scheduler.relate(1.0, baseline=0.01, boost=1.0, week=np.linspace(0.5, 2.0, 168))
+    scheduler.relate(1.0, baseline=0.01)
     scheduler.join(np.arange(50), np.arange(50) % 4, 1.0)
     scheduler.host("h1", spacing=0.5, concurrency=2)
     for step in range(30):

@@ -1,4 +1,4 @@
-"""Groups and bursts: picks equal the largest values whatever groups do, and values are what the model says."""
+"""Groups: picks equal the largest values whatever groups do, and values are what the model says."""
 
 from __future__ import annotations
 
@@ -6,22 +6,18 @@ import math
 
 import numpy as np
 import pytest
-from naive.groups import Group, burst_ahead, fresh_value
-from scipy import integrate
+from naive.groups import Group, fresh_value
 
 from recrawl import Pages, Scheduler
 from recrawl.errors import ParameterError
 
 
-def related(
-    rng: np.random.Generator, n: int, groups: int, boost: float, *, gamma: bool, lost: int = 0, season: bool = False
-) -> Scheduler:
+def related(rng: np.random.Generator, n: int, groups: int, *, gamma: bool, lost: int = 0) -> Scheduler:
     pages = Pages(
         rng.gamma(0.5, 0.04, n) + 1e-6, rng.uniform(0.1, 2.0, n), evidence=rng.uniform(0.2, 3.0, n) if gamma else np.inf
     )
     scheduler = Scheduler(pages, budget=n / 20.0)
-    week = rng.uniform(0.05, 3.0, 168) if season else None
-    scheduler.relate(2.0, baseline=0.01, boost=boost, fade=5.0, week=week, hour=0.05)
+    scheduler.relate(2.0, baseline=0.01)
     group = rng.integers(-lost, groups, n)
     scheduler.join(np.arange(n), group, rng.uniform(0.0, 1.5, n))
     return scheduler
@@ -31,7 +27,7 @@ def related(
 def test_a_pick_is_the_largest_value(case: int) -> None:
     rng = np.random.default_rng(case)
     n = 150
-    scheduler = related(rng, n, (1, 12)[case % 2], 2.0 * (case % 3), gamma=case % 4 > 1, lost=1, season=case > 5)
+    scheduler = related(rng, n, (1, 12)[case % 2], gamma=case % 4 > 1, lost=1)
     ids, fetched_at, now = np.arange(n), np.zeros(n), 0.0
     for step in range(400):
         now += rng.exponential(0.1) * (50.0 if step == 200 else 1.0)
@@ -97,47 +93,10 @@ def test_a_constant_hazard_gives_the_value_without_groups() -> None:
         assert lone.value([0, 1], now) == pytest.approx(alone.value([0, 1], now), rel=1e-9)
 
 
-@pytest.mark.parametrize(("age", "elapsed"), [(0.0, 3.0), (2.0, 10.0), (40.0, 1.0)])
-def test_a_burst_is_the_integral_of_its_hazard(age: float, elapsed: float) -> None:
-    scheduler = Scheduler(Pages([0.05]), budget=1.0, start=0.0)
-    scheduler.relate(1.0, boost=4.0, fade=6.0)
-    scheduler.notice([0], 0.0, since=-1.0, changed=True, own=0.05)
-    scheduler.pick(age, 1)
-    scheduler.record([0], age)
-    time, _ = integrate.quad(lambda t: 1.0 + 4.0 * math.exp(-t / 6.0), age, age + elapsed)
-    assert elapsed + burst_ahead(4.0, 6.0, age, elapsed) == pytest.approx(time)
-    assert scheduler.value([0], age + elapsed)[0] == pytest.approx(fresh_value(0.05 * time) / (0.05 * time / elapsed))
-
-
-def test_a_season_is_the_integral_of_its_hours() -> None:
-    rng = np.random.default_rng(8)
-    week = rng.uniform(0.1, 4.0, 168)
-    scheduler = Scheduler(Pages([0.05, 0.05]), budget=1.0, start=0.0)
-    scheduler.relate(1.0, week=week, hour=0.5)
-    rate = np.repeat(np.tile(week / week.mean(), 5), 10)  # steps of 0.05
-    for start, end in [(0.0, 3.0), (1.25, 90.5), (80.0, 100.0), (83.9, 84.1)]:
-        scheduler.pick(start, 2)
-        scheduler.record([0, 1], start)
-        inside = np.clip(
-            np.minimum(end, np.arange(1, len(rate) + 1) * 0.05) - np.maximum(start, np.arange(len(rate)) * 0.05),
-            0,
-            None,
-        )
-        assert scheduler.value([0], end)[0] == pytest.approx(fresh_value(0.05 * (rate * inside).sum()) / 0.05, rel=1e-6)
-
-
-def test_an_even_week_changes_nothing() -> None:
-    pages = Pages([0.02, 0.3], [1.0, 2.0], evidence=[0.7, np.inf])
-    plain, even = Scheduler(pages, budget=1.0), Scheduler(pages, budget=1.0)
-    even.relate(1.0, week=np.full(168, 7.0), hour=1.0)
-    for now in (0.01, 1.0, 300.0, 1e4):
-        assert even.value([0, 1], now) == pytest.approx(plain.value([0, 1], now), rel=1e-9)
-
-
 def test_values_only_grow_while_nothing_is_noticed() -> None:
     rng = np.random.default_rng(5)
     for case in range(30):
-        scheduler = related(rng, 40, 3, float(rng.uniform(0, 8)), gamma=bool(case % 2), season=case % 3 == 0)
+        scheduler = related(rng, 40, 3, gamma=bool(case % 2))
         for k in range(10):
             scheduler.notice([k], 5.0, since=0.0, changed=True, own=0.01)
         values = np.stack([scheduler.value(np.arange(40), now) for now in 5.0 + np.geomspace(1e-3, 1e3, 60)])
@@ -164,7 +123,7 @@ def values_per_pick(
 def test_a_large_group_is_not_scanned_at_each_change_found() -> None:
     n = 20_000
     rng = np.random.default_rng(1)
-    scheduler = related(rng, n, 1, 0.0, gamma=True)
+    scheduler = related(rng, n, 1, gamma=True)
     assert values_per_pick(scheduler, rng, 20.0 / n, 3000, 1000, 0.3) < n / 20
 
 
@@ -183,7 +142,6 @@ def test_pages_that_only_a_long_wait_can_bring_to_the_level_sleep() -> None:
     [
         (lambda s: s.relate(0.0), "span"),
         (lambda s: s.relate(1.0, baseline=-1.0), "baseline"),
-        (lambda s: s.relate(1.0, fade=0.0), "fade"),
         (lambda s: s.relate(1.0, shrink=math.nan), "shrink"),
         (lambda s: s.join([0], 0, 1.0), "relate must come first"),
         (lambda s: (s.relate(1.0), s.join([0], 0.5, 1.0)), "group"),

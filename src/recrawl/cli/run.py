@@ -20,7 +20,7 @@ from recrawl.cli.shared.crawl_options import (
     settings_of,
     shared_store,
 )
-from recrawl.cli.shared.effect_options import Bursts, Drift, NoSiblings, Priors, Seasons, switched
+from recrawl.cli.shared.effect_options import NoSiblings
 from recrawl.cli.shared.policy_options import Objective
 from recrawl.cli.shared.short_urls import printed_url
 from recrawl.logs import configure
@@ -53,10 +53,6 @@ def run(
     contact: Annotated[str | None, typer.Option(help="How site owners can reach you.")] = None,
     allow_private: Annotated[bool | None, typer.Option("--allow-private", help="Also local addresses.")] = None,
     no_siblings: NoSiblings = False,
-    priors: Priors = False,
-    bursts: Bursts = False,
-    drift: Drift = False,
-    seasons: Seasons = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No live view.")] = False,
     log_level: Annotated[
         str | None,
@@ -75,8 +71,7 @@ def run(
     configure(log_level or ("warning" if silent else "info"), log_format)
     words = {"budget": budget, "hours": hours, "delay": delay, "contact": contact, "audit_share": audit_share}
     flags: dict[str, Any] = {**words, "concurrency": concurrency, "min_change_probability": min_change_probability}
-    flags |= {"objective": objective}
-    flags |= switched(no_siblings, priors=priors, bursts=bursts, drift=drift, seasons=seasons)
+    flags |= {"objective": objective, "siblings": False if no_siblings else None}
     read = partial(settings_of, config, database=database, allow_private=allow_private, **flags)
     settings = read()
     from recrawl import __version__

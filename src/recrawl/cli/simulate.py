@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.shared.effect_options import Bursts, Drift, NoSiblings, Priors, Seasons, switched, with_effects
+from recrawl.cli.shared.effect_options import NoSiblings, without_siblings
 from recrawl.cli.shared.options import given, refuse, split_commas
 from recrawl.cli.shared.outputs import check_outputs
 from recrawl.errors import ParameterError
@@ -43,10 +43,6 @@ def simulate(
     seed: Annotated[int, typer.Option(help="Seed of all random draws.")] = 0,
     jobs: Annotated[int | None, typer.Option(help="Processes.  [default: one per core]")] = None,
     no_siblings: NoSiblings = False,
-    priors: Priors = False,
-    bursts: Bursts = False,
-    drift: Drift = False,
-    seasons: Seasons = False,
     plot: Annotated[Path | None, typer.Option(help="Draw staleness against budget (PNG).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list and nothing else.")] = False,
 ) -> None:
@@ -60,12 +56,12 @@ def simulate(
         refuse({"--pages": pages, "--horizon": horizon, "--readers": readers}, "--world")
     from recrawl.cli.views import simulate_report as report
 
-    effects = switched(no_siblings, priors=priors, bursts=bursts, drift=drift, seasons=seasons)
+    policies = split_commas(policy or [_POLICIES])
     drawn = {"n_pages": pages, "days": horizon, "readers": readers}
     sources = sources_of(world, trace, warm, {"days": days, "start": start}, drawn)
     found = report.compared(
         sources,
-        with_effects(split_commas(policy or [_POLICIES]), effects),
+        without_siblings(policies) if no_siblings else policies,
         None if own_demand else split_commas(budget or [_BUDGET]),
         repetitions=(1 if trace is not None else 5) if repetitions is None else repetitions,
         seed=seed,

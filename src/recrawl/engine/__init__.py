@@ -6,7 +6,6 @@ from recrawl._lazy import attach
 
 if TYPE_CHECKING:
     from recrawl.engine.engine import Engine as Engine
-    from recrawl.engine.settings import EFFECTS as EFFECTS
     from recrawl.engine.settings import EngineOptions as EngineOptions
     from recrawl.engine.views.explain import Explanation as Explanation
     from recrawl.engine.views.forecast import Forecast as Forecast
@@ -16,7 +15,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         "engine": ["Engine"],
-        "settings": ["EFFECTS", "EngineOptions"],
+        "settings": ["EngineOptions"],
         "views.explain": ["Explanation"],
         "views.forecast": ["Forecast"],
         "views.ledger": ["Ledger"],

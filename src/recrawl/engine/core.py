@@ -10,7 +10,7 @@ from recrawl.engine.beliefs.beliefs import Beliefs
 from recrawl.engine.beliefs.kernels import apply_beliefs
 from recrawl.engine.beliefs.staleness_kernels import open_time
 from recrawl.engine.crawl_kernels import learn_crawls
-from recrawl.engine.effects.effects import TRIED, Effects
+from recrawl.engine.effects.effects import Effects
 from recrawl.engine.eligibility import Eligibility
 from recrawl.engine.likely import hasten, hasten_if_due
 from recrawl.engine.settings import Settings
@@ -42,7 +42,7 @@ class Core:
         first = GammaPrior.hours(settings.day) if prior is None else prior
         self.beliefs = Beliefs(first, settings.sources, settings.half_life * settings.day)
         self.effects = Effects(settings)
-        if self.effects.related:
+        if self.effects.siblings:
             self.scheduler.relate(settings.day)
         self.addresses = Addresses()
         self.eligibility = Eligibility(self.scheduler, settings.day)
@@ -112,16 +112,14 @@ class Core:
         default = self.settings.host_spacing, self.settings.host_concurrency
         ruled = default != (None, None)
         listed = np.array([h if ruled or h in self._ruled else None for h in hosts], dtype=object)
-        factor = self.effects.prior_factors(urls)
         shape, rate = self.beliefs.prior.rows(n) if own is None else own.rows(n)
-        rate = rate / factor if own is None else rate
         pages = Pages(shape / rate, weight, evidence=shape, host=listed if any(h is not None for h in listed) else None)
         if self.settings.sources > 1:
             pages = pages.replace(recall=np.zeros((n, self.settings.sources)), false_rate=0.0)
         ids = self.scheduler.add(pages, now, fetched_at=np.minimum(fetched, max(now, self.now)))
         assert np.array_equal(ids, rows)
         self.added_without_copy |= bool((fetched <= self.no_copy_at).any())
-        self.beliefs.append(fetched >= now, factor, own)
+        self.beliefs.append(fetched >= now, own)
         self.effects.add(urls, rows)
         self.effects.start_alternatives(self.beliefs, rows)
         if self.effects.siblings:
@@ -199,14 +197,12 @@ class Core:
             return False
         if self.effects.choose_siblings(self.beliefs):
             fit = self.beliefs.fit_now(rows) or fit
-        before = self.beliefs.prior_rows(TRIED)
+        before = self.beliefs.belief.prior[0].copy()
         self.effects.discount_calibration(float(self.beliefs.prior.mean), fit.mean)
-        self.beliefs.move(fit, self.effects.factors(fit, len(self.beliefs)))
-        self.effects.move_trials(
-            before, self.beliefs.prior_rows(TRIED), self.effects.alternative_mean(self.beliefs, rows)
-        )
+        self.beliefs.move(fit)
+        alternative_mean = self.effects.alternative_mean(self.beliefs, rows)
+        self.effects.move_trials(before, self.beliefs.belief.prior[0], alternative_mean)
         self.effects.refit(self.scheduler, rows, self.now)
-        self.beliefs.belief.half_life[0] = self.effects.half_life
         self._counts["refits"] += 1
         self._believe(rows, self.now, everyone=True)
         hasten(self, self.now)

@@ -17,7 +17,7 @@ from recrawl.engine.beliefs.staleness_kernels import fill_fresh
 from recrawl.engine.core import Core, own_belief
 from recrawl.engine.likely import hasten, in_order, pick_likely
 from recrawl.engine.rows import fill, rows_of
-from recrawl.engine.settings import EngineOptions, Settings
+from recrawl.engine.settings import EngineOptions, Settings, without_removed
 from recrawl.engine.views.explain import Explanation, explain
 from recrawl.engine.views.forecast import Forecast, Question, forecast
 from recrawl.engine.views.ledger import Ledger, ledger_of
@@ -42,12 +42,10 @@ class Engine(Core):
     page's change rate is a gamma distribution that its crawls sharpen. New pages start from a prior that is fitted to
     all pages (``prior`` is its first form), so that pages with few crawls are explored. Evidence counts half after
     ``half_life`` days. With ``siblings``, the default, a change found on one page counts for those of its folder or
-    host, once that has predicted outcomes better. On request, new pages are expected to change as often as others of
-    their folder and host (``priors``), pages that just changed to change again (``bursts``), rates to differ by hour
-    and weekday (``seasons``), and the half-life is learned (``drift``). Up to ``sources`` kinds of change signals are
-    weighed by how often they were right. Failed pages wait longer each time; pages that are gone are checked rarely.
-    Pages without a copy come before pages that change as often; a page is not picked while it has changed with a
-    probability under ``min_change_probability``.
+    host, once that has predicted outcomes better. Up to ``sources`` kinds of change signals are weighed by how often
+    they were right. Failed pages wait longer each time; pages that are gone are checked rarely. Pages without a copy
+    come before pages that change as often; a page is not picked while it has changed with a probability under
+    ``min_change_probability``.
 
     >>> engine = Engine(budget=1.0)
     >>> ids = engine.add(["https://a.example/", "https://b.example/"], now=0.0, importance=[1.0, 5.0])
@@ -283,12 +281,12 @@ class Engine(Core):
         if "scheduler" not in state:
             if now is None:
                 raise ParameterError("now is missing: without it rows cannot be restored")
-            engine = cls(start=time_of(now), **state["settings"])
+            engine = cls(start=time_of(now), **without_removed(state["settings"]))
             fill(engine, state, time_of(now))
             return engine
         if "eligibility" not in state:
             raise ParameterError("state: saved by an earlier version; restore it there and build from its rows() here")
-        engine = cls(**state["settings"])
+        engine = cls(**without_removed(state["settings"]))
         engine.scheduler = Scheduler.restore(state["scheduler"])
         engine.beliefs.load(state["beliefs"])
         engine.effects.load(state["effects"])

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.engine.addresses import host_of
-from recrawl.engine.beliefs.beliefs import moved_along, priors_of
+from recrawl.engine.beliefs.beliefs import moved_along
 from recrawl.errors import ParameterError
 from recrawl.estimate.importance import RequestRates
 from recrawl.schedule.exact import access
@@ -30,7 +30,7 @@ _ASKED = ("request_weight", "requested_at", "watched_from")
 _WAITING = ("paused", "failures", "times_gone", "wait_until")
 _DECIDING = ("change_rate", "importance", "recall", "false_rate", "cost", "evidence")  # the scheduler's parameters
 COLUMNS = ("url", "given", "fetched_at", "prior_at", *_DECIDING, *_BELIEF, *_ASKED, *_WAITING)
-_RELATED = ("sibling_weight", "twin", "changed_at", "factor")  # with siblings, bursts, group priors or seasons
+_RELATED = ("sibling_weight", "twin", "changed_at")  # with siblings
 _WHOLE = ("settings", "prior", "priors", "scores", "crawls", "refit_at", "hosts")
 
 
@@ -41,7 +41,7 @@ def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
     """
     belief = engine.beliefs.belief
     return {
-        "columns": [*COLUMNS, *(_RELATED if engine.effects.any else ())],
+        "columns": [*COLUMNS, *(_RELATED if engine.effects.siblings else ())],
         "settings": engine.settings.as_dict(),
         "prior": belief.prior.copy(),
         "priors": list(engine.beliefs.priors),
@@ -88,8 +88,8 @@ def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
         raise ParameterError("rows: a URL is there twice")
     if n:
         _fill_pages(engine, ids, saved, now)
-    elif engine.effects.any and "parts" in saved:
-        _fill_fitted(engine, saved)
+    elif _has_siblings(engine, saved):
+        engine.effects.fit(engine.scheduler, saved["parts"])
     if "threshold" in saved:
         access.set_threshold(engine.scheduler, float(saved["threshold"]))
 
@@ -99,7 +99,7 @@ def _fill_pages(engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float) 
         getattr(engine.beliefs.belief, mine)[ids] = saved[name]
     engine.beliefs.hear(ids, np.asarray(saved["heard"], np.float64).reshape(len(ids), -1), now)
     engine.beliefs.belief.counted[ids] = np.asarray(saved["n_crawls"]) > 0
-    if engine.effects.any and "parts" in saved:
+    if _has_siblings(engine, saved):
         _fill_effects(engine, ids, saved)
     moved = ids[_move_along(engine, ids, saved)]
     engine.eligibility.cohorts.leave(engine.scheduler, ids[~_equal(engine, saved)])
@@ -113,27 +113,21 @@ def _fill_pages(engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float) 
     engine.eligibility.fill(ids, saved, now)
 
 
-def _fill_fitted(engine: Engine, saved: Mapping[str, Any]) -> None:
-    engine.effects.fit(engine.scheduler, saved["parts"])
-    engine.beliefs.belief.half_life[0] = engine.effects.half_life
+def _has_siblings(engine: Engine, saved: Mapping[str, Any]) -> bool:
+    """Whether siblings are enabled and rows say what was learned of them."""
+    return engine.effects.siblings and "parts" in saved and saved["parts"]["active"][0] >= 0
 
 
 def _fill_effects(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> None:
     effects = engine.effects
-    _fill_fitted(engine, saved)
-    there = [j for j, factor in enumerate(saved["factor"]) if factor is not None]  # older rows have no effects
+    effects.fit(engine.scheduler, saved["parts"])
+    there = [j for j, weight in enumerate(saved["sibling_weight"]) if weight is not None]  # older rows have no effects
     known = ids[there]
-    engine.beliefs.belief.factor[known] = [saved["factor"][j] for j in there]
-    if effects.related:
-        access.set_changed_at(engine.scheduler, known, [saved["changed_at"][j] for j in there])
-    if effects.siblings:
-        effects.arrays.weight[ids] = effects.arrays.prior
-        effects.arrays.weight[known] = np.reshape([saved["sibling_weight"][j] for j in there], (-1, 2))
-        _fill_alternatives(engine, ids, saved)
-        effects.join_groups(engine.scheduler, ids)
-    fit = engine.beliefs.fit_now(ids)
-    if fit is not None:
-        effects.factors(fit, len(ids))  # for pages yet to come
+    access.set_changed_at(engine.scheduler, known, [saved["changed_at"][j] for j in there])
+    effects.arrays.weight[ids] = effects.arrays.prior
+    effects.arrays.weight[known] = np.reshape([saved["sibling_weight"][j] for j in there], (-1, 2))
+    _fill_alternatives(engine, ids, saved)
+    effects.join_groups(engine.scheduler, ids)
 
 
 def _fill_alternatives(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> None:
@@ -162,21 +156,19 @@ def _move_along(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> NDArray[n
     gamma = engine.beliefs.belief.gamma
     for k in range(int(since.min()), len(priors) - 1):
         rows = ids[movable & (since <= k)]
-        factor = engine.beliefs.belief.factor[rows]
-        gamma[rows, 0] = moved_along(gamma[rows, 0], priors_of(priors[k], factor), priors_of(priors[k + 1], factor))
+        gamma[rows, 0] = moved_along(gamma[rows, 0], priors[k], priors[k + 1])
     return np.asarray(movable & (since < len(priors) - 1))
 
 
 def _related(engine: Engine, rows: Ids) -> dict[str, Any]:
     effects = engine.effects
-    if not effects.any:
+    if not effects.siblings:
         return {}
     return {
         "parts": effects.fitted(engine.scheduler),
-        "sibling_weight": effects.arrays.weight[rows] if effects.siblings else np.zeros((len(rows), 2)),
-        "twin": effects.arrays.alternative[rows] if effects.siblings else np.zeros((len(rows), 3)),
+        "sibling_weight": effects.arrays.weight[rows],
+        "twin": effects.arrays.alternative[rows],
         "changed_at": access.changed_at(engine.scheduler, rows),
-        "factor": engine.beliefs.belief.factor[rows],
     }
 
 
@@ -186,10 +178,7 @@ def _equal(engine: Engine, saved: Mapping[str, Any]) -> NDArray[np.bool_]:
     gamma = engine.beliefs.belief.gamma[: len(unseen)]
     plain = (np.asarray(saved["importance"]) == saved["given"]) & (np.asarray(saved["cost"]) == 1.0)
     silent = ~(np.asarray(saved["heard"]) + np.asarray(saved["signals"])).any(axis=1)
-    belief = engine.beliefs.belief
-    prior = np.repeat(belief.prior[None], len(unseen), axis=0)
-    prior[:, 0, 1] /= belief.factor[: len(unseen)]
-    at_prior = np.isclose(gamma, prior, rtol=1e-9, atol=0.0).all(axis=(1, 2))
+    at_prior = np.isclose(gamma, engine.beliefs.belief.prior, rtol=1e-9, atol=0.0).all(axis=(1, 2))
     return np.asarray(unseen & plain & silent & at_prior)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypedDict
 
 from recrawl.errors import ParameterError
 from recrawl.model.kinds import Objective
 
-EFFECTS = ("siblings", "priors", "bursts", "drift", "seasons")  # what may count besides a page's own rate
+REMOVED = ("priors", "bursts", "drift", "seasons")  # effects of earlier versions: settings saved then name them
 
 _NO_COPY = 1e6  # days before time 0: a page without a copy counts as fetched then, so that it is worth most to crawl
 
@@ -27,10 +28,6 @@ class EngineOptions(TypedDict, total=False):
     host_concurrency: int | None
     min_change_probability: float
     siblings: bool
-    priors: bool
-    bursts: bool
-    drift: bool
-    seasons: bool
     canonical_urls: bool
 
 
@@ -49,10 +46,6 @@ class Settings:
     host_concurrency: int | None = None
     min_change_probability: float = 0.01  # a page less likely to have changed is not picked; 0: any page is
     siblings: bool = True
-    priors: bool = False
-    bursts: bool = False
-    drift: bool = False
-    seasons: bool = False
     canonical_urls: bool = True  # whether URLs are brought into canonical form; else any text names a page as it is
 
     def __post_init__(self) -> None:
@@ -78,3 +71,12 @@ class Settings:
     def as_dict(self) -> dict[str, Any]:
         """The settings by name."""
         return asdict(self)
+
+
+def without_removed(saved: Mapping[str, Any]) -> dict[str, Any]:
+    """Saved settings without those that no longer exist.
+
+    >>> without_removed({"siblings": True, "bursts": False})
+    {'siblings': True}
+    """
+    return {name: value for name, value in saved.items() if name not in REMOVED}

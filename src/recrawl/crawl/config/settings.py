@@ -12,6 +12,7 @@ from recrawl.crawl.config.choices import choices_of
 from recrawl.crawl.config.rules import Rule, Rules, span
 from recrawl.crawl.config.shares import share_of
 from recrawl.crawl.polite.hours import Hours, rates
+from recrawl.engine.settings import REMOVED
 from recrawl.errors import ParameterError, unknown
 from recrawl.store.events import EventLimits
 
@@ -39,10 +40,6 @@ class Settings:
     objective: str = ""  # freshness, harmonic or age; empty: as the database was crawled before, at first freshness
     min_change_probability: str = "1%"  # a page less likely to have changed is not fetched; 0: any page is
     siblings: bool = True  # whether a change found on one page counts for others of its folder or host
-    priors: bool = False  # whether a new page is expected to change as often as others of its folder and host
-    bursts: bool = False  # whether a page that just changed is expected to change again soon
-    drift: bool = False  # whether the rate of forgetting is learned
-    seasons: bool = False  # whether hours of the day and days of the week may differ
     audit_share: str = ""  # share of the crawls that are audits, such as 1%; empty: none
     audit_draws: int = 100  # pages drawn for one audit
     detector: str = "main"
@@ -147,7 +144,7 @@ def _from_file(path: Path, kind: type[Settings]) -> dict[str, Any]:
     known = {field.name: str(field.type) for field in fields(kind)}
     for name, value in table.items():
         if name not in known:
-            raise unknown(f"{path}: setting", name, list(known))
+            raise _unknown(f"{path}: setting", name, list(known))
         if name == "webhook_secret":
             raise ParameterError(
                 f"{path}: {name} does not belong here; give it as {PREFIX}WEBHOOK_SECRET in the environment, "
@@ -155,6 +152,12 @@ def _from_file(path: Path, kind: type[Settings]) -> dict[str, Any]:
             )
         table[name] = _checked(f"{path}: {name}", known[name], value)
     return table
+
+
+def _unknown(where: str, name: str, known: list[str]) -> ParameterError:
+    if name.removeprefix(PREFIX).lower() in REMOVED:
+        return ParameterError(f"{where} {name} no longer exists: remove it")
+    return unknown(where, name, known)
 
 
 def _checked(where: str, kind: str, value: Any) -> Any:
@@ -181,7 +184,7 @@ def _from_environment(environment: Mapping[str, str], kind: type[Settings]) -> d
             continue
         name = variable.removeprefix(PREFIX).lower()
         if name not in known:
-            raise unknown("environment: setting", variable, [PREFIX + one.upper() for one in known])
+            raise _unknown("environment: setting", variable, [PREFIX + one.upper() for one in known])
         found[name] = _parsed(variable, known[name], text)
     return found
 

@@ -25,7 +25,7 @@ from recrawl.crawl.polite.robots_cache import RobotsCache
 from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.run.pages import Part, open_engine
 from recrawl.crawl.run.reload import NOTE, Reloaded, adopted, reload_settings
-from recrawl.engine import EFFECTS, Engine
+from recrawl.engine import Engine
 from recrawl.errors import ParameterError, RecrawlError, StoreError
 from recrawl.logs import event
 from recrawl.store import SqliteStore
@@ -106,7 +106,7 @@ async def engine_of(store: Store, settings: Settings, now: float, part: Part | N
         host_spacing=settings.seconds("delay"),
         host_concurrency=settings.host_concurrency,
         min_change_probability=share_of(settings.min_change_probability, "min_change_probability"),
-        **{name: getattr(settings, name) for name in EFFECTS},
+        siblings=settings.siblings,
         **settings.choices(),
         part=part,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
@@ -16,8 +17,12 @@ from recrawl.crawl.feeds.polling import PREFIX
 from recrawl.crawl.polite.budget import MARK
 from recrawl.engine import Engine
 from recrawl.engine.addresses import host_of
+from recrawl.engine.settings import REMOVED
+from recrawl.logs import event
 from recrawl.store.columns import TIMES
 from recrawl.store.protocol import Store, Totals
+
+log = logging.getLogger(__name__)
 
 Ids = NDArray[np.int64]
 
@@ -50,6 +55,9 @@ async def open_engine(
         newest = max(part.totals.fetched_at or now, now)
         mine = {host_of(url) for url in saved["url"]}
         saved["hosts"] = {host: rule for host, rule in saved["hosts"].items() if host in mine or host in part.hosts}
+    ignored = [name for name in REMOVED if saved["settings"].get(name)]
+    if ignored:
+        event(log, logging.WARNING, "settings.ignored", settings=", ".join(ignored), reason="no longer exist")
     before, saved["settings"] = saved["settings"], {**saved["settings"], **settings}
     if saved["settings"].get("objective") != before.get("objective"):
         saved.pop("threshold", None)  # a value of another kind

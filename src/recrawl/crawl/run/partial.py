@@ -59,11 +59,11 @@ async def open_sampled(store: Store, settings: Settings, now: float, hosts: Cont
 async def open_for(store: Store, settings: Settings, urls: Sequence[str], now: float) -> Engine:
     """An engine to which URLs are added: their rows are those that an engine of all pages would save.
 
-    It has those of the URLs that are pages already. New pages depend on other pages where these give them a prior, and
-    where readers' requests are counted; then the engine has all pages.
+    It has those of the URLs that are pages already. New pages depend on other pages where readers' requests are
+    counted; then the engine has all pages.
     """
     totals = await store.totals()
-    if settings.priors or totals.requested:
+    if totals.requested:
         return await engine_of(store, settings, now)
     return await engine_of(store, settings, now, Part(urls, totals, {host_of(url) for url in urls}))
 

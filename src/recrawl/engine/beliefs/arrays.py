@@ -25,7 +25,6 @@ class Belief(NamedTuple):
     own: Array  # changes that the missed rate explains
     fixed_rate: NDArray[np.bool_]  # whether a rate was given for it: the prior does not apply then
     counted: NDArray[np.bool_]  # whether the time since the copy was fetched belongs to the ledger
-    factor: Array  # the prior's mean is this much larger for the page: by its folder and host
     prior: Array  # (1 + sources, 2)
     half_life: Array  # (1,): after how much time evidence counts half
     shapes: Array  # shapes that the prior might have
@@ -44,9 +43,3 @@ def signal_rate(b: Belief, i: int, k: int, elapsed: float) -> float:
     """Signals of source k per time, as of some time after the last crawl."""
     time = b.watched[i] + elapsed
     return (b.signals[i, k] + b.heard[i, k]) / time if time > 0.0 else 0.0
-
-
-@inline
-def prior_rate(b: Belief, i: int) -> float:
-    """The rate of the gamma that is a page's prior: its mean is the population's times the page's factor."""
-    return float(b.prior[0, 1] / b.factor[i])

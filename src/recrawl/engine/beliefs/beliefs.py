@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 _COUNTS = ("watched", "n_crawls", "n_changes", "own", "fixed_rate", "counted")
-_PER_PAGE = ("gamma", "heard", "heard_at", "signals", *_COUNTS, "factor")
+_PER_PAGE = ("gamma", "heard", "heard_at", "signals", *_COUNTS)
 _WHOLE = ("prior", "half_life", "scores", "ledger")
 _FIRST_REFIT, _REFIT_GROWTH = 50, 1.3  # crawls before the prior is fitted, and growth until it is fitted again
 _SHAPES = (0.1, 100.0, 13)  # of the prior: from, to, how many are tried
@@ -24,14 +24,10 @@ _SOURCE_PRIOR = (1.0, 3.0)  # weight of a signal of an unknown source: precision
 
 
 class Fit(NamedTuple):
-    """A prior's shape and mean, and what it was fitted to: of each page crawls, those that found nothing new, time."""
+    """A prior's shape and mean."""
 
     shape: float
     mean: float
-    rows: Ids
-    crawls: Array
-    quiet: Array
-    time: Array
 
 
 class Beliefs:
@@ -50,7 +46,6 @@ class Beliefs:
             own=np.zeros(0),
             fixed_rate=np.zeros(0, np.bool_),
             counted=np.zeros(0, np.bool_),
-            factor=np.zeros(0),
             prior=np.array(first),
             half_life=np.array([half_life]),
             shapes=np.geomspace(*_SHAPES),
@@ -70,12 +65,8 @@ class Beliefs:
         """What is believed of a page that nothing is known of."""
         return GammaPrior(*self.belief.prior[0])
 
-    def prior_rows(self, n: int) -> Array:
-        """(shape, rate) of the prior of each of the first n pages."""
-        return priors_of(self.belief.prior[0], self.belief.factor[: min(n, self._n)])
-
-    def append(self, counted: NDArray[np.bool_], factor: Array, own: GammaPrior | None = None) -> None:
-        """New pages, at the prior (its mean times a factor) or at a belief of their own; which copies are new too."""
+    def append(self, counted: NDArray[np.bool_], own: GammaPrior | None = None) -> None:
+        """New pages, at the prior or at a belief of their own; which copies are new too."""
         n = len(counted)
         first, self._n = self._n, self._n + n
         if self._n > len(self.belief.watched):
@@ -84,8 +75,6 @@ class Beliefs:
                 **{name: _larger(getattr(self.belief, name), room) for name in _PER_PAGE}
             )
         self.belief.gamma[first : self._n] = self.belief.prior
-        self.belief.gamma[first : self._n, 0, 1] /= factor
-        self.belief.factor[first : self._n] = factor
         self.belief.counted[first : self._n] = counted
         self.belief.heard_at[first : self._n] = np.inf
         if own is not None:
@@ -149,27 +138,25 @@ class Beliefs:
             last, mean = mean, float((trust * rate).sum() / trust.sum() + 0.5 / time.sum())
             if abs(mean - last) < 1e-6 * mean:
                 break
-        return Fit(shape, mean, rows, crawls, quiet, time)
+        return Fit(shape, mean)
 
     def found(self, rows: Ids, prior: ArrayLike) -> Array:
         """(pages, 3): what each missed rate's gamma has over its prior, and changes that it explains."""
-        over = self.belief.gamma[rows, 0] - priors_of(prior, self.belief.factor[rows])
+        over = self.belief.gamma[rows, 0] - np.asarray(prior)
         return np.column_stack([over, self.belief.own[rows]])
 
     def find(self, rows: Ids, found: Array, prior: ArrayLike) -> None:
         """Believe of missed rates what goes with a prior and what was found."""
-        own = priors_of(prior, self.belief.factor[rows])
+        own = np.asarray(prior)
         self.belief.gamma[rows, 0] = np.maximum(own + found[:, :2], 1e-3 * own)
         self.belief.own[rows] = found[:, 2]
 
-    def move(self, fit: Fit, factor: Array) -> None:
-        """Take a prior over, with its factor for each page, and move the pages' beliefs along."""
+    def move(self, fit: Fit) -> None:
+        """Take a prior over, and move the pages' beliefs along."""
         b = self.belief
         before, after = b.prior[0].copy(), np.array([fit.shape, fit.shape / fit.mean])
         moved = np.flatnonzero(~b.fixed_rate[: self._n])
-        earlier, later = priors_of(before, b.factor[moved]), priors_of(after, factor[moved])
-        b.gamma[moved, 0] = moved_along(b.gamma[moved, 0], earlier, later)
-        b.factor[moved] = factor[moved]
+        b.gamma[moved, 0] = moved_along(b.gamma[moved, 0], before, after)
         b.prior[0] = after
         self.priors.append(after.tolist())
 
@@ -187,12 +174,6 @@ class Beliefs:
         self.crawls, self.refit_at = int(saved["crawls"]), int(saved["refit_at"])
         self.priors = [list(prior) for prior in saved["priors"]]
         self._n = len(self.belief.watched)
-
-
-def priors_of(prior: ArrayLike, factor: Array) -> Array:
-    """(shape, rate) of each page's prior."""
-    shape, rate = np.asarray(prior)
-    return np.stack([np.full(len(factor), shape), rate / factor], axis=1)
 
 
 def moved_along(gamma: Array, before: ArrayLike, after: ArrayLike) -> Array:

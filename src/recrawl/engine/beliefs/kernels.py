@@ -10,30 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit, jit_lean
-from recrawl.engine.beliefs.arrays import Belief, precision, prior_rate, signal_rate
+from recrawl.engine.beliefs.arrays import Belief, precision, signal_rate
 from recrawl.engine.beliefs.staleness_kernels import stale_when_found
 from recrawl.engine.effects.kernels import (
     EffectArrays,
     level_excess,
     log_chance,
-    score_candidates,
-    score_shrinkages,
+    score_siblings,
     sibling_excess,
     sibling_weight,
     update_calibration,
     update_groups,
-    update_season,
 )
 from recrawl.estimate.streams.kernels import take_in
 from recrawl.schedule.exact.access_kernels import (
     Header,
     State,
-    changed_at,
     fetched_at,
     importance_of,
     opened,
-    own_elapsed,
-    season_elapsed,
     set_changed_at,
     set_group_weight,
     write_belief,
@@ -77,21 +72,19 @@ def apply_belief(s: State, b: Belief, effects: EffectArrays, i: int, elapsed: fl
 
 
 @inline
-def _score(b: Belief, effects: EffectArrays, i: int, time: float, expected: float, changed: bool) -> None:
+def _score(b: Belief, i: int, interval: float, expected: float, changed: bool) -> None:
     """Score each shape of the prior, with its mean as it is, by the probability of this outcome given the page's past.
 
-    A first crawl scores no shape, but the shrinkage of the page's groups towards all pages.
+    A first crawl scores no shape.
     """
-    first = prior_rate(b, i)
-    changes, before = max(b.gamma[i, 0, 0] - b.prior[0, 0], 0.0), max(b.gamma[i, 0, 1] - first, 0.0)
-    if effects.shrinkage.size > 0:
-        score_shrinkages(effects, effects.relative_rate[i], b.prior[0], changes, before, time, expected, changed)
     if b.n_crawls[i] == 0:
         return
+    first = b.prior[0, 1]
+    changes, before = max(b.gamma[i, 0, 0] - b.prior[0, 0], 0.0), max(b.gamma[i, 0, 1] - first, 0.0)
     for g in range(b.shapes.size):
         shape = b.shapes[g] + changes
         rate = b.shapes[g] * first / b.prior[0, 0] + before
-        b.scores[g] += log_chance(shape * math.log1p(time / rate) + expected, changed)
+        b.scores[g] += log_chance(shape * math.log1p(interval / rate) + expected, changed)
 
 
 @inline
@@ -107,11 +100,10 @@ def learn(s: State, b: Belief, effects: EffectArrays, i: int, begin: float, end:
     if interval <= 0.0:
         return
     n_sources = b.heard.shape[1]
-    time = own_elapsed(s, i, begin, interval)
     used_excess, heard = sibling_excess(s, i, begin, end), 0.0
     for k in range(n_sources):
         heard += b.heard[i, k] * b.gamma[i, 1 + k, 0] / b.gamma[i, 1 + k, 1]
-    own = b.gamma[i, 0, 0] * math.log1p(time / b.gamma[i, 0, 1])
+    own = b.gamma[i, 0, 0] * math.log1p(interval / b.gamma[i, 0, 1])
     expected = heard + sibling_weight(effects, i) * used_excess
     update_calibration(effects, own + expected, changed)
     if b.counted[i]:
@@ -120,26 +112,23 @@ def learn(s: State, b: Belief, effects: EffectArrays, i: int, begin: float, end:
             b.ledger[1] += importance_of(s, i) * stale_when_found(s, b, effects, i, begin, end)
     excess = level_excess(s, effects, i, begin, end)
     if heard == 0.0:
-        age = begin - changed_at(s, i)
-        season = season_elapsed(s, begin, interval)
-        score_candidates(effects, i, b.prior[0, 0], prior_rate(b, i), age, season, excess, changed)
-        update_season(effects, begin, end, b.gamma[i, 0], time - season, expected, changed)
+        score_siblings(effects, i, b.prior[0], b.half_life[0], interval, excess, changed)
     if effects.active[0] >= 0:
-        update_groups(s, effects, i, begin, end, b.gamma[i, 0], time, own + heard, changed)
+        update_groups(s, effects, i, begin, end, b.gamma[i, 0], own + heard, changed)
     if b.half_life[0] < math.inf:
         share = math.exp2(-interval / b.half_life[0])
         for j in range(1 + n_sources):
-            _forget(b.gamma[i, j], b.prior[j, 0], b.prior[j, 1] if j > 0 else prior_rate(b, i), share)
+            _forget(b.gamma[i, j], b.prior[j, 0], b.prior[j, 1], share)
         if effects.active[0] >= 0:
             _forget(effects.weight[i], effects.prior[0], effects.prior[1], share)
             _forget(effects.alternative[i], 0.0, 0.0, share)
     if not b.fixed_rate[i] and heard == 0.0:
-        _score(b, effects, i, time, expected, changed)
+        _score(b, i, interval, expected, changed)
     if changed:
         b.own[i] += own / (own + expected) if own > 0.0 else 1.0
     if effects.active[0] >= 0:
-        _take_in_alternative(b, effects, i, time, heard, excess, changed)
-    _take_in(b, effects, i, time, used_excess, changed)
+        _take_in_alternative(b, effects, i, interval, heard, excess, changed)
+    _take_in(b, effects, i, interval, used_excess, changed)
     for k in range(n_sources):
         b.signals[i, k] += b.heard[i, k]
         b.heard[i, k] = 0.0
@@ -190,7 +179,7 @@ def _take_in_alternative(
 ) -> None:
     """Update the alternative belief about the missed rate: with siblings where they are not used, else without."""
     n, alternative = b.gamma.shape[1], effects.alternative[i]
-    shape, rate = b.prior[0, 0], prior_rate(b, i) / effects.alternative_mean[0]
+    shape, rate = b.prior[0, 0], b.prior[0, 1] / effects.alternative_mean[0]
     effects.rows[0, 0], effects.rows[0, 1] = (
         max(shape + alternative[0], 1e-3 * shape),
         max(rate + alternative[1], 1e-3 * rate),

@@ -18,7 +18,6 @@ from recrawl.schedule.exact.access_kernels import (
     group_weight,
     importance_of,
     opened,
-    own_elapsed,
 )
 
 Array = NDArray[np.float64]
@@ -33,7 +32,7 @@ def _doubt(s: State, b: Belief, own: Array, i: int, begin: float, at: float, end
 
     `own` is the gamma (shape, rate) of the page's missed rate.
     """
-    exponent = own[0] * math.log1p(own_elapsed(s, i, begin, at - begin) / own[1])
+    exponent = own[0] * math.log1p((at - begin) / own[1])
     for k in range(b.heard.shape[1]):
         if b.heard_at[i, 0] <= at:
             exponent += b.heard[i, k] * b.gamma[i, 1 + k, 0] / b.gamma[i, 1 + k, 1]

@@ -1,1 +1,1 @@
-"""What counts beyond a page's own rate: groups, bursts, seasons; cohorts of equal pages."""
+"""What counts beyond a page's own rate: groups; cohorts of equal pages."""

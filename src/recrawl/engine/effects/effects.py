@@ -1,8 +1,7 @@
 """Effects: what changes the expectation about a page beyond its own rate, learned from all outcomes.
 
-Siblings (groups by folder and host), what folder and host say of a new page, bursts after a change, how fast evidence
-is forgotten, and seasons of day and week. Each can be disabled, and each is used only after it predicted outcomes
-better.
+Siblings (groups by folder and host) can be disabled, and are used only after they predicted outcomes better. The
+calibration of reported probabilities is learned beside them.
 """
 
 from __future__ import annotations
@@ -14,22 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.engine.beliefs.beliefs import Beliefs, Fit, priors_of
+from recrawl.engine.beliefs.beliefs import Beliefs
 from recrawl.engine.effects.groups import LEVELS, Folders
 from recrawl.engine.effects.kernels import (
     ALONE,
-    AS_USED,
     FIRST_WEIGHT,
     SCORE,
-    SIBLINGS,
     TOGETHER,
     WEIGHT_RATE,
     WEIGHT_SHAPE,
     EffectArrays,
 )
-from recrawl.engine.effects.seasons import fitted_clock, flat_clock
 from recrawl.schedule.exact import access
-from recrawl.schedule.exact.access_kernels import HOURS
 from recrawl.schedule.exact.scheduler import Scheduler
 
 if TYPE_CHECKING:
@@ -39,18 +34,14 @@ Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
 
 _FIRST_LEVEL = 2
-TRIED = 4096  # pages on which candidate models run
-_BURSTS = ((1.0, 30.0), (3.0, 30.0), (3.0, 7.0), (10.0, 7.0), (10.0, 1.0))  # times the rate, days
-_HALF_LIVES = (90.0, 270.0, math.inf)  # days
+_TRIED = 4096  # pages that are followed with siblings and without
 _PER_FACTOR = 4.0  # calibration that is forgotten when the prior's mean moves by a factor e: all but e^{−4}
-_MARGIN = 3.0  # by how much a candidate must have predicted the outcomes better to be used
+_MARGIN = 3.0  # by how much siblings, or another level, must have predicted the outcomes better to be used
 _STRENGTH = 2.0  # of the prior of a page's weight: as so many excess changes
 _BINS_PER_CYCLE = 12.0  # a cycle is the time in which every page could be crawled once
-_SHRINKAGES = (0.0, 0.25, 0.5, 0.75, 1.0)  # powers of the relative rate of folder and host
-_PER_PAGE = ("weight", "alternative", "group", "relative_rate")
-_SIBLINGS = ("level", "active", "used", "alternative_mean", "prior")
-_LEARNED = (*_SIBLINGS, "score", "shrinkage_score", "season", "clock", "season_score")
-_IN_ROWS = {"used": "heeded", "alternative_mean": "twin_mean", "shrinkage_score": "lean_score", "recent": "lately"}
+_PER_PAGE = ("weight", "alternative", "group")
+_LEARNED = ("level", "active", "used", "alternative_mean", "prior", "score")
+_IN_ROWS = {"used": "heeded", "alternative_mean": "twin_mean", "recent": "lately"}
 CALIBRATION = ("recent", "knots")
 _WHOLE = (*_LEARNED, *CALIBRATION, "trial", "reliability")
 
@@ -59,17 +50,8 @@ class Effects:
     """Which effects are enabled, what was learned about them, and the arrays that kernels work on."""
 
     def __init__(self, settings: Settings) -> None:
-        fresh = settings.objective == "freshness"
-        self.siblings, self.bursts = settings.siblings and fresh, settings.bursts and fresh
-        self.seasons = settings.seasons and fresh
-        self.drift, self.priors = settings.drift, settings.priors
-        self._no_copy_at = settings.no_copy_at
-        self._day, self._half_life = settings.day, settings.half_life * settings.day
-        candidates = [(0.0, 1.0, settings.half_life, AS_USED)]
-        candidates += [(0.0, 1.0, half_life, AS_USED) for half_life in _HALF_LIVES] if self.drift else []
-        candidates += [(boost, fade, settings.half_life, AS_USED) for boost, fade in _BURSTS] if self.bursts else []
-        candidates += [(0.0, 1.0, settings.half_life, how) for how in (ALONE, TOGETHER)] if self.siblings else []
-        candidate = np.array(candidates) * [1.0, self._day, self._day, 1.0]
+        self.siblings = settings.siblings and settings.objective == "freshness"
+        self._no_copy_at, self._day = settings.no_copy_at, settings.day
         n_rows = settings.sources + 2
         self.arrays = EffectArrays(
             weight=np.zeros((0, 2)),
@@ -81,50 +63,26 @@ class Effects:
             used=np.zeros(1, np.bool_),
             alternative_mean=np.ones(1),
             prior=_weight_prior(*FIRST_WEIGHT),
-            candidate=candidate,
-            trial=np.zeros((TRIED if len(candidates) > 1 else 0, len(candidates), 2)),
-            score=np.zeros(len(candidates)),
-            relative_rate=np.zeros(0),
-            shrinkage=np.array(_SHRINKAGES if self.priors else ()),
-            shrinkage_score=np.zeros(len(_SHRINKAGES) if self.priors else 0),
-            season=np.zeros((HOURS if self.seasons else 0, 2)),
-            clock=flat_clock(),
-            hour=np.array([settings.day / 24.0]),
-            season_score=np.zeros(2),
+            trial=np.zeros((_TRIED if self.siblings else 0, 2, 2)),
+            score=np.zeros(2),
             reliability=np.zeros((10, 3)),
             recent=np.zeros((10, 3)),
             knots=np.tile(np.array([0.0, *np.arange(0.05, 1.0, 0.1), 1.0])[:, None], 2),
             rows=np.zeros((n_rows, 2)),
             heard=np.zeros(n_rows),
         )
-        self.half_life = self._half_life
         self.folders = Folders()
         self._n = 0
-
-    @property
-    def any(self) -> bool:
-        """Whether any effect is enabled."""
-        return self.related or self.drift or self.priors
-
-    @property
-    def related(self) -> bool:
-        """Whether an effect is enabled that the scheduler computes: siblings, bursts or seasons."""
-        return self.siblings or self.bursts or self.seasons
 
     @property
     def level(self) -> str | None:
         """The level of groups in use; None while siblings are not used."""
         return LEVELS[self.arrays.active[0]] if self.arrays.used[0] else None
 
-    def prior_factors(self, urls: list[str]) -> Array:
-        """Prior mean of new pages over that of the population, by their folders and hosts."""
-        shrinkage = self.shrinkage
-        return self.folders.relative_rate_of(self.folders.find(urls)) ** shrinkage if shrinkage else np.ones(len(urls))
-
     def add(self, urls: list[str], rows: Ids) -> None:
         """New pages."""
         self._n = int(rows[-1]) + 1
-        if not (self.siblings or self.priors):
+        if not self.siblings:
             return
         if self._n > len(self.arrays.group):
             room = max(16, self._n, len(self.arrays.group) * 3 // 2)
@@ -133,7 +91,6 @@ class Effects:
         self.arrays.weight[rows] = self.arrays.prior
         self.arrays.group[rows] = self.folders.add(urls)
         self._count(rows)
-        self.arrays.relative_rate[rows] = self.folders.relative_rate_of(self.arrays.group[rows])
 
     def _count(self, rows: Ids) -> None:
         """New members of groups."""
@@ -145,29 +102,11 @@ class Effects:
 
     def folder_of(self, rows: Ids) -> Ids:
         """The narrowest group of pages; 0 where groups do not count."""
-        counts = self.siblings or self.priors
-        return self.arrays.group[rows, -1].astype(np.int64) if counts else np.zeros(len(rows), np.int64)
+        return self.arrays.group[rows, -1].astype(np.int64) if self.siblings else np.zeros(len(rows), np.int64)
 
     def calibrated_fresh(self, computed: Array) -> Array:
         """Calibrated probabilities that copies are fresh, from computed ones."""
         return np.asarray(1.0 - np.interp(1.0 - computed, self.arrays.knots[:, 0], self.arrays.knots[:, 1]))
-
-    @property
-    def shrinkage(self) -> float:
-        """The power of the relative rate of folder and host in a page's prior; 0: not used."""
-        score = self.arrays.shrinkage_score
-        if len(score) == 0 or score.max() <= score[0] + _MARGIN:
-            return 0.0
-        return float(self.arrays.shrinkage[np.argmax(score)])
-
-    def factors(self, fit: Fit, n: int) -> Array:
-        """Fit the relative rates of groups; prior mean of each page over that of the population."""
-        if not self.priors:
-            return np.ones(n)
-        group = self.arrays.group[:n]
-        self.folders.fit(group, fit)
-        self.arrays.relative_rate[:n] = self.folders.relative_rate_of(group)
-        return np.asarray(self.arrays.relative_rate[:n] ** self.shrinkage)
 
     def join_groups(self, scheduler: Scheduler, rows: Ids) -> None:
         """Put pages into their groups, with bins of a suitable width; the caller places the pages again."""
@@ -208,24 +147,15 @@ class Effects:
         if not self.siblings:
             return False
         arrays, before, rows = self.arrays, bool(self.arrays.used[0]), np.arange(self._n)
-        alone, together = arrays.score[arrays.candidate[:, SIBLINGS] != AS_USED]
-        arrays.used[0] = together > alone + _MARGIN
+        arrays.used[0] = arrays.score[TOGETHER] > arrays.score[ALONE] + _MARGIN
         if arrays.used[0] == before:
             return False
-        self._switch_candidates(beliefs.prior_rows(TRIED), TOGETHER if before else ALONE)
         alternative = arrays.alternative[rows]
         arrays.alternative[rows] = beliefs.found(rows, beliefs.belief.prior[0])
         beliefs.belief.prior[0, 1] /= arrays.alternative_mean[0]
         beliefs.find(rows, alternative, beliefs.belief.prior[0])
         arrays.alternative_mean[0] = 1.0 / arrays.alternative_mean[0]
         return True
-
-    def _switch_candidates(self, prior: Array, before: float) -> None:
-        """Move candidate models to what was learned with siblings, or without, when the choice changes."""
-        trial, how = self.arrays.trial[: len(prior)], self.arrays.candidate[:, SIBLINGS]
-        more = trial[:, (how != before) & (how != AS_USED)] - trial[:, how == before]
-        begun = (trial[..., 1:] > 0) & (how == AS_USED)[:, None]
-        np.copyto(trial, np.maximum(trial + more, 1e-3 * prior[:, None]), where=begun)
 
     def start_alternatives(self, beliefs: Beliefs, rows: Ids) -> None:
         """The alternative beliefs of new pages equal their beliefs."""
@@ -235,7 +165,7 @@ class Effects:
     def alone(self, beliefs: Beliefs, rows: Ids) -> Array:
         """(pages, 2): shape and rate of missed rates as the page's own crawls give them, while siblings are used."""
         shape, rate = beliefs.belief.prior[0]
-        prior = priors_of([shape, rate / self.arrays.alternative_mean[0]], beliefs.belief.factor[rows])
+        prior = np.array([shape, rate / self.arrays.alternative_mean[0]])
         found = np.maximum(prior + self.arrays.alternative[rows, :2], 1e-3 * prior)
         return np.where(beliefs.belief.fixed_rate[rows, None], beliefs.belief.gamma[rows, 0], found)
 
@@ -247,9 +177,7 @@ class Effects:
         return alternative / own if own > 0.0 and alternative > 0.0 else 1.0
 
     def refit(self, scheduler: Scheduler, rows: Ids, now: float) -> None:
-        """Choose level, bursts and forgetting, and fit the weight of siblings; the caller places all pages again."""
-        self._choose_candidates(scheduler)
-        self._choose_season(scheduler)
+        """Choose the level, and fit the weight of siblings; the caller places all pages again."""
         if not self.siblings:
             return
         arrays = self.arrays
@@ -274,60 +202,31 @@ class Effects:
         members = np.bincount(group, minlength=len(rates))[: len(rates)]
         return float(members @ rates / len(rows))
 
-    def _choose_candidates(self, scheduler: Scheduler) -> None:
-        arrays = self.arrays
-        if len(arrays.score) == 1:
-            return
-        as_used = arrays.candidate[:, SIBLINGS] == AS_USED
-        forgets = np.flatnonzero((arrays.candidate[:, 0] == 0.0) & as_used)
-        best = forgets[np.argmax(arrays.score[forgets])]
-        self.half_life = float(arrays.candidate[best if arrays.score[best] > arrays.score[0] + _MARGIN else 0, 2])
-        if self.bursts:
-            bursts = np.flatnonzero(
-                ((arrays.candidate[:, 0] > 0.0) & as_used) | (np.arange(len(arrays.candidate)) == 0)
-            )
-            best = bursts[np.argmax(arrays.score[bursts])]
-            chosen = arrays.candidate[best if arrays.score[best] > arrays.score[0] + _MARGIN else 0]
-            access.set_bursts(scheduler, float(chosen[0]), float(chosen[1]))
-
-    def _choose_season(self, scheduler: Scheduler) -> None:
-        arrays = self.arrays
-        if not self.seasons:
-            return
-        arrays.clock[:] = fitted_clock(arrays.season)
-        better = arrays.season_score[1] > arrays.season_score[0] + _MARGIN
-        access.set_season(scheduler, arrays.clock if better else None, float(arrays.hour[0]))
-
     def discount_calibration(self, before: float, after: float) -> None:
         """Forget the calibration of probabilities that were computed by a prior with another mean."""
         self.arrays.recent[:] *= math.exp(-_PER_FACTOR * abs(math.log(after / before)))
 
     def move_trials(self, before: Array, after: Array, alternative_mean: float) -> None:
-        """Move the beliefs of candidate models as each page's prior, or its alternative prior, has moved."""
-        trial, n = self.arrays.trial[: len(before)], len(self.arrays.trial)
-        other = (self.arrays.candidate[:, SIBLINGS] == (ALONE if self.arrays.used[0] else TOGETHER))[:, None]
-        earlier, later = (
-            prior[:n, None] / np.where(other, [1.0, factor], 1.0)
-            for prior, factor in ((before, float(self.arrays.alternative_mean[0])), (after, alternative_mean))
-        )
+        """Move the beliefs with siblings and without as the prior, or the alternative prior, has moved."""
+        trial, other = self.arrays.trial, ALONE if self.arrays.used[0] else TOGETHER
+        earlier, later = np.tile(before, (2, 1)), np.tile(after, (2, 1))
+        earlier[other, 1] /= self.arrays.alternative_mean[0]
+        later[other, 1] /= alternative_mean
         np.copyto(trial, np.maximum(trial + later - earlier, 1e-3 * later), where=trial[..., 1:] > 0)
         self.arrays.alternative_mean[0] = alternative_mean
 
     def fitted(self, scheduler: Scheduler) -> dict[str, Any]:
         """What was learned of all pages together, ready for JSON, under the names of saved rows."""
         whole = {_IN_ROWS.get(name, name): getattr(self.arrays, name).tolist() for name in _LEARNED}
-        return {**whole, "half_life": self.half_life, **access.effect_settings(scheduler)}
+        return {**whole, "calm": access.baseline(scheduler)}
 
     def fit(self, scheduler: Scheduler, fitted: Mapping[str, Any]) -> None:
-        """Take over what was learned; recent outcomes of groups are not part of it."""
+        """Take over what was learned with siblings enabled; recent outcomes of groups are not part of it."""
         for name in _LEARNED:
-            saved, mine = fitted.get(_IN_ROWS.get(name, name)), getattr(self.arrays, name)
-            if saved is not None and np.size(saved) == mine.size:  # else other effects were enabled then
-                mine[:] = np.reshape(saved, mine.shape)
-        self.half_life = float(fitted["half_life"])
-        access.set_effect_settings(scheduler, fitted)
-        if fitted["hour"]:
-            access.set_season(scheduler, self.arrays.clock, float(fitted["hour"]))
+            saved, mine = np.asarray(fitted.get(_IN_ROWS.get(name, name), ())), getattr(self.arrays, name)
+            if saved.size >= mine.size:  # rows of earlier versions have the scores of effects that are gone first
+                mine[:] = np.reshape(saved.ravel()[-mine.size :], mine.shape)
+        access.set_baseline(scheduler, float(fitted["calm"]), access.now(scheduler))
 
     def calibration(self) -> dict[str, Any]:
         """The calibration of probabilities, ready for JSON, under the names of saved rows."""
@@ -347,17 +246,13 @@ class Effects:
             **columns,
             **whole,
             "n": self._n,
-            "half_life": self.half_life,
             "groups": list(self.folders.numbers),
-            "relative_rate_of": self.folders.relative_rate.copy(),
         }
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take over what was saved."""
         self.arrays = self.arrays._replace(**{name: np.array(saved[name]) for name in (*_PER_PAGE, *_WHOLE)})
-        self.half_life = float(saved["half_life"])
         self.folders.numbers = {(int(k), str(key)): number for number, (k, key) in enumerate(saved["groups"])}
-        self.folders.relative_rate = np.array(saved["relative_rate_of"])
         self._n = int(saved["n"])
         self.arrays = self.arrays._replace(members=np.zeros(0, np.int64))
         if len(self.arrays.group):

@@ -1,7 +1,7 @@
-"""What a crawl's outcome says beyond a page's own rate: how much siblings, bursts and the distant past count.
+"""What a crawl's outcome says beyond a page's own rate: how much siblings count, and how well chances are calibrated.
 
 Groups of every level get every outcome; the level whose groups predicted the outcomes best is used.
-Candidate models of bursts and forgetting run on the first pages, each with its own belief; the best is used.
+The first pages are followed with siblings and without, each with a belief of its own; the better one is used.
 """
 
 import math
@@ -12,32 +12,21 @@ from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit_lean
 from recrawl.estimate.streams.kernels import take_in
-from recrawl.schedule.exact.access_kernels import (
-    HOURS,
-    State,
-    add_outcome,
-    burst_ahead,
-    excess_since,
-    group_of,
-    season_between,
-)
+from recrawl.schedule.exact.access_kernels import State, add_outcome, excess_since, group_of
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 WEIGHT_SHAPE, WEIGHT_RATE, SCORE = 0, 1, 2  # columns of `level`
-BOOSTS, FADES, HALF_LIVES, SIBLINGS = 0, 1, 2, 3  # columns of `candidate`
-ALONE, TOGETHER, AS_USED = 0.0, 1.0, 2.0  # whether siblings count in a candidate model
+ALONE, TOGETHER = 0, 1  # places in `score` and `trial`: without siblings, with them
 _RECALL = 0.9998  # what is learned of a level counts this much after the next outcome
 _RECENT = 0.9995  # how often changes were found counts this much after the next outcome
 _HELD_BY_CRAWLS = 10.0  # prior of the calibration: as so many crawls that agree with the computed probability
-SEASON_DAYS = 7.0  # longer intervals do not tell at which hours a page changed
-CREDIT, EXPECTED = 0, 1  # columns of `season`
 FIRST_WEIGHT = (1.0, 2.0)  # belief about the weight of siblings before anything is known
 
 
 class EffectArrays(NamedTuple):
-    """State of siblings, bursts, forgetting, group priors, seasons and calibration."""
+    """State of siblings and calibration."""
 
     weight: Array  # (pages, 2): gamma of the weight of each page's siblings
     alternative: Array  # (pages, 3): missed rate's gamma beyond its prior, and `own`, if `used` were the opposite
@@ -48,16 +37,8 @@ class EffectArrays(NamedTuple):
     used: NDArray[np.bool_]  # (1,): whether siblings are used: they predicted better than pages alone
     alternative_mean: Array  # (1,): mean of the alternative prior over that of the prior
     prior: Array  # (2,): gamma of the weight of a page's siblings
-    candidate: Array  # (candidates, 4): boost, fade, half-life, and whether siblings count
-    trial: Array  # (first pages, candidates, 2): gamma of the missed rate under each candidate model
-    score: Array  # of each candidate: Σ ln P
-    relative_rate: Array  # (pages,): rate of a page's folder and host against that of all pages
-    shrinkage: Array  # candidate powers of that
-    shrinkage_score: Array  # of each power: Σ ln P
-    season: Array  # (hours of a week or 0, 2): changes credited to each, and expected if all were alike
-    clock: Array  # (hours + 1): time by the season at each full hour of a week, as fitted
-    hour: Array  # (1,): length of an hour
-    season_score: Array  # (2,): of no season, and of the one fitted
+    trial: Array  # (first pages, 2, 2): gamma of the missed rate without siblings and with them
+    score: Array  # (2,): Σ ln P without siblings and with them
     reliability: Array  # (10, 3): by reported probability of a change: its sum, crawls, changes
     recent: Array  # (10, 3): the same by computed probability, with forgetting
     knots: Array  # (12, 2): computed probabilities and the calibrated ones, from 0 to 1
@@ -140,7 +121,6 @@ def update_groups(
     begin: float,
     end: float,
     own: Array,
-    time: float,
     exponent: float,
     changed: bool,
 ) -> None:
@@ -155,7 +135,7 @@ def update_groups(
         typical = level[WEIGHT_SHAPE] / level[WEIGHT_RATE]
         total = exponent + typical * excess
         level[SCORE] = _RECALL * level[SCORE] + log_chance(total, changed)
-        _two_rows(effects, own, level, time, excess, changed)
+        _two_rows(effects, own, level, interval, excess, changed)
         for c in range(2):
             level[c] = FIRST_WEIGHT[c] + (effects.rows[1, c] - FIRST_WEIGHT[c]) * _RECALL
         if effects.members[g] < 2:
@@ -174,72 +154,25 @@ def level_excess(s: State, effects: EffectArrays, i: int, begin: float, end: flo
 
 
 @jit_lean
-def score_candidates(
-    effects: EffectArrays, i: int, shape: float, first: float, age: float, interval: float, excess: float, changed: bool
+def score_siblings(
+    effects: EffectArrays, i: int, prior: Array, half_life: float, interval: float, excess: float, changed: bool
 ) -> None:
-    """Score each candidate model by this outcome; then update its belief."""
+    """Score pages alone and pages with siblings by this outcome; then update the belief under each."""
     if i >= effects.trial.shape[0]:
         return
-    weight = effects.weight[i] if effects.active[0] >= 0 else effects.prior
+    weight = effects.weight[i]
     other = ALONE if effects.used[0] else TOGETHER
-    used = excess if effects.used[0] else 0.0
-    for w in range(effects.candidate.shape[0]):
-        own, siblings = effects.trial[i, w], effects.candidate[w, SIBLINGS]
-        rate = first / effects.alternative_mean[0] if siblings == other else first
+    for w in range(effects.score.size):
+        own, shape = effects.trial[i, w], prior[0]
+        rate = prior[1] / effects.alternative_mean[0] if w == other else prior[1]
         if own[1] == 0.0:
             own[0], own[1] = shape, rate
-        counted = used if siblings == AS_USED else siblings * excess
+        counted = w * excess
         expected = weight[0] / weight[1] * counted
-        time = interval
-        if effects.candidate[w, BOOSTS] > 0.0:
-            time += burst_ahead(effects.candidate[w, BOOSTS], effects.candidate[w, FADES], age, interval)
-        if effects.candidate[w, HALF_LIVES] < math.inf:
-            share = math.exp2(-interval / effects.candidate[w, HALF_LIVES])
+        if half_life < math.inf:
+            share = math.exp2(-interval / half_life)
             own[0] = shape + (own[0] - shape) * share
             own[1] = rate + (own[1] - rate) * share
-        effects.score[w] += log_chance(own[0] * math.log1p(time / own[1]) + expected, changed)
-        _two_rows(effects, own, weight, time, counted, changed)
+        effects.score[w] += log_chance(own[0] * math.log1p(interval / own[1]) + expected, changed)
+        _two_rows(effects, own, weight, interval, counted, changed)
         own[0], own[1] = effects.rows[0, 0], effects.rows[0, 1]
-
-
-@jit_lean
-def update_season(
-    effects: EffectArrays, begin: float, end: float, own: Array, burst: float, expected: float, changed: bool
-) -> None:
-    """Score the fitted season by an outcome; then credit the hours of the interval with what was found."""
-    hour, interval = effects.hour[0], end - begin
-    if effects.season.shape[0] == 0 or interval > SEASON_DAYS * 24.0 * hour:
-        return
-    season = season_between(effects.clock, hour, begin, end)
-    plain = own[0] * math.log1p((interval + burst) / own[1]) + expected
-    fitted = own[0] * math.log1p((season + burst) / own[1]) + expected
-    effects.season_score[0] += log_chance(plain, changed)
-    effects.season_score[1] += log_chance(fitted, changed)
-    rate = own[0] / own[1]
-    each = rate / max(-math.expm1(-fitted), 1e-9) if changed else 0.0
-    b = int(np.floor(begin / hour))
-    while b * hour < end:
-        k = b % HOURS
-        inside = min(end, (b + 1) * hour) - max(begin, b * hour)
-        effects.season[k, CREDIT] += each * inside * (effects.clock[k + 1] - effects.clock[k])
-        effects.season[k, EXPECTED] += rate * inside
-        b += 1
-
-
-@inline
-def score_shrinkages(
-    effects: EffectArrays,
-    relative_rate: float,
-    prior: Array,
-    changes: float,
-    watched: float,
-    time: float,
-    rest: float,
-    changed: bool,
-) -> None:
-    """Score each shrinkage of the page's folder and host by an outcome, given the page's own past."""
-    log_rate = math.log(relative_rate)
-    for k in range(effects.shrinkage.size):
-        scaled = prior[1] * math.exp(-effects.shrinkage[k] * log_rate)
-        exponent = (prior[0] + changes) * math.log1p(time / (scaled + watched))
-        effects.shrinkage_score[k] += log_chance(exponent + rest, changed)

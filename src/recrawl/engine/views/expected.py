@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.engine.beliefs.beliefs import moved_along, pages_of, priors_of
+from recrawl.engine.beliefs.beliefs import moved_along, pages_of
 from recrawl.engine.beliefs.staleness_kernels import fill_fresh
 from recrawl.model.pages import Pages
 from recrawl.schedule.exact import access
@@ -71,13 +71,13 @@ def moved_gamma(engine: Engine, rows: Ids, mean: float | None = None) -> Array:
     before = belief.prior[0]
     mean = fitting_mean(engine) if mean is None else mean
     moved = ~belief.fixed_rate[rows]
-    gamma[moved] = _moved(gamma[moved], before, mean, belief.factor[rows[moved]])
+    gamma[moved] = _moved(gamma[moved], before, mean)
     return gamma
 
 
-def _moved(gamma: Array, before: Array, mean: float, factor: Array) -> Array:
-    """Beliefs as they would be if their prior had this mean, times the factor of each page."""
-    return moved_along(gamma, priors_of(before, factor), priors_of([before[0], before[0] / mean], factor))
+def _moved(gamma: Array, before: Array, mean: float) -> Array:
+    """Beliefs as they would be if their prior had this mean."""
+    return moved_along(gamma, before, [before[0], before[0] / mean])
 
 
 def fits_mean(engine: Engine) -> bool:
@@ -102,11 +102,10 @@ def fitting_mean(engine: Engine) -> float:
     if len(seen) < 10:
         return mean
     some = seen[:: -(-len(seen) // _LOOKED_AT)]
-    gamma, factor, counts = belief.gamma[some, 0], belief.factor[some], _counts(engine, some)
+    gamma, counts = belief.gamma[some, 0], _counts(engine, some)
     for _ in range(_ROUNDS):
-        moved = _moved(gamma, before, mean, factor)
-        mine = np.average(moved[:, 0] / moved[:, 1], weights=counts)
-        last, mean = mean, float(mine / np.average(factor, weights=counts))
+        moved = _moved(gamma, before, mean)
+        last, mean = mean, float(np.average(moved[:, 0] / moved[:, 1], weights=counts))
         if abs(mean - last) < 1e-6 * mean:
             break
     return mean

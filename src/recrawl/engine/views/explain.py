@@ -70,7 +70,6 @@ class Explanation:
     fresh: float  # probability
     signals: tuple[tuple[int, float], ...]  # per source: signals since the copy, and how far one is believed
     siblings: SiblingFacts | None  # None while siblings are not used
-    folder_factor: float  # prior mean of its folder and host over that of all pages, as far as it is used
     doubt: dict[str, float]  # −ln(fresh) by cause
     value: float
     threshold: float
@@ -101,10 +100,9 @@ class Explanation:
     def _changes(self) -> str:
         low, high = (self._span(1 / rate if rate > 0 else math.inf) for rate in reversed(self.change_rate_interval))
         seen = f"{count(self.n_changes, 'change')} seen in {count(self.n_crawls, 'comparison')}"
-        folder = "" if self.folder_factor == 1.0 else f"; its folder {self.folder_factor:.2g} times as often as others"
         if self.n_changes == self.n_crawls >= _ALWAYS:  # how much more often, no comparison can tell
-            return f"changes more often than it is crawled ({seen}{folder})"
-        return f"changes about every {self._span(1 / self.change_rate)} (90%: {low} to {high}; {seen}{folder})"
+            return f"changes more often than it is crawled ({seen})"
+        return f"changes about every {self._span(1 / self.change_rate)} (90%: {low} to {high}; {seen})"
 
     def _importance(self) -> str:
         percent = 100 * self.importance_rank
@@ -177,7 +175,6 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
         fresh=float(engine.fresh(rows, now)[0]),
         signals=tuple((int(n), float(p)) for n, p in zip(belief.heard[page], shares, strict=True)),
         siblings=_siblings(engine, page, now),
-        folder_factor=float(belief.factor[page]),
         doubt=_doubt(engine, page, now),
         value=value,
         threshold=scheduler.threshold,
@@ -246,19 +243,17 @@ def _siblings(engine: Engine, page: int, now: float) -> SiblingFacts | None:
 
 
 def _doubt(engine: Engine, page: int, now: float) -> dict[str, float]:
-    """−ln(fresh) by what it comes from: the page's own rate, the season, a burst, signals, siblings."""
+    """−ln(fresh) by what it comes from: the page's own rate, signals, siblings."""
     scheduler, belief = engine.scheduler, engine.beliefs.belief
     shape, rate = belief.gamma[page, 0]
     begin = float(engine.fetched_at(np.array([page]))[0])
     if begin == -math.inf:
         return {"no copy": math.inf}
     elapsed = max(now - begin, 0.0)
-    times = (elapsed, *access.own_elapsed(scheduler, page, begin, elapsed))
-    own, at_season, with_burst = (float(shape * np.log1p(time / rate)) for time in times)
+    own = float(shape * np.log1p(elapsed / rate))
     weights = belief.gamma[page, 1:, 0] / belief.gamma[page, 1:, 1]
     siblings = 0.0 if engine.effects.level is None else access.group_exponent(scheduler, page, now)[1]
-    effects = {"own rate": own, "season": at_season - own, "a change not long before": with_burst - at_season}
-    return {**effects, "signals": float(belief.heard[page] @ weights), "siblings": siblings}
+    return {"own rate": own, "signals": float(belief.heard[page] @ weights), "siblings": siblings}
 
 
 def _state(engine: Engine, page: int, now: float) -> str:

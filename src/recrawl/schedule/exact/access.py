@@ -40,12 +40,6 @@ reinsert_members = events.reinsert
 FIRST_GROWTH, LAST_GROWTH = GROW_NEAR, GROW_LEASES  # what a kernel answers when an array must grow lies between these
 assert FIRST_GROWTH <= FIT_LOG <= LAST_GROWTH
 REMOVED, LEASED, PAUSED, PARKED = at.GONE, at.LEASED, at.PAUSED, at.PARKED  # what `status` says of a page
-_EFFECTS = {
-    "calm": "baseline",
-    "boost": "boost",
-    "fade": "fade",
-    "hour": "hour",
-}  # fields by their names in saved rows
 
 
 # --- memory and its growth -----------------------------------------------------------------------------------------
@@ -251,7 +245,7 @@ def reinsert_group(scheduler: Scheduler, group: int, time: float) -> None:
     scheduler._reinsert(group, time)
 
 
-# --- groups, bursts, seasons ---------------------------------------------------------------------------------------
+# --- groups --------------------------------------------------------------------------------------------------------
 
 
 def bin_width(scheduler: Scheduler) -> float:
@@ -288,6 +282,11 @@ def excess_rates(scheduler: Scheduler) -> Array:
     return np.asarray(np.where(np.isfinite(state.groups["newest"]), rate, state.head[0]["baseline"]))
 
 
+def baseline(scheduler: Scheduler) -> float:
+    """The excess rate while nothing is known."""
+    return float(scheduler._memory.state.head[0]["baseline"])
+
+
 def set_baseline(scheduler: Scheduler, rate: float, time: float) -> None:
     """The excess rate while nothing is known; the caller places all pages again."""
     scheduler._memory.state.head[0]["baseline"] = rate
@@ -301,36 +300,14 @@ def group_exponent(scheduler: Scheduler, page: int, time: float) -> tuple[float,
 
 
 def changed_at(scheduler: Scheduler, rows: Ids) -> Array:
-    """When pages were last seen to have changed; −infinity: never, or effects are not in use."""
+    """When pages were last seen to have changed; −infinity: never, or groups are not in use."""
     times = scheduler._memory.state.member["changed_at"]
     return np.asarray(times[rows]) if len(times) else np.full(len(rows), -math.inf)
 
 
 def set_changed_at(scheduler: Scheduler, rows: Ids, times: ArrayLike) -> None:
-    """Take over when pages were last seen to have changed; effects must be in use."""
+    """Take over when pages were last seen to have changed; groups must be in use."""
     scheduler._memory.state.member["changed_at"][rows] = times
-
-
-def set_bursts(scheduler: Scheduler, boost: float, fade: float) -> None:
-    """How much more often pages change just after a change, and in what time that fades."""
-    head = scheduler._memory.state.head[0]
-    head["boost"], head["fade"] = boost, fade
-
-
-def set_season(scheduler: Scheduler, clock: Array | None, hour: float) -> None:
-    """The clock of a week by which pages change; None: an even one."""
-    scheduler._memory.set_season(clock, hour)
-
-
-def effect_settings(scheduler: Scheduler) -> dict[str, float]:
-    """Baseline, bursts and length of an hour, by the names that saved rows use."""
-    return {name: float(scheduler._memory.state.head[field][0]) for name, field in _EFFECTS.items()}
-
-
-def set_effect_settings(scheduler: Scheduler, settings: Any) -> None:
-    """Take them over."""
-    for name, field in _EFFECTS.items():
-        scheduler._memory.state.head[field] = settings[name]
 
 
 # --- questions about one page --------------------------------------------------------------------------------------
@@ -339,9 +316,3 @@ def set_effect_settings(scheduler: Scheduler, settings: Any) -> None:
 def wake_time(scheduler: Scheduler, page: int, time: float, level: float, value: float) -> float:
     """The time before which the value of a page, now `value`, stays below a level; nothing is written."""
     return float(queries.reaches_at(scheduler._memory.header, page, time, level, value))
-
-
-def own_elapsed(scheduler: Scheduler, page: int, begin: float, elapsed: float) -> tuple[float, float]:
-    """An interval since a fetch by the season's clock, and by the page's own: bursts count too."""
-    season, own = queries.page_time(scheduler._memory.header, page, begin, elapsed)
-    return float(season), float(own)

@@ -4,34 +4,16 @@ Kernels of the engine and the simulator import from here (formulas and fields) a
 ``pick`` and ``record``). They never name an offset or a field of the memory themselves.
 """
 
-import math
-
 from recrawl._jit import inline
 from recrawl.schedule.exact.kernels.groups import add_outcome as add_outcome
 from recrawl.schedule.exact.kernels.groups import excess_since as excess_since
-from recrawl.schedule.exact.kernels.page_clock import burst_ahead as burst_ahead
-from recrawl.schedule.exact.kernels.page_clock import own_elapsed as own_elapsed
-from recrawl.schedule.exact.kernels.page_clock import season_between as season_between
-from recrawl.schedule.exact.kernels.page_clock import season_elapsed as season_elapsed
 from recrawl.schedule.exact.kernels.pages import forget_bounds
 from recrawl.schedule.exact.kernels.view import Header as Header
 from recrawl.schedule.exact.kernels.view import opened as opened
-from recrawl.schedule.exact.layout import HOURS as HOURS
 from recrawl.schedule.exact.layout import PAUSED
 from recrawl.schedule.exact.layout import State as State
 
-__all__ = [
-    "HOURS",
-    "Header",
-    "State",
-    "add_outcome",
-    "burst_ahead",
-    "excess_since",
-    "opened",
-    "own_elapsed",
-    "season_between",
-    "season_elapsed",
-]
+__all__ = ["Header", "State", "add_outcome", "excess_since", "opened"]
 
 
 # --- one page ------------------------------------------------------------------------------------------------------
@@ -83,13 +65,7 @@ def write_belief(s: State, i: int, change_rate: float, recall: float, false_rate
     s.extra[s.head[0].evidence_row, i] = evidence
 
 
-# --- groups and bursts ---------------------------------------------------------------------------------------------
-
-
-@inline
-def has_effects(s: State) -> bool:
-    """Whether groups, bursts or seasons are in use: pages have a group and a last change then."""
-    return bool(s.member.size > 0)
+# --- groups --------------------------------------------------------------------------------------------------------
 
 
 @inline
@@ -109,12 +85,6 @@ def set_group_weight(s: State, i: int, weight: float) -> None:
     """Write that weight, where groups are in use; the caller places the page again."""
     if s.member.size > 0:
         s.member[i].weight = weight
-
-
-@inline
-def changed_at(s: State, i: int) -> float:
-    """When a page was last seen to have changed; −infinity: never."""
-    return float(s.member[i].changed_at) if s.member.size > 0 else -math.inf
 
 
 @inline

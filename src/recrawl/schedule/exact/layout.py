@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 3  # of the saved form; 1 was recrawl 0.1: numbered columns, without a version
+VERSION = 4  # of the saved form; 1 was recrawl 0.1: numbered columns, without a version
 
 # --- sizes ---------------------------------------------------------------------------------------------------------
 
@@ -30,7 +30,6 @@ CHUNK = 16  # numbers in one chunk of a wheel slot: the last place in the chunk 
 FIRST = 2  # where the members of a chunk begin: 14 of them, in one cache line with the rest
 MOST_IDS = 1_800_000_000  # their places in the wheel are 32-bit numbers
 MOST_DELAYS = 16
-HOURS = 168  # of a week
 BINS = 32  # of a group
 BUCKETS = 30  # of a group; one more holds the members that are being reinserted
 LEAST_SLACK = 2.0**-20
@@ -82,7 +81,7 @@ HOST = np.dtype(
 SIGNAL = np.dtype([("time", "f8"), ("id", "i4"), ("next", "i4")])  # the complement of the id once a copy has seen it
 LEASE = np.dtype([("until", "f8"), ("id", "i4"), ("next", "i4"), ("prev", "i4"), ("pad", "i4")])
 DELAY = np.dtype([("at", "f8"), ("share", "f8")])  # of the delay distribution of signals
-BOUND = np.dtype(  # of a near page where groups, bursts or seasons are in use
+BOUND = np.dtype(  # of a near page where groups are in use
     [
         ("at", "f8"),  # when it was last evaluated; −∞: its group has had an outcome since
         ("most", "f8"),  # its value then, and what outcomes can have added
@@ -93,7 +92,7 @@ BOUND = np.dtype(  # of a near page where groups, bursts or seasons are in use
         ("hurry", "f8"),  # by which share of its exponent that grows with the accumulated excess
     ]
 )
-MEMBER = np.dtype(  # a page where groups, bursts or seasons are in use
+MEMBER = np.dtype(  # a page where groups are in use
     [
         ("group", "i4"),  # −1: none
         ("next", "i4"),  # in a bucket of the group
@@ -178,13 +177,9 @@ _HEAD = [  # one row for the whole scheduler; every field has 8 bytes
     ("threshold", "f8"),  # smallest value of the last pick
     ("lease_time", "f8"),
     ("window", "f8"),  # signals within it after a crawl do not count
-    ("span", "f8"),  # groups: width of a bin; 0: groups, bursts and seasons are not in use
+    ("span", "f8"),  # groups: width of a bin; 0: groups are not in use
     ("baseline", "f8"),  # groups: excess rate while nothing is known
     ("shrink", "f8"),  # groups: crawls that count as much as the baseline
-    ("boost", "f8"),  # bursts: times the rate just after a change; 0: none
-    ("fade", "f8"),  # bursts: time in which that fades
-    ("hour", "f8"),  # seasons: length of an hour; 0: none
-    ("steepest", "f8"),  # seasons: how fast the week's clock runs at most
 ]
 
 
@@ -220,7 +215,6 @@ class State(NamedTuple):
     log_weight: Annotated[NDArray[np.float64], Of(_F8)]  # of each entry, or empty while all of a page weigh the same
     leases: Annotated[NDArray[Any], Of(LEASE)]
     delays: Annotated[NDArray[Any], Of(DELAY)]
-    season: Annotated[NDArray[np.float64], Of(_F8)]  # time by the pages' own clock at each full hour of a week
     member: Annotated[NDArray[Any], Of(MEMBER)]  # per id, or empty
     groups: Annotated[NDArray[Any], Of(GROUP)]
     bins: Annotated[NDArray[Any], Of(BIN, 2)]  # (groups, BINS): rings
@@ -256,7 +250,7 @@ def empty_state() -> State:
     shapes: dict[str, Any] = dict.fromkeys(State._fields, 0)
     shapes |= {"head": 1, "near_id": LEAST_NEAR, "near_val": LEAST_NEAR, "bands": BANDS, "band_order": BANDS}
     shapes |= {"blocks": (64, BLOCK_WIDTH), "extra": (0, 0), "log": 64, "log_heads": 64, "leases": 64}
-    shapes |= {"delays": MOST_DELAYS, "season": HOURS + 1, "bins": (0, BINS), "buckets": (0, BUCKETS + 1)}
+    shapes |= {"delays": MOST_DELAYS, "bins": (0, BINS), "buckets": (0, BUCKETS + 1)}
     state = State(**{name: np.zeros(shapes[name], SCHEMA[name].dtype) for name in State._fields})
     state.log_heads[:] = -1
     state.bands["head"] = -1

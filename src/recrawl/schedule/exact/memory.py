@@ -187,7 +187,7 @@ class Memory:
         self.state.host[rows] = hosts
 
     def relate(self, span: float) -> None:
-        """Let pages have siblings and bursts from now on, groups with bins of a width."""
+        """Let pages have siblings from now on, groups with bins of a width."""
         if not 0 < span < math.inf:
             raise ParameterError(f"span is {span}: must be finite and above 0")
         if self.state.head[0]["span"] == 0:
@@ -198,13 +198,6 @@ class Memory:
         if len(self.state.near_bound) == 0:
             self._resize_near(len(self.state.near_id))
             self.state.near_bound["at"] = self.state.near_bound["until"] = -math.inf
-
-    def set_season(self, clock: NDArray[np.float64] | None, hour: float) -> None:
-        """The clock of a week by which pages change; None: an even one."""
-        self.state.head["hour"] = 0.0 if clock is None else hour
-        if clock is not None:
-            self.state.season[:] = clock
-            self.state.head["steepest"] = np.diff(clock).max()
 
     def add_groups(self, n: int) -> None:
         """Room for at least so many groups, new ones without a past."""

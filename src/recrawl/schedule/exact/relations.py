@@ -1,12 +1,11 @@
-"""Relations: groups, bursts and seasons of a scheduler's pages."""
+"""Relations: groups of a scheduler's pages."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, TypedDict, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from recrawl.errors import ParameterError
 from recrawl.model.kinds import first_row
@@ -15,19 +14,6 @@ from recrawl.schedule.exact.arguments import flags_per_id, per_id
 from recrawl.schedule.exact.columns import Schedule
 from recrawl.schedule.exact.kernels import events
 from recrawl.schedule.exact.placing import Placing
-from recrawl.schedule.table import options_of
-
-
-class Effects(TypedDict, total=False):
-    """Bursts and seasons, see `Scheduler.relate`."""
-
-    boost: float
-    fade: float
-    week: ArrayLike | None
-    hour: float
-
-
-_EFFECTS: dict[str, Any] = {"boost": 0.0, "fade": 1.0, "week": None, "hour": 3600.0}
 
 
 class Relations(Placing):
@@ -35,32 +21,19 @@ class Relations(Placing):
 
     objective: Schedule
 
-    def relate(
-        self,
-        span: float,
-        *,
-        baseline: float = 0.0,
-        shrink: float = 2.0,
-        **effects: Unpack[Effects],
-    ) -> None:
-        """Use groups, bursts and seasons from now on.
+    def relate(self, span: float, *, baseline: float = 0.0, shrink: float = 2.0) -> None:
+        """Use groups from now on.
 
         ``span`` is the width of a bin in which a group's changes are counted, ``baseline`` the excess changes of a page
-        per time while nothing is known, ``shrink`` the number of crawls that count as much as that. Just after a change
-        was seen, a page changes 1 + ``boost`` times as often as otherwise; that fades like e^{−age/fade}. ``week`` says
-        how often pages change in each of the 168 hours of a week (which begins at multiples of 168 ``hour``), relative
-        to each other.
+        per time while nothing is known, ``shrink`` the number of crawls that count as much as that.
         """
         if self.objective != "freshness":
-            raise ParameterError(f"objective is {self.objective!r}: groups, bursts and seasons need 'freshness'")
-        chosen = options_of(_EFFECTS, effects)
-        values = {"baseline": baseline, "shrink": shrink, "boost": chosen["boost"], "fade": chosen["fade"]}
+            raise ParameterError(f"objective is {self.objective!r}: groups need 'freshness'")
+        values = {"baseline": baseline, "shrink": shrink}
         for name, value in values.items():
-            if not (0 <= value < math.inf and (value > 0 or name not in ("shrink", "fade"))):
+            if not (0 <= value < math.inf and (value > 0 or name != "shrink")):
                 raise ParameterError(f"{name} is {value}: must be finite and {'above' if value == 0 else 'at least'} 0")
-        clock = None if chosen["week"] is None else _clock(chosen["week"], chosen["hour"])
         self._memory.relate(span)
-        self._memory.set_season(clock, chosen["hour"])
         head = self._memory.state.head[0]
         for name, value in values.items():
             head[name] = value
@@ -90,21 +63,9 @@ class Relations(Placing):
         for i, *outcome in zip(rows.tolist(), *(column.tolist() for column in columns), strict=True):
             events.notice(self._memory.header, i, outcome[0], float(now), outcome[1], outcome[2])
             self._reinsert(int(self._memory.state.member["group"][i]), float(now))
-        if self._memory.state.head[0]["boost"] > 0:
-            self._place_waiting(rows, float(now))
 
     def _reinsert(self, group: int, now: float) -> None:
         status = events.reinsert(self._memory.header, group, now) if group >= 0 else at.DONE
         while status != at.DONE:
             self._memory.grow(status)
             status = events.reinsert(self._memory.header, group, now)
-
-
-def _clock(week: ArrayLike, hour: float) -> NDArray[np.float64]:
-    """Time by the season at each full hour of a week."""
-    rate = np.asarray(week, np.float64)
-    if rate.shape != (at.HOURS,) or not (np.isfinite(rate) & (rate > 0)).all():
-        raise ParameterError(f"week must be {at.HOURS} numbers above 0")
-    if not 0 < hour < math.inf:
-        raise ParameterError(f"hour is {hour}: must be finite and above 0")
-    return np.concatenate([[0.0], np.cumsum(rate * (at.HOURS / rate.sum()))])

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from recrawl.engine import EFFECTS, Engine
+from recrawl.engine import Engine
 from recrawl.errors import unknown
 from recrawl.model.kinds import OBJECTIVES
 from recrawl.model.pages import Pages
@@ -53,6 +53,7 @@ def contender(name: str) -> Contender:
 
 _RATES = [rule for rule in RULES if rule not in ("fixed", "impression-weighted")]  # traces have no impressions
 _BANDITS = ("kab2", "kab3")  # the others need impressions
+_EFFECTS = ("siblings", "none")  # what may follow "learned:", beside objectives
 _BY_KNOWLEDGE = ("learned", "known", "clairvoyant")  # of the pages: nothing, their rates, their changes
 
 
@@ -72,19 +73,17 @@ def greedy(policy: str, **settings: Any) -> Callable[[Trace, float, np.random.Ge
 
 
 def effects_of(name: str) -> dict[str, bool]:
-    """The effects that ``learned:EFFECT+EFFECT`` enables, and no others; empty without a colon.
+    """What ``learned:siblings`` or ``learned:none`` says of the effects of the engine; empty without a colon.
 
-    >>> [effect for effect, enabled in effects_of("learned:siblings+drift").items() if enabled]
-    ['siblings', 'drift']
+    >>> effects_of("learned:none")
+    {'siblings': False}
     """
     _, chosen, named = name.partition(":")
     if not chosen:
         return {}
-    effects = [] if named == "none" else named.split("+")
-    for effect in effects:
-        if effect not in EFFECTS:
-            raise unknown("effect", effect, [*EFFECTS, "none"])
-    return {effect: effect in effects for effect in EFFECTS}
+    if named not in _EFFECTS:
+        raise unknown("effect", named, list(_EFFECTS))
+    return {"siblings": named == "siblings"}
 
 
 def choices_of(name: str) -> dict[str, Any]:

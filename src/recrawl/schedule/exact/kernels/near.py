@@ -1,6 +1,6 @@
 """The near set: pages whose value is, or is about to be, among the largest.
 
-Where no groups, bursts or seasons are in use, every near page is evaluated at each pick: they are few, and a value
+Where no groups are in use, every near page is evaluated at each pick: they are few, and a value
 costs little. Otherwise a value costs more, and groups bring many pages near at once. A near page is then evaluated only
 when it could be the best: its last value and a bound for its growth since then say how large it can be at most. An
 outcome of its group widens the bound (`widen_bounds`).

@@ -1,4 +1,4 @@
-"""The near set as a container: ids, their values, and bounds where groups, bursts or seasons count."""
+"""The near set as a container: ids, their values, and bounds where groups count."""
 
 import math
 

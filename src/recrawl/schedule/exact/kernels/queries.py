@@ -4,7 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import jit_lean
-from recrawl.schedule.exact.kernels.page_clock import own_elapsed, season_elapsed
 from recrawl.schedule.exact.kernels.pages import state_of
 from recrawl.schedule.exact.kernels.values import group_part, worth_of
 from recrawl.schedule.exact.kernels.view import Header, opened
@@ -34,10 +33,3 @@ def sibling_effect(header: Header, i: int, now: float) -> tuple[float, float]:
     """(weight of a page's siblings, exponent that their excess changes explain)."""
     s = opened(header)
     return float(s.member[i].weight), float(group_part(s, i, max(now, s.rec[i].last))[0])
-
-
-@jit_lean
-def page_time(header: Header, i: int, begin: float, elapsed: float) -> tuple[float, float]:
-    """(an interval's length by the season, the same with bursts after the page's last change seen)."""
-    s = opened(header)
-    return float(season_elapsed(s, begin, elapsed)), float(own_elapsed(s, i, begin, elapsed))

@@ -8,7 +8,6 @@ from recrawl.model.kernels.pages import page_value
 from recrawl.model.kernels.pair import value_and_interval
 from recrawl.model.kernels.signals import ALL_TERMS, signal_weight
 from recrawl.schedule.exact.kernels.groups import excess_since
-from recrawl.schedule.exact.kernels.page_clock import burst_time, season_elapsed
 from recrawl.schedule.exact.layout import State
 
 NO_SIGNALS, TRUSTING, SIGNALS, TRUSTING_PLUS = 0, 1, 2, 3
@@ -68,33 +67,26 @@ def heard_signals(s: State, i: int, kappa: float) -> tuple[float, float]:
 
 @inline
 def related(s: State, i: int) -> bool:
-    """Whether siblings, bursts or seasons count for a page."""
-    return bool(s.member.size > 0 and (s.member[i].group >= 0 or s.head[0].boost > 0.0 or s.head[0].hour > 0.0))
+    """Whether siblings count for a page."""
+    return bool(s.member.size > 0 and s.member[i].group >= 0)
 
 
 @jit_lean
 def own_part(s: State, i: int, missed: float, elapsed: float) -> tuple[float, float, float, float]:
     """(exponent that a page's own missed rate explains, the constant rate of the same value at that exponent).
 
-    And how fast at most the one rises and the other falls, for a while. Own time runs ahead less and less after a
-    burst, so that its slope is at most that from the fetch, and its speed falls by at most (1 − 1/speed)/σ.
+    And how fast at most the one rises and the other falls, for a while.
     """
     if elapsed <= 0.0 or missed <= 0.0:
         return 0.0, missed, 0.0, 0.0
-    season = season_elapsed(s, s.rec[i].last, elapsed)
-    time = season + burst_time(s, i, s.rec[i].last, season)
-    speed = time / season
-    steepest = s.head[0].steepest if s.head[0].hour > 0.0 else 1.0
-    rate, rise = missed * speed, missed * speed * steepest
-    fall = rate * steepest * (1.0 - 1.0 / speed) / season if speed > 1.0 else 0.0
     shape = optional(s, s.head[0].evidence_row, i, math.inf)
-    x = missed * time
+    x = missed * elapsed
     if math.isinf(shape) or x < 1e-6 * min(shape, 1.0):
-        return x, rate, rise, fall
+        return x, missed, missed, 0.0
     exponent, even, value = posterior_parts(x, shape)
-    rate *= even / value
-    rise *= shape / (shape + x)
-    fall = fall * even / value + rate * rise * (1.0 - even) / (1.0 + exponent) * max(x / value - exponent / even, 0.0)
+    rate = missed * (even / value)
+    rise = missed * (shape / (shape + x))
+    fall = rate * rise * (1.0 - even) / (1.0 + exponent) * max(x / value - exponent / even, 0.0)
     return exponent, rate, rise, fall
 
 
@@ -109,7 +101,7 @@ def group_part(s: State, i: int, now: float) -> tuple[float, float]:
 
 @jit_lean
 def related_value(s: State, i: int, now: float, more: float) -> tuple[float, float, float, float, float]:
-    """(value per unit of importance, exponent) of a page whose siblings or bursts count, at `more` exponent.
+    """(value per unit of importance, exponent) of a page whose siblings count, at `more` exponent.
 
     V = ∫₀^s e^{−u} ψ(u) du with ψ(u) = u/(own rate + baseline rate): siblings are a source of frequent, weak signals.
     Then the largest growth of both for a while without outcomes (infinity: not known), and that rate.
@@ -187,6 +179,6 @@ def value_and_growth(s: State, i: int, now: float) -> tuple[float, float, float,
     scale = p.importance / optional(s, s.head[0].cost_row, i, 1.0)
     if not (growth < math.inf and rise > 0.0 and total > 0.0):
         return float(value * scale), 0.0, math.inf, math.inf, math.inf
-    weight = s.member[i].weight if s.member[i].group >= 0 else 0.0
+    weight = s.member[i].weight
     span = max(min(now - p.last, total / rise), 0.0)
     return float(value * scale), span, float(growth * scale), scale * weight / (math.e * rate), weight / total

@@ -80,7 +80,7 @@ def wake_time(s: State, i: int, now: float, level: float, value: float, interval
 
 @inline
 def knows_wake(s: State, i: int) -> bool:
-    """Whether a sleeping page keeps when it wakes: where groups, bursts or seasons count, but for corners."""
+    """Whether a sleeping page keeps when it wakes: where groups count, but for corners."""
     return bool(related(s, i) and 0.0 < s.member[i].wake_after < math.inf)
 
 
@@ -133,7 +133,7 @@ def _related_wake(s: State, i: int, now: float, level: float, value: float, tota
     goal = level * scale
     rate = fresh_value(total) / (value * scale) if value > 0.0 else p.change_rate
     room = max(fresh_inverse(min(goal * rate, 1.0 - 1e-9)) - total, 0.0)
-    weight = s.member[i].weight if s.member[i].group >= 0 else 0.0
+    weight = s.member[i].weight
     more, slack = 0.0, math.inf
     if weight > 0.0:
         ahead = room / rate
