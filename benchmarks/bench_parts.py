@@ -1,4 +1,4 @@
-"""Cost of siblings, group priors, bursts, drift and seasons: decisions per second with and without them.
+"""Cost of siblings: decisions per second with and without them.
 
 A million pages in folders of 50; besides changes of single pages, sweeps change most of a folder. The budget is 2% of
 the pages per day. Each engine starts cold and runs for 90 days; the last third counts, fitting included, in processor
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.engine import EFFECTS, Engine
+from recrawl.engine import Engine
 from recrawl.model.pages import Pages
 from recrawl.schedule.exact.scheduler import Scheduler
 from recrawl.simulate.run.policies import admit_unknown, effects_of, greedy, learning
@@ -32,7 +32,6 @@ POLICIES = {
     "scheduler": "scheduler alone, rates known",
     "learned:none": "engine, independent pages",
     "learned:siblings": "engine, siblings",
-    "learned:" + "+".join(EFFECTS): "engine, all parts",
 }
 
 

@@ -1,4 +1,4 @@
-"""What siblings, group priors, bursts, drift and seasons are worth on recorded traces, each alone and all together.
+"""What siblings are worth on recorded traces.
 
 Windows of 182 days; budgets of 2%, 5% and 20% of the pages per day; cold, and warm after 90 days of running. Every
 window is one more measurement of a trace, budget and start: differences are paired by these. The last two windows are
@@ -17,7 +17,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-from recrawl.engine import EFFECTS
 from recrawl.errors import ParameterError
 from recrawl.simulate.compare.compare import compare
 from recrawl.simulate.compare.sources import Recorded
@@ -29,8 +28,7 @@ WINDOWS = ["2020-08-01", "2021-08-01", "2022-08-01", "2025-08-01"]
 LAST = ["2023-08-01", "2024-08-01"]
 BUDGETS = ["0.02/page/day", "0.05/page/day", "0.2/page/day"]
 DAYS, WARM = 182.0, 90.0
-ALL = "learned:" + "+".join(EFFECTS)
-POLICIES = ["learned:none", *(f"learned:{part}" for part in EFFECTS), ALL, "known"]
+POLICIES = ["learned:none", "learned:siblings", "known"]
 Results = dict[str, list[dict[str, Any]]]
 
 

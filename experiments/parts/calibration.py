@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ablation import ALL, DAYS, TRACES, WINDOWS
+from ablation import DAYS, TRACES, WINDOWS
 from numpy.typing import NDArray
 
 from recrawl.engine import Engine
 from recrawl.engine.effects.groups import folders
 from recrawl.simulate.compare.sources import Recorded, live_pages
-from recrawl.simulate.run.policies import admit_unknown, effects_of, learning
+from recrawl.simulate.run.policies import admit_unknown, learning
 from recrawl.simulate.run.run import Contender, simulate
 from recrawl.simulate.trace import Trace
 
@@ -34,7 +34,7 @@ LOOKS = 100
 def run(trace: Trace, share: float, pages: float) -> dict[str, Any]:
     """One engine on one trace: predictions, beliefs and the staleness ledger, outcomes and the truth."""
     held: list[Engine] = []
-    make = learning(**effects_of(ALL))
+    make = learning()
 
     def keep(trace: Trace, budget: float, rng: np.random.Generator) -> Engine:
         held.append(make(trace, budget, rng))
@@ -102,7 +102,7 @@ def write(results: dict[str, dict[str, Any]], out: Path) -> None:
     lines = [
         "# Predictions and beliefs of the engine, and the truth",
         "",
-        f"All parts, {DAYS:.0f} days from each of {', '.join(WINDOWS)}, cold. Made by",
+        f"{DAYS:.0f} days from each of {', '.join(WINDOWS)}, cold. Made by",
         "`python experiments/parts/calibration.py --data FOLDER`. Aim: the engine's running estimate of its own",
         "staleness (`Engine.ledger`: outcomes of crawls, and beliefs since the last one) within max(0.002, 15%) of the",
         "truth. Beside it the belief about the copies at the time (`Engine.fresh`), before the next crawls, at a",
