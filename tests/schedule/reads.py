@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from recrawl.schedule.exact.kernels.queries import reaches_at, sibling_effect
+from recrawl.schedule.exact.kernels.queries import clock_time, reaches_at
 from recrawl.schedule.exact.scheduler import Scheduler
 
 
@@ -25,5 +25,6 @@ def ask_everything(scheduler: Scheduler, now: float, most: int = 20) -> None:
         for i, worth in zip(alive.tolist(), value.tolist(), strict=True):
             for level in levels:
                 assert reaches_at(header, i, time, level, worth) >= time
-            if len(state.member):
-                sibling_effect(header, i, time)
+            clock_time(header, i, float(state.rec["last"][i]), time)
+    for group in range(min(len(state.groups), most)):
+        scheduler.clock(group, now - 30.0, now + 30.0)

@@ -241,73 +241,58 @@ def place_all(scheduler: Scheduler) -> None:
 
 
 def reinsert_group(scheduler: Scheduler, group: int, time: float) -> None:
-    """Place those members of a group again that its risen excess can have brought up."""
+    """Place those members of a group again that its published clock can have brought up."""
     scheduler._reinsert(group, time)
 
 
-# --- groups --------------------------------------------------------------------------------------------------------
+# --- clocks --------------------------------------------------------------------------------------------------------
 
 
 def bin_width(scheduler: Scheduler) -> float:
-    """The width of a bin in which the changes of a group are counted."""
+    """The width of the bins of clocks; 0: clocks are not in use."""
     return float(scheduler._memory.state.head[0]["span"])
 
 
-def set_bin_width(scheduler: Scheduler, width: float) -> None:
-    """Another width; what groups have counted so far is dropped."""
-    scheduler._memory.relate(width)
+def set_clock_bins(scheduler: Scheduler, span: float, memory: float) -> None:
+    """Width of bins and time constant of the pace ahead; the caller places all pages again."""
+    scheduler._memory.relate(span, memory)
 
 
-def join_groups(scheduler: Scheduler, rows: Ids, groups: NDArray[np.int32], weights: Array, most: int) -> None:
-    """Put pages into groups (−1: none), of which there are at most so many; the caller places the pages again."""
+def join_clocks(scheduler: Scheduler, rows: Ids, groups: NDArray[np.int32], most: int) -> None:
+    """Let pages follow clocks (−1: real time), of which there are at most so many; the caller places them again."""
     scheduler._memory.add_groups(most)
     events.join(scheduler._memory.header, rows, groups)
-    scheduler._memory.state.member["weight"][rows] = weights
 
 
 def group_numbers(scheduler: Scheduler, rows: Ids) -> NDArray[np.int32]:
-    """The group of each page, −1: none."""
-    return np.asarray(scheduler._memory.state.member["group"][rows])
+    """The group whose clock each page follows, −1: real time."""
+    member = scheduler._memory.state.member
+    return np.asarray(member["group"][rows]) if len(member) else np.full(len(rows), -1, np.int32)
 
 
-def group_weights(scheduler: Scheduler, rows: Ids) -> Array:
-    """How many changes of each page one excess change of its group stands for."""
-    return np.asarray(scheduler._memory.state.member["weight"][rows])
+def publish(scheduler: Scheduler, group: int, paces: Array, ahead: float, time: float) -> None:
+    """Write the paces of a clock's newest bins, the last of which contains `time`, and reinsert its members."""
+    scheduler.publish(group, paces, ahead, time)
 
 
-def excess_rates(scheduler: Scheduler) -> Array:
-    """The mean excess rate of each group over all bins; the baseline where there was no outcome yet."""
+def set_tails(scheduler: Scheduler, tails: Array) -> None:
+    """The paces of the first clocks before their oldest bins; the caller places all pages again."""
+    scheduler._memory.state.groups["tail"][: len(tails)] = tails
+
+
+def paces(scheduler: Scheduler, group: int) -> tuple[float, Array]:
+    """(begin of the oldest bin, paces of all bins in order) of a clock; no paces where it was never published."""
     state = scheduler._memory.state
-    rate = state.bins["rate"].mean(axis=1)
-    return np.asarray(np.where(np.isfinite(state.groups["newest"]), rate, state.head[0]["baseline"]))
+    newest, span = float(state.groups[group]["newest"]), float(state.head[0]["span"])
+    if math.isinf(newest):
+        return now(scheduler), np.zeros(0)
+    numbers = np.arange(int(newest) - at.BINS + 1, int(newest) + 1)
+    return float(numbers[0] * span), state.bins["pace"][group][numbers % at.BINS].astype(np.float64)
 
 
-def baseline(scheduler: Scheduler) -> float:
-    """The excess rate while nothing is known."""
-    return float(scheduler._memory.state.head[0]["baseline"])
-
-
-def set_baseline(scheduler: Scheduler, rate: float, time: float) -> None:
-    """The excess rate while nothing is known; the caller places all pages again."""
-    scheduler._memory.state.head[0]["baseline"] = rate
-    events.recompute_rates(scheduler._memory.header, time)
-
-
-def group_exponent(scheduler: Scheduler, page: int, time: float) -> tuple[float, float]:
-    """(weight, exponent) of the excess changes of a page's group since its fetch."""
-    weight, exponent = queries.sibling_effect(scheduler._memory.header, page, time)
-    return float(weight), float(exponent)
-
-
-def changed_at(scheduler: Scheduler, rows: Ids) -> Array:
-    """When pages were last seen to have changed; −infinity: never, or groups are not in use."""
-    times = scheduler._memory.state.member["changed_at"]
-    return np.asarray(times[rows]) if len(times) else np.full(len(rows), -math.inf)
-
-
-def set_changed_at(scheduler: Scheduler, rows: Ids, times: ArrayLike) -> None:
-    """Take over when pages were last seen to have changed; groups must be in use."""
-    scheduler._memory.state.member["changed_at"][rows] = times
+def clock_between(scheduler: Scheduler, page: int, begin: float, end: float) -> float:
+    """The time of an interval by a page's clock."""
+    return float(queries.clock_time(scheduler._memory.header, page, begin, end))
 
 
 # --- questions about one page --------------------------------------------------------------------------------------

@@ -5,15 +5,17 @@ Kernels of the engine and the simulator import from here (formulas and fields) a
 """
 
 from recrawl._jit import inline
-from recrawl.schedule.exact.kernels.groups import add_outcome as add_outcome
-from recrawl.schedule.exact.kernels.groups import excess_since as excess_since
+from recrawl.schedule.exact.kernels.clocks import clock_between as group_clock_between
+from recrawl.schedule.exact.kernels.clocks import page_clock
 from recrawl.schedule.exact.kernels.pages import forget_bounds
+from recrawl.schedule.exact.kernels.publish import publish_clock as publish_clock
 from recrawl.schedule.exact.kernels.view import Header as Header
 from recrawl.schedule.exact.kernels.view import opened as opened
+from recrawl.schedule.exact.layout import BINS as BINS
 from recrawl.schedule.exact.layout import PAUSED
 from recrawl.schedule.exact.layout import State as State
 
-__all__ = ["Header", "State", "add_outcome", "excess_since", "opened"]
+__all__ = ["BINS", "Header", "State", "group_clock_between", "opened", "publish_clock"]
 
 
 # --- one page ------------------------------------------------------------------------------------------------------
@@ -65,30 +67,22 @@ def write_belief(s: State, i: int, change_rate: float, recall: float, false_rate
     s.extra[s.head[0].evidence_row, i] = evidence
 
 
-# --- groups --------------------------------------------------------------------------------------------------------
+# --- clocks --------------------------------------------------------------------------------------------------------
 
 
 @inline
 def group_of(s: State, i: int) -> int:
-    """The group of a page, −1: none."""
+    """The group whose clock a page follows, −1: real time."""
     return int(s.member[i].group) if s.member.size > 0 else -1
 
 
 @inline
-def group_weight(s: State, i: int) -> float:
-    """How many changes of a page one excess change of its group stands for."""
-    return float(s.member[i].weight)
+def clock_between(s: State, i: int, begin: float, end: float) -> float:
+    """The time of an interval by a page's clock."""
+    return float(page_clock(s, i, begin, end))
 
 
 @inline
-def set_group_weight(s: State, i: int, weight: float) -> None:
-    """Write that weight, where groups are in use; the caller places the page again."""
-    if s.member.size > 0:
-        s.member[i].weight = weight
-
-
-@inline
-def set_changed_at(s: State, i: int, time: float) -> None:
-    """A page was seen to have changed at a time."""
-    if s.member.size > 0:
-        s.member[i].changed_at = max(s.member[i].changed_at, time)
+def bin_width(s: State) -> float:
+    """The width of the bins of clocks; 0: clocks are not in use."""
+    return float(s.head[0].span)

@@ -204,8 +204,6 @@ class PageColumns:
         rec["change_rate"][rows] = pages.change_rate
         rec["importance"][rows] = pages.importance
         rec["least"][rows] = 0.0
-        if len(self._memory.state.member):
-            self._memory.state.member["wake_after"][rows] = 0.0
         if self._sources is None:
             rec["recall"][rows] = pages.recall
             rec["false_rate"][rows] = pages.false_rate

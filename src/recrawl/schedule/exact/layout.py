@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 4  # of the saved form; 1 was recrawl 0.1: numbered columns, without a version
+VERSION = 5  # of the saved form; 1 was recrawl 0.1: numbered columns, without a version
 
 # --- sizes ---------------------------------------------------------------------------------------------------------
 
@@ -30,9 +30,9 @@ CHUNK = 16  # numbers in one chunk of a wheel slot: the last place in the chunk 
 FIRST = 2  # where the members of a chunk begin: 14 of them, in one cache line with the rest
 MOST_IDS = 1_800_000_000  # their places in the wheel are 32-bit numbers
 MOST_DELAYS = 16
-BINS = 32  # of a group
+BINS = 32  # of a clock
 BUCKETS = 30  # of a group; one more holds the members that are being reinserted
-LEAST_SLACK = 2.0**-20
+LEAST_SLACK = 2.0**-16  # of a bin
 
 # --- what numbers stand for ----------------------------------------------------------------------------------------
 
@@ -81,49 +81,41 @@ HOST = np.dtype(
 SIGNAL = np.dtype([("time", "f8"), ("id", "i4"), ("next", "i4")])  # the complement of the id once a copy has seen it
 LEASE = np.dtype([("until", "f8"), ("id", "i4"), ("next", "i4"), ("prev", "i4"), ("pad", "i4")])
 DELAY = np.dtype([("at", "f8"), ("share", "f8")])  # of the delay distribution of signals
-BOUND = np.dtype(  # of a near page where groups are in use
+BOUND = np.dtype(  # of a near page where clocks are in use
     [
-        ("at", "f8"),  # when it was last evaluated; −∞: its group has had an outcome since
-        ("most", "f8"),  # its value then, and what outcomes can have added
-        ("since", "f8"),  # from then on
-        ("until", "f8"),  # as long as that
-        ("growth", "f8"),  # its value grows at most so much per time
-        ("lift", "f8"),  # and at most so much with its group's accumulated excess
-        ("hurry", "f8"),  # by which share of its exponent that grows with the accumulated excess
+        ("at", "f8"),  # when it was last evaluated; −∞: its clock was published since, or it was signalled
+        ("most", "f8"),  # at most its value at the time
+        ("since", "f8"),  # from which on
+        ("lift", "f8"),  # it grows at most so much with its clock
+        ("pace", "f8"),  # which runs at most so fast
+        ("room", "f8"),  # as long as the clock has not gone on by more; negative: not known
     ]
 )
-MEMBER = np.dtype(  # a page where groups are in use
+MEMBER = np.dtype(  # a page where clocks are in use
     [
-        ("group", "i4"),  # −1: none
+        ("group", "i4"),  # whose clock it follows; −1: real time
         ("next", "i4"),  # in a bucket of the group
         ("prev", "i4"),  # −1 at the head
         ("bucket", "i4"),  # −1: in none
-        ("weight", "f8"),  # how many changes of this page one excess change of its group stands for
-        ("changed_at", "f8"),  # when it was last seen to have changed
         ("key", "f8"),  # the level of `risen` at which it must be examined
-        ("limit", "f8"),  # the accumulated excess, beyond the baseline's, at which it must be reinserted
-        ("wake_after", "f4"),  # how long after its fetch it wakes while asleep; 0: not known
+        ("limit", "f8"),  # while asleep: the clock time since its fetch at which it can reach its level
+        ("wake_at", "f8"),  # while asleep: when it wakes
     ]
 )
-GROUP = np.dtype(
+GROUP = np.dtype(  # a clock
     [
-        ("updated_at", "f8"),  # time of the last outcome
-        ("risen", "f8"),  # by how much the accumulated excess of a member can have risen in all
+        ("updated_at", "f8"),  # when it was last published
+        ("risen", "f8"),  # by how much the clock time of a member can have risen in all
         ("reinserted", "f8"),  # up to which `risen` its members have been examined
-        ("newest", "f8"),  # number of the newest bin; −∞: no outcome yet
-        ("tail", "f8"),  # excess rate before the oldest bin
-        (
-            "tail_target",
-            "f8",
-        ),  # mean of the bins that left; the tail falls to it at once and rises to it with a refit
+        ("newest", "f8"),  # number of the newest bin; −∞: never published
+        ("tail", "f8"),  # pace before the oldest bin
+        ("ahead", "f8"),  # pace just after `updated_at`
     ]
 )
 BIN = np.dtype(
     [
-        ("excess", "f4"),  # changes found beyond those that the pages' own rates explain
-        ("exposed", "f4"),  # crawls whose interval covers the bin
-        ("rate", "f4"),  # excess rate
-        ("after", "f4"),  # accumulated excess from the end of the bin to the last outcome
+        ("after", "f8"),  # clock time from the end of the bin to `updated_at`
+        ("pace", "f4"),
     ]
 )
 
@@ -177,9 +169,8 @@ _HEAD = [  # one row for the whole scheduler; every field has 8 bytes
     ("threshold", "f8"),  # smallest value of the last pick
     ("lease_time", "f8"),
     ("window", "f8"),  # signals within it after a crawl do not count
-    ("span", "f8"),  # groups: width of a bin; 0: groups are not in use
-    ("baseline", "f8"),  # groups: excess rate while nothing is known
-    ("shrink", "f8"),  # groups: crawls that count as much as the baseline
+    ("span", "f8"),  # clocks: width of a bin; 0: clocks are not in use
+    ("memory", "f8"),  # clocks: time in which a pace returns to 1
 ]
 
 

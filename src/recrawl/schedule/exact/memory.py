@@ -186,27 +186,29 @@ class Memory:
         np.add.at(running, hosts[leased & (hosts >= 0)], 1)
         self.state.host[rows] = hosts
 
-    def relate(self, span: float) -> None:
-        """Let pages have siblings from now on, groups with bins of a width."""
-        if not 0 < span < math.inf:
-            raise ParameterError(f"span is {span}: must be finite and above 0")
+    def relate(self, span: float, memory: float) -> None:
+        """Let pages follow clocks from now on; those of another width of bins start again."""
+        for name, value in (("span", span), ("memory", memory)):
+            if not 0 < value < math.inf:
+                raise ParameterError(f"{name} is {value}: must be finite and above 0")
         if self.state.head[0]["span"] == 0:
             self.state = self.state._replace(member=_new_members(len(self.state.rec), self.state.member))
         if self.state.head[0]["span"] != span:
             self.state.groups["newest"] = -math.inf
-        self.state.head[0]["span"] = span
+        self.state.head["span"], self.state.head["memory"] = span, memory
         if len(self.state.near_bound) == 0:
             self._resize_near(len(self.state.near_id))
-            self.state.near_bound["at"] = self.state.near_bound["until"] = -math.inf
+            self.state.near_bound["at"], self.state.near_bound["room"] = -math.inf, -1.0
 
     def add_groups(self, n: int) -> None:
-        """Room for at least so many groups, new ones without a past."""
+        """Room for at least so many clocks; new ones were never published."""
         have = len(self.state.groups)
         if n <= have:
             return
         room = max(n, have * 3 // 2, 16)
         groups, buckets = _larger(self.state.groups, room), _larger(self.state.buckets, room)
         groups["newest"][have:] = -math.inf
+        groups["tail"][have:] = 1.0
         buckets[have:] = -1
         self.state = self.state._replace(groups=groups, buckets=buckets, bins=_larger(self.state.bins, room))
 
@@ -253,7 +255,6 @@ def _new_members(room: int, member: NDArray[Any]) -> NDArray[Any]:
     larger = np.zeros(room, dtype=at.MEMBER)
     for name in ("group", "next", "prev", "bucket"):
         larger[name] = -1
-    larger["changed_at"] = -math.inf
     larger[: len(member)] = member
     return larger
 

@@ -1,4 +1,4 @@
-"""Relations: groups of a scheduler's pages."""
+"""Relations: the clocks of groups of pages."""
 
 from __future__ import annotations
 
@@ -10,59 +10,75 @@ from numpy.typing import ArrayLike
 from recrawl.errors import ParameterError
 from recrawl.model.kinds import first_row
 from recrawl.schedule.exact import layout as at
-from recrawl.schedule.exact.arguments import flags_per_id, per_id
-from recrawl.schedule.exact.columns import Schedule
+from recrawl.schedule.exact.arguments import check_time, per_id
 from recrawl.schedule.exact.kernels import events
+from recrawl.schedule.exact.kernels.queries import group_time
 from recrawl.schedule.exact.placing import Placing
 
 
 class Relations(Placing):
-    """The methods of a scheduler for pages that do not change independently."""
+    """The methods of a scheduler for pages that do not change independently: groups with a clock each."""
 
-    objective: Schedule
+    def relate(self, span: float, memory: float) -> None:
+        """Let pages follow clocks from now on.
 
-    def relate(self, span: float, *, baseline: float = 0.0, shrink: float = 2.0) -> None:
-        """Use groups from now on.
-
-        ``span`` is the width of a bin in which a group's changes are counted, ``baseline`` the excess changes of a page
-        per time while nothing is known, ``shrink`` the number of crawls that count as much as that.
+        ``span`` is the width of the bins of a clock, ``memory`` the time constant with which its pace returns to 1
+        after it was published. Clocks of another span start again.
         """
-        if self.objective != "freshness":
-            raise ParameterError(f"objective is {self.objective!r}: groups need 'freshness'")
-        values = {"baseline": baseline, "shrink": shrink}
-        for name, value in values.items():
-            if not (0 <= value < math.inf and (value > 0 or name != "shrink")):
-                raise ParameterError(f"{name} is {value}: must be finite and {'above' if value == 0 else 'at least'} 0")
-        self._memory.relate(span)
-        head = self._memory.state.head[0]
-        for name, value in values.items():
-            head[name] = value
-        events.recompute_rates(self._memory.header, float(head["now"]))
+        self._memory.relate(span, memory)
         self._place_all()
 
-    def join(self, ids: ArrayLike, group: ArrayLike, weight: ArrayLike) -> None:
-        """Put pages into groups (numbers; −1: none), with the weight that an excess change of a member has for each."""
+    def join(self, ids: ArrayLike, group: ArrayLike) -> None:
+        """Let pages follow the clocks of groups (numbers; −1: real time)."""
         rows = self._columns.check(ids, distinct=True)
-        if self._memory.state.head[0]["span"] == 0:
-            raise ParameterError("relate must come first")
-        groups, weights = per_id("group", group, rows), per_id("weight", weight, rows)
-        first_row("weight", ~((weights >= 0) & np.isfinite(weights)), "must be finite and at least 0")
-        numbers = np.broadcast_to(groups, rows.shape).astype(np.int32)
-        first_row("group", np.broadcast_to(groups, rows.shape) != numbers, "must be whole")
+        self._need_clocks()
+        groups = np.broadcast_to(per_id("group", group, rows), rows.shape)
+        numbers = groups.astype(np.int32)
+        first_row("group", groups != numbers, "must be whole")
         self._memory.add_groups(int(numbers.max(initial=-1)) + 1)
         events.join(self._memory.header, rows, np.maximum(numbers, -1))
-        self._memory.state.member["weight"][rows] = weights
         self._place_waiting(rows, self._now)
 
-    def notice(self, ids: ArrayLike, now: float, *, since: ArrayLike, changed: ArrayLike, own: ArrayLike) -> None:
-        """Add crawl outcomes to the groups of pages: each over the time ``since``, at the page's ``own`` rate."""
-        rows = self._columns.check(ids)
-        begin, rate = per_id("since", since, rows), per_id("own", own, rows)
-        found = flags_per_id("changed", changed, rows)
-        columns = [np.broadcast_to(column, rows.shape) for column in (begin, rate, found)]
-        for i, *outcome in zip(rows.tolist(), *(column.tolist() for column in columns), strict=True):
-            events.notice(self._memory.header, i, outcome[0], float(now), outcome[1], outcome[2])
-            self._reinsert(int(self._memory.state.member["group"][i]), float(now))
+    def publish(self, group: int, paces: ArrayLike, ahead: float, now: float) -> None:
+        """Set the clock of a group: the paces of its newest bins, the last of which contains ``now``.
+
+        A pace of 2 means that pages change twice as often as usual. Bins that are not given keep their clock time.
+        After now the pace goes from ``ahead`` back to 1.
+
+        >>> from recrawl import Pages
+        >>> from recrawl.schedule import Scheduler
+        >>> s = Scheduler(Pages([0.1, 0.1]))
+        >>> s.relate(1.0, memory=5.0)
+        >>> s.join([1], 0)
+        >>> s.publish(0, [3.0, 3.0], 1.0, 2.0)
+        >>> s.clock(0, 0.0, 2.0), s.pick(2.0, 1).tolist()
+        (5.0, [1])
+        """
+        self._need_clocks()
+        check_time("now", now)
+        given = np.ascontiguousarray(paces, np.float64)
+        if given.ndim != 1 or len(given) > at.BINS:
+            raise ParameterError(f"paces must be at most {at.BINS} numbers")
+        if group != int(group) or group < 0:
+            raise ParameterError(f"group is {group}: must be whole and at least 0")
+        for name, pace in (("paces", given), ("ahead", np.array([float(ahead)]))):
+            first_row(name, ~((pace > 0) & (pace < 1e30)), "must be finite and above 0")
+        now = max(float(now), self._now)
+        first = math.floor(now / float(self._memory.state.head[0]["span"])) - len(given) + 1
+        self._memory.add_groups(int(group) + 1)
+        events.publish(self._memory.header, int(group), first, given, float(ahead), now)
+        self._reinsert(int(group), now)
+
+    def clock(self, group: int, begin: float, end: float) -> float:
+        """The time of an interval by the clock of a group; real time where none was published."""
+        self._need_clocks()
+        if not 0 <= group < len(self._memory.state.groups):
+            raise ParameterError(f"group {group} has no pages and no clock")
+        return float(group_time(self._memory.header, int(group), float(begin), float(end)))
+
+    def _need_clocks(self) -> None:
+        if self._memory.state.head[0]["span"] == 0:
+            raise ParameterError("relate must come first")
 
     def _reinsert(self, group: int, now: float) -> None:
         status = events.reinsert(self._memory.header, group, now) if group >= 0 else at.DONE

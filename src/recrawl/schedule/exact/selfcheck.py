@@ -236,8 +236,9 @@ def _check_bounds(state: State, now: float) -> None:
     """A near page is worth no more than its bound says."""
     n, now = int(state.head[0]["n_near"]), max(now, float(state.head[0]["now"]))
     ids, bound = state.near_id[:n], state.near_bound[:n]
-    held = bound["until"] >= now
-    most = bound["most"][held] + bound["growth"][held] * (now - bound["since"][held])
+    passed = bound["pace"] * (now - bound["since"])
+    held = passed <= bound["room"]
+    most = (bound["most"] + bound["lift"] * passed)[held]
     value = _values(state, ids[held], now)
     for k in np.flatnonzero(~(value <= most * (1 + _TOLERANCE))):
         raise AssertionError(f"page {ids[held][k]} is said to be worth {most[k]} at most and is worth {value[k]}")

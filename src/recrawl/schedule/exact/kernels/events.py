@@ -7,12 +7,13 @@ from recrawl._jit import jit, jit_lean
 from recrawl.schedule.exact.kernels import layers as core
 from recrawl.schedule.exact.kernels import levels as level
 from recrawl.schedule.exact.kernels.blocks import unpark
-from recrawl.schedule.exact.kernels.groups import add_outcome, compute_all_rates, unlink
+from recrawl.schedule.exact.kernels.buckets import unlink
 from recrawl.schedule.exact.kernels.layers import rest, room_for
 from recrawl.schedule.exact.kernels.leases import end_lease
 from recrawl.schedule.exact.kernels.near import drop_bound
 from recrawl.schedule.exact.kernels.near_set import near_remove
 from recrawl.schedule.exact.kernels.pages import forget_bounds, host_of, set_state, state_of
+from recrawl.schedule.exact.kernels.publish import publish_clock
 from recrawl.schedule.exact.kernels.signal_log import keep_signals_after, log_fits, remember, seen_weight
 from recrawl.schedule.exact.kernels.view import Header, opened, prefetch
 from recrawl.schedule.exact.kernels.wheel import wake_up
@@ -97,8 +98,6 @@ def record(header: Header, ids: Ids, now: float, as_of: Array, fetched: NDArray[
         if state_of(s, i) == PAUSED:
             continue
         take_out(s, i)
-        if s.member.size > 0:
-            forget_bounds(s, i)
         rest(s, i, now)
     return DONE, ids.size
 
@@ -199,7 +198,7 @@ def withdraw(header: Header, ids: Ids, state: int) -> None:
 
 @jit_lean
 def join(header: Header, ids: Ids, groups: NDArray[np.int32]) -> None:
-    """Put pages into groups; the caller places them again."""
+    """Let pages follow the clocks of groups (−1: real time); the caller places them again."""
     s = opened(header)
     for k in range(ids.size):
         unlink(s, ids[k])
@@ -208,25 +207,13 @@ def join(header: Header, ids: Ids, groups: NDArray[np.int32]) -> None:
 
 
 @jit_lean
-def notice(header: Header, i: int, begin: float, end: float, own: float, changed: bool) -> None:
-    """Add a crawl outcome to a page's group; `reinsert` must follow."""
-    s = opened(header)
-    p = s.member[i]
-    if p.group >= 0:
-        add_outcome(s, p.group, begin, end, own, p.weight, changed)
-    if changed:
-        p.changed_at = max(p.changed_at, end)
-
-
-@jit_lean
-def recompute_rates(header: Header, now: float) -> None:
-    """Compute the excess rates of all groups again; all pages must be placed again."""
-    s = opened(header)
-    compute_all_rates(s, max(now, s.head[0].now))
+def publish(header: Header, g: int, first: int, paces: Array, ahead: float, now: float) -> None:
+    """Write the clock of a group; `reinsert` must follow."""
+    publish_clock(opened(header), g, first, paces, ahead, now)
 
 
 @jit_lean
 def reinsert(header: Header, g: int, now: float) -> int:
-    """Reinsert the members whose values a group's excess can have raised too far; what must grow first, or DONE."""
+    """Reinsert the members whose values a group's clock can have raised too far; what must grow first, or DONE."""
     s = opened(header)
     return core.reinsert_group(s, g, max(now, s.head[0].now))

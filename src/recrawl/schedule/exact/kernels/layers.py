@@ -15,12 +15,12 @@ import math
 
 from recrawl._jit import inline, jit_lean
 from recrawl.schedule.exact.kernels.blocks import band_add, band_tick, spare_blocks
-from recrawl.schedule.exact.kernels.groups import link, take_due, unlink
-from recrawl.schedule.exact.kernels.near import widen_bounds
+from recrawl.schedule.exact.kernels.buckets import link, take_due, unlink
+from recrawl.schedule.exact.kernels.clocks import has_clock
 from recrawl.schedule.exact.kernels.near_set import near_add
 from recrawl.schedule.exact.kernels.pages import state_of
 from recrawl.schedule.exact.kernels.values import evaluate
-from recrawl.schedule.exact.kernels.wakes import knows_wake, wake_time
+from recrawl.schedule.exact.kernels.wakes import wake_time
 from recrawl.schedule.exact.kernels.wheel import (
     fall_asleep,
     fetch_chunk,
@@ -35,9 +35,9 @@ from recrawl.schedule.exact.kernels.wheel import (
 from recrawl.schedule.exact.layout import ASLEEP, BANDS, BLOCK, BUCKETS, CHUNK, DONE, FAR, GROW_BLOCKS, GROW_NEAR, State
 
 LEAST = 1e-300  # below every positive value that matters
-_SOON = 0.5  # nearer to a level than this share of the way to the next, a related page sleeps below the next
+_SOON = 0.5  # nearer to a level than this share of the way to the next, a page with a clock sleeps below the next
 _AHEAD = 8  # slots of the wheel whose pages are fetched in advance
-_BELOW = 1e-6  # a page wakes this much too early: wake times are kept in short floats
+_BELOW = 1e-6  # a page wakes this much too early: exponents are kept in short floats
 
 
 @inline
@@ -71,7 +71,7 @@ def settle(s: State, i: int, now: float, value: float, interval: float) -> None:
     """Let a page below the near level sleep in the band of its value, or further up if it would wake at once."""
     bands = s.head[0].n_bands
     here = tick = tick_of(s, now)
-    k, slack = 0, math.inf
+    k, wake, limit = 0, math.inf, math.inf
     most = value * (1.0 + _BELOW)
     s.rec[i].band = FAR
     s.rec[i].pos = -1
@@ -82,7 +82,7 @@ def settle(s: State, i: int, now: float, value: float, interval: float) -> None:
             k -= 1
     while True:
         level = level_below(s, k)
-        wake, slack = wake_time(s, i, now, level, value, interval)
+        wake, limit = wake_time(s, i, now, level, value, interval)
         if math.isinf(wake):
             break
         tick = tick_of(s, wake)
@@ -95,7 +95,7 @@ def settle(s: State, i: int, now: float, value: float, interval: float) -> None:
         k -= 1
     fall_asleep(s, i)
     if s.member.size > 0:
-        link(s, i, slack, now)
+        link(s, i, wake, limit)
     if k < bands:
         band_add(s, i, s.band_order[k], tick)
 
@@ -103,7 +103,7 @@ def settle(s: State, i: int, now: float, value: float, interval: float) -> None:
 @jit_lean
 def rest(s: State, i: int, now: float) -> None:
     """Put a page to sleep without computing its value, which is most likely small."""
-    wake, slack = wake_time(s, i, now, s.head[0].far_level, -1.0, -1.0)
+    wake, limit = wake_time(s, i, now, s.head[0].far_level, -1.0, -1.0)
     tick = tick_of(s, wake) if not math.isinf(wake) else 0
     if not math.isinf(wake) and tick <= tick_of(s, now):
         place(s, i, now)
@@ -112,7 +112,7 @@ def rest(s: State, i: int, now: float) -> None:
     s.rec[i].band = FAR
     fall_asleep(s, i)
     if s.member.size > 0:
-        link(s, i, slack, now)
+        link(s, i, wake, limit)
     if not math.isinf(wake):
         wheel_add(s, i, tick)
 
@@ -120,13 +120,12 @@ def rest(s: State, i: int, now: float) -> None:
 @jit_lean
 def reinsert_group(s: State, g: int, now: float) -> int:
     """Place the members again whose slack a group's rise has used up; what must grow first, or DONE."""
-    widen_bounds(s, g, s.groups[g].risen - s.groups[g].reinserted)
     while True:
         i = s.buckets[g, BUCKETS]
         if i < 0:
             before, after = s.groups[g].reinserted, s.groups[g].risen
             s.groups[g].reinserted = after
-            take_due(s, g, before, after, now)
+            take_due(s, g, before, after)
             if s.buckets[g, BUCKETS] < 0:
                 return DONE
             continue
@@ -174,12 +173,10 @@ def _cascade(s: State, now: float) -> None:
         while i >= 0:
             wheel_remove(s, i)
             if s.rec[i].band == FAR:
-                if knows_wake(s, i):
-                    wake = s.rec[i].last + s.member[i].wake_after
+                if has_clock(s, i):
+                    wake = s.member[i].wake_at
                 else:
-                    wake, slack = wake_time(s, i, now, s.head[0].far_level, -1.0, -1.0)
-                    if s.member.size > 0:
-                        link(s, i, slack, now)
+                    wake = wake_time(s, i, now, s.head[0].far_level, -1.0, -1.0)[0]
                 if not math.isinf(wake):
                     # one that is due wakes at this tick: after a long stall, that of `now` may be beyond the wheel
                     wheel_add(s, i, max(tick_of(s, wake), clock) if wake > now else clock)

@@ -9,7 +9,7 @@ import numpy as np
 
 from recrawl._jit import inline, jit, jit_lean
 from recrawl.schedule.exact.kernels.blocks import band_add, band_remove, band_tick, free_blocks, spare_blocks
-from recrawl.schedule.exact.kernels.groups import forget_buckets
+from recrawl.schedule.exact.kernels.buckets import forget_buckets
 from recrawl.schedule.exact.kernels.layers import LEAST, place, room_for, settle
 from recrawl.schedule.exact.kernels.near import evaluate_all
 from recrawl.schedule.exact.kernels.near_set import near_add
@@ -19,7 +19,7 @@ from recrawl.schedule.exact.kernels.wheel import empty_wheel, wake_up
 from recrawl.schedule.exact.layout import ASLEEP, BANDS, BLOCK, DONE, FAR, GROW_BLOCKS, State
 
 _RATIO = 16  # of the sizes of new bands
-_RELATED_RATIO = 8  # the same where a group can lift many pages at once
+_CLOCKED_RATIO = 8  # the same where a group can lift many pages at once
 
 
 @jit
@@ -150,7 +150,7 @@ def shrink(s: State, now: float, keep: int) -> int:
     if ranked[keep] <= s.head[0].near_level:
         return DONE
     rank, n_new = keep, 0
-    ratio = _RATIO if s.member.size == 0 else _RELATED_RATIO
+    ratio = _RATIO if s.member.size == 0 else _CLOCKED_RATIO
     while rank < near and ranked[rank] > s.head[0].near_level and n_new < BANDS // 2:
         rank *= ratio
         n_new += 1

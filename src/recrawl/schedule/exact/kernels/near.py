@@ -1,32 +1,29 @@
 """The near set: pages whose value is, or is about to be, among the largest.
 
-Where no groups are in use, every near page is evaluated at each pick: they are few, and a value
-costs little. Otherwise a value costs more, and groups bring many pages near at once. A near page is then evaluated only
-when it could be the best: its last value and a bound for its growth since then say how large it can be at most. An
-outcome of its group widens the bound (`widen_bounds`).
+Where no clocks are in use, every near page is evaluated at each pick: they are few, and a value costs little.
+Otherwise a value costs more, and clocks bring many pages near at once. A near page is then evaluated only when it could
+be the best: its last value and a bound for its growth since then say how large it can be at most. A publication of its
+clock widens the bound (`widen_bounds`).
 """
 
 import math
 
 from recrawl._jit import inline, jit_lean
+from recrawl.schedule.exact.kernels.clocks import has_clock, pace_at
 from recrawl.schedule.exact.kernels.near_set import NEVER
-from recrawl.schedule.exact.kernels.values import evaluate, value_and_growth
+from recrawl.schedule.exact.kernels.values import evaluate, value_and_slope
 from recrawl.schedule.exact.layout import State
-
-_AHEAD = 0.02  # how far a bound for the growth is trusted: of a page's age and of its exponent
-_STEEPER = 1.1  # by how much growth can become faster over that time
-_MUCH = 0.1  # a rise of the exponent by which bounds are not trusted any more
 
 
 @jit_lean
 def evaluate_near(s: State, j: int, now: float) -> None:
     """Evaluate a near page and bound its growth."""
-    bound = s.near_bound[j]
+    i, bound = s.near_id[j], s.near_bound[j]
     s.head[0].evaluated += 1
-    value, span, growth, bound.lift, bound.hurry = value_and_growth(s, s.near_id[j], now)
+    value, bound.lift, bound.room = value_and_slope(s, i, now)
     s.near_val[j] = bound.most = value
     bound.at = bound.since = now
-    bound.growth, bound.until = _STEEPER * growth, now + _AHEAD * span if span > 0.0 else NEVER
+    bound.pace = max(pace_at(s, s.member[i].group, now), 1.0) if has_clock(s, i) else 1.0
 
 
 @inline
@@ -35,9 +32,8 @@ def _most(s: State, j: int, now: float) -> float:
     bound = s.near_bound[j]
     if bound.at == now:
         return float(s.near_val[j])
-    if not now <= bound.until:
-        return math.inf
-    return float((bound.most + bound.growth * (now - bound.since)) * (1.0 + 1e-9))
+    passed = bound.pace * (now - bound.since)
+    return float((bound.most + bound.lift * passed) * (1.0 + 1e-9)) if passed <= bound.room else math.inf
 
 
 @jit_lean
@@ -61,21 +57,24 @@ def drop_bound(s: State, i: int) -> None:
     """A near page has a new signal: it must be evaluated again, even at the same time."""
     if s.member.size > 0:
         bound = s.near_bound[s.rec[i].pos]
-        bound.at = bound.until = NEVER
+        bound.at, bound.room = NEVER, -1.0
 
 
 @jit_lean
-def widen_bounds(s: State, g: int, rise: float) -> None:
-    """Widen the bounds of a group's near members after its accumulated excess rose by at most so much, or fell."""
+def widen_bounds(s: State, g: int, rise: float, pace: float, now: float) -> None:
+    """Widen the bounds of a group's near members: their clock times rose by at most so much, or fell.
+
+    From now on their clock runs at most at the given pace.
+    """
     for j in range(s.head[0].n_near):
         if s.member[s.near_id[j]].group == g:
             bound = s.near_bound[j]
             bound.at = NEVER
-            if rise * bound.hurry < _MUCH:
-                bound.most += rise * bound.lift
-                bound.growth *= 1.0 + rise * bound.hurry
-            else:
-                bound.until = NEVER
+            if bound.room >= 0.0:
+                passed = bound.pace * (now - bound.since) + rise
+                bound.most += bound.lift * passed
+                bound.room -= passed
+                bound.since, bound.pace = now, pace
 
 
 @jit_lean

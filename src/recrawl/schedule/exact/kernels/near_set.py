@@ -1,4 +1,4 @@
-"""The near set as a container: ids, their values, and bounds where groups count."""
+"""The near set as a container: ids, their values, and bounds where clocks are in use."""
 
 import math
 
@@ -16,7 +16,8 @@ def near_add(s: State, i: int, value: float, now: float) -> None:
     s.near_id[n] = i
     s.near_val[n] = value
     if s.member.size > 0:
-        s.near_bound[n].at, s.near_bound[n].until = now, NEVER
+        s.near_bound[n].at = s.near_bound[n].since = now
+        s.near_bound[n].room = -1.0
     s.rec[i].pos = n
     s.head[0].n_near = n + 1
     set_state(s, i, NEAR)

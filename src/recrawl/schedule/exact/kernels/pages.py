@@ -25,10 +25,8 @@ def host_of(s: State, i: int) -> int:
 
 @inline
 def forget_bounds(s: State, i: int) -> None:
-    """Forget until when a page is known to sleep: its parameters, its copy or the levels have changed."""
+    """Forget below which exponent a page stays far: its parameters or the levels have changed."""
     s.rec[i].least = 0.0
-    if s.member.size > 0:
-        s.member[i].wake_after = 0.0
 
 
 @inline

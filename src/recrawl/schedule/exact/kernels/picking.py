@@ -29,7 +29,7 @@ from recrawl.schedule.exact.layout import (
 
 Ids = NDArray[np.int64]
 
-_KEPT, _RELATED_KEPT = 8, 64
+_KEPT, _CLOCKED_KEPT = 8, 64
 
 
 @jit
@@ -100,7 +100,7 @@ def fill_near(s: State, now: float, n: int) -> int:
 @inline
 def kept(s: State, n: int) -> int:
     """How many pages the near set is cut down to when n are picked at a time; more where not all are evaluated."""
-    return (_KEPT if s.member.size == 0 else _RELATED_KEPT) + n + n // 8
+    return (_KEPT if s.member.size == 0 else _CLOCKED_KEPT) + n + n // 8
 
 
 @jit

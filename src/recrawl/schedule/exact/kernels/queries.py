@@ -4,8 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import jit_lean
+from recrawl.schedule.exact.kernels.clocks import clock_between, page_clock
 from recrawl.schedule.exact.kernels.pages import state_of
-from recrawl.schedule.exact.kernels.values import group_part, worth_of
+from recrawl.schedule.exact.kernels.values import worth_of
 from recrawl.schedule.exact.kernels.view import Header, opened
 from recrawl.schedule.exact.kernels.wakes import earliest_wake
 from recrawl.schedule.exact.layout import GONE
@@ -29,7 +30,12 @@ def reaches_at(header: Header, i: int, now: float, level: float, value: float) -
 
 
 @jit_lean
-def sibling_effect(header: Header, i: int, now: float) -> tuple[float, float]:
-    """(weight of a page's siblings, exponent that their excess changes explain)."""
-    s = opened(header)
-    return float(s.member[i].weight), float(group_part(s, i, max(now, s.rec[i].last))[0])
+def clock_time(header: Header, i: int, begin: float, end: float) -> float:
+    """The time of an interval by the clock of page i."""
+    return float(page_clock(opened(header), i, begin, end))
+
+
+@jit_lean
+def group_time(header: Header, g: int, begin: float, end: float) -> float:
+    """The time of an interval by the clock of a group."""
+    return float(clock_between(opened(header), g, begin, end))

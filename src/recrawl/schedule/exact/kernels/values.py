@@ -3,15 +3,16 @@
 import math
 
 from recrawl._jit import inline, jit_lean
-from recrawl.model.kernels.fresh import fresh_value, posterior_parts
-from recrawl.model.kernels.pages import page_value
+from recrawl.model.kernels.fresh import fresh_value
+from recrawl.model.kernels.pages import page_slope, page_value
 from recrawl.model.kernels.pair import value_and_interval
 from recrawl.model.kernels.signals import ALL_TERMS, signal_weight
-from recrawl.schedule.exact.kernels.groups import excess_since
+from recrawl.schedule.exact.kernels.clocks import page_clock
 from recrawl.schedule.exact.layout import State
 
 NO_SIGNALS, TRUSTING, SIGNALS, TRUSTING_PLUS = 0, 1, 2, 3
 RATES = 3  # objective: crawls at given rates, after those of `model.kinds.OBJECTIVES`
+SOON, STEEPER = 0.05, 1.11  # for how long a slope is known: of the clock time; and by how much it can grow in that
 OVERDUE = 1e250  # a page waiting longer than its floor allows comes before all others, the longest first
 
 
@@ -40,15 +41,18 @@ def believed(s: State, i: int) -> tuple[float, float, float]:
 
 
 @inline
-def silent_exponent(s: State, missed: float, signalled: float, elapsed: float) -> float:
-    """Exponent of the time without signals; signals still on their way count as missed: α·t + λΔ·E[min(t, delay)]."""
-    k = s.head[0].n_delays
-    if k == 0:
-        return missed * elapsed
+def late_time(s: State, elapsed: float) -> float:
+    """E[min(t, delay)]: the time for which signals of changes since the fetch were still on their way."""
     late = 0.0
-    for j in range(k):
+    for j in range(s.head[0].n_delays):
         late += s.delays[j].share * min(elapsed, s.delays[j].at)
-    return missed * elapsed + signalled * late
+    return late
+
+
+@inline
+def silent_exponent(s: State, missed: float, signalled: float, time: float, elapsed: float) -> float:
+    """Exponent of the time without signals; signals still on their way count as missed: α·D + λΔ·E[min(t, delay)]."""
+    return missed * time if s.head[0].n_delays == 0 else missed * time + signalled * late_time(s, elapsed)
 
 
 @inline
@@ -65,68 +69,23 @@ def heard_signals(s: State, i: int, kappa: float) -> tuple[float, float]:
     return (0.0, 1.0) if math.isinf(total) else (total, 0.0)
 
 
-@inline
-def related(s: State, i: int) -> bool:
-    """Whether siblings count for a page."""
-    return bool(s.member.size > 0 and s.member[i].group >= 0)
-
-
 @jit_lean
-def own_part(s: State, i: int, missed: float, elapsed: float) -> tuple[float, float, float, float]:
-    """(exponent that a page's own missed rate explains, the constant rate of the same value at that exponent).
-
-    And how fast at most the one rises and the other falls, for a while.
-    """
-    if elapsed <= 0.0 or missed <= 0.0:
-        return 0.0, missed, 0.0, 0.0
-    shape = optional(s, s.head[0].evidence_row, i, math.inf)
-    x = missed * elapsed
-    if math.isinf(shape) or x < 1e-6 * min(shape, 1.0):
-        return x, missed, missed, 0.0
-    exponent, even, value = posterior_parts(x, shape)
-    rate = missed * (even / value)
-    rise = missed * (shape / (shape + x))
-    fall = rate * rise * (1.0 - even) / (1.0 + exponent) * max(x / value - exponent / even, 0.0)
-    return exponent, rate, rise, fall
-
-
-@inline
-def group_part(s: State, i: int, now: float) -> tuple[float, float]:
-    """(exponent that the group's excess changes explain, the rate at which it grows at the baseline)."""
-    p = s.member[i]
-    if p.group < 0 or p.weight <= 0.0:
-        return 0.0, 0.0
-    return p.weight * excess_since(s, p.group, s.rec[i].last, now), p.weight * s.head[0].baseline
-
-
-@jit_lean
-def related_value(s: State, i: int, now: float, more: float) -> tuple[float, float, float, float, float]:
-    """(value per unit of importance, exponent) of a page whose siblings count, at `more` exponent.
-
-    V = ∫₀^s e^{−u} ψ(u) du with ψ(u) = u/(own rate + baseline rate): siblings are a source of frequent, weak signals.
-    Then the largest growth of both for a while without outcomes (infinity: not known), and that rate.
-    """
+def _signal_worth(s: State, i: int, time: float, elapsed: float) -> tuple[float, float, float]:
+    """(value per unit of importance, interval ψ, exponent) of a page with useful signals, for freshness."""
     p = s.rec[i]
-    missed, gamma, kappa = believed(s, i)
-    own, rate, rise, fall = own_part(s, i, missed, max(now - p.last, 0.0))
-    excess, baseline = group_part(s, i, now)
-    total, rate, rise = own + excess + more, rate + baseline, rise + baseline
-    if rate <= 0.0 and not (gamma > 0.0 and kappa > 0.0):
-        return 0.0, total, math.inf, rise, rate
-    if gamma > 0.0 and kappa > 0.0:
-        amount, n = heard_signals(s, i, kappa)
-        offset = total + amount
-        found = rate + p.change_rate - missed
-        value = value_and_interval(rate, gamma, kappa, found, offset, n, s.head[0].terms)[0]
-        return value, total, math.inf, rise, rate
-    even = fresh_value(total)
-    value = even / rate
-    return value, total, (total * (1.0 - even) / (1.0 + total) * rise + value * fall) / rate, rise, rate
+    alpha, gamma, kappa = believed(s, i)
+    amount, n = heard_signals(s, i, kappa)
+    offset = silent_exponent(s, alpha, p.change_rate - alpha, time, elapsed) + amount
+    value, interval = value_and_interval(alpha, gamma, kappa, p.change_rate, offset, n, s.head[0].terms)
+    return value, interval, offset if n == 0.0 else offset + n * kappa
 
 
 @jit_lean
 def worth_of(s: State, i: int, now: float) -> tuple[float, float]:
-    """Crawl value of page i per unit of cost, and with signals its expected interval ψ (negative: not computed)."""
+    """Crawl value of page i per unit of cost, and with signals its expected interval ψ (negative: not computed).
+
+    Time is that of the page's clock; floors, delays and given crawl rates go by real time.
+    """
     p = s.rec[i]
     elapsed = max(now - p.last, 0.0)
     floor = optional(s, s.head[0].floor_row, i, 0.0)
@@ -134,26 +93,22 @@ def worth_of(s: State, i: int, now: float) -> tuple[float, float]:
         return float(OVERDUE * elapsed * floor), -1.0
     if p.importance <= 0.0 or p.change_rate <= 0.0:
         return 0.0, -1.0
-    if s.head[0].objective == RATES:
+    objective, d = s.head[0].objective, p.change_rate
+    if objective == RATES:
         return float(optional(s, s.head[0].crawl_rate_row, i, 0.0) * elapsed), -1.0
-    if related(s, i):
-        v, total, _, _, _ = related_value(s, i, now, 0.0)
-        return float(p.importance * v / optional(s, s.head[0].cost_row, i, 1.0)), total
+    time = page_clock(s, i, p.last, now)
     alpha, gamma, kappa = believed(s, i)
-    objective = s.head[0].objective
     interval = -1.0
     if gamma > 0.0 and kappa > 0.0:
-        amount, n = heard_signals(s, i, kappa)
         if objective == 0:
-            offset = silent_exponent(s, alpha, p.change_rate - alpha, elapsed) + amount
-            v, interval = value_and_interval(alpha, gamma, kappa, p.change_rate, offset, n, s.head[0].terms)
+            v, interval, _ = _signal_worth(s, i, time, elapsed)
         else:
-            v = page_value(objective, p.change_rate, math.inf, alpha, gamma, kappa, elapsed, n, ALL_TERMS)
+            v = page_value(objective, d, math.inf, alpha, gamma, kappa, time, heard_signals(s, i, kappa)[1], ALL_TERMS)
     elif objective == 0 and s.head[0].evidence_row < 0:  # the frequent case, without a call
-        v = fresh_value(p.change_rate * elapsed) / p.change_rate
+        v = fresh_value(d * time) / d
     else:
         shape = optional(s, s.head[0].evidence_row, i, math.inf)
-        v = page_value(objective, p.change_rate, shape, p.change_rate, 0.0, 0.0, elapsed, 0.0, ALL_TERMS)
+        v = page_value(objective, d, shape, d, 0.0, 0.0, time, 0.0, ALL_TERMS)
     return float(p.importance * v / optional(s, s.head[0].cost_row, i, 1.0)), interval
 
 
@@ -165,20 +120,26 @@ def evaluate(s: State, i: int, now: float) -> tuple[float, float]:
 
 
 @jit_lean
-def value_and_growth(s: State, i: int, now: float) -> tuple[float, float, float, float, float]:
-    """Crawl value of page i per unit of cost, and how fast at most it grows, for a while.
+def value_and_slope(s: State, i: int, now: float) -> tuple[float, float, float]:
+    """(crawl value of page i per unit of cost, how fast at most it grows with its clock, for how much clock time).
 
-    A time to measure that while by: its age, or less if its exponent is younger; 0 where growth is not known. How fast
-    the value grows with time, and with the accumulated excess; and the share of the exponent that one excess change is.
+    That time is negative where growth is not known. While the clock time D grows by a share of itself, the slope grows
+    by at most that share (age: twice). With signals it is α·e^{−s}·ψ(s), and ψ grows by at most v/α with s + v.
     """
     p = s.rec[i]
-    floor = optional(s, s.head[0].floor_row, i, 0.0)
-    if not related(s, i) or floor > 0.0 or p.importance <= 0.0 or p.change_rate <= 0.0:
-        return worth_of(s, i, now)[0], 0.0, math.inf, math.inf, math.inf
-    value, total, growth, rise, rate = related_value(s, i, now, 0.0)
+    objective, d = s.head[0].objective, p.change_rate
+    if s.head[0].floor_row >= 0 or objective == RATES or p.importance <= 0.0 or d <= 0.0:
+        return worth_of(s, i, now)[0], 0.0, -1.0
+    time = page_clock(s, i, p.last, now)
+    alpha, gamma, kappa = believed(s, i)
     scale = p.importance / optional(s, s.head[0].cost_row, i, 1.0)
-    if not (growth < math.inf and rise > 0.0 and total > 0.0):
-        return float(value * scale), 0.0, math.inf, math.inf, math.inf
-    weight = s.member[i].weight
-    span = max(min(now - p.last, total / rise), 0.0)
-    return float(value * scale), span, float(growth * scale), scale * weight / (math.e * rate), weight / total
+    if gamma > 0.0 and kappa > 0.0:
+        if objective != 0 or s.head[0].n_delays > 0 or s.head[0].terms < ALL_TERMS:
+            return worth_of(s, i, now)[0], 0.0, -1.0
+        value, interval, total = _signal_worth(s, i, time, max(now - p.last, 0.0))
+        slope = alpha * math.exp(-total) * interval if total < 700.0 else 0.0
+        return float(scale * value), float(STEEPER * scale * slope), float(SOON * interval)
+    shape = optional(s, s.head[0].evidence_row, i, math.inf)
+    value = page_value(objective, d, shape, d, 0.0, 0.0, time, 0.0, ALL_TERMS)
+    slope = page_slope(objective, d, shape, d, 0.0, 0.0, time, 0.0, ALL_TERMS)
+    return float(scale * value), float(STEEPER * scale * slope), float(SOON * time)

@@ -9,25 +9,23 @@ the page what was found, so that later signals and crawls need not compute it ag
 import math
 
 from recrawl._jit import inline, jit_lean
-from recrawl.model.kernels.fresh import fresh_inverse, fresh_value, posterior_inverse_below
+from recrawl.model.kernels.fresh import fresh_inverse, posterior_inverse_below
 from recrawl.model.kernels.pages import page_elapsed
 from recrawl.model.kernels.signals import ALL_TERMS, signal_interval
+from recrawl.schedule.exact.kernels.buckets import least_slack
+from recrawl.schedule.exact.kernels.clocks import clock_between, has_clock, page_clock, time_ahead
 from recrawl.schedule.exact.kernels.values import (
     RATES,
     believed,
     heard_signals,
+    late_time,
     optional,
-    related,
-    related_value,
     silent_exponent,
-    worth_of,
 )
-from recrawl.schedule.exact.layout import LEAST_SLACK, State
+from recrawl.schedule.exact.layout import State
 
-_FOR_SIBLINGS, _AWHILE = 0.02, 0.48  # how much of the way to a level a page leaves to its group; more of a long one
-_PROBES, _TRIES = 4, 16  # values computed to find out how long a page may sleep; at most, while none was short enough
-_CLOSE, _NEARLY = 0.85, 0.1  # how near to that is near enough: of the time, of the value
-_SHORT = 8.0  # ticks: to sleep for less costs more than to be evaluated at every pick
+_FOR_RISES, _AWHILE = 0.02, 0.48  # how much of the way to a level a page leaves to publications; more of a long one
+_TIMES = 6  # times ahead that are tried where signals are late
 _EARLY = 1e-11  # how much earlier than computed a page is woken, relative
 
 
@@ -42,142 +40,94 @@ def _rounded_down(exponent: float) -> float:
 @jit_lean
 def earliest_wake(
     s: State, i: int, now: float, level: float, value: float, interval: float
-) -> tuple[float, float, float, int]:
-    """(wake time, slack, exponent, values computed) of page i and a level.
+) -> tuple[float, float, float]:
+    """(wake time, limit, exponent) of page i and a level.
 
-    The wake time is a time ≥ now before which the value stays below the level; infinity where it always does. The slack
-    is by how much the accumulated excess may rise before the answer no longer holds. The exponent is one below
-    which the value stays below the far level (0: not known). `value` and `interval` are what `worth_of` says; negative
-    where they are not known. Without the value the answer is now where only the value can tell.
+    The wake time is a time ≥ now before which the value stays below the level; infinity where it always does. The limit
+    is the clock time since the fetch up to which the answer holds; a page with a clock leaves some of it to later
+    publications. The exponent is one below which the value stays below the far level (0: not known). `value` and
+    `interval` are what `worth_of` says; negative where they are not known. Without the value the answer is now where
+    only the value can tell.
     """
     p = s.rec[i]
-    slack, exponent, values = math.inf, float(p.least), 0
-    if related(s, i):
-        if value < 0.0 or interval < 0.0:
-            value, interval = worth_of(s, i, now)
-            values = 1
-        wake, slack, probes = _related_wake(s, i, now, level, value, interval)
-        values += probes
-    else:
-        wake, exponent = _own_wake(s, i, now, level, value, interval)
+    wake, limit, exponent = math.inf, math.inf, float(p.least)
+    if p.importance > 0.0 and p.change_rate > 0.0:
+        if s.head[0].objective == RATES:
+            rate = optional(s, s.head[0].crawl_rate_row, i, 0.0)
+            wake = p.last + level / rate if rate > 0.0 else math.inf
+        else:
+            wake, limit, exponent = _clock_wake(s, i, now, level, value, interval)
     floor = optional(s, s.head[0].floor_row, i, 0.0)
     if floor > 0.0:
         wake = min(wake, p.last + 1.0 / floor)
     wake = max(wake - _EARLY * (wake - p.last), now) if wake < math.inf else wake
-    return wake, slack, exponent, values
+    return wake, limit, exponent
 
 
 @inline
 def wake_time(s: State, i: int, now: float, level: float, value: float, interval: float) -> tuple[float, float]:
-    """(wake time, slack) as `earliest_wake` says; keeps with the page what was found."""
-    p = s.rec[i]
-    wake, slack, p.least, values = earliest_wake(s, i, now, level, value, interval)
-    s.head[0].evaluated += values
-    if related(s, i):
-        s.member[i].wake_after = _rounded_down(max(wake - p.last, 0.0))
-    return wake, slack
+    """(wake time, limit) as `earliest_wake` says; keeps with the page the exponent that was found."""
+    wake, limit, s.rec[i].least = earliest_wake(s, i, now, level, value, interval)
+    return wake, limit
 
 
-@inline
-def knows_wake(s: State, i: int) -> bool:
-    """Whether a sleeping page keeps when it wakes: where groups count, but for corners."""
-    return bool(related(s, i) and 0.0 < s.member[i].wake_after < math.inf)
-
-
-@inline
-def _own_wake(s: State, i: int, now: float, level: float, value: float, interval: float) -> tuple[float, float]:
-    """(wake time, exponent for the far level) of a page of which only its own rate and signals are known."""
+@jit_lean
+def _clock_wake(
+    s: State, i: int, now: float, level: float, value: float, interval: float
+) -> tuple[float, float, float]:
+    """The same for a page of importance and change rate above 0 whose value goes by its clock."""
     p = s.rec[i]
     exponent = float(p.least)
-    if p.importance <= 0.0 or p.change_rate <= 0.0:
-        return math.inf, exponent
-    if s.head[0].objective == RATES:
-        rate = optional(s, s.head[0].crawl_rate_row, i, 0.0)
-        return (float(p.last + level / rate) if rate > 0.0 else math.inf), exponent
     scale = optional(s, s.head[0].cost_row, i, 1.0) / p.importance
     goal = level * scale
     if goal == math.inf:
-        return math.inf, exponent
+        return math.inf, math.inf, exponent
     far = bool(level == s.head[0].far_level)
     source = believed(s, i)
     if source[1] > 0.0 and source[2] > 0.0:
-        if s.head[0].objective == 0:
-            return _signal_wake(s, i, now, far, goal, source, value * scale, interval)
-        never = p.signals < goal * p.change_rate  # harmonic: the value grows with (complete) signals only
-        return math.inf if never else now, exponent
-    d = p.change_rate
+        if s.head[0].objective != 0:  # harmonic: the value grows with (complete) signals only
+            return (math.inf if p.signals < goal * p.change_rate else now), math.inf, exponent
+        needed, exponent = _silent_needed(s, i, now, far, goal, source, value * scale, interval)
+        wake, limit = _silent_wake(s, i, now, source[0], p.change_rate - source[0], needed)
+        return wake, limit, exponent
+    limit, exponent = _rate_limit(s, i, now, far, goal)
+    return _when(s, i, now, limit), limit, exponent
+
+
+@inline
+def _rate_limit(s: State, i: int, now: float, far: bool, goal: float) -> tuple[float, float]:
+    """(clock time since the fetch at which a page without signals reaches a goal, exponent for the far level)."""
+    p = s.rec[i]
+    d, exponent = p.change_rate, float(p.least)
     shape = optional(s, s.head[0].evidence_row, i, math.inf)
     if s.head[0].objective != 0:
-        elapsed = page_elapsed(s.head[0].objective, d, shape, d, 0.0, 0.0, goal, 0.0, ALL_TERMS)
-        return float(p.last + elapsed), exponent
+        return page_elapsed(s.head[0].objective, d, shape, d, 0.0, 0.0, goal, 0.0, ALL_TERMS), exponent
     x = exponent if far else 0.0
-    if x <= d * (now - p.last):
+    if x <= d * page_clock(s, i, p.last, now):
         x = posterior_inverse_below(goal * d, shape)
         if far:
             exponent = _rounded_down(x)
-    return float(p.last + x / d), exponent
+    return x / d, exponent
+
+
+@inline
+def _when(s: State, i: int, now: float, limit: float) -> float:
+    """When a page's clock can reach a limit since the fetch; earlier where publications may bring that forward."""
+    last = s.rec[i].last
+    if not has_clock(s, i) or math.isinf(limit):
+        return float(last + limit)
+    g = s.member[i].group
+    start = max(now, s.groups[g].updated_at)
+    left = limit - clock_between(s, g, last, start)
+    slack = max((_FOR_RISES + _AWHILE * left / limit) * left, 2.0 * least_slack(s)) if left > 0.0 else 0.0
+    return float(start + time_ahead(s, g, start, left - slack) if slack < left else now)
 
 
 @jit_lean
-def _related_wake(s: State, i: int, now: float, level: float, value: float, total: float) -> tuple[float, float, int]:
-    """(wake time, slack, values computed): most of the way to the level may be time, the rest accumulated excess.
-
-    Found by trying: values grow with both.
-    """
-    p = s.rec[i]
-    if p.importance <= 0.0 or p.change_rate <= 0.0 or level == math.inf:
-        return math.inf, math.inf, 0
-    if value >= level:
-        return now, 0.0, 0
-    scale = optional(s, s.head[0].cost_row, i, 1.0) / p.importance
-    goal = level * scale
-    rate = fresh_value(total) / (value * scale) if value > 0.0 else p.change_rate
-    room = max(fresh_inverse(min(goal * rate, 1.0 - 1e-9)) - total, 0.0)
-    weight = s.member[i].weight
-    more, slack = 0.0, math.inf
-    if weight > 0.0:
-        ahead = room / rate
-        more = (_FOR_SIBLINGS + _AWHILE * ahead / (ahead + max(now - p.last, 0.0))) * room
-        slack = more / weight
-        if slack < LEAST_SLACK:
-            return now, slack, 0
-    below, values = _time_below(s, i, now, goal, more * 1.00001 + 1e-6, value * scale, (room - more) / rate)
-    return now + below, slack, values
-
-
-@jit_lean
-def _time_below(
-    s: State, i: int, now: float, goal: float, more: float, value: float, guess: float
-) -> tuple[float, int]:
-    """(a time for which the value at `more` exponent stays below a goal, and not much shorter; values computed)."""
-    low, at_low, high, at_high = 0.0, value, math.inf, math.inf
-    step, short = guess, _SHORT * s.head[0].width
-    values = 0
-    for k in range(_TRIES):
-        if step < short or (k >= _PROBES and low > 0.0):
-            break
-        values += 1
-        v = related_value(s, i, now + step, more)[0]
-        if v < goal:
-            low, at_low = step, v
-            step = step * min(max((goal - value) / max(v - value, 1e-9 * goal), 1.2), 4.0)
-        else:
-            high, at_high = step, v
-        if not math.isinf(high):
-            if low >= _CLOSE * high:
-                break
-            share = (goal - at_low) / (at_high - at_low) if at_high > at_low else 0.5
-            step = low + min(max(0.97 * share, 0.1), 0.95 if low > 0.0 else 0.5) * (high - low)
-        elif goal - v < _NEARLY * (goal - value):
-            break
-    return low if low >= short else 0.0, values
-
-
-@jit_lean
-def _signal_wake(
+def _silent_needed(
     s: State, i: int, now: float, far: bool, goal: float, source: tuple[float, float, float], known: float, psi: float
 ) -> tuple[float, float]:
-    """(wake time, exponent for the far level) of a page with useful signals."""
+    """(exponent of silent time at which a page with useful signals can reach a goal, exponent for the far level)."""
     p = s.rec[i]
     d, exponent = p.change_rate, float(p.least)
     alpha, gamma, kappa = source
@@ -186,9 +136,9 @@ def _signal_wake(
     amount, n = heard_signals(s, i, kappa)
     heard = amount + (0.0 if n == 0.0 else n * kappa)
     if math.isinf(heard):
-        return now, exponent
-    offset = silent_exponent(s, alpha, d - alpha, max(now - p.last, 0.0)) + amount
-    total = offset + (0.0 if n == 0.0 else n * kappa)
+        return 0.0, exponent
+    silent = silent_exponent(s, alpha, d - alpha, page_clock(s, i, p.last, now), max(now - p.last, 0.0))
+    offset, total = silent + amount, silent + heard
     least = exponent if far else 0.0
     if least <= total:
         if known < 0.0:
@@ -197,10 +147,37 @@ def _signal_wake(
             psi = psi if psi >= 0.0 else signal_interval(alpha, gamma, kappa, offset, n)
             least = total + _exponent_ahead(alpha, gamma, kappa, total, psi, goal - known)
         if least <= total:
-            return now, exponent
+            return 0.0, exponent
         if far:
             exponent = _rounded_down(least)
-    return float(p.last + _silent_inverse(s, alpha, d - alpha, least - heard)), exponent
+    return least - heard, exponent
+
+
+@jit_lean
+def _silent_wake(s: State, i: int, now: float, missed: float, signalled: float, needed: float) -> tuple[float, float]:
+    """(wake time, limit) where the exponent of silent time must reach what is needed.
+
+    With a clock and delays: up to a time ahead the late part is at most what it is then; the best of several times.
+    """
+    if math.isinf(needed) or needed <= 0.0:
+        return (needed if needed > 0.0 else now), math.inf
+    last, delays = s.rec[i].last, s.head[0].n_delays
+    if delays == 0:
+        limit = needed / missed if missed > 0.0 else math.inf
+        return _when(s, i, now, limit), limit
+    if not has_clock(s, i):
+        limit = _silent_inverse(s, missed, signalled, needed)
+        return last + limit, limit
+    wake, limit, ahead = now, math.inf, 2.0 * s.delays[delays - 1].at
+    for k in range(_TIMES + 1):
+        until = now + ahead if k > 0 else math.inf
+        left = needed - signalled * late_time(s, until - last)
+        most = left / missed if missed > 0.0 else math.inf
+        when = min(_when(s, i, now, most), until) if left > 0.0 else now
+        if when > wake:
+            wake, limit = when, most
+        ahead *= 0.5
+    return wake, limit
 
 
 @jit_lean

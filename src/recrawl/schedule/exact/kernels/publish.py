@@ -1,0 +1,24 @@
+"""The publication of a clock, and what follows for the pages of its group."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl._jit import jit_lean
+from recrawl.schedule.exact.kernels.clocks import pace_at, write_clock
+from recrawl.schedule.exact.kernels.near import widen_bounds
+from recrawl.schedule.exact.layout import State
+
+
+@jit_lean
+def publish_clock(s: State, g: int, first: int, paces: NDArray[np.float64], ahead: float, now: float) -> None:
+    """Write the paces of a clock's bins up to now; the members must be reinserted (`reinsert_group`) before a pick.
+
+    A page that sleeps until some time then relied on a clock time of at most its old one and `risen`'s growth: that of
+    the past, and what the pace ahead can add in all times to come.
+    """
+    now = max(now, s.head[0].now)
+    s.head[0].now = now
+    before = pace_at(s, g, now)
+    rise = write_clock(s, g, first, paces, ahead, now)
+    s.groups[g].risen += rise + max(ahead - before, 0.0) * s.head[0].memory
+    widen_bounds(s, g, rise, max(ahead, 1.0), now)
