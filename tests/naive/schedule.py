@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+from naive.clocks import Clock
 from naive.float_value import OVERDUE, noisy, plain
 
 
@@ -94,6 +95,7 @@ class Copy:
         self.signals: list[list[float]] = []  # time, weight, 1 while a late record may still ask for it
         self.lease_end = -math.inf
         self.paused = False
+        self.group = -1
 
 
 class BruteForce:
@@ -107,6 +109,7 @@ class BruteForce:
         self.floor, self.now = floor, start
         self.terms = float(policy[-1]) if policy.startswith("approx-") else math.inf
         self.pages: dict[int, Copy] = {}
+        self.clocks: dict[int, Clock] = {}
         self.hosts: dict[object, dict[str, float]] = {}
         self.n_late = self.n_back = 0
 
@@ -145,13 +148,14 @@ class BruteForce:
         if page.importance == 0 or page.change_rate == 0:
             return 0.0
         alpha, gamma, kappa = self._source(page)
+        time = self.clocks[page.group].between(page.last, now) if page.group in self.clocks else elapsed
         if not (gamma > 0 and kappa > 0):
-            unit = plain(self.objective, page.change_rate, page.evidence, elapsed)
+            unit = plain(self.objective, page.change_rate, page.evidence, time)
         elif self.objective == "harmonic":
             unit = len(page.signals) / page.change_rate
         else:
             late = sum(share * min(elapsed, delay) for delay, share in self.delay)
-            offset = alpha * elapsed + (page.change_rate - alpha) * late
+            offset = alpha * time + (page.change_rate - alpha) * late
             if len(page.recall) > 1 or self.delay:
                 heard = sum(signal[1] for signal in page.signals)
             else:

@@ -118,7 +118,8 @@ class SchedulerMachine(RuleBasedStateMachine):
         for k, i in enumerate(ids.tolist()):
             new = self._copy(pages, k, old[k].last)
             new.host = columns["host"][k] if "host" in chosen else old[k].host
-            new.signals, new.lease_end, new.paused = old[k].signals, old[k].lease_end, old[k].paused
+            for name in ("signals", "lease_end", "paused", "group"):
+                setattr(new, name, getattr(old[k], name))
             self.twin.pages[i] = new
 
     @rule(seed=SEEDS, back=st.sampled_from([0.0, 0.0, 0.0, 1.0]), dated=st.booleans())

@@ -11,12 +11,12 @@ from recrawl.schedule.exact.kernels.queries import reaches_at
 from .reads import ask_everything, every_byte
 
 
-def grouped(rng: np.random.Generator, n: int) -> Scheduler:
+def clocked(rng: np.random.Generator, n: int) -> Scheduler:
     recall = rng.choice([0.0, 0.0, 0.0, 0.5], n)
     pages = Pages(rng.gamma(0.5, 0.04, n) + 1e-6, rng.uniform(0.1, 2.0, n), recall, np.where(recall > 0, 0.05, 0.0))
     scheduler = Scheduler(pages, budget=n / 20.0)
-    scheduler.relate(2.0, baseline=0.01)
-    scheduler.join(np.arange(n), rng.integers(0, 3, n), rng.uniform(0.5, 1.5, n))
+    scheduler.relate(2.0, 5.0)
+    scheduler.join(np.arange(n), rng.integers(0, 3, n))
     return scheduler
 
 
@@ -36,9 +36,9 @@ def test_no_page_reaches_a_level_beyond_all_values(objective, evidence, now):
 @pytest.mark.parametrize("seed", range(3))
 def test_asking_when_pages_are_worth_a_crawl_leaves_the_scheduler_as_it_was(seed: int) -> None:
     rng, n, now = np.random.default_rng(seed), 300, 0.0
-    scheduler = grouped(rng, n)
+    scheduler = clocked(rng, n)
     alone = Scheduler.restore(scheduler.state())
-    ids, fetched_at = np.arange(n), np.zeros(n)
+    ids = np.arange(n)
     for step in range(300):
         now += rng.exponential(0.1)
         if step % 10 == 0:
@@ -51,11 +51,9 @@ def test_asking_when_pages_are_worth_a_crawl_leaves_the_scheduler_as_it_was(seed
             scheduler._check()
         picked = scheduler.pick(now, 2)
         assert picked.tolist() == alone.pick(now, 2).tolist()
-        changed = rng.random(len(picked)) < 0.3
-        heard = rng.integers(0, n, 2)
+        paces, heard = rng.uniform(0.5, 2.0, 3), rng.integers(0, n, 2)
         for each in (scheduler, alone):
             each.record(picked, now)
-            each.notice(picked, now, since=fetched_at[picked], changed=changed, own=0.02)
+            each.publish(step % 3, paces, paces[0], now)
             each.signal(heard, now)
-        fetched_at[picked] = now
     assert scheduler.stats == alone.stats

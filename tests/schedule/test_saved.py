@@ -14,14 +14,14 @@ def used() -> Scheduler:
     rng = np.random.default_rng(4)
     pages = Pages(rng.gamma(1.0, 0.3, 50), recall=0.5, false_rate=0.1, cost=2.0, host=[f"h{k % 3}" for k in range(50)])
     scheduler = Scheduler(pages, budget=5.0, delay=([0.0, 1.0], [0.5, 0.5]))
-    scheduler.relate(1.0, baseline=0.01)
-    scheduler.join(np.arange(50), np.arange(50) % 4, 1.0)
+    scheduler.relate(1.0, 5.0)
+    scheduler.join(np.arange(50), np.arange(50) % 4)
     scheduler.host("h1", spacing=0.5, concurrency=2)
     for step in range(30):
         picked = scheduler.pick(0.2 * step, 2)
         scheduler.signal(rng.integers(0, 50, 3), 0.2 * step)
         scheduler.record(picked, 0.2 * step)
-        scheduler.notice(picked, 0.2 * step, since=0.2 * step - 1.0, changed=step % 3 == 0, own=0.1)
+        scheduler.publish(step % 4, [1.5, 0.5], 2.0, 0.2 * step)
     return scheduler
 
 
@@ -35,7 +35,7 @@ def test_every_array_has_the_dtype_of_the_schema():
 
 
 def test_memory_per_page_does_not_grow_unnoticed():
-    assert (at.PAGE.itemsize, at.MEMBER.itemsize) == (52, 52)
+    assert (at.PAGE.itemsize, at.MEMBER.itemsize, at.BIN.itemsize) == (52, 40, 12)
 
 
 def test_a_restored_scheduler_saves_the_same_bytes():

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from recrawl.schedule.exact import layout as at
+from recrawl.schedule.exact.clock_check import check_clocks, levels_of
 from recrawl.schedule.exact.layout import State
 
 _TOLERANCE = 1e-9
@@ -46,6 +47,7 @@ def check_memory(state: State, now: float) -> None:
         _check_levels(state, np.flatnonzero(status == at.ASLEEP), now)
     if len(state.member):
         _check_bounds(state, now)
+        check_clocks(state)
 
 
 def _near(state: State) -> list[int]:
@@ -247,9 +249,7 @@ def _check_bounds(state: State, now: float) -> None:
 def _check_levels(state: State, asleep: Any, now: float) -> None:
     """A sleeping page is worth less than the level of its layer."""
     value = _values(state, asleep, now)
-    band = state.rec["band"][asleep].astype(np.int64)
-    levels = np.append(state.bands["level"], state.head[0]["far_level"])
-    level = levels[np.where(band == at.FAR, at.BANDS, band)]
+    level = levels_of(state, asleep)
     late = np.flatnonzero(~(value <= level * (1 + _TOLERANCE)))
     if len(late):
         k = late[0]
