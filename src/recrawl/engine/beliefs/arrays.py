@@ -11,11 +11,24 @@ from recrawl._jit import inline
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
+UNCHANGED, CHANGES, LOG_INTERVALS = 0, 1, 2  # columns of `seen`
+GIVEN_CHANGES, GIVEN_TIME = 0, 1  # columns of `evidence`
+HOST, FOLDER = 0, 1  # columns of `table`
+ALL = 0  # row of `tables`: all pages
+UNIT = 255  # what the shares of a page in its tables add up to
+
 
 class Belief(NamedTuple):
-    """Per page: gammas of the missed rate and of each source's weight (shape, rate), and what they rest on."""
+    """What was observed of each page, the population's tables, and the gammas that follow from both.
 
-    gamma: Array  # (pages, 1 + sources, 2)
+    No number in `seen` depends on a prior or a table, so that nothing has to move when a table is fitted again.
+    """
+
+    seen: Array  # (pages, 3), fading: time of unchanged intervals, changed intervals, Σ ln of their lengths
+    evidence: Array  # (pages, 2), fading: changes and time that a given rate stands for
+    share: NDArray[np.uint8]  # (pages, rates): the posterior as it is counted in the tables; 0 before the first crawl
+    table: NDArray[np.int32]  # (pages, 2): rows of the page's host and folder in `tables`
+    gamma: Array  # (pages, 1 + sources, 2): shape and rate of the missed rate and of each source's weight
     heard: Array  # (pages, sources): signals since the copy was fetched
     heard_at: Array  # (pages, 1; without sources 0): when the first of them came
     signals: Array  # (pages, sources): signals before that
@@ -23,12 +36,15 @@ class Belief(NamedTuple):
     n_crawls: Ids
     n_changes: Ids
     own: Array  # changes that the missed rate explains
-    fixed_rate: NDArray[np.bool_]  # whether a rate was given for it: the prior does not apply then
+    fixed_rate: NDArray[np.bool_]  # whether a rate was given for it
     counted: NDArray[np.bool_]  # whether the time since the copy was fetched belongs to the ledger
-    prior: Array  # (1 + sources, 2)
-    half_life: Array  # (1,): after how much time evidence counts half
-    shapes: Array  # shapes that the prior might have
-    scores: Array  # how well each of them predicted the outcomes: Σ ln P
+    rates: Array  # (rates,): the grid
+    first: Array  # (rates,): distribution of the rates before anything was observed
+    tables: Array  # (tables, rates): how many pages (in units of 1/UNIT) have each rate
+    sizes: Array  # (tables,): their sums
+    strength: Array  # (2,): a host is held to all pages, a folder to its host, as by so many pages
+    prior: Array  # (1 + sources, 2): gamma of a page of which nothing is known; of a source's weight
+    half_life: Array  # (1,): after how much time observations count half
     ledger: Array  # (2,): importance × time of copies up to the crawl that judged them, and stale of that
 
 

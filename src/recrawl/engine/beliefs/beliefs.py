@@ -1,41 +1,51 @@
-"""Beliefs: what is known of every page's changes and signals, and the prior that all pages share and teach."""
+"""Beliefs: what was observed of every page, and the tables that all pages share and fill."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.engine.beliefs.arrays import Belief
+from recrawl.engine.beliefs.arrays import ALL, CHANGES, FOLDER, HOST, LOG_INTERVALS, UNCHANGED, Belief
 from recrawl.engine.beliefs.kernels import qualities
+from recrawl.engine.beliefs.posterior_kernels import (
+    FIRST_PAGES,
+    MOST_SHAPE,
+    believe_all,
+    likelihood_of_strengths,
+    matched_shape,
+)
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.model.pages import Pages
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
+_GRID = (1e-4, 2.0, 32)  # rates per day: the lowest, the ratio of neighbours, how many
+_FIRST = (-0.4, 10.0, -1.8)  # density over ln r before anything is known: r^−0.4, falling faster above ten a day
 _COUNTS = ("watched", "n_crawls", "n_changes", "own", "fixed_rate", "counted")
-_PER_PAGE = ("gamma", "heard", "heard_at", "signals", *_COUNTS)
-_WHOLE = ("prior", "half_life", "scores", "ledger")
-_FIRST_REFIT, _REFIT_GROWTH = 50, 1.3  # crawls before the prior is fitted, and growth until it is fitted again
-_SHAPES = (0.1, 100.0, 13)  # of the prior: from, to, how many are tried
+_PER_PAGE = ("seen", "evidence", "share", "table", "gamma", "heard", "heard_at", "signals", *_COUNTS)
+_WHOLE = ("first", "tables", "sizes", "strength", "prior", "half_life", "ledger")
+_FIRST_REFIT, _REFIT_GROWTH = 50, 1.3  # crawls before the tables are fitted, and growth until they are fitted again
+_ROUNDS = 3  # of expectation maximisation in a fit
+_FEW_PAGES = 10  # with fewer, the strengths are not fitted
+_STRENGTHS = np.array([3.0, 12.0, 50.0, 200.0, 1e6])
+_SAMPLED = 4000  # pages that the strengths are fitted to
 _SOURCE_PRIOR = (1.0, 3.0)  # weight of a signal of an unknown source: precision 1/4, held as loosely as three signals
 
 
-class Fit(NamedTuple):
-    """A prior's shape and mean."""
-
-    shape: float
-    mean: float
-
-
 class Beliefs:
-    """Gammas per page, drawn from one prior that is fitted to all pages as they are crawled (empirical Bayes)."""
+    """Observations per page; tables of change rates of all pages, hosts and folders, by expectation maximisation."""
 
-    def __init__(self, prior: GammaPrior, n_sources: int, half_life: float) -> None:
-        first = [(float(prior.shape), float(prior.rate)), *[_SOURCE_PRIOR] * n_sources]
+    def __init__(self, prior: GammaPrior | None, n_sources: int, half_life: float, day: float) -> None:
+        low, ratio, n = _GRID
+        rates = low * ratio ** np.arange(n) / day
         self.belief = Belief(
+            seen=np.zeros((0, 3)),
+            evidence=np.zeros((0, 2)),
+            share=np.zeros((0, n), np.uint8),
+            table=np.zeros((0, 2), np.int32),
             gamma=np.zeros((0, 1 + n_sources, 2)),
             heard=np.zeros((0, n_sources)),
             heard_at=np.zeros((0, min(n_sources, 1))),
@@ -46,14 +56,19 @@ class Beliefs:
             own=np.zeros(0),
             fixed_rate=np.zeros(0, np.bool_),
             counted=np.zeros(0, np.bool_),
-            prior=np.array(first),
+            rates=rates,
+            first=_first(rates * day) if prior is None else _as_table(prior, rates),
+            tables=np.zeros((1, n)),
+            sizes=np.zeros(1),
+            strength=np.full(2, 5.0),
+            prior=np.array([(1.0, 1.0), *[_SOURCE_PRIOR] * n_sources]),
             half_life=np.array([half_life]),
-            shapes=np.geomspace(*_SHAPES),
-            scores=np.zeros(_SHAPES[2]),
             ledger=np.zeros(2),
         )
-        self.priors = [self.belief.prior[0].tolist()]  # every prior that there was, the newest last
+        self._names: dict[str, int] = {}  # rows of `tables`, by host or folder
+        self._set_prior()
         self.crawls = 0  # outcomes taken in so far
+        self.fits = 0  # fits of the tables so far
         self.refit_at = _FIRST_REFIT
         self._n = 0
 
@@ -65,26 +80,52 @@ class Beliefs:
         """What is believed of a page that nothing is known of."""
         return GammaPrior(*self.belief.prior[0])
 
-    def append(self, counted: NDArray[np.bool_], own: GammaPrior | None = None) -> None:
-        """New pages, at the prior or at a belief of their own; which copies are new too."""
-        n = len(counted)
+    def append(self, groups: list[tuple[str, str]], counted: NDArray[np.bool_], own: GammaPrior | None = None) -> None:
+        """New pages by host and folder, with given rates or without; and which of their copies are new too."""
+        n = len(groups)
         first, self._n = self._n, self._n + n
         if self._n > len(self.belief.watched):
             room = max(16, self._n, len(self.belief.watched) * 3 // 2)
-            self.belief = self.belief._replace(
-                **{name: _larger(getattr(self.belief, name), room) for name in _PER_PAGE}
-            )
-        self.belief.gamma[first : self._n] = self.belief.prior
-        self.belief.counted[first : self._n] = counted
-        self.belief.heard_at[first : self._n] = np.inf
+            self.belief = self.belief._replace(**{name: larger(getattr(self.belief, name), room) for name in _PER_PAGE})
+        rows = np.arange(first, self._n)
+        self.belief.table[rows] = self._rows(groups)
+        self.belief.gamma[rows, 1:] = self.belief.prior[1:]
+        self.belief.counted[rows] = counted
+        self.belief.heard_at[rows] = np.inf
         if own is not None:
-            self.set_rate(np.arange(first, self._n), own)
+            self.set_rate(rows, own)
+        else:
+            self.believe(rows)
+
+    def _rows(self, groups: list[tuple[str, str]]) -> NDArray[np.int32]:
+        """Rows of hosts and folders in the tables; folders to which pages came later are kept apart."""
+        late = "+" if self.crawls else "/"
+        numbers: dict[tuple[str, str], tuple[int, int]] = {}
+        out = np.empty((len(groups), 2), np.int32)
+        for j, key in enumerate(groups):
+            found = numbers.get(key)
+            if found is None:
+                names = self._names
+                host = names.setdefault(key[0], len(names) + 1)
+                found = numbers[key] = (host, names.setdefault(late + key[1], len(names) + 1))
+            out[j] = found
+        if len(self._names) >= len(self.belief.tables):
+            room = max(16, len(self._names) + 1, len(self.belief.tables) * 3 // 2)
+            self.belief = self.belief._replace(
+                tables=larger(self.belief.tables, room), sizes=larger(self.belief.sizes, room)
+            )
+        return out
+
+    def believe(self, rows: Ids, *, count: bool = False) -> None:
+        """Compute the gammas of pages from their observations and the tables."""
+        believe_all(self.belief, rows, count)
 
     def set_rate(self, rows: Ids, own: GammaPrior) -> None:
-        """Believe something else of pages' rates from now on, whatever the prior becomes."""
+        """A given rate of pages: evidence besides what is observed; earlier evidence is replaced."""
         self.belief.fixed_rate[rows] = True
         shape, rate = own.rows(len(rows))
-        self.belief.gamma[rows, 0] = np.stack([shape, rate], axis=1)
+        self.belief.evidence[rows] = np.stack([shape, rate], axis=1)
+        self.believe(rows)
 
     def hear(self, rows: Ids, heard: Array, at: ArrayLike) -> None:
         """Signals that came since the copies were fetched, from some time on."""
@@ -106,87 +147,86 @@ class Beliefs:
         """The belief about pages' missed rates (without signals: their change rates)."""
         return GammaPrior(self.belief.gamma[rows, 0, 0], self.belief.gamma[rows, 0, 1])
 
-    def fit(self, rows: Ids) -> Fit | None:
-        """The prior that goes with what was found on pages so far; None while that is too little.
-
-        Its shape a says how far a page's own past is to be believed against the others': the one that predicted the
-        outcomes best so far, since real pages change in bursts and a likelihood that does not know it finds them too
-        different. Its mean m is that of the pages' own rates (Cho and Garcia-Molina, from changes and crawls),
-        each counting T/(T + a/m) for the time T it was watched.
-        """
+    def fit(self, rows: Ids) -> None:
+        """Fit the tables to what was observed of pages: rounds of expectation maximisation, then the strengths."""
         self.refit_at = int(self.crawls * _REFIT_GROWTH) + 1
-        return self.fit_now(rows)
+        self.fits += 1
+        seen = rows[self.belief.n_crawls[rows] > 0]
+        for _ in range(_ROUNDS):
+            self.believe(seen, count=True)
+        if len(seen) >= _FEW_PAGES:
+            some = seen[:: -(-len(seen) // _SAMPLED)]
+            score = likelihood_of_strengths(self.belief, some, _STRENGTHS, _STRENGTHS)
+            best = np.unravel_index(int(np.argmax(score)), score.shape)
+            self.belief.strength[HOST], self.belief.strength[FOLDER] = _STRENGTHS[list(best)]
+        self._set_prior()
+        self.believe(rows)
 
-    def fit_now(self, rows: Ids) -> Fit | None:
-        """The same, whenever the next one is due."""
+    def _set_prior(self) -> None:
+        """The gamma of a page of which nothing is known, not even its folder and host."""
         b = self.belief
-        seen = rows[(b.watched[rows] > 0) & ~b.fixed_rate[rows]]
-        if len(seen) < 10:
-            return None
-        shape = float(b.shapes[np.argmax(b.scores)]) if b.scores.any() else 1.0
-        return self._fit(seen, shape)
+        table = b.tables[ALL] + 255.0 * FIRST_PAGES * b.first
+        table = table / table.sum()
+        mean = float(table @ b.rates)
+        shape = matched_shape(float(np.log(mean) - table @ np.log(b.rates)))
+        b.prior[0] = shape, shape / mean
 
-    def _fit(self, rows: Ids, shape: float) -> Fit:
-        """Missed changes per time of a page, on average; half a change more than was seen, so that it is never 0."""
-        b = self.belief
-        crawls, time = b.n_crawls[rows].astype(np.float64), b.watched[rows]
-        quiet = crawls - b.own[rows]
-        rate = np.log((crawls + 0.5) / (quiet + 0.5)) * crawls / time
-        mean = float(b.prior[0, 0] / b.prior[0, 1])
-        for _ in range(50):
-            trust = time / (time + shape / mean)
-            last, mean = mean, float((trust * rate).sum() / trust.sum() + 0.5 / time.sum())
-            if abs(mean - last) < 1e-6 * mean:
-                break
-        return Fit(shape, mean)
+    def forget(self, rows: Ids) -> None:
+        """Pages are removed: they no longer count in the tables."""
+        share = self.belief.share[rows].astype(np.float64)
+        for table in (np.zeros(len(rows), np.int64), *self.belief.table[rows].T):
+            np.subtract.at(self.belief.tables, table, share)
+            np.subtract.at(self.belief.sizes, table, share.sum(axis=1))
+        self.belief.share[rows] = 0
 
-    def found(self, rows: Ids, prior: ArrayLike) -> Array:
-        """(pages, 3): what each missed rate's gamma has over its prior, and changes that it explains."""
-        over = self.belief.gamma[rows, 0] - np.asarray(prior)
-        return np.column_stack([over, self.belief.own[rows]])
-
-    def find(self, rows: Ids, found: Array, prior: ArrayLike) -> None:
-        """Believe of missed rates what goes with a prior and what was found."""
-        own = np.asarray(prior)
-        self.belief.gamma[rows, 0] = np.maximum(own + found[:, :2], 1e-3 * own)
-        self.belief.own[rows] = found[:, 2]
-
-    def move(self, fit: Fit) -> None:
-        """Take a prior over, and move the pages' beliefs along."""
-        b = self.belief
-        before, after = b.prior[0].copy(), np.array([fit.shape, fit.shape / fit.mean])
-        moved = np.flatnonzero(~b.fixed_rate[: self._n])
-        b.gamma[moved, 0] = moved_along(b.gamma[moved, 0], before, after)
-        b.prior[0] = after
-        self.priors.append(after.tolist())
+    def recount(self, rows: Ids) -> None:
+        """Build the tables of hosts and folders again from the observations of pages, the table of all as it is."""
+        seen = rows[self.belief.n_crawls[rows] > 0]
+        kept = self.belief.gamma[seen, 0].copy()
+        self.belief.share[seen] = 0
+        self.believe(seen, count=True)
+        self.belief.gamma[seen, 0] = kept
 
     def saved(self) -> dict[str, Any]:
         """Everything, as plain arrays and numbers."""
         columns = {name: getattr(self.belief, name)[: self._n].copy() for name in _PER_PAGE}
         rest = {name: getattr(self.belief, name).copy() for name in _WHOLE}
-        return {**columns, **rest, "priors": list(self.priors), "crawls": self.crawls, "refit_at": self.refit_at}
+        whole = {"names": list(self._names), "crawls": self.crawls, "fits": self.fits, "refit_at": self.refit_at}
+        return {**columns, **rest, **whole}
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take over what was saved."""
-        columns = {name: np.array(saved[name]) for name in _PER_PAGE}
-        rest = {name: np.array(saved[name]) for name in _WHOLE}
-        self.belief = Belief(**columns, **rest, shapes=self.belief.shapes)
-        self.crawls, self.refit_at = int(saved["crawls"]), int(saved["refit_at"])
-        self.priors = [list(prior) for prior in saved["priors"]]
+        arrays = {name: np.array(saved[name]) for name in (*_PER_PAGE, *_WHOLE)}
+        self.belief = self.belief._replace(**arrays)
+        self._names = {name: k + 1 for k, name in enumerate(saved["names"])}
+        self.crawls, self.fits, self.refit_at = (int(saved[name]) for name in ("crawls", "fits", "refit_at"))
         self._n = len(self.belief.watched)
 
 
-def moved_along(gamma: Array, before: ArrayLike, after: ArrayLike) -> Array:
-    """Beliefs about rates after their prior has moved."""
-    goal = np.asarray(after)
-    return np.asarray(np.maximum(gamma + goal - np.asarray(before), 1e-3 * goal))
+def estimated_seen(n_crawls: Array, n_changes: Array, watched: Array) -> Array:
+    """Observations that go with counts alone: crawls at equal distances."""
+    interval = watched / np.maximum(n_crawls, 1.0)
+    seen = np.zeros((len(n_crawls), 3))
+    seen[:, UNCHANGED] = interval * (n_crawls - n_changes)
+    seen[:, CHANGES] = n_changes
+    seen[:, LOG_INTERVALS] = n_changes * np.log(np.maximum(interval, 1e-300))
+    return seen
 
 
-def with_siblings(columns: dict[str, Array], more: Array) -> dict[str, Array]:
-    """The columns of pages that change more often by what their siblings explain, of which no signal tells."""
-    rate, recall = columns["change_rate"], columns["recall"]
-    share = np.divide(rate, rate + more, out=np.ones(len(rate)), where=rate + more > 0)
-    return {**columns, "change_rate": rate + more, "recall": recall * share.reshape(-1, *[1] * (recall.ndim - 1))}
+def _first(per_day: Array) -> Array:
+    """The distribution of rates before anything is known."""
+    slow, bend, fast = _FIRST
+    table = per_day**slow * (1.0 + per_day / bend) ** fast
+    return np.asarray(table / table.sum())
+
+
+def _as_table(prior: GammaPrior, rates: Array) -> Array:
+    """A gamma prior on the grid; no rate is impossible."""
+    shape, rate = min(float(prior.shape), MOST_SHAPE), float(prior.rate)
+    log = shape * np.log(rates) - rate * rates
+    table = np.exp(log - log.max())
+    table = table / table.sum() + 1e-9 * _first(rates / rates[0] * _GRID[0])
+    return np.asarray(table / table.sum())
 
 
 def pages_of(columns: dict[str, Array], importance: ArrayLike, host: ArrayLike | None = None) -> Pages:
@@ -194,7 +234,8 @@ def pages_of(columns: dict[str, Array], importance: ArrayLike, host: ArrayLike |
     return Pages(importance=importance, host=host, **columns)
 
 
-def _larger(column: NDArray[Any], room: int) -> NDArray[Any]:
-    larger = np.zeros((room, *column.shape[1:]), column.dtype)
-    larger[: len(column)] = column
-    return larger
+def larger(column: NDArray[Any], room: int) -> NDArray[Any]:
+    """A column with room for more rows."""
+    out = np.zeros((room, *column.shape[1:]), column.dtype)
+    out[: len(column)] = column
+    return out

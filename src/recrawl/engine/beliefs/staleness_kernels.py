@@ -8,14 +8,12 @@ from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit, jit_lean
 from recrawl.engine.beliefs.arrays import Belief
-from recrawl.engine.effects.kernels import EffectArrays, calibrated_chance
+from recrawl.engine.calibration import Calibration, calibrated_chance
 from recrawl.schedule.exact.access_kernels import (
     Header,
     State,
-    excess_since,
+    clock_between,
     fetched_at,
-    group_of,
-    group_weight,
     importance_of,
     opened,
 )
@@ -27,24 +25,20 @@ _NODES, _WEIGHTS = (0.5 * part + shift for part, shift in zip(leggauss(8), (0.5,
 
 
 @inline
-def _doubt(s: State, b: Belief, own: Array, i: int, begin: float, at: float, end: float) -> float:
-    """−ln P(fresh) of a copy fetched at `begin`, at a time up to the end, given all that is known at the end.
+def _doubt(s: State, b: Belief, own: Array, i: int, begin: float, at: float) -> float:
+    """−ln P(fresh) of a copy fetched at `begin`, at a later time, given all that is known now.
 
     `own` is the gamma (shape, rate) of the page's missed rate.
     """
-    exponent = own[0] * math.log1p((at - begin) / own[1])
+    exponent = own[0] * math.log1p(clock_between(s, i, begin, at) / own[1])
     for k in range(b.heard.shape[1]):
         if b.heard_at[i, 0] <= at:
             exponent += b.heard[i, k] * b.gamma[i, 1 + k, 0] / b.gamma[i, 1 + k, 1]
-    group = group_of(s, i)
-    if group >= 0 and group_weight(s, i) > 0.0:
-        excess = max(excess_since(s, group, begin, end) - excess_since(s, group, at, end), 0.0)
-        exponent += group_weight(s, i) * excess
     return float(exponent)
 
 
 @jit_lean
-def stale_time(s: State, b: Belief, effects: EffectArrays, i: int, begin: float, end: float, calibrated: bool) -> float:
+def stale_time(s: State, b: Belief, c: Calibration, i: int, begin: float, end: float, calibrated: bool) -> float:
     """∫ P(stale) dt of a copy, by calibrated or by computed probabilities.
 
     Gauss-Legendre from the fetch to the first signal and from there to the end, with more nodes where each begins.
@@ -57,27 +51,27 @@ def stale_time(s: State, b: Belief, effects: EffectArrays, i: int, begin: float,
         first, last = (begin, heard) if part == 0 else (heard, end)
         for k in range(_NODES.size if last > first else 0):
             at = first + (last - first) * _NODES[k] ** 2
-            chance = -math.expm1(-_doubt(s, b, b.gamma[i, 0], i, begin, at, end))
+            chance = -math.expm1(-_doubt(s, b, b.gamma[i, 0], i, begin, at))
             total += (
                 2.0
                 * _NODES[k]
                 * _WEIGHTS[k]
                 * (last - first)
-                * (calibrated_chance(effects, chance) if calibrated else chance)
+                * (calibrated_chance(c, chance) if calibrated else chance)
             )
     return total
 
 
 @inline
-def stale_when_found(s: State, b: Belief, effects: EffectArrays, i: int, begin: float, end: float) -> float:
+def stale_when_found(s: State, b: Belief, c: Calibration, i: int, begin: float, end: float) -> float:
     """Expected stale time given that the crawl at the end found a change; half of it where that was improbable."""
-    chance = -math.expm1(-_doubt(s, b, b.gamma[i, 0], i, begin, end, end))
-    return stale_time(s, b, effects, i, begin, end, False) / chance if chance > 1e-9 else 0.5 * (end - begin)
+    chance = -math.expm1(-_doubt(s, b, b.gamma[i, 0], i, begin, end))
+    return stale_time(s, b, c, i, begin, end, False) / chance if chance > 1e-9 else 0.5 * (end - begin)
 
 
 @jit
 def open_time(
-    header: Header, b: Belief, effects: EffectArrays, ids: Ids, begin: Array, end: Array
+    header: Header, b: Belief, c: Calibration, ids: Ids, begin: Array, end: Array
 ) -> tuple[float, float]:
     """(importance × time of copies, stale of that) where no crawl has judged them yet."""
     s = opened(header)
@@ -86,7 +80,7 @@ def open_time(
         i = ids[j]
         if b.counted[i] and end[j] > begin[j]:
             time += importance_of(s, i) * (end[j] - begin[j])
-            stale += importance_of(s, i) * stale_time(s, b, effects, i, begin[j], end[j], True)
+            stale += importance_of(s, i) * stale_time(s, b, c, i, begin[j], end[j], True)
     return time, stale
 
 
@@ -102,18 +96,18 @@ def fill_doubted_at(header: Header, b: Belief, ids: Ids, now: float, exponent: f
         i = ids[j]
         begin, own = fetched_at(s, i), b.gamma[i, 0]
         low = max(now, begin)
-        if _doubt(s, b, own, i, begin, low, low) >= exponent:
+        if _doubt(s, b, own, i, begin, low) >= exponent:
             out[j] = low
             continue
         step = max(own[1] * math.expm1(min(exponent / own[0], 600.0)), low - begin, 1e-300)
-        while step < math.inf and _doubt(s, b, own, i, begin, begin + step, begin + step) < exponent:
+        while step < math.inf and _doubt(s, b, own, i, begin, begin + step) < exponent:
             step *= 2.0 if step < 1e200 else math.inf
         high = begin + step
         while high < math.inf:
             middle = 0.5 * (low + high)
             if not low < middle < high:
                 break
-            if _doubt(s, b, own, i, begin, middle, middle) >= exponent:
+            if _doubt(s, b, own, i, begin, middle) >= exponent:
                 high = middle
             else:
                 low = middle
@@ -127,4 +121,4 @@ def fill_fresh(header: Header, b: Belief, ids: Ids, own: Array, now: float, out:
     for j in range(ids.size):
         begin = fetched_at(s, ids[j])
         end = max(now, begin)
-        out[j] = math.exp(-_doubt(s, b, own[j], ids[j], begin, end, end))
+        out[j] = math.exp(-_doubt(s, b, own[j], ids[j], begin, end))

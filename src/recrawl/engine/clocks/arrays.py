@@ -1,0 +1,27 @@
+"""The arrays of clocks: what was found and expected in each group, and how the levels are combined."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+LEVELS = ("all", "host", "above", "folder")  # of groups, from the widest to the narrowest
+TERMS = 1 + 2 * len(LEVELS)  # of a clock: real time; each level without memory and with it
+NEVER = -(2**62)  # bin of a group in which nothing was found or expected yet
+
+
+class Clocks(NamedTuple):
+    """Per page its clock, per clock its groups, per group a ring of bins."""
+
+    clock: NDArray[np.int32]  # (pages,): the clock of the page's folder
+    group: NDArray[np.int32]  # (clocks, levels)
+    found: Array  # (groups, bins): changes found, by when they most likely happened
+    expected: Array  # (groups, bins): changes expected at the usual pace
+    newest: Ids  # (groups,): number of the newest bin
+    weight: Array  # (terms,): how much each term counts; they add up to 1
+    credit: Array  # (terms,): changes credited to each term
+    exposure: Array  # (terms,): changes expected if that term were all
+    scale: Array  # (2,): width of a bin; memory

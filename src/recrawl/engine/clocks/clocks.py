@@ -1,0 +1,158 @@
+"""FolderClocks: one clock per folder, learned from the crawls of its pages and published to the scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.engine.clocks.arrays import LEVELS, NEVER, TERMS, Clocks
+from recrawl.engine.clocks.folders import folders
+from recrawl.engine.clocks.kernels import bin_of, fit_weights
+from recrawl.engine.clocks.publish_kernels import publish_all, reinsert_all
+from recrawl.schedule.exact import access
+from recrawl.schedule.exact.access_kernels import BINS
+
+if TYPE_CHECKING:
+    from recrawl.engine.settings import Settings
+    from recrawl.schedule.exact.scheduler import Scheduler
+
+Ids = NDArray[np.int64]
+Array = NDArray[np.float64]
+
+_BINS_PER_CYCLE, _MEMORIES_PER_CYCLE = 20.0, 8.0  # a cycle is the time in which every page could be crawled once
+_HELD_BY = 30.0  # the weights of levels are held to the first ones as by so many changes
+_LEARNED = ("weight", "credit", "exposure")
+_RINGS = ("found", "expected", "newest")
+
+
+class FolderClocks:
+    """Which clock each page follows, what was found and expected in groups, and what the scheduler was told last."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.enabled = settings.clocks
+        self._day, self._no_copy_at = settings.day, settings.no_copy_at
+        self.arrays = Clocks(
+            clock=np.zeros(0, np.int32),
+            group=np.zeros((0, len(LEVELS)), np.int32),
+            found=np.zeros((0, BINS)),
+            expected=np.zeros((0, BINS)),
+            newest=np.zeros(0, np.int64),
+            weight=np.array([0.4, *[0.6 / (TERMS - 1)] * (TERMS - 1)]),
+            credit=np.zeros(TERMS),
+            exposure=np.zeros(TERMS),
+            scale=np.array([settings.day / 2.0, settings.day * 2.5]),
+        )
+        self._clocks: dict[str, int] = {}
+        self._groups: dict[tuple[int, str], int] = {(0, ""): 0}
+        self._published = NEVER  # the bin in which all clocks were published last
+        self._n = 0
+
+    def __len__(self) -> int:
+        return len(self._clocks)
+
+    def add(self, urls: list[str], rows: Ids) -> None:
+        """New pages."""
+        self._n = int(rows[-1]) + 1
+        if self._n > len(self.arrays.clock):
+            self.arrays = self.arrays._replace(clock=_larger(self.arrays.clock, self._n))
+        known = {url: folders(url) for url in urls}
+        self.arrays.clock[rows] = [self._clock(known[url]) for url in urls]
+
+    def _clock(self, names: tuple[str, str, str, str]) -> int:
+        """The number of a folder's clock."""
+        number = self._clocks.get(names[-1])
+        if number is not None:
+            return number
+        number = self._clocks[names[-1]] = len(self._clocks)
+        levels = ("", names[0], names[2], names[3])
+        groups = [self._groups.setdefault((k, name), len(self._groups)) for k, name in enumerate(levels)]
+        if number >= len(self.arrays.group):
+            self.arrays = self.arrays._replace(group=_larger(self.arrays.group, number + 1))
+        n = len(self.arrays.newest)
+        if len(self._groups) > n:
+            rings = {name: _larger(getattr(self.arrays, name), len(self._groups)) for name in _RINGS}
+            rings["newest"][n:] = NEVER
+            self.arrays = self.arrays._replace(**rings)
+        self.arrays.group[number] = groups
+        return number
+
+    def folder_of(self, rows: Ids) -> Ids:
+        """The clock of pages, as a number."""
+        return self.arrays.clock[rows].astype(np.int64)
+
+    def join(self, scheduler: Scheduler, rows: Ids) -> None:
+        """Let pages follow their clocks; the caller places them again. Pages without a copy are stale by any clock."""
+        if not self.enabled:
+            return
+        self.respan(scheduler)
+        copied = access.last_fetched(scheduler, rows) > self._no_copy_at
+        clocks = np.where(copied, self.arrays.clock[rows], -1).astype(np.int32)
+        access.join_clocks(scheduler, rows, clocks, len(self._clocks))
+
+    def respan(self, scheduler: Scheduler) -> None:
+        """Choose bins that suit the time between crawls; a width that changes by a factor of 2 drops the counts."""
+        cycle = 30.0 * self._day if not scheduler.budget else max(len(scheduler), 1) / scheduler.budget
+        span = cycle / _BINS_PER_CYCLE
+        if 0.5 < span / access.bin_width(scheduler) < 2.0:
+            return
+        self.arrays.scale[:] = span, cycle / _MEMORIES_PER_CYCLE
+        access.set_clock_bins(scheduler, *map(float, self.arrays.scale))
+        self.arrays.found[:] = self.arrays.expected[:] = 0.0
+        self.arrays.newest[:] = self._published = NEVER
+
+    def due(self, now: float) -> bool:
+        """Whether a bin has ended since all clocks were published."""
+        return self.enabled and int(bin_of(self.arrays, now)) > self._published
+
+    def next_due(self) -> float:
+        """When the present bin ends; infinity where clocks are not used."""
+        if not self.enabled:
+            return np.inf
+        return float((self._published + 1) * self.arrays.scale[0]) if self._published > NEVER else -np.inf
+
+    def publish(self, scheduler: Scheduler, now: float, *, reinsert: bool = True) -> None:
+        """Publish all clocks; the caller places all pages again, unless those whose values can have risen are."""
+        if not self.enabled or not self._clocks:
+            return
+        self._published = int(bin_of(self.arrays, now))
+        publish_all(access.header(scheduler), self.arrays, len(self._clocks), now)
+        if reinsert:
+            access.repeat(scheduler, lambda header: reinsert_all(header, len(self._clocks), now))
+
+    def fit(self) -> None:
+        """Fit the weights of the levels; the caller publishes the clocks."""
+        fit_weights(self.arrays, _HELD_BY)
+
+    def fitted(self) -> dict[str, Any]:
+        """What was learned of all pages together, ready for JSON."""
+        return {name: getattr(self.arrays, name).tolist() for name in _LEARNED}
+
+    def take(self, fitted: Mapping[str, Any]) -> None:
+        """Take over what was learned; recent outcomes of groups are not part of it."""
+        for name in _LEARNED:
+            if len(fitted.get(name, ())) == TERMS:
+                getattr(self.arrays, name)[:] = fitted[name]
+
+    def saved(self) -> dict[str, Any]:
+        """Everything, as plain arrays and numbers."""
+        arrays = {name: array.copy() for name, array in self.arrays._asdict().items()}
+        arrays |= {"clock": arrays["clock"][: self._n], "group": arrays["group"][: len(self._clocks)]}
+        rings = {name: arrays[name][: len(self._groups)] for name in _RINGS}
+        names = {"clocks": list(self._clocks), "groups": list(self._groups), "published": self._published}
+        return {**arrays, **rings, **names, "n": self._n}
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Take over what was saved."""
+        self.arrays = Clocks(**{name: np.array(saved[name]) for name in Clocks._fields})
+        self._clocks = {str(name): k for k, name in enumerate(saved["clocks"])}
+        self._groups = {(int(level), str(name)): k for k, (level, name) in enumerate(saved["groups"])}
+        self._published, self._n = int(saved["published"]), int(saved["n"])
+
+
+def _larger(column: NDArray[Any], n: int) -> NDArray[Any]:
+    out = np.zeros((max(16, n, len(column) * 3 // 2), *column.shape[1:]), column.dtype)
+    out[: len(column)] = column
+    return out

@@ -1,0 +1,127 @@
+"""How fast the clocks of folders run: changes found against changes expected, by bins of time.
+
+    activity of a group in bin b:  A_b = (N_b + c·m_b) / (E_b + c)
+    m_b = 1 without memory, else 1 + f·(A_{b−1} − 1) with f = e^{−width/memory}
+
+N_b are the changes found and E_b those expected from the pages' own rates at the usual pace. The pace of a clock is the
+weighted mean of real time (1) and the activities of its levels: folder, folder above, host, all pages, each without
+memory and with it. A crawl adds to the bins of its interval: what it expected evenly, a change it found in proportion
+to the pace at which the clock ran.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl._jit import inline, jit_lean
+from recrawl.engine.clocks.arrays import NEVER, TERMS, Clocks
+
+Array = NDArray[np.float64]
+
+_HELD_BY = 0.03  # an activity is held to the expected one as by so many expected changes
+
+
+@inline
+def bin_of(c: Clocks, time: float) -> int:
+    """The number of the bin that a time belongs to."""
+    return int(np.floor(time / c.scale[0]))
+
+
+@jit_lean
+def _roll(c: Clocks, g: int, newest: int) -> None:
+    """Bring the ring of a group to a bin."""
+    bins = c.found.shape[1]
+    for b in range(max(c.newest[g] + 1, newest - bins + 1), newest + 1):
+        c.found[g, b % bins] = c.expected[g, b % bins] = 0.0
+    c.newest[g] = max(c.newest[g], newest)
+
+
+@inline
+def _pace(c: Clocks, g: int, b: int, usual: float) -> float:
+    """The activity of a group in a bin, held to the usual one."""
+    bins = c.found.shape[1]
+    if b > c.newest[g] or b <= c.newest[g] - bins:
+        return usual
+    k = b % bins
+    return float((c.found[g, k] + _HELD_BY * usual) / (c.expected[g, k] + _HELD_BY))
+
+
+@jit_lean
+def fill_paces(c: Clocks, clock: int, newest: int, terms: Array, out: Array) -> float:
+    """Paces of a clock in the bins up to the newest one, oldest first; the pace just after that.
+
+    `terms` (terms, bins) gets the part of each term before it is weighted.
+    """
+    bins = out.size
+    fade = math.exp(-c.scale[0] / c.scale[1])
+    ahead = c.weight[0]
+    for j in range(bins):
+        out[j] = c.weight[0]
+        terms[0, j] = 1.0
+    for level in range(c.group.shape[1]):
+        g, usual = c.group[clock, level], 1.0
+        plain, lasting = 1 + 2 * level, 2 + 2 * level
+        for j in range(bins):
+            b = newest - bins + 1 + j
+            terms[plain, j] = _pace(c, g, b, 1.0)
+            terms[lasting, j] = _pace(c, g, b, usual)
+            usual = 1.0 + fade * (terms[lasting, j] - 1.0)
+            out[j] += c.weight[plain] * terms[plain, j] + c.weight[lasting] * terms[lasting, j]
+        ahead += c.weight[plain] + c.weight[lasting] * usual
+    return ahead
+
+
+@inline
+def _inside(c: Clocks, b: int, begin: float, end: float) -> float:
+    return max(min(end, (b + 1) * c.scale[0]) - max(begin, b * c.scale[0]), 0.0)
+
+
+@jit_lean
+def credit_terms(
+    c: Clocks, newest: int, terms: Array, paces: Array, begin: float, end: float, hazard: float, changes: float
+) -> None:
+    """Credit the terms of a clock with the changes that a crawl found, and with what it expected."""
+    bins = paces.size
+    total = 0.0
+    for j in range(bins):
+        total += paces[j] * _inside(c, newest - bins + 1 + j, begin, end)
+    if total <= 0.0:
+        return
+    for t in range(terms.shape[0]):
+        time = 0.0
+        for j in range(bins):
+            time += terms[t, j] * _inside(c, newest - bins + 1 + j, begin, end)
+        c.credit[t] += changes * c.weight[t] * time / total
+        c.exposure[t] += hazard * time
+
+
+@jit_lean
+def add_to_groups(
+    c: Clocks, clock: int, newest: int, paces: Array, begin: float, end: float, hazard: float, per_time: float
+) -> None:
+    """Add a crawl to the bins of its interval, at every level: `per_time` changes were found per clock time."""
+    bins = paces.size
+    first = max(bin_of(c, begin), newest - bins + 1)
+    for level in range(c.group.shape[1]):
+        g = c.group[clock, level]
+        _roll(c, g, newest)
+        for b in range(first, newest + 1):
+            inside = _inside(c, b, begin, end)
+            c.expected[g, b % bins] += hazard * inside
+            c.found[g, b % bins] += per_time * inside * paces[b - newest + bins - 1]
+
+
+@jit_lean
+def fit_weights(c: Clocks, held_by: float) -> None:
+    """Weights of the terms: credited over expected changes, held to equal weights, adding up to 1."""
+    total = 0.0
+    for t in range(TERMS):
+        first = 0.4 if t == 0 else 0.6 / (TERMS - 1)
+        c.weight[t] = (c.credit[t] + held_by * first) / (c.exposure[t] + held_by)
+        total += c.weight[t]
+    for t in range(TERMS):
+        c.weight[t] /= total
+
+
+assert NEVER < 0

@@ -1,0 +1,70 @@
+"""What a crawl's outcome adds to clocks, and how clocks become the scheduler's."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl._jit import jit, jit_lean
+from recrawl.engine.clocks.arrays import TERMS, Clocks
+from recrawl.engine.clocks.kernels import add_to_groups, bin_of, credit_terms, fill_paces
+from recrawl.schedule.exact.access import DONE, reinsert_members
+from recrawl.schedule.exact.access_kernels import BINS, Header, State, opened, publish_clock
+
+Array = NDArray[np.float64]
+
+ROOM = TERMS + 1  # rows of BINS numbers to work in
+
+
+@jit_lean
+def publish_one(s: State, c: Clocks, clock: int, now: float, room: Array) -> None:
+    """Publish a clock; the caller reinserts the pages that follow it."""
+    newest = bin_of(c, now)
+    ahead = fill_paces(c, clock, newest, room[1:], room[0])
+    publish_clock(s, clock, newest - BINS + 1, room[0], ahead, now)
+
+
+@jit_lean
+def learn_clock(
+    s: State,
+    c: Clocks,
+    i: int,
+    copies: tuple[float, float],
+    now: float,
+    crawl: tuple[float, float, float, bool],
+    room: Array,
+) -> None:
+    """Add a crawl to the groups of its page, and publish the page's clock.
+
+    `crawl`: clock time of the interval, the page's own expected changes in it, those of signals, and whether it found
+    a change.
+    """
+    time, own, heard, changed = crawl
+    if time <= 0.0 or own <= 0.0:
+        return
+    begin, end = copies
+    clock, newest = c.clock[i], bin_of(c, now)
+    found = own / -math.expm1(-own - heard) if changed else 0.0
+    fill_paces(c, clock, newest, room[1:], room[0])
+    credit_terms(c, newest, room[1:], room[0], begin, end, own / time, found)
+    add_to_groups(c, clock, newest, room[0], begin, end, own / time, found / time)
+    publish_one(s, c, clock, now, room)
+
+
+@jit
+def publish_all(header: Header, c: Clocks, n: int, now: float) -> None:
+    """Publish the first n clocks; the caller reinserts the pages that follow them."""
+    s = opened(header)
+    room = np.empty((ROOM, BINS))
+    for clock in range(n):
+        publish_one(s, c, clock, now, room)
+
+
+@jit
+def reinsert_all(header: Header, n: int, now: float) -> int:
+    """Reinsert the pages whose values the first n clocks can have raised too far; what must grow first, or DONE."""
+    for clock in range(n):
+        status = reinsert_members(header, clock, now)
+        if status != DONE:
+            return int(status)
+    return DONE
