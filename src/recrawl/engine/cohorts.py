@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.engine.effects.cohort_kernels import CohortLists, promote, widen
+from recrawl.engine.cohort_kernels import CohortLists, promote, widen
 from recrawl.schedule.exact import access
 from recrawl.schedule.exact.scheduler import Scheduler
 

@@ -9,8 +9,10 @@ from recrawl.engine.addresses import Addresses, host_of
 from recrawl.engine.beliefs.beliefs import Beliefs
 from recrawl.engine.beliefs.kernels import apply_beliefs
 from recrawl.engine.beliefs.staleness_kernels import open_time
-from recrawl.engine.crawl_kernels import learn_crawls
-from recrawl.engine.effects.effects import Effects
+from recrawl.engine.calibration import Calibration, new_calibration
+from recrawl.engine.clocks.clocks import FolderClocks
+from recrawl.engine.clocks.folders import folders
+from recrawl.engine.crawl_kernels import Learned, learn_crawls
 from recrawl.engine.eligibility import Eligibility
 from recrawl.engine.likely import hasten, hasten_if_due
 from recrawl.engine.settings import Settings
@@ -27,7 +29,7 @@ Array = NDArray[np.float64]
 
 
 class Core:
-    """Scheduler, beliefs, effects, addresses and eligibility, kept in step."""
+    """Scheduler, beliefs, clocks, addresses and eligibility, kept in step."""
 
     def __init__(self, settings: Settings, prior: GammaPrior | None, start: float) -> None:
         self.settings = settings
@@ -39,17 +41,16 @@ class Core:
             lease=settings.lease,
             floor=settings.floor,
         )
-        first = GammaPrior.hours(settings.day) if prior is None else prior
-        self.beliefs = Beliefs(first, settings.sources, settings.half_life * settings.day)
-        self.effects = Effects(settings)
-        if self.effects.siblings:
-            self.scheduler.relate(settings.day)
+        self.beliefs = Beliefs(prior, settings.sources, settings.half_life * settings.day, settings.day)
+        self.calibration: Calibration = new_calibration()
+        self.clocks = FolderClocks(settings)
+        if self.clocks.enabled:
+            access.set_clock_bins(self.scheduler, *map(float, self.clocks.arrays.scale))
         self.addresses = Addresses()
         self.eligibility = Eligibility(self.scheduler, settings.day)
         self.given = np.zeros(0)  # importance as given
         self.requests: RequestRates | None = None
         self.stands_for: Array | None = None  # of a sample: how many pages each page stands for
-        self.mean_of_all: float | None = None  # of a part of the pages: what `fitting_mean` finds with all of them
         self._ruled: set[str] = set()  # hosts with rules
         self.added_without_copy = False
         self.crawls_since = 0  # since unlikely pages were last examined
@@ -69,6 +70,11 @@ class Core:
     def hosts_ruled(self) -> bool:
         """Whether any host has rules."""
         return bool(self._ruled)
+
+    @property
+    def learned(self) -> Learned:
+        """All that was learned, as kernels take it; it must be asked for again after pages were added."""
+        return Learned(self.beliefs.belief, self.calibration, self.clocks.arrays)
 
     def ids(self) -> Ids:
         """All pages that are kept fresh."""
@@ -112,24 +118,26 @@ class Core:
         default = self.settings.host_spacing, self.settings.host_concurrency
         ruled = default != (None, None)
         listed = np.array([h if ruled or h in self._ruled else None for h in hosts], dtype=object)
-        shape, rate = self.beliefs.prior.rows(n) if own is None else own.rows(n)
+        groups = [(names[0], names[-1]) for names in map(folders, urls)]
+        self.beliefs.append(groups, fetched >= now, own)
+        shape, rate = self.beliefs.belief.gamma[rows, 0].T
         pages = Pages(shape / rate, weight, evidence=shape, host=listed if any(h is not None for h in listed) else None)
         if self.settings.sources > 1:
             pages = pages.replace(recall=np.zeros((n, self.settings.sources)), false_rate=0.0)
         ids = self.scheduler.add(pages, now, fetched_at=np.minimum(fetched, max(now, self.now)))
         assert np.array_equal(ids, rows)
         self.added_without_copy |= bool((fetched <= self.no_copy_at).any())
-        self.beliefs.append(fetched >= now, own)
-        self.effects.add(urls, rows)
-        self.effects.start_alternatives(self.beliefs, rows)
-        if self.effects.siblings:
-            self.effects.join_groups(self.scheduler, rows)
+        self.clocks.add(urls, rows)
+        if self.clocks.enabled:
+            if self.clocks.join(self.scheduler, rows):
+                self.clocks.join(self.scheduler, self.ids())
+                access.place_all(self.scheduler)
             access.place(self.scheduler, rows, self.now)
         self.addresses.append(urls)
         self.given = np.concatenate([self.given, weight])
         if self.requests is not None:
             self.requests.grow(len(self.addresses), now - self.settings.day)
-        equal_by = None if own is not None else (weight, fetched, self.effects.folder_of(rows))
+        equal_by = None if own is not None else (weight, fetched, self.clocks.folder_of(rows))
         self.eligibility.cohorts.append(self.scheduler, rows, equal_by, self.no_copy_at)
         if ruled:
             for host in set(hosts) - self._ruled:
@@ -146,17 +154,22 @@ class Core:
 
     def _learn(self, rows: Ids, copies: Array, changed: NDArray[np.bool_], now: float) -> None:
         """Learn from crawls; `copies` has the times of the copies before and of the new ones."""
-        belief, effects = self.beliefs.belief, self.effects.arrays
-        learn_crawls(access.header(self.scheduler), belief, effects, rows, copies, now, changed)
+        learn_crawls(access.header(self.scheduler), self.learned, rows, copies, now, changed)
         self.beliefs.crawls += len(rows)
         self._counts["changed"] += int(changed.sum())
         if not self.refit_if_due():
             self._return(rows, now)
-        if self.effects.siblings:
-            for group in np.unique(effects.group[rows, effects.active[0]]).tolist():
-                access.reinsert_group(self.scheduler, group, now)
+        self.keep_clocks(rows, now)
         self.crawls_since += len(rows)
         hasten_if_due(self, now)
+
+    def keep_clocks(self, rows: Ids, now: float) -> None:
+        """Reinsert the pages that follow the clocks of some pages; all clocks are published when a bin has ended."""
+        if self.clocks.due(now):
+            self.clocks.publish(self.scheduler, now)
+        elif self.clocks.enabled:
+            for clock in np.unique(self.clocks.folder_of(rows)).tolist():
+                access.reinsert_group(self.scheduler, clock, now)
 
     def _return(self, rows: Ids, now: float) -> None:
         """Place pages whose crawls have ended; with several sources, write the beliefs about them as well."""
@@ -166,9 +179,9 @@ class Core:
             access.in_batches(self.scheduler, lambda header, done: access.return_pages(header, rows[done:]))
 
     def _join_groups(self, rows: Ids) -> None:
-        """Pages have their first copy: the changes of their siblings count from now on."""
-        if len(rows) and self.effects.siblings:
-            self.effects.join(self.scheduler, rows)
+        """Pages have their first copy: they follow their clocks from now on."""
+        if len(rows) and self.clocks.enabled:
+            self.clocks.join(self.scheduler, rows)
             access.place_waiting(self.scheduler, rows)
 
     def _renew(self, rows: Ids, copies: Array, now: float) -> None:
@@ -184,25 +197,19 @@ class Core:
     def _close(self, rows: Ids, copies: Array) -> None:
         """Add copies that were never judged to the ledger, as stale as they are believed to have been."""
         self.beliefs.belief.ledger[:] += open_time(
-            access.header(self.scheduler), self.beliefs.belief, self.effects.arrays, rows, *copies.T.copy()
+            access.header(self.scheduler), self.beliefs.belief, self.calibration, rows, *copies.T.copy()
         )
 
     def refit_if_due(self) -> bool:
-        """Fit the prior when enough was learned since the last time; whether all pages were placed again."""
+        """Fit the tables when enough was learned since the last time; whether all pages were placed again."""
         if self.beliefs.crawls < self.beliefs.refit_at:
             return False
         rows = self.ids()
-        fit = self.beliefs.fit(rows)
-        if fit is None:
-            return False
-        if self.effects.choose_siblings(self.beliefs):
-            fit = self.beliefs.fit_now(rows) or fit
-        before = self.beliefs.belief.prior[0].copy()
-        self.effects.discount_calibration(float(self.beliefs.prior.mean), fit.mean)
-        self.beliefs.move(fit)
-        alternative_mean = self.effects.alternative_mean(self.beliefs, rows)
-        self.effects.move_trials(before, self.beliefs.belief.prior[0], alternative_mean)
-        self.effects.refit(self.scheduler, rows, self.now)
+        self.beliefs.fit(rows)
+        self.clocks.fit()
+        if self.clocks.respan(self.scheduler):
+            self.clocks.join(self.scheduler, rows)
+        self.clocks.publish(self.scheduler, self.now, reinsert=False)
         self._counts["refits"] += 1
         self._believe(rows, self.now, everyone=True)
         hasten(self, self.now)
@@ -212,7 +219,7 @@ class Core:
         """Write the beliefs about pages into the scheduler, and place the pages again."""
         if len(rows) and self.settings.sources <= 1:
             header = access.header(self.scheduler)
-            apply_beliefs(header, self.beliefs.belief, self.effects.arrays, rows, now)
+            apply_beliefs(header, self.beliefs.belief, rows, now)
         self._place(rows, now, everyone=everyone)
 
     def _place(self, rows: Ids, now: float, *, everyone: bool = False) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.engine.effects.cohorts import Cohorts
+from recrawl.engine.cohorts import Cohorts
 from recrawl.engine.waiting import Timers, Waiting
 from recrawl.schedule.exact import access
 from recrawl.schedule.exact.scheduler import Scheduler

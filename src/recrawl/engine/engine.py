@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recrawl.engine.addresses import Addresses, url_list
-from recrawl.engine.beliefs.beliefs import pages_of, with_siblings
+from recrawl.engine.beliefs.beliefs import pages_of
 from recrawl.engine.beliefs.kernels import count_signals
 from recrawl.engine.beliefs.staleness_kernels import fill_fresh
+from recrawl.engine.calibration import Calibration, calibrated_fresh
 from recrawl.engine.core import Core, own_belief
 from recrawl.engine.likely import hasten, in_order, pick_likely
 from recrawl.engine.rows import fill, rows_of
@@ -245,6 +246,7 @@ class Engine(Core):
         last = access.last_fetched(self.scheduler, rows)
         self._close(rows, np.column_stack([last, np.maximum(last, self.now)]))
         self.scheduler.remove(rows)
+        self.beliefs.forget(rows)
         self.addresses.forget(rows)
         self.eligibility.forget(rows)
 
@@ -266,7 +268,8 @@ class Engine(Core):
             "settings": self.settings.as_dict(),
             "scheduler": self.scheduler.state(),
             "beliefs": self.beliefs.saved(),
-            "effects": self.effects.saved(),
+            "calibration": self.calibration._asdict(),
+            "clocks": self.clocks.saved(),
             "addresses": self.addresses.saved(),
             "eligibility": self.eligibility.saved(),
             "given": self.given.copy(),
@@ -284,12 +287,13 @@ class Engine(Core):
             engine = cls(start=time_of(now), **without_removed(state["settings"]))
             fill(engine, state, time_of(now))
             return engine
-        if "eligibility" not in state:
+        if "clocks" not in state:
             raise ParameterError("state: saved by an earlier version; restore it there and build from its rows() here")
         engine = cls(**without_removed(state["settings"]))
         engine.scheduler = Scheduler.restore(state["scheduler"])
         engine.beliefs.load(state["beliefs"])
-        engine.effects.load(state["effects"])
+        engine.calibration = Calibration(**{name: np.array(value) for name, value in state["calibration"].items()})
+        engine.clocks.load(state["clocks"])
         engine.addresses = Addresses.load(state["addresses"])
         engine.eligibility.scheduler = engine.scheduler
         engine.eligibility.load(state["eligibility"])
@@ -348,7 +352,7 @@ class Engine(Core):
         """The beliefs about pages as of the last known time: all of them, or some."""
         rows = self.ids() if ids is None else access.check_ids(self.scheduler, ids)
         elapsed = np.maximum(self.now - access.last_fetched(self.scheduler, rows), 0.0)
-        columns = with_siblings(self.beliefs.columns(rows, elapsed), self.effects.sibling_rate(self.scheduler, rows))
+        columns = self.beliefs.columns(rows, elapsed)
         columns |= access.cost_column(self.scheduler, rows)
         return pages_of(columns, access.importance(self.scheduler, rows))
 
@@ -358,7 +362,7 @@ class Engine(Core):
         out = np.empty(len(rows))
         belief = self.beliefs.belief
         fill_fresh(access.header(self.scheduler), belief, rows, belief.gamma[rows, 0], time_of(now), out)
-        return np.where(self.copied(rows), self.effects.calibrated_fresh(out), 0.0)
+        return np.where(self.copied(rows), calibrated_fresh(self.calibration, out), 0.0)
 
     def has_copy(self, ids: ArrayLike) -> NDArray[np.bool_]:
         """Which pages have a copy: they were fetched once, or added with ``fetched_at``."""

@@ -30,12 +30,12 @@ def likely_at(engine: Core, rows: Ids, now: float) -> Array:
     That is where the calibrated chance reaches ``min_change_probability``, or a floor its time. No page is held
     back without a copy, or of which too little is known: before the prior was fitted, pages with few crawls.
     """
-    limit, knots, belief = engine.settings.min_change_probability, engine.effects.arrays.knots, engine.beliefs.belief
+    limit, knots, belief = engine.settings.min_change_probability, engine.calibration.knots, engine.beliefs.belief
     begin, floor = access.last_fetched(engine.scheduler, rows), access.floors(engine.scheduler, rows)
     out = np.empty(len(rows))
     exponent = -math.log1p(-min(float(np.interp(limit, knots[:, 1], knots[:, 0])), 1.0 - 1e-12))
     fill_doubted_at(access.header(engine.scheduler), belief, rows, now, exponent, out)
-    known = (len(engine.beliefs.priors) > 1) | belief.fixed_rate[rows] | (belief.n_crawls[rows] >= _ENOUGH)
+    known = (engine.beliefs.fits > 0) | belief.fixed_rate[rows] | (belief.n_crawls[rows] >= _ENOUGH)
     free = (begin <= engine.no_copy_at) | ~known
     with np.errstate(divide="ignore"):
         out = np.minimum(out, np.where(floor > 0, begin + 1.0 / floor, np.inf))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -179,13 +180,27 @@ class Beliefs:
             np.subtract.at(self.belief.sizes, table, share.sum(axis=1))
         self.belief.share[rows] = 0
 
+    def take_tables(self, saved: Mapping[str, Any]) -> None:
+        """Take over what was fitted to all pages; rows of earlier versions have only counts, fitted at the next crawl."""
+        self.crawls, self.refit_at = int(saved["crawls"]), int(saved["refit_at"])
+        self.fits = int(saved.get("fits", 0))
+        self.belief.prior[1:] = saved["prior"][1:]
+        table = np.asarray(saved.get("table", ()), np.float64)
+        if len(table) == len(self.belief.rates):
+            self.belief.tables[ALL], self.belief.sizes[ALL] = table, table.sum()
+            self.belief.strength[:] = saved["strength"]
+        self._set_prior()
+
     def recount(self, rows: Ids) -> None:
         """Build the tables of hosts and folders again from the observations of pages, the table of all as it is."""
-        seen = rows[self.belief.n_crawls[rows] > 0]
-        kept = self.belief.gamma[seen, 0].copy()
-        self.belief.share[seen] = 0
+        b = self.belief
+        seen, kept = rows[b.n_crawls[rows] > 0], b.gamma[rows, 0].copy()
+        table, size = b.tables[ALL].copy(), float(b.sizes[ALL])
+        b.share[seen] = 0
         self.believe(seen, count=True)
-        self.belief.gamma[seen, 0] = kept
+        if size > 0.0:
+            b.tables[ALL], b.sizes[ALL] = table, size
+        b.gamma[rows, 0] = kept
 
     def saved(self) -> dict[str, Any]:
         """Everything, as plain arrays and numbers."""

@@ -32,7 +32,7 @@ class FolderClocks:
     """Which clock each page follows, what was found and expected in groups, and what the scheduler was told last."""
 
     def __init__(self, settings: Settings) -> None:
-        self.enabled = settings.clocks
+        self.enabled = settings.siblings
         self._day, self._no_copy_at = settings.day, settings.no_copy_at
         self.arrays = Clocks(
             clock=np.zeros(0, np.int32),
@@ -83,25 +83,30 @@ class FolderClocks:
         """The clock of pages, as a number."""
         return self.arrays.clock[rows].astype(np.int64)
 
-    def join(self, scheduler: Scheduler, rows: Ids) -> None:
-        """Let pages follow their clocks; the caller places them again. Pages without a copy are stale by any clock."""
-        if not self.enabled:
-            return
-        self.respan(scheduler)
+    def join(self, scheduler: Scheduler, rows: Ids) -> bool:
+        """Let pages follow their clocks; the caller places them again. Pages without a copy are stale by any clock.
+
+        Whether all clocks have started again with other bins: then all pages must join and be placed again.
+        """
+        changed = self.respan(scheduler)
         copied = access.last_fetched(scheduler, rows) > self._no_copy_at
         clocks = np.where(copied, self.arrays.clock[rows], -1).astype(np.int32)
         access.join_clocks(scheduler, rows, clocks, len(self._clocks))
+        return changed
 
-    def respan(self, scheduler: Scheduler) -> None:
+    def respan(self, scheduler: Scheduler) -> bool:
         """Choose bins that suit the time between crawls; a width that changes by a factor of 2 drops the counts."""
+        if not self.enabled:
+            return False
         cycle = 30.0 * self._day if not scheduler.budget else max(len(scheduler), 1) / scheduler.budget
         span = cycle / _BINS_PER_CYCLE
         if 0.5 < span / access.bin_width(scheduler) < 2.0:
-            return
+            return False
         self.arrays.scale[:] = span, cycle / _MEMORIES_PER_CYCLE
         access.set_clock_bins(scheduler, *map(float, self.arrays.scale))
         self.arrays.found[:] = self.arrays.expected[:] = 0.0
         self.arrays.newest[:] = self._published = NEVER
+        return True
 
     def due(self, now: float) -> bool:
         """Whether a bin has ended since all clocks were published."""

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._html import bars, table
+from recrawl.engine.clocks.folders import folders
 from recrawl.engine.eligibility import Reason
-from recrawl.engine.views.expected import expected_pages, fitting_mean, moved_gamma
-from recrawl.estimate.gamma import GammaPrior
+from recrawl.engine.views.expected import expected_pages
 from recrawl.model.spans import DAY, count, format_span
 from recrawl.schedule.exact import access
 
@@ -26,30 +26,35 @@ _HOPELESS = 36500.0  # days: a page whose turn would come later than this is not
 _ALWAYS = 5  # comparisons that all found a change: its rate is not known from above
 _WHATEVER_IT_IS_WORTH = {Reason.RETRY, Reason.GONE, Reason.PAUSED}
 _VALUE = {"freshness": "crawl value", "harmonic": "crawl value by unseen changes", "age": "crawl value by age"}
-_GROUPS = {"two folders up": "the folder two above its own", "folder above": "the folder above its own"}
+_NOTICEABLE = 1.2  # a clock that ran less fast or slow is not worth a word
 
 
 @dataclass(frozen=True)
-class SiblingFacts:
-    """What is known of the other pages of a page's group since the page's copy was fetched.
+class ClockFacts:
+    """How the clock of a page's folder ran since the page's copy was fetched.
 
-    ``pages``, ``crawled`` and ``changed`` are counts: other pages, those crawled since, those found changed since.
-    ``excess`` is a computed figure: changes per page beyond those that the pages' own rates explain. It grows with
-    time, also while nothing is crawled; one of them counts as ``weight`` changes of this page.
+    ``time`` is the clock time of an ``elapsed`` time: twice as much means that pages of the folder, of its host or all
+    pages have changed twice as often as usual since then. ``pages`` is how many other pages follow the clock.
     """
 
-    level: str
+    folder: str
     pages: int
-    crawled: int
-    changed: int
-    weight: float
-    excess: float
+    elapsed: float
+    time: float
+
+    @property
+    def pace(self) -> float:
+        """How fast the clock ran: 1 is the usual pace."""
+        return self.time / self.elapsed
+
+    @property
+    def says(self) -> bool:
+        """Whether the clock ran so fast or slow that it matters."""
+        return not 1.0 / _NOTICEABLE < self.pace < _NOTICEABLE
 
     def __str__(self) -> str:
-        group = _GROUPS.get(self.level, f"its {self.level}")
-        if self.crawled == 0:
-            return f"no other page of {group} was crawled"
-        return f"{self.changed} of {count(self.crawled, 'other page')} crawled in {group} had changed"
+        how = f"{self.pace:.2g} times as often as usual" if self.pace > 1 else f"{self.pace:.2g} of the usual changes"
+        return f"its folder changed {how}" if self.pace > 1 else f"in its folder {how}"
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ class Explanation:
     elapsed: float
     fresh: float  # probability
     signals: tuple[tuple[int, float], ...]  # per source: signals since the copy, and how far one is believed
-    siblings: SiblingFacts | None  # None while siblings are not used
+    clock: ClockFacts | None  # None where its folder's clock shows real time
     doubt: dict[str, float]  # −ln(fresh) by cause
     value: float
     threshold: float
@@ -116,8 +121,8 @@ class Explanation:
             for k, (n, share) in enumerate(self.signals)
             if n
         ]
-        if self.siblings is not None:
-            heard.append(str(self.siblings))
+        if self.clock is not None and self.clock.says:
+            heard.append(str(self.clock))
         since = f"; since then {', '.join(heard)}" if heard else ""
         if self.fetched_at == -math.inf:
             return "never fetched: there is no copy yet"
@@ -155,15 +160,14 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
     rows = np.array([page])
     fetched_at, weight = float(engine.fetched_at(rows)[0]), float(access.importance(scheduler, rows)[0])
     elapsed = max(now - fetched_at, 0.0)
-    mean = fitting_mean(engine)
-    rate = float(expected_pages(engine, rows, now, mean).change_rate[0])
+    rate = float(expected_pages(engine, rows, now).change_rate[0])
     shares = -np.expm1(-belief.gamma[page, 1:, 0] * np.log1p(1 / belief.gamma[page, 1:, 1]))
     requests = engine.requests
     value = float(scheduler.value(rows, now)[0])
     return Explanation(
         url=engine.url(rows)[0],
         change_rate=rate,
-        change_rate_interval=_rate_interval(engine, rows, rate, mean),
+        change_rate_interval=_rate_interval(engine, rows, rate),
         n_changes=int(belief.n_changes[page]),
         n_crawls=int(belief.n_crawls[page]),
         importance=weight,
@@ -174,7 +178,7 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
         elapsed=elapsed,
         fresh=float(engine.fresh(rows, now)[0]),
         signals=tuple((int(n), float(p)) for n, p in zip(belief.heard[page], shares, strict=True)),
-        siblings=_siblings(engine, page, now),
+        clock=_clock(engine, page, now),
         doubt=_doubt(engine, page, now),
         value=value,
         threshold=scheduler.threshold,
@@ -188,15 +192,10 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
     )
 
 
-def _rate_interval(engine: Engine, rows: Ids, rate: float, mean: float) -> tuple[float, float]:
-    """The 90% interval of a page's change rate; what signals explain counts as known.
-
-    How much siblings explain is not known exactly. Where they are used, the interval is therefore that of the belief
-    which the page's own crawls give alone, widened to contain the rate.
-    """
-    used = moved_gamma(engine, rows, mean)
-    signalled = rate - float(used[0, 0] / used[0, 1] + engine.effects.sibling_rate(engine.scheduler, rows)[0])
-    gamma = GammaPrior(*(used if engine.effects.level is None else engine.effects.alone(engine.beliefs, rows)).T)
+def _rate_interval(engine: Engine, rows: Ids, rate: float) -> tuple[float, float]:
+    """The 90% interval of a page's change rate; what signals explain counts as known."""
+    gamma = engine.beliefs.gamma(rows)
+    signalled = rate - float(gamma.mean[0])
     low, high = (float(gamma.quantile(p)[0]) + max(signalled, 0.0) for p in (0.05, 0.95))
     return min(low, rate), max(high, rate)
 
@@ -227,33 +226,29 @@ def _worth_at(engine: Engine, page: int, now: float) -> float:
     return now + high
 
 
-def _siblings(engine: Engine, page: int, now: float) -> SiblingFacts | None:
-    effects, scheduler = engine.effects, engine.scheduler
-    if effects.level is None or not engine.copied(np.array([page]))[0]:
+def _clock(engine: Engine, page: int, now: float) -> ClockFacts | None:
+    rows = np.array([page])
+    begin = float(engine.fetched_at(rows)[0])
+    if not engine.clocks.enabled or begin == -math.inf or now <= begin:
         return None
+    folder = folders(engine.url(rows)[0])[-1]
     ids = engine.ids()
-    column = effects.arrays.group[:, effects.arrays.active[0]]
-    others = ids[(column[ids] == column[page]) & (ids != page)]
-    since = float(access.last_fetched(scheduler, np.array([page]))[0])
-    crawled = (access.last_fetched(scheduler, others) > since) & (engine.beliefs.belief.n_crawls[others] > 0)
-    changed = crawled & (access.changed_at(scheduler, others) > since)
-    weight, exponent = access.group_exponent(scheduler, page, now)
-    excess = exponent / weight if weight > 0 else 0.0
-    return SiblingFacts(effects.level, len(others), int(crawled.sum()), int(changed.sum()), weight, excess)
+    beside = ids[engine.clocks.folder_of(ids) == engine.clocks.folder_of(rows)[0]]
+    return ClockFacts(folder, len(beside) - 1, now - begin, access.clock_between(engine.scheduler, page, begin, now))
 
 
 def _doubt(engine: Engine, page: int, now: float) -> dict[str, float]:
-    """−ln(fresh) by what it comes from: the page's own rate, signals, siblings."""
-    scheduler, belief = engine.scheduler, engine.beliefs.belief
+    """−ln(fresh) by what it comes from: the page's own rate at the usual pace, its folder's clock, signals."""
+    belief = engine.beliefs.belief
     shape, rate = belief.gamma[page, 0]
     begin = float(engine.fetched_at(np.array([page]))[0])
     if begin == -math.inf:
         return {"no copy": math.inf}
-    elapsed = max(now - begin, 0.0)
-    own = float(shape * np.log1p(elapsed / rate))
+    time = access.clock_between(engine.scheduler, page, begin, now)
+    own = float(shape * np.log1p(max(now - begin, 0.0) / rate))
     weights = belief.gamma[page, 1:, 0] / belief.gamma[page, 1:, 1]
-    siblings = 0.0 if engine.effects.level is None else access.group_exponent(scheduler, page, now)[1]
-    return {"own rate": own, "signals": float(belief.heard[page] @ weights), "siblings": siblings}
+    folder = float(shape * np.log1p(time / rate)) - own
+    return {"own rate": own, "its folder": folder, "signals": float(belief.heard[page] @ weights)}
 
 
 def _state(engine: Engine, page: int, now: float) -> str:

@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 
 from recrawl._html import interval, table
 from recrawl.engine.policies.plan import as_used, planned_rates
-from recrawl.engine.views.expected import drawn_means, moved_gamma
 from recrawl.engine.views.window import Window, window_freshness
 from recrawl.errors import ParameterError
-from recrawl.estimate.gamma import GammaPrior
 from recrawl.model.freshness import page_freshness
 from recrawl.model.pages import Pages
 from recrawl.schedule.exact import access
@@ -90,28 +88,27 @@ def _interval(budget: float, found: Array, level: float) -> Forecast:
 
 
 def _long_run(engine: Engine, budget: float, rows: Ids, rng: np.random.Generator) -> Array:
-    """Plan for the believed rates of all pages; evaluate that plan on some under rates drawn from the beliefs.
-
-    How much siblings explain is not known exactly. Where they are used, the relative uncertainty of what they and the
-    page explain together is that which the page's own crawls leave.
-    """
+    """Plan for the believed rates of all pages; evaluate that plan on some under rates drawn from the beliefs."""
     ids = engine.ids()
     crawl_rate = planned_rates(engine, engine.pages(), budget)[np.isin(ids, rows)]
     rows = np.unique(rows)
-    pages = engine.pages(rows)
-    means, k = drawn_means(engine, _DRAWS, rng), pages.n_sources
-    siblings = engine.effects.sibling_rate(engine.scheduler, rows)
-    alone = None if engine.effects.level is None else GammaPrior(*engine.effects.alone(engine.beliefs, rows).T)
+    pages, gamma = engine.pages(rows), engine.beliefs.gamma(rows)
+    k, population = pages.n_sources, _population_draws(engine, rng)
     signalled = pages.recall.reshape(len(rows), -1) * pages.change_rate[:, None]
     found = np.empty(_DRAWS)
     for j in range(_DRAWS):
-        gamma = GammaPrior(*moved_gamma(engine, rows, float(means[j])).T)
-        if alone is None:
-            own = np.maximum(rng.gamma(gamma.shape, 1.0 / gamma.rate), 1e-12 * gamma.mean)
-        else:
-            own = (gamma.mean + siblings) * np.maximum(rng.gamma(alone.shape) / alone.shape, 1e-12)
+        own = np.maximum(rng.gamma(gamma.shape, population[j] / gamma.rate), 1e-12 * gamma.mean)
         total = own + signalled.sum(axis=1)
         recall = signalled / total[:, None]
         drawn = as_used(engine, Pages(total, pages.importance, recall[:, 0] if k == 1 else recall, pages.false_rate))
         found[j] = float(np.average(page_freshness(drawn, crawl_rate), weights=pages.importance))
     return found
+
+
+def _population_draws(engine: Engine, rng: np.random.Generator) -> Array:
+    """Draws of the mean rate of all pages over the believed one: as well as the pages that were crawled tell it."""
+    belief, rows = engine.beliefs.belief, engine.ids()
+    seen = rows[belief.n_crawls[rows] > 0]
+    counts = np.ones(len(seen)) if engine.stands_for is None else engine.stands_for[seen]
+    known = float(belief.prior[0, 0]) * float(counts.sum())
+    return np.asarray(rng.gamma(known, size=_DRAWS) / known) if known > 0.0 else np.ones(_DRAWS)

@@ -43,6 +43,6 @@ def ledger_of(engine: Engine, rows: Ids, now: float) -> Ledger:
     belief = engine.beliefs.belief
     last = access.last_fetched(engine.scheduler, rows)
     until = np.full(len(rows), max(now, engine.now))
-    open_ = open_time(access.header(engine.scheduler), belief, engine.effects.arrays, rows, last, until)
+    open_ = open_time(access.header(engine.scheduler), belief, engine.calibration, rows, last, until)
     judged = belief.ledger
     return Ledger(float(judged[0] + open_[0]), float(judged[1] + open_[1]), *map(float, open_))

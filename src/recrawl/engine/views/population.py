@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.engine.effects.groups import folders
+from recrawl.engine.clocks.folders import folders
 from recrawl.estimate.gamma import GammaPrior
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.engine.effects.groups import folders
+from recrawl.engine.clocks.folders import folders
 from recrawl.engine.views.population import drawn_rates
 from recrawl.schedule.exact import access
 
@@ -31,7 +31,7 @@ Ids = NDArray[np.int64]
 MOST_PAGES = 5000  # larger populations are sampled
 _DRAWS = 100
 _STEPS = 2000  # picks at most; with more crawls each takes several pages
-_TOGETHER = 0.1  # correlation of pages of a folder while siblings are used
+_TOGETHER = 0.1  # correlation of pages of a folder that follow a clock
 
 
 class Window(NamedTuple):
@@ -76,7 +76,7 @@ def window_freshness(engine: Engine, budget: float, window: Window, rows: Ids, r
     rate = drawn_rates(engine, rows, _DRAWS, rng)
     weight = access.importance(engine.scheduler, rows)
     folder = np.unique([folders(url)[-1] for url in engine.url(rows)], return_inverse=True)[1]
-    together = 0.0 if engine.effects.level is None else _TOGETHER
+    together = _TOGETHER if engine.clocks.enabled else 0.0
     out, begin = np.empty(_DRAWS), np.maximum(intervals.begin, window.start)
     for j in range(_DRAWS):
         fresh_for = _exponentials(folder, intervals.page, together, rng) / rate[j, intervals.page]

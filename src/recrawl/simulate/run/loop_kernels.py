@@ -6,11 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import jit
-from recrawl.engine.beliefs.arrays import Belief
 from recrawl.engine.beliefs.kernels import apply_belief, count_signal
-from recrawl.engine.crawl_kernels import learn_crawls
-from recrawl.engine.effects.cohort_kernels import CohortLists, leave, promote
-from recrawl.engine.effects.kernels import EffectArrays
+from recrawl.engine.cohort_kernels import CohortLists, leave, promote
+from recrawl.engine.crawl_kernels import Learned, learn_crawls
 from recrawl.schedule.exact.access import (
     DONE,
     FIRST_GROWTH,
@@ -22,7 +20,7 @@ from recrawl.schedule.exact.access import (
     return_pages,
     signal,
 )
-from recrawl.schedule.exact.access_kernels import Header, fetched_at, opened, time_now, wanted
+from recrawl.schedule.exact.access_kernels import Header, fetched_at, group_of, opened, time_now, wanted
 from recrawl.schedule.rates.draw_kernels import give_back, pick_drawn
 from recrawl.schedule.rates.kernels import Book, crawled, pick_due, wake
 from recrawl.simulate.tally_kernels import Tally, count_crawl
@@ -132,7 +130,7 @@ def run_draws(
 
 @jit
 def _pass_and_count_signals(
-    header: Header, b: Belief, effects: EffectArrays, lists: CohortLists, queue: SignalQueue, cursor: Ids, now: float
+    header: Header, learned: Learned, lists: CohortLists, queue: SignalQueue, cursor: Ids, now: float
 ) -> int:
     """Pass on the signals up to now to a scheduler and to the beliefs behind it; what must grow first, or DONE."""
     s = opened(header)
@@ -150,8 +148,8 @@ def _pass_and_count_signals(
         if FIRST_GROWTH <= status <= LAST_GROWTH:
             return int(status)
         cursor[SIGNAL] = k + 1
-        if status == DONE and about[0] > fetched_at(s, i) and count_signal(b, i, 0, when):
-            apply_belief(s, b, effects, i, when - fetched_at(s, i))
+        if status == DONE and about[0] > fetched_at(s, i) and count_signal(learned.belief, i, 0, when):
+            apply_belief(s, learned.belief, i, when - fetched_at(s, i))
             cursor[PLACE] = i
             status, _ = put_back(header, cursor[PLACE : PLACE + 1], time_now(s))
             if status != DONE:
@@ -163,8 +161,7 @@ def _pass_and_count_signals(
 @jit
 def run_engine(
     header: Header,
-    b: Belief,
-    effects: EffectArrays,
+    learned: Learned,
     lists: CohortLists,
     t: Tally,
     queue: SignalQueue,
@@ -178,7 +175,7 @@ def run_engine(
     while cursor[SLOT] < last:
         now = pace[ANCHOR] + cursor[SLOT] * pace[PERIOD]
         if cursor[PENDING] < 0:
-            status = _pass_and_count_signals(header, b, effects, lists, queue, cursor, now)
+            status = _pass_and_count_signals(header, learned, lists, queue, cursor, now)
             if status != DONE:
                 return status
             status, taken = pick(header, now, 1, out)
@@ -188,7 +185,7 @@ def run_engine(
                 cursor[SLOT] += 1
                 continue
             copies[0, 0], copies[0, 1], changed[0] = fetched_at(s, out[0]), now, count_crawl(t, out[0], now)
-            learn_crawls(header, b, effects, out, copies, now, changed)
+            learn_crawls(header, learned, out, copies, now, changed)
             cursor[LEARNED] += 1
             cursor[PENDING] = out[0]
         out[0] = cursor[PENDING]
@@ -199,7 +196,7 @@ def run_engine(
             status, _ = return_pages(header, out)
             if status != DONE:
                 return int(status)
-            cursor[REINSERT] = effects.group[out[0], effects.active[0]] if effects.active[0] >= 0 else -1
+            cursor[REINSERT] = group_of(s, out[0])
         if cursor[REINSERT] >= 0:
             status = reinsert_members(header, cursor[REINSERT], now)
             if status != DONE:

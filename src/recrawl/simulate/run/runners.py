@@ -180,12 +180,12 @@ class EngineRunner(PlainRunner):
         cursor[loop.SLOT] = slot
         while cursor[loop.SLOT] < last:
             stop = min(last, int(cursor[loop.SLOT]) + max(engine.beliefs.refit_at - engine.beliefs.crawls, 1))
+            stop = min(stop, max(_first_slot(engine.clocks.next_due(), anchor, period), int(cursor[loop.SLOT]) + 1))
             cursor[loop.LEARNED] = 0
-            belief, effects, lists = engine.beliefs.belief, engine.effects.arrays, engine.eligibility.cohorts.lists
+            lists = engine.eligibility.cohorts.lists
             step = partial(
                 loop.run_engine,
-                b=belief,
-                effects=effects,
+                learned=engine.learned,
                 lists=lists,
                 t=tally,
                 queue=queue,
@@ -196,7 +196,14 @@ class EngineRunner(PlainRunner):
             access.repeat(engine.scheduler, step)
             engine.beliefs.crawls += int(cursor[loop.LEARNED])
             engine.refit_if_due()
+            if engine.clocks.due(engine.now):
+                engine.clocks.publish(engine.scheduler, engine.now)
         return max(slot, last)
+
+
+def _first_slot(time: float, anchor: float, period: float) -> int:
+    """The number of slots up to a time, the one at it included."""
+    return int(min(max(np.ceil((time - anchor) / period) + 1, 0.0), 2.0**62))
 
 
 class RivalRunner(PlainRunner):
