@@ -41,7 +41,7 @@ class Beliefs:
 
     def __init__(self, prior: GammaPrior | None, n_sources: int, half_life: float, day: float) -> None:
         low, ratio, n = _GRID
-        rates = low * ratio ** np.arange(n) / day
+        rates = np.asarray(low * ratio ** np.arange(n) / day, np.float64)
         self.belief = Belief(
             seen=np.zeros((0, 3)),
             evidence=np.zeros((0, 2)),
@@ -181,7 +181,7 @@ class Beliefs:
         self.belief.share[rows] = 0
 
     def take_tables(self, saved: Mapping[str, Any]) -> None:
-        """Take over what was fitted to all pages; rows of earlier versions have only counts, fitted at the next crawl."""
+        """Take over what was fitted to all pages; rows of earlier versions have no tables."""
         self.crawls, self.refit_at = int(saved["crawls"]), int(saved["refit_at"])
         self.fits = int(saved.get("fits", 0))
         self.belief.prior[1:] = saved["prior"][1:]

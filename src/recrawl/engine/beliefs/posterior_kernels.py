@@ -54,7 +54,7 @@ def log_likelihood(seen: Array, given: Array, rate: float) -> float:
         total += given[GIVEN_CHANGES] * math.log(rate)
     if seen[CHANGES] > 0.0:
         total += seen[CHANGES] * _log_changed(rate * math.exp(seen[LOG_INTERVALS] / seen[CHANGES]))
-    return total
+    return float(total)
 
 
 @jit_lean
@@ -82,7 +82,7 @@ def normalise(log_weight: Array) -> float:
         total += log_weight[k]
     for k in range(log_weight.size):
         log_weight[k] /= total
-    return most + math.log(total)
+    return float(most + math.log(total))
 
 
 @jit_lean
@@ -133,7 +133,7 @@ def _prior_at(b: Belief, prior: Array, rate: float) -> float:
     x = math.log(rate / b.rates[0]) / math.log(b.rates[1] / b.rates[0])
     j = min(max(int(x), 0), n - 2)
     share = min(max(x - j, 0.0), 1.0)
-    return prior[j] ** (1.0 - share) * prior[j + 1] ** share
+    return float(prior[j] ** (1.0 - share) * prior[j + 1] ** share)
 
 
 @inline
@@ -184,6 +184,12 @@ def gamma_of(b: Belief, i: int, prior: Array, posterior: Array) -> tuple[float, 
     return shape, shape / mean
 
 
+@inline
+def _add(b: Belief, table: int, k: int, change: float) -> None:
+    b.tables[table, k] += change
+    b.sizes[table] += change
+
+
 @jit_lean
 def count_in_tables(b: Belief, i: int, posterior: Array) -> None:
     """Replace what a page adds to the tables of its folder, its host and all pages."""
@@ -195,9 +201,9 @@ def count_in_tables(b: Belief, i: int, posterior: Array) -> None:
         left -= new
         change = new - float(b.share[i, k])
         b.share[i, k] = new
-        for row in (ALL, b.table[i, HOST], b.table[i, FOLDER]):
-            b.tables[row, k] += change
-            b.sizes[row] += change
+        _add(b, ALL, k, change)
+        _add(b, b.table[i, HOST], k, change)
+        _add(b, b.table[i, FOLDER], k, change)
 
 
 @jit_lean

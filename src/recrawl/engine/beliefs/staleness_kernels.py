@@ -70,9 +70,7 @@ def stale_when_found(s: State, b: Belief, c: Calibration, i: int, begin: float, 
 
 
 @jit
-def open_time(
-    header: Header, b: Belief, c: Calibration, ids: Ids, begin: Array, end: Array
-) -> tuple[float, float]:
+def open_time(header: Header, b: Belief, c: Calibration, ids: Ids, begin: Array, end: Array) -> tuple[float, float]:
     """(importance × time of copies, stale of that) where no crawl has judged them yet."""
     s = opened(header)
     time = stale = 0.0

@@ -69,12 +69,12 @@ def fill_paces(c: Clocks, clock: int, newest: int, terms: Array, out: Array) -> 
             usual = 1.0 + fade * (terms[lasting, j] - 1.0)
             out[j] += c.weight[plain] * terms[plain, j] + c.weight[lasting] * terms[lasting, j]
         ahead += c.weight[plain] + c.weight[lasting] * usual
-    return ahead
+    return float(ahead)
 
 
 @inline
 def _inside(c: Clocks, b: int, begin: float, end: float) -> float:
-    return max(min(end, (b + 1) * c.scale[0]) - max(begin, b * c.scale[0]), 0.0)
+    return float(max(min(end, (b + 1) * c.scale[0]) - max(begin, b * c.scale[0]), 0.0))
 
 
 @jit_lean
