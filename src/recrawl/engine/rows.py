@@ -32,7 +32,7 @@ _ASKED = ("request_weight", "requested_at", "watched_from")
 _WAITING = ("paused", "failures", "times_gone", "wait_until")
 _DECIDING = ("change_rate", "importance", "recall", "false_rate", "cost", "evidence")  # the scheduler's parameters
 COLUMNS = ("url", "given", "fetched_at", "prior_at", *_DECIDING, *_BELIEF, *_ASKED, *_WAITING)
-_GIVEN_RATE = "given_rate"  # name in rows of `Belief.evidence`
+RATE_EVIDENCE = "rate_evidence"  # name in rows of `Belief.evidence`
 _CALIBRATION = {"recent": "lately", "knots": "knots"}
 _WHOLE = ("settings", "prior", "crawls", "refit_at", "hosts")
 
@@ -44,7 +44,7 @@ def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
     """
     belief = engine.beliefs.belief
     return {
-        "columns": [*COLUMNS, "seen", _GIVEN_RATE],
+        "columns": [*COLUMNS, "seen", RATE_EVIDENCE],
         "settings": engine.settings.as_dict(),
         "prior": belief.prior.copy(),
         "table": belief.tables[ALL].tolist(),
@@ -62,7 +62,7 @@ def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
         "fetched_at": engine.fetched_at(rows),
         "prior_at": np.zeros(len(rows), np.int64),
         "seen": belief.seen[rows],
-        _GIVEN_RATE: belief.evidence[rows],
+        RATE_EVIDENCE: belief.evidence[rows],
         **_deciding(engine, rows),
         **{name: getattr(belief, mine)[rows] for name, mine in _BELIEF.items()},
         **_asked(engine, rows),
@@ -118,7 +118,7 @@ def _fill_pages(engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float) 
 def _fill_observed(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> None:
     """Observations of pages: as saved, or estimated from the counts; then the tables of their hosts and folders."""
     belief = engine.beliefs.belief
-    seen, given = (saved.get(name, [None] * len(ids)) for name in ("seen", _GIVEN_RATE))
+    seen, given = (saved.get(name, [None] * len(ids)) for name in ("seen", RATE_EVIDENCE))
     there = np.array([row is not None for row in seen], np.bool_)
     counts = (np.asarray(saved[name], np.float64) for name in ("n_crawls", "n_changes", "watched"))
     belief.seen[ids] = estimated_seen(*counts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,8 @@ from numpy.typing import NDArray
 from recrawl.cli.shared.columns import UNIT, unit_of
 from recrawl.cli.shared.tables import Table, read_table
 from recrawl.engine import Engine
-from recrawl.engine.rows import FIXED_RATE
+from recrawl.engine.beliefs.beliefs import estimated_seen
+from recrawl.engine.rows import FIXED_RATE, RATE_EVIDENCE
 from recrawl.engine.views.expected import expected_pages
 from recrawl.errors import ParameterError
 from recrawl.model.budget import unit_seconds
@@ -47,7 +47,6 @@ PAGE = {
 }
 _TRUE, _FALSE = ("true", "1", "1.0"), ("false", "0", "0.0", "")
 _STRONGEST = 1e9  # evidence of a rate that is known
-_RELATED = ("sibling_weight", "twin", "changed_at", "factor")  # of effects, which are learned again
 
 
 def page_rows(engine: Engine, now: float) -> Iterator[tuple[Any, ...]]:
@@ -164,30 +163,13 @@ def _flags(table: Table, name: str, default: bool) -> NDArray[np.bool_]:
 def with_states(engine: Engine, states: PageStates, now: float) -> Engine:
     """An engine of the same pages, of which those of a table are as the table says.
 
-    What is believed of pages that were never crawled becomes the prior; if there are none, it is fitted to the pages.
-    Effects between pages are learned again.
+    What is believed of a page is taken over until its next crawl; then it follows from the counts and all pages.
     """
-    rows = _stated_rows(engine, states)
-    if states.rate is None:
-        return Engine.restore(rows, now)
-    unseen = states.learned & (states.columns["n_crawls"] == 0)
-    pairs = Counter(zip(states.evidence[unseen].tolist(), states.rate[unseen].tolist(), strict=True))
-    prior = None
-    if pairs:
-        (shape, rate), _ = pairs.most_common(1)[0]
-        prior = [shape, shape / max(rate, 1e-300)]
-    elif (fit := Engine.restore(rows, now).beliefs.fit_now(engine.ids())) is not None:
-        prior = [fit.shape, fit.shape / fit.mean]
-    if prior is not None:
-        rows["prior"][0] = prior
-    rows["priors"] = [rows["prior"][0].tolist()]
-    rows["prior_at"] = np.zeros(len(rows["url"]), np.int64)
-    return Engine.restore(rows, now)
+    return Engine.restore(_stated_rows(engine, states), now)
 
 
 def _stated_rows(engine: Engine, states: PageStates) -> dict[str, Any]:
-    rows = {name: value for name, value in engine.rows().items() if name not in ("parts", "stated", *_RELATED)}
-    rows["columns"] = [name for name in rows["columns"] if name not in _RELATED]
+    rows = {name: value for name, value in engine.rows().items() if name != "stated"}
     at = engine.id(states.urls)
     mine = {**states.columns, "watched": states.watched, "own": states.columns["n_changes"]}
     mine[FIXED_RATE] = mine.pop("given_rate")
@@ -196,11 +178,14 @@ def _stated_rows(engine: Engine, states: PageStates) -> dict[str, Any]:
         rate = np.maximum(states.rate, 1e-6 * float(engine.beliefs.prior.mean))
         mine |= {"change_rate": rate, "evidence": states.evidence}
         rows["gamma"] = rows["gamma"].copy()
-        rows["gamma"][at, 0] = np.stack([states.evidence, states.evidence / rate], axis=1)
+        rows["gamma"][at, 0] = own = np.stack([states.evidence, states.evidence / rate], axis=1)
+        mine[RATE_EVIDENCE] = np.where(mine[FIXED_RATE][:, None], own, 0.0)
+    counts = (states.columns["n_crawls"], states.columns["n_changes"], states.watched)
+    mine["seen"] = estimated_seen(*(np.asarray(count, np.float64) for count in counts))
     for name, column in mine.items():
         rows[name] = np.array(rows[name])
         rows[name][at] = column
     seen = int(states.columns["n_crawls"].sum())
     if engine.beliefs.crawls < seen:
-        rows |= {"crawls": seen, "refit_at": max(int(rows["refit_at"]), int(1.3 * seen) + 1)}
+        rows |= {"crawls": seen, "fits": 1, "refit_at": max(int(rows["refit_at"]), int(1.3 * seen) + 1)}
     return rows

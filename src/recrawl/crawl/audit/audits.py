@@ -21,7 +21,7 @@ from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.polite.host_limiter import HostLimiter
 from recrawl.engine import Engine
 from recrawl.engine.addresses import host_of
-from recrawl.engine.views.expected import expected_fresh, fitting_mean
+from recrawl.engine.views.expected import expected_fresh
 from recrawl.estimate.audit import draw_pages
 from recrawl.schedule.exact import access
 from recrawl.store.protocol import Outcome
@@ -178,7 +178,7 @@ class Audits:
         known = self._engine.addresses.known([url])[0] == page
         fresh = self._fresh(page, outcome) if known else None
         if fresh is not None:
-            open_.judged[url] = (fresh, float(expected_fresh(self._engine, [page], outcome.began_at, self._mean)[0]))
+            open_.judged[url] = (fresh, float(expected_fresh(self._engine, [page], outcome.began_at)[0]))
         self._end_if_done(now)
 
     def retry(self, url: str) -> None:
@@ -234,7 +234,6 @@ class Audits:
         if state != self._drawn_from or drawn % 100 == 0:
             self._ids = audited_pages(self._engine)
             self._importance = access.importance(self._engine.scheduler, self._ids)
-            self._mean = fitting_mean(self._engine)
             self._drawn_from = state
         return bool(len(self._ids)) and bool(self._importance.sum() > 0)
 

@@ -1,7 +1,7 @@
 """Engines of a part of a store's pages: what one page, or figures about all pages, need.
 
 What was learned of all pages together is small and is read as a whole. Of single pages only those are read that an
-answer depends on: to explain a page, the page and its group; for figures about a large database, a sample; to add
+answer depends on: to explain a page, the page; for figures about a large database, a sample; to add
 pages, none.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,8 +16,6 @@ import numpy as np
 from recrawl.crawl.run.assemble import engine_of
 from recrawl.crawl.run.pages import Part
 from recrawl.engine.addresses import host_of
-from recrawl.engine.effects.groups import beside, folders
-from recrawl.engine.views.expected import fits_mean, fitting_mean
 from recrawl.schedule.exact import access
 from recrawl.store.sampling import sampling_error
 
@@ -30,7 +27,6 @@ if TYPE_CHECKING:
 
 WHOLE = 50_000  # up to so many pages figures are about all of them
 SAMPLED = 20_000  # pages of a sample, where there are more
-_SIBLINGS = 20_000  # pages of a group that are read at most
 
 
 @dataclass(frozen=True)
@@ -69,32 +65,13 @@ async def open_for(store: Store, settings: Settings, urls: Sequence[str], now: f
 
 
 async def explain_page(store: Store, settings: Settings, url: str, now: float) -> Explanation:
-    """What `Engine.explain` says of a page with an engine of all pages.
-
-    It depends on the page, on its group where siblings are used, and else on the mean rate of all pages. The mean is
-    that of a sample where there are many pages.
-    """
+    """What `Engine.explain` says of a page with an engine of all pages."""
     totals = await store.totals()
     engine = await engine_of(store, settings, now, Part([url], totals))
     page = int(engine.id([url])[0])
-    if engine.effects.level is not None:
-        engine = await engine_of(store, settings, now, Part([url, *await _group(store, engine, url)], totals))
-        page = int(engine.id([url])[0])
-    if fits_mean(engine):
-        engine.mean_of_all = fitting_mean((await open_sampled(store, settings, now)).engine)
     found = replace(engine.explain(page, now), importance_rank=await _importance_rank(store, settings, engine, page))
     unasked = found.request_rate is None and totals.requested  # readers asked for other pages only
     return replace(found, request_rate=0.0) if unasked else found
-
-
-async def _group(store: Store, engine: Engine, url: str) -> list[str]:
-    """Pages of the group that a page belongs to, by the level of groups in use."""
-    level = int(engine.effects.arrays.active[0])
-    mine, found = folders(url)[level], list[str]()
-    for prefix in beside(url, level):
-        others = (other for other in await store.urls(prefix) if folders(other)[level] == mine)
-        found += islice(others, _SIBLINGS - len(found))
-    return found
 
 
 async def _importance_rank(store: Store, settings: Settings, engine: Engine, page: int) -> float:
