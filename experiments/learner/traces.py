@@ -70,15 +70,18 @@ def read_cells(path: Path | None) -> Cells:
     return json.loads(path.read_text())["cells"] if path is not None and path.exists() else {}
 
 
-def keep(path: Path | None, cell: Cell, order: int, figures: dict[str, float]) -> Cells:
-    """Add one run to the file, which another process may have written to meanwhile."""
-    cells = read_cells(path)
+def note(cells: Cells, cell: Cell, order: int, figures: dict[str, float]) -> None:
+    """Add one run to the results."""
     for name, value in figures.items():
         cells.setdefault(cell.key, {}).setdefault(name, {})[str(order)] = value
-    if path is not None:
-        with whole_file(path) as partial:
-            partial.write_text(json.dumps({"cells": cells}, indent=1) + "\n")
-    return cells
+
+
+def keep(path: Path, cell: Cell, order: int, figures: dict[str, float]) -> None:
+    """Add one run to the file, which another process may have written to meanwhile."""
+    cells = read_cells(path)
+    note(cells, cell, order, figures)
+    with whole_file(path) as partial:
+        partial.write_text(json.dumps({"cells": cells}, indent=1) + "\n")
 
 
 def run_window(name: str, folder: Path, given: argparse.Namespace) -> Cells:
@@ -95,8 +98,10 @@ def run_window(name: str, folder: Path, given: argparse.Namespace) -> Cells:
                 begun = time.perf_counter()
                 value = staleness(trace, float(budget), policy)
                 took = round(time.perf_counter() - begun, 2)
-                found |= keep(given.json, cell, order, {"staleness": value, "seconds": took})
-                found.setdefault(cell.key, {}).setdefault("staleness", {})[str(order)] = value
+                figures = {"staleness": value, "seconds": took}
+                note(found, cell, order, figures)
+                if given.json is not None:
+                    keep(given.json, cell, order, figures)
                 print(f"{cell.key}, order {order + 1} of {given.orders}: {value:.5f} in {took:.1f} s", flush=True)
     return {key: cell for key, cell in found.items() if key.split(" ")[0] == name}
 

@@ -141,3 +141,14 @@ def test_bad_traces_are_one_line(run, folder, tmp_path):
     write_trace(still, Trace(0.0, 100 * DAY, [0, 0], [], day=DAY))
     quiet = run("simulate", "--trace", still, "--days", 50, "--jobs", 1)
     assert (quiet.code, "no page changed" in quiet.err) == (2, True)
+
+
+def test_poisson_control(run, folder):
+    common = ("--trace", folder, "--days", 100, "--policy", "known,trailing", "--jobs", 1, "--json", "--poisson")
+    rows = json.loads(run("simulate", *common, "--repetitions", 2).out)
+    assert [(row["trace"], row["policy"]) for row in rows] == [
+        ("pages (Poisson)", name) for name in ("known", "trailing")
+    ]
+    assert all(row["stderr"]["staleness"] > 0 for row in rows)
+    refused = run("simulate", "--world", "poisson", "--poisson")
+    assert (refused.code, refused.err) == (2, "recrawl: --poisson goes with --trace\n")

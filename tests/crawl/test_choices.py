@@ -1,9 +1,11 @@
-"""How pages are chosen, live: objectives on a web in memory."""
+"""How pages are chosen, live: objectives and prices on a web in memory."""
 
 import numpy as np
 import pytest
 
 from recrawl.crawl.config.settings import Settings
+from recrawl.crawl.polite.unspent import NOTE as UNSPENT
+from recrawl.crawl.polite.unspent import figures_of
 from recrawl.errors import ParameterError
 
 from .driving import DAY, URLS, World, changing
@@ -41,3 +43,22 @@ def test_settings_name_the_objective():
     assert Settings(objective="harmonic").choices() == {"objective": "harmonic"}
     with pytest.raises(ParameterError, match="objective 'beauty' is not one of freshness, harmonic, age"):
         Settings(objective="beauty")
+
+
+def test_a_price_leaves_budget_unspent_and_says_so():
+    world = World(changing, FEW, budget=0.02, choices={"price": 3600.0})
+    counts = world.run(0.5 * DAY)
+    assert len(FEW) < counts.ended < 0.7 * 0.02 * 0.5 * DAY
+    figures = figures_of(world.store.notes(UNSPENT).get(UNSPENT), world.clock.now())
+    assert max(figures["why"], key=figures["why"].get) == "price"
+    world.choices = {}
+    assert world.opened().price == 3600.0
+
+
+def test_settings_name_price_and_bound():
+    found = Settings(price="2 h", very_stale="8 h", very_stale_share="5%").choices()
+    assert found == {"price": 7200.0, "very_stale": 28800.0, "very_stale_share": 0.05}
+    assert Settings(price="0").choices() == {"price": 0.0, "very_stale": 0.0, "very_stale_share": 0.0}
+    for given, words in (({"price": "dear"}, "price is 'dear'"), ({"very_stale": "8 h"}, "belong together")):
+        with pytest.raises(ParameterError, match=words):
+            Settings(**given)

@@ -21,7 +21,7 @@ from recrawl.cli.shared.crawl_options import (
     shared_store,
 )
 from recrawl.cli.shared.effect_options import NoSiblings
-from recrawl.cli.shared.policy_options import Objective
+from recrawl.cli.shared.policy_options import Objective, Price, VeryStale, VeryStaleShare
 from recrawl.cli.shared.short_urls import printed_url
 from recrawl.logs import configure
 from recrawl.model.spans import format_span
@@ -50,6 +50,9 @@ def run(
         str | None, typer.Option(help="Crawl no page that is less likely to have changed.  [default: 1%]")
     ] = None,
     objective: Objective = None,
+    price: Price = None,
+    very_stale: VeryStale = None,
+    very_stale_share: VeryStaleShare = None,
     contact: Annotated[str | None, typer.Option(help="How site owners can reach you.")] = None,
     allow_private: Annotated[bool | None, typer.Option("--allow-private", help="Also local addresses.")] = None,
     no_siblings: NoSiblings = False,
@@ -71,7 +74,8 @@ def run(
     configure(log_level or ("warning" if silent else "info"), log_format)
     words = {"budget": budget, "hours": hours, "delay": delay, "contact": contact, "audit_share": audit_share}
     flags: dict[str, Any] = {**words, "concurrency": concurrency, "min_change_probability": min_change_probability}
-    flags |= {"objective": objective, "siblings": False if no_siblings else None}
+    flags |= {"objective": objective, "price": price, "siblings": False if no_siblings else None}
+    flags |= {"very_stale": very_stale, "very_stale_share": very_stale_share}
     read = partial(settings_of, config, database=database, allow_private=allow_private, **flags)
     settings = read()
     from recrawl import __version__

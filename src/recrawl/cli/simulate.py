@@ -35,6 +35,7 @@ def simulate(
     ] = False,
     days: Annotated[float | None, typer.Option(help="Days of the recorded trace.  [default: 365]")] = None,
     start: Annotated[str | None, typer.Option("--from", help="First day of the recorded trace.")] = None,
+    poisson: Annotated[bool, typer.Option("--poisson", help="Draw the trace's changes as Poisson processes.")] = False,
     warm: Annotated[float, typer.Option(help="Days simulated before staleness is counted.")] = 0.0,
     pages: Annotated[int | None, typer.Option(help="Pages of a world.  [default: 1000]")] = None,
     horizon: Annotated[float | None, typer.Option(help="Days of a world.  [default: 100]")] = None,
@@ -51,14 +52,14 @@ def simulate(
     if own_demand and budget:
         raise ParameterError("give --budget or --own-demand, not both")
     if trace is None:
-        refuse({"--days": days, "--from": start}, "--trace")
+        refuse({"--days": days, "--from": start, "--poisson": poisson or None}, "--trace")
     else:
         refuse({"--pages": pages, "--horizon": horizon, "--readers": readers}, "--world")
     from recrawl.cli.views import simulate_report as report
 
     policies = split_commas(policy or [_POLICIES])
     drawn = {"n_pages": pages, "days": horizon, "readers": readers}
-    sources = sources_of(world, trace, warm, {"days": days, "start": start}, drawn)
+    sources = sources_of(world, trace, warm, {"days": days, "start": start, "poisson": poisson}, drawn)
     found = report.compared(
         sources,
         without_siblings(policies) if no_siblings else policies,

@@ -249,6 +249,8 @@ class Core:
             return
         rate = self.requests.rate(now, rows) * self.settings.day
         self.scheduler.update(rows, importance=self.given[rows] + rate)
+        if self.settings.price > 0.0:
+            self.eligibility.reconsider(rows)
 
 
 def own_belief(change_rate: ArrayLike, evidence: ArrayLike, n: int, rows: Ids, prior: GammaPrior) -> GammaPrior:

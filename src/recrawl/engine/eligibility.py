@@ -35,6 +35,7 @@ class Reason(StrEnum):
     LEASED = "leased"  # it is being crawled
     HOST = "host"  # its host may not be crawled now
     UNLIKELY = "unlikely"  # it is less likely to have changed than `min_change_probability`
+    PRICE = "price"  # a crawl costs more than it saves
     COHORT = "cohort"  # pages of the same value come first
 
 

@@ -140,8 +140,7 @@ class Engine(Core):
         now, n = time_of(now), count_of(n)
         self.eligibility.wake(now)
         self.eligibility.cohorts.widen(self.scheduler, n)
-        limited = n > 0 and self.settings.min_change_probability > 0.0
-        ids = pick_likely(self, now, n) if limited else self.scheduler.pick(now, n)
+        ids = pick_likely(self, now, n) if n > 0 and self.settings.selective else self.scheduler.pick(now, n)
         self.eligibility.cohorts.promote(self.scheduler, ids)
         return in_order(self, ids)
 
@@ -234,6 +233,7 @@ class Engine(Core):
         self.eligibility.cohorts.leave(self.scheduler, rows)
         if "importance" in columns:
             self.given[rows] = columns["importance"]
+            self.eligibility.reconsider(rows)
         if own is not None:
             self.beliefs.set_rate(rows, own)
             self._believe(rows, self.now)
@@ -255,7 +255,7 @@ class Engine(Core):
         now = time_of(now)
         self.eligibility.wake(now)
         soonest = self.scheduler.next_at(now)
-        if soonest <= self.now and self.settings.min_change_probability > 0.0:
+        if soonest <= self.now and self.settings.selective:
             threshold = self.threshold
             picked = pick_likely(self, now, 1)
             access.return_picked(self.scheduler, picked, threshold, withdraw=False)
@@ -331,6 +331,16 @@ class Engine(Core):
     @min_change_probability.setter
     def min_change_probability(self, probability: float) -> None:
         self.settings = replace(self.settings, min_change_probability=probability)
+        hasten(self, self.now)
+
+    @property
+    def price(self) -> float:
+        """What a crawl costs, in importance × time; one that is worth less is not made; 0: none."""
+        return self.settings.price
+
+    def set_price(self, price: float = 0.0, *, very_stale: float = 0.0, very_stale_share: float = 0.0) -> None:
+        """Another price of a crawl, with another bound on very stale copies or none."""
+        self.settings = replace(self.settings, price=price, very_stale=very_stale, very_stale_share=very_stale_share)
         hasten(self, self.now)
 
     @property

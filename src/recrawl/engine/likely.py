@@ -1,6 +1,7 @@
-"""Which pages are likely enough to have changed: the last step of a pick, after the order by value.
+"""Which pages are likely enough to have changed, and worth their price: the last step of a pick, after the order.
 
-A page whose chance is under ``min_change_probability`` is withdrawn from the scheduler until its chance reaches that.
+A page whose chance is under ``min_change_probability``, or whose value is under ``price``, is withdrawn from the
+scheduler until it reaches that.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.engine.beliefs.staleness_kernels import fill_doubted_at
+from recrawl.engine.policies.price import worth_at
 from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 _ENOUGH = 10  # crawls after which a page's own belief counts, before the prior was fitted
 _PATIENCE = 0.1  # unlikely pages are examined again after so many crawls: a share of these pages
@@ -30,20 +33,44 @@ def likely_at(engine: Core, rows: Ids, now: float) -> Array:
     That is where the calibrated chance reaches ``min_change_probability``, or a floor its time. No page is held
     back without a copy, or of which too little is known: before the prior was fitted, pages with few crawls.
     """
-    limit, knots, belief = engine.settings.min_change_probability, engine.calibration.knots, engine.beliefs.belief
     begin, floor = access.last_fetched(engine.scheduler, rows), access.floors(engine.scheduler, rows)
-    out = np.empty(len(rows))
-    exponent = -math.log1p(-min(float(np.interp(limit, knots[:, 1], knots[:, 0])), 1.0 - 1e-12))
-    fill_doubted_at(access.header(engine.scheduler), belief, rows, now, exponent, out)
-    known = (engine.beliefs.fits > 0) | belief.fixed_rate[rows] | (belief.n_crawls[rows] >= _ENOUGH)
-    free = (begin <= engine.no_copy_at) | ~known
+    out = chance_at(engine, rows, now, engine.settings.min_change_probability)
+    free = (begin <= engine.no_copy_at) | ~known_enough(engine, rows)
     with np.errstate(divide="ignore"):
         out = np.minimum(out, np.where(floor > 0, begin + 1.0 / floor, np.inf))
     return np.asarray(np.where(free, now, np.maximum(out, now)))
 
 
+def chance_at(engine: Core, rows: Ids, now: float, probability: float) -> Array:
+    """From when on pages have changed with a (calibrated) probability, now at the earliest; infinity: never."""
+    out, knots = np.empty(len(rows)), engine.calibration.knots
+    exponent = -math.log1p(-min(float(np.interp(probability, knots[:, 1], knots[:, 0])), 1.0 - 1e-12))
+    fill_doubted_at(access.header(engine.scheduler), engine.beliefs.belief, rows, now, exponent, out)
+    return out
+
+
+def known_enough(engine: Core, rows: Ids) -> Flags:
+    """Of which pages enough is known to hold them back: all once the prior was fitted, else those crawled often."""
+    belief = engine.beliefs.belief
+    return np.asarray((engine.beliefs.fits > 0) | belief.fixed_rate[rows] | (belief.n_crawls[rows] >= _ENOUGH))
+
+
+def ready_at(engine: Core, rows: Ids, now: float) -> Array:
+    """From when on pages may be picked: likely enough to have changed, and worth the price of a crawl.
+
+    A copy that may have been stale for ``very_stale`` with the probability ``very_stale_share`` is worth any price.
+    """
+    settings = engine.settings
+    worth = worth_at(engine, rows, now)
+    if settings.very_stale_share > 0.0:
+        bound = chance_at(engine, rows, now - settings.very_stale, settings.very_stale_share) + settings.very_stale
+        worth = np.minimum(worth, np.maximum(bound, now))
+    worth = np.where(known_enough(engine, rows), worth, now)
+    return np.maximum(likely_at(engine, rows, now), worth) if settings.min_change_probability > 0.0 else worth
+
+
 def pick_likely(engine: Core, now: float, n: int) -> Ids:
-    """At most n pages, best first; pages that are too unlikely to have changed are withdrawn.
+    """At most n pages, best first; pages that are too unlikely to have changed, or worth too little, are withdrawn.
 
     More and more are picked until none of the first n is unlikely, and those beyond are given back: picks and
     withdrawals together cost no more than a few times the pages involved.
@@ -51,7 +78,7 @@ def pick_likely(engine: Core, now: float, n: int) -> Ids:
     scheduler, threshold, ask = engine.scheduler, engine.threshold, n
     while True:
         ids = scheduler.pick(now, ask)
-        until = likely_at(engine, ids, engine.now)
+        until = ready_at(engine, ids, engine.now)
         unlikely = until > engine.now
         if not unlikely[:n].any():
             break
@@ -69,7 +96,7 @@ def hasten(engine: Core, now: float) -> None:
     engine.crawls_since = 0
     numbers, rows, until = engine.eligibility.unlikely_pages()
     if len(rows):
-        at = likely_at(engine, rows, now)
+        at = ready_at(engine, rows, now)
         engine.eligibility.hasten(numbers[at < until], at[at < until])
 
 

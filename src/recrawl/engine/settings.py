@@ -27,6 +27,9 @@ class EngineOptions(TypedDict, total=False):
     host_spacing: float | None
     host_concurrency: int | None
     min_change_probability: float
+    price: float
+    very_stale: float
+    very_stale_share: float
     siblings: bool
     canonical_urls: bool
 
@@ -45,6 +48,9 @@ class Settings:
     host_spacing: float | None = None
     host_concurrency: int | None = None
     min_change_probability: float = 0.01  # a page less likely to have changed is not picked; 0: any page is
+    price: float = 0.0  # of a crawl, in importance × time: a crawl that is worth less is not made; 0: none
+    very_stale: float = 0.0  # with a price: a copy that is stale for so long is very stale
+    very_stale_share: float = 0.0  # the share of very stale copies that crawls may find; 0: any
     siblings: bool = True
     canonical_urls: bool = True  # whether URLs are brought into canonical form; else any text names a page as it is
 
@@ -62,6 +68,26 @@ class Settings:
             raise ParameterError(
                 f"min_change_probability is {self.min_change_probability}: must be at least 0 and below 1"
             )
+
+        self._check_price()
+
+    def _check_price(self) -> None:
+        for name in ("price", "very_stale"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ParameterError(f"{name} is {getattr(self, name)}: must be finite and at least 0")
+        if not 0 <= self.very_stale_share < 1:
+            raise ParameterError(f"very_stale_share is {self.very_stale_share}: must be at least 0 and below 1")
+        if self.price and self.objective == "age":
+            raise ParameterError("price does not go with the objective age: an age value is importance × time squared")
+        if (self.very_stale > 0) != (self.very_stale_share > 0):
+            raise ParameterError("very_stale and very_stale_share belong together: give both or none")
+        if self.very_stale_share and not self.price:
+            raise ParameterError("very_stale is a bound on what a price leaves stale: it needs a price")
+
+    @property
+    def selective(self) -> bool:
+        """Whether some pages are not picked although there is budget: hardly any chance of a change, or a price."""
+        return self.min_change_probability > 0.0 or self.price > 0.0
 
     @property
     def no_copy_at(self) -> float:

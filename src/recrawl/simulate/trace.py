@@ -35,6 +35,13 @@ class Signals(NamedTuple):
         return cls(when[order], number.astype(np.int64), origin.astype(np.int64), about.astype(np.float64))
 
 
+class Past(NamedTuple):
+    """What is on record of pages from before a trace begins: their changes, and since when each was watched."""
+
+    changes: Events
+    since: Array  # the trace's start, or later, where nothing is on record
+
+
 @dataclass(frozen=True, eq=False)
 class Trace:
     """Changes of pages by page and time, and all else that a policy may know or be judged by.
@@ -42,7 +49,7 @@ class Trace:
     Page i changed at ``changed_at[offset[i]:offset[i + 1]]`` (sorted), existed from ``created_at`` to ``deleted_at``
     (both within ``start`` to ``end``; ``end``: it stayed), and its copy is fresh at ``created_at``. Pages are in the
     order of ``created_at``. ``pages`` are the parameters they were drawn with, where they were; ``requested_at`` is
-    when readers asked, per page like the changes.
+    when readers asked, per page like the changes; ``past`` is what is on record from before ``start``.
 
     >>> trace = Trace(0.0, 10.0, offset=[0, 2, 3], changed_at=[1.0, 4.0, 2.5])
     >>> len(trace), trace.n_changes.tolist(), trace.change_rate.tolist()
@@ -62,6 +69,7 @@ class Trace:
     signals: Signals | None = None
     request_offset: Ids | None = None
     requested_at: Array | None = None
+    past: Past | None = None
     name: str = "trace"
     day: float = 1.0  # how much time is a day
 
@@ -88,6 +96,11 @@ class Trace:
 
     def __len__(self) -> int:
         return len(self.offset) - 1
+
+    @property
+    def changes(self) -> Events:
+        """The changes by page."""
+        return Events(self.offset, self.changed_at)
 
     @property
     def n_changes(self) -> Ids:
@@ -126,10 +139,9 @@ class Trace:
         order = np.lexsort((rng.random(len(self)), self.created_at))
         place = np.empty(len(self), np.int64)
         place[order] = np.arange(len(self))
-        changes = _moved(self.offset, self.changed_at, place)
-        asked = None
+        changes, asked, past = _moved(self.changes, place), None, self.past
         if self.request_offset is not None and self.requested_at is not None:
-            asked = _moved(self.request_offset, self.requested_at, place)
+            asked = _moved(Events(self.request_offset, self.requested_at), place)
         return replace(
             self,
             offset=changes.offset,
@@ -143,12 +155,13 @@ class Trace:
             signals=None if self.signals is None else self.signals._replace(page=place[self.signals.page]),
             request_offset=asked and asked.offset,
             requested_at=asked and asked.at,
+            past=past and Past(_moved(past.changes, place), past.since[order]),
         )
 
 
-def _moved(offset: Ids, at: Array, place: Ids) -> Events:
+def _moved(events: Events, place: Ids) -> Events:
     """The instants of pages that have new places."""
-    return Events.of(place[Events(np.asarray(offset), at).page], at, len(place))
+    return Events.of(place[events.page], events.at, len(place))
 
 
 def _column(name: str, value: ArrayLike, n: int) -> Array:

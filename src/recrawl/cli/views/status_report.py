@@ -34,6 +34,8 @@ def _counts(found: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     if found["objective"] in _OBJECTIVES:
         rows.append(("objective", _OBJECTIVES[found["objective"]]))
+    if found["price"]:
+        rows.append(("price of a crawl", _price(found)))
     if found["flapping_last_day"]:
         rows.append(("flapping in the last day", f"{found['flapping_last_day']} returns to content seen before"))
     if found["feeds"]["pages"]:
@@ -45,6 +47,15 @@ def _counts(found: dict[str, Any]) -> list[tuple[str, str]]:
     if round(found["unspent_last_day"]["unspent"]):
         rows.append(("unspent in the last day", _unspent(found["unspent_last_day"])))
     return rows
+
+
+def _price(found: dict[str, Any]) -> str:
+    """What a crawl must save, and the bound on very stale copies."""
+    text = f"{format_span(found['price'])} of staleness times importance; a crawl that saves less is not made"
+    if found["very_stale_share"]:
+        stale, share = format_span(found["very_stale"]), 100 * found["very_stale_share"]
+        text += f", but at most {share:.3g}% of crawls may find a copy stale for {stale}"
+    return text
 
 
 def _unspent(unspent: dict[str, Any]) -> str:

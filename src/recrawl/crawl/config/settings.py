@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from recrawl.crawl.config.choices import choices_of
+from recrawl.crawl.config.choices import CHOICES, choices_of
 from recrawl.crawl.config.rules import Rule, Rules, span
 from recrawl.crawl.config.shares import share_of
 from recrawl.crawl.polite.hours import Hours, rates
@@ -38,6 +38,9 @@ class Settings:
     concurrency: int = 64
     robots: bool = True
     objective: str = ""  # freshness, harmonic or age; empty: as the database was crawled before, at first freshness
+    price: str = ""  # staleness, times importance, that a crawl must save, such as 2 h; 0: none; empty: as before
+    very_stale: str = ""  # with a price: a copy that is stale for so long is very stale
+    very_stale_share: str = ""  # the share of very stale copies that crawls may find, such as 5%
     min_change_probability: str = "1%"  # a page less likely to have changed is not fetched; 0: any page is
     siblings: bool = True  # whether a change found on one page counts for others of its folder or host
     audit_share: str = ""  # share of the crawls that are audits, such as 1%; empty: none
@@ -97,7 +100,7 @@ class Settings:
 
     def choices(self) -> dict[str, Any]:
         """How pages are chosen, as settings of the engine: those that are given, the others stay as they are stored."""
-        return choices_of(self.objective)
+        return choices_of(**{name: getattr(self, name) for name in CHOICES})
 
     def seconds(self, name: str) -> float:
         """A setting that is a span of time."""

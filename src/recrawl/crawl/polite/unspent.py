@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 NOTE = "unspent"  # the name of the note that holds the figures
-UNLIKELY, HOSTS, SLOTS, NOTHING = "unlikely", "hosts", "slots", "nothing"
+UNLIKELY, PRICE, HOSTS, SLOTS, NOTHING = "unlikely", "price", "hosts", "slots", "nothing"
 WHY = {
     UNLIKELY: "no page likely enough to have changed",
+    PRICE: "no crawl that saves as much as it costs",
     HOSTS: "hosts waiting for their delay",
     SLOTS: "all connections in use",
     NOTHING: "no page to crawl: all crawled, paused or waiting for a time",

@@ -16,6 +16,7 @@ from recrawl.crawl.config.shares import share_of
 from recrawl.crawl.feeds.cache import floor_of
 from recrawl.crawl.run.components import Components
 from recrawl.crawl.run.pages import apply_rules
+from recrawl.engine import Engine
 
 NOTE = "reloaded"  # the note of the last reload
 TAKES_RELOAD = "SIGHUP"  # what a crawl announces that reads its settings again when it gets this signal
@@ -27,6 +28,9 @@ LIVE = (
     "longest_delay",
     "longest_hint",
     "min_change_probability",
+    "price",
+    "very_stale",
+    "very_stale_share",
     "feed_interval",
     "concurrency",
     "audit_share",
@@ -77,6 +81,8 @@ async def reload_settings(components: Components, old: Settings, new: Settings) 
         components.recorder.longest_hint = new.seconds("longest_hint")
     if "min_change_probability" in changed:
         engine.min_change_probability = share_of(new.min_change_probability, "min_change_probability")
+    if changed & {"price", "very_stale", "very_stale_share"}:
+        _set_price(engine, new.choices())
     if "feed_interval" in changed:
         components.feeds.shortest = new.seconds("feed_interval")
     if "concurrency" in changed:
@@ -90,6 +96,14 @@ async def reload_settings(components: Components, old: Settings, new: Settings) 
         components.limiter.refresh_budgets()
     components.pool.wake()
     return done
+
+
+def _set_price(engine: Engine, chosen: Mapping[str, Any]) -> None:
+    """Another price and bound; one that is no longer given stays."""
+    if "price" in chosen:
+        engine.set_price(
+            **{name: chosen[name] for name in ("price", "very_stale", "very_stale_share") if name in chosen}
+        )
 
 
 async def _apply_rules(components: Components, new: Rules) -> None:

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from recrawl.crawl.polite.unspent import HOSTS, NOTHING, SLOTS, UNLIKELY
+from recrawl.crawl.polite.unspent import HOSTS, NOTHING, PRICE, SLOTS, UNLIKELY
 from recrawl.crawl.run.attempt import Attempts
 from recrawl.crawl.run.components import Components
 from recrawl.engine.addresses import host_of
@@ -49,7 +49,8 @@ class Starter:
     def _why_idle(self) -> str:
         """Why no further crawl starts although budget and slots are left."""
         stats = self._engine.stats
-        return HOSTS if stats["parked"] else UNLIKELY if stats["unlikely"] else NOTHING
+        held = PRICE if self._engine.price > 0.0 else UNLIKELY
+        return HOSTS if stats["parked"] else held if stats["unlikely"] else NOTHING
 
     def next_at(self, now: float) -> float:
         """When the next crawl may start, as far as is known now."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.engine.policies.price import bounding_rates
 from recrawl.model.pages import Pages
 from recrawl.solver.solving import solve
 
@@ -29,6 +30,18 @@ def as_used(engine: Core, pages: Pages) -> Pages:
 
 
 def planned_rates(engine: Core, pages: Pages, budget: float) -> Array:
-    """The crawl rates that are optimal for the engine's objective at a budget, if the believed rates are right."""
-    known = as_used(engine, pages).replace(evidence=np.inf)
-    return solve(known, budget, objective=engine.settings.objective).crawl_rate
+    """The crawl rates that are optimal for the engine's objective at a budget, if the believed rates are right.
+
+    With a price, crawls that cost more than they save are left out. The bound on very stale copies is kept as far as
+    the budget allows.
+    """
+    known, objective, price = (
+        as_used(engine, pages).replace(evidence=np.inf),
+        engine.settings.objective,
+        engine.settings.price,
+    )
+    if price > 0.0:
+        priced = solve(known, price=price, objective=objective, floor=bounding_rates(engine, pages))
+        if float(known.cost @ priced.crawl_rate) <= budget:
+            return priced.crawl_rate
+    return solve(known, budget, objective=objective).crawl_rate

@@ -85,6 +85,7 @@ class Explanation:
     reasons: tuple[str, ...] = ()  # why it may not be picked now (`Reason`), the first of them in ``state``
     wait_until: float = -math.inf  # until when it waits after a failure, because it is gone, or deferred
     objective: str = "freshness"  # what the value measures
+    price: float = 0.0  # of a crawl, in the unit of the value; 0: none
 
     def as_dict(self) -> dict[str, Any]:
         """The fields, ready for JSON."""
@@ -138,7 +139,10 @@ class Explanation:
         return "; doubt: " + ", ".join(f"{100 * shares[name]:.0f}% {name}" for name in order)
 
     def _decision(self) -> str:
-        worth = f"{_VALUE[self.objective]} {self.value:.3g}, a crawl costs {self.threshold:.3g} now"
+        worth = f"{_VALUE[self.objective]} {self.value:.3g}, a crawl costs {max(self.threshold, self.price):.3g} now"
+        if self.price > 0.0:
+            saved, price = self._span(self.value), self._span(self.price)
+            worth = f"a crawl saves {saved} of staleness times importance, its price is {price}"
         if self.value >= access.OVERDUE:
             worth = "older than it may be"
         elif self.fetched_at == -math.inf:
@@ -147,7 +151,9 @@ class Explanation:
             return self.state if set(self.reasons) & _WHATEVER_IT_IS_WORTH else f"{worth}: {self.state}"
         wait = self.next_at - self.now
         if wait > _HOPELESS * self.day:
-            return f"{worth}: never worth a crawl at this budget"
+            return f"{worth}: never worth a crawl at this {'price' if self.value < self.price else 'budget'}"
+        if self.value < self.price:
+            return f"{worth}: it costs more than it saves for another {self._span(wait)}"
         return f"{worth}: next crawl {'now' if wait <= 0 else f'in about {self._span(wait)}'}"
 
     def _span(self, time: float) -> str:
@@ -186,9 +192,10 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
         state=_state(engine, page, now),
         failures=engine.eligibility.waiting.failures(page),
         day=day,
-        reasons=tuple(str(reason) for reason in engine.eligibility.reasons(page, now)),
+        reasons=tuple(str(reason) for reason in reasons_of(engine, page, now)),
         wait_until=engine.eligibility.waiting.until(page),
         objective=engine.settings.objective,
+        price=engine.settings.price,
     )
 
 
@@ -203,8 +210,20 @@ def _rate_interval(engine: Engine, rows: Ids, rate: float) -> tuple[float, float
 def _next_at(engine: Engine, page: int, now: float, value: float) -> float:
     """When the value reaches what a crawl is worth now, but not before the page and its host are free."""
     waits = (engine.eligibility.waiting.until(page), engine.eligibility.unlikely_until(page))
-    worth = now if value >= engine.threshold and value > 0.0 else _worth_at(engine, page, now)
+    worth = now if value >= _asked(engine) and value > 0.0 else _worth_at(engine, page, now)
     return max(worth, *waits, access.host_until(engine.scheduler, page))
+
+
+def _asked(engine: Engine) -> float:
+    """The value that a page needs to be crawled now."""
+    return max(engine.threshold, engine.settings.price)
+
+
+def reasons_of(engine: Engine, page: int, now: float) -> tuple[Reason, ...]:
+    """Why a page may not be picked now; of pages that are held back, whether for the price of a crawl."""
+    dear = engine.settings.price > 0.0 and float(engine.scheduler.value([page], now)[0]) < engine.settings.price
+    swap = {Reason.UNLIKELY: Reason.PRICE} if dear else {}
+    return tuple(swap.get(reason, reason) for reason in engine.eligibility.reasons(page, now))
 
 
 def _worth_at(engine: Engine, page: int, now: float) -> float:
@@ -212,7 +231,7 @@ def _worth_at(engine: Engine, page: int, now: float) -> float:
 
     def enough(wait: float) -> bool:
         value = float(engine.scheduler.value([page], now + wait)[0])
-        return value >= engine.threshold and value > 0.0
+        return value >= _asked(engine) and value > 0.0
 
     longest, high = _HOPELESS * engine.settings.day, engine.settings.day / DAY
     while not enough(high):
@@ -253,7 +272,7 @@ def _doubt(engine: Engine, page: int, now: float) -> dict[str, float]:
 
 def _state(engine: Engine, page: int, now: float) -> str:
     """Why the page is not picked now, in words."""
-    reasons = engine.eligibility.reasons(page, now)
+    reasons = reasons_of(engine, page, now)
     waiting = engine.eligibility.waiting
     wait = f"tried again in {format_span((waiting.until(page) - now) / engine.settings.day * DAY)}"
     failed = f"failed {count(waiting.failures(page), 'time')} in a row, {wait}"
@@ -265,12 +284,21 @@ def _state(engine: Engine, page: int, now: float) -> str:
         Reason.LEASED: "being crawled",
         Reason.HOST: "waiting for its host",
         Reason.UNLIKELY: _unlikely(engine, page, now),
+        Reason.PRICE: _too_dear(engine, page, now),
         Reason.COHORT: _ITS_TURN,
     }
     if reasons:
         return words[reasons[0]]
     rest = access.host_until(engine.scheduler, page) - now
     return f"its host rests for another {format_span(rest / engine.settings.day * DAY)}" if rest > 0 else _ITS_TURN
+
+
+def _too_dear(engine: Engine, page: int, now: float) -> str:
+    """For how long a crawl costs more than it saves."""
+    wait = (engine.eligibility.unlikely_until(page) - now) / engine.settings.day
+    if wait > _HOPELESS:
+        return "a crawl never saves as much as it costs"
+    return f"it costs more than it saves for another {format_span(wait * DAY)}"
 
 
 def _unlikely(engine: Engine, page: int, now: float) -> str:

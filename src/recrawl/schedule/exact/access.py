@@ -301,3 +301,10 @@ def clock_between(scheduler: Scheduler, page: int, begin: float, end: float) -> 
 def wake_time(scheduler: Scheduler, page: int, time: float, level: float, value: float) -> float:
     """The time before which the value of a page, now `value`, stays below a level; nothing is written."""
     return float(queries.reaches_at(scheduler._memory.header, page, time, level, value))
+
+
+def reached_at(scheduler: Scheduler, rows: Ids, time: float, level: float, longest: float) -> Array:
+    """The earliest time from ``time`` on at which pages are worth a level; infinity: not within the longest time."""
+    out = np.empty(len(rows))
+    queries.fill_reached(scheduler._memory.header, rows, time, level, longest, out)
+    return out

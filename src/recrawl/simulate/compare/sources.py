@@ -11,6 +11,7 @@ import numpy as np
 
 from recrawl.errors import ParameterError, unknown
 from recrawl.simulate.trace import Trace
+from recrawl.simulate.traces.control import control_name, poisson_control
 from recrawl.simulate.traces.recorded import read_trace
 from recrawl.simulate.worlds.worlds import world, world_names
 
@@ -58,21 +59,27 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A window of a recorded trace, ``days`` from ``start`` on (None: the last ones), and ``warm`` days before it."""
+    """A window of a recorded trace, ``days`` from ``start`` on (None: the last ones), and ``warm`` days before it.
+
+    With ``poisson``, its Poisson control, drawn again for each repetition.
+    """
 
     folder: Path
     days: float = 365.0
     warm: float = 0.0
     start: str | None = None
+    poisson: bool = False
 
     @property
     def label(self) -> dict[str, str]:
         """Its name in results."""
-        return {"trace": self.folder.resolve().name}
+        name = self.folder.resolve().name
+        return {"trace": control_name(name) if self.poisson else name}
 
     def trace(self, rng: np.random.Generator) -> Trace:
-        """The same trace every time."""
-        return read_trace(self.folder, start=self.start, days=self.days, warm=self.warm)
+        """The same trace every time, or a new control."""
+        trace = read_trace(self.folder, start=self.start, days=self.days, warm=self.warm)
+        return poisson_control(trace, rng) if self.poisson else trace
 
 
 Source = Drawn | Recorded

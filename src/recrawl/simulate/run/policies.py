@@ -21,6 +21,7 @@ from recrawl.schedule.rates.rules import RULES
 from recrawl.simulate.rivals.registry import rival, rival_names
 from recrawl.simulate.run.clairvoyant import Clairvoyant
 from recrawl.simulate.run.run import Contender
+from recrawl.simulate.run.trailing import Trailing
 from recrawl.simulate.trace import Trace
 from recrawl.solver.plan import Plan
 from recrawl.solver.solving import solve
@@ -42,6 +43,8 @@ def contender(name: str) -> Contender:
         return Contender(name, learning(**choices_of(name)), admit_unknown)
     if name == "known":
         return Contender(name, knowing)
+    if name in _TRAILING:
+        return Contender(name, trailing(_TRAILING[name]), lambda policy, trace, rows, now: policy.add(rows, now))
     if name == "clairvoyant":
         return Contender(name, seeing, lambda policy, trace, rows, now: rows)
     if name in _PLANNED:
@@ -54,7 +57,8 @@ def contender(name: str) -> Contender:
 _RATES = [rule for rule in RULES if rule not in ("fixed", "impression-weighted")]  # traces have no impressions
 _BANDITS = ("kab2", "kab3")  # the others need impressions
 _EFFECTS = ("siblings", "none")  # what may follow "learned:", beside objectives
-_BY_KNOWLEDGE = ("learned", "known", "clairvoyant")  # of the pages: nothing, their rates, their changes
+_TRAILING = {"trailing": False, "trailing:crawled": True}  # whether changes count from the crawl that follows them
+_BY_KNOWLEDGE = ("learned", *_TRAILING, "known", "clairvoyant")  # nothing, past rates, all rates, all changes
 
 
 def names() -> list[str]:
@@ -126,6 +130,15 @@ def knowing(trace: Trace, budget: float, rng: np.random.Generator) -> Scheduler:
     """The greedy choice that knows the true mean rates, and the quality of signals where it is known."""
     informed = trace.pages is not None and trace.signals is not None
     return greedy("signals" if informed else "no-signals")(trace, budget, rng)
+
+
+def trailing(crawled: bool) -> Callable[[Trace, float, np.random.Generator], Trailing]:
+    """The greedy choice that knows the true rates of the year up to now, or up to each page's last crawl."""
+
+    def make(trace: Trace, budget: float, rng: np.random.Generator) -> Trailing:
+        return Trailing(trace, budget, crawled=crawled)
+
+    return make
 
 
 def seeing(trace: Trace, budget: float, rng: np.random.Generator) -> Clairvoyant:

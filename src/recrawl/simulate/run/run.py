@@ -15,6 +15,7 @@ from recrawl.schedule.policy import Policy
 from recrawl.simulate.rivals.policy import DuePolicy
 from recrawl.simulate.run.clairvoyant import Clairvoyant
 from recrawl.simulate.run.runners import runner_of
+from recrawl.simulate.run.trailing import Trailing
 from recrawl.simulate.tally import Judge, Run
 from recrawl.simulate.trace import Trace
 
@@ -35,7 +36,7 @@ class Contender:
     """A policy by name: how it is made for a trace and a budget, and what it knows of the pages that come."""
 
     name: str
-    make: Callable[[Trace, float, np.random.Generator], Policy | Clairvoyant]
+    make: Callable[[Trace, float, np.random.Generator], Policy | Clairvoyant | Trailing]
     admit: Callable[[Any, Trace, Ids, float], Ids] = admit_known
 
 

@@ -20,6 +20,7 @@ from recrawl.simulate.rivals.policy import DuePolicy
 from recrawl.simulate.run import loop_kernels as loop
 from recrawl.simulate.run.clairvoyant import Clairvoyant
 from recrawl.simulate.run.clairvoyant_kernels import run_clairvoyant
+from recrawl.simulate.run.trailing import Trailing
 from recrawl.simulate.tally import Judge
 from recrawl.simulate.trace import Signals, Trace
 
@@ -37,8 +38,10 @@ class Runner(Protocol):
         ...
 
 
-def runner_of(policy: Policy | Clairvoyant, trace: Trace, judge: Judge) -> Runner:
+def runner_of(policy: Policy | Clairvoyant | Trailing, trace: Trace, judge: Judge) -> Runner:
     """The fastest runner for a policy."""
+    if isinstance(policy, Trailing):
+        return TrailingRunner(policy, trace, judge)
     if isinstance(policy, Scheduler):
         return SchedulerRunner(policy, trace, judge)
     if isinstance(policy, Engine) and policy.settings.sources <= 1:
@@ -131,6 +134,23 @@ class SchedulerRunner(PlainRunner):
         return self._queue
 
 
+class TrailingRunner(SchedulerRunner):
+    """Drives the policy that knows past rates like a scheduler, with stops where its rates are renewed."""
+
+    def __init__(self, policy: Trailing, trace: Trace, judge: Judge) -> None:
+        super().__init__(policy.scheduler, trace, judge)
+        self._trailing = policy
+
+    def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
+        """Do the slots from ``slot`` to before ``last``."""
+        while slot < last:
+            due = int(np.ceil((self._trailing.renew_at - anchor) / period))
+            slot = super().run(anchor, period, slot, min(max(due, slot), last), batch)
+            if slot >= due:
+                self._trailing.renew(self._trailing.renew_at)
+        return slot
+
+
 class RateRunner(PlainRunner):
     """Drives a rate policy by the compiled loop, one crawl per slot; signals are ignored."""
 
@@ -170,7 +190,7 @@ class EngineRunner(PlainRunner):
 
     def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
         """Do the slots from ``slot`` to before ``last``."""
-        if batch > 1 or not self._engine.all_copied() or self._engine.settings.min_change_probability > 0.0:
+        if batch > 1 or not self._engine.all_copied() or self._engine.settings.selective:
             self._passed = max(self._passed, int(self._cursor[loop.SIGNAL]))
             slot = super().run(anchor, period, slot, last, batch)
             self._cursor[loop.SIGNAL] = self._passed if self._engine.settings.sources else 0

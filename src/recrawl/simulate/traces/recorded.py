@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.errors import ParameterError
-from recrawl.simulate.trace import Signals, Trace
+from recrawl.simulate.trace import Past, Signals, Trace
 from recrawl.simulate.traces.files import Record, read_record
 from recrawl.simulate.worlds.events import Events
 
@@ -45,6 +45,7 @@ def read_trace(
         raise ParameterError(f"{folder}: no page was watched from {_day(begin)} to {_day(end)}")
     rows = rows[np.argsort(low[rows], kind="stable")]
     changes = _changes(record, rows, low, high)
+    since = np.maximum(record.created, record.obs_start)
     if len(changes.at) == 0:
         raise ParameterError(f"{folder}: no page changed from {_day(begin)} to {_day(end)}")
     known = record.importance[~np.isnan(record.importance)]
@@ -60,6 +61,7 @@ def read_trace(
         url=_urls(record)[rows],
         group=np.array(record.group, dtype=np.str_)[rows],
         signals=_signals(record, rows, low, high),
+        past=Past(_changes(record, rows, since, np.nextafter(low, np.inf)), since[rows]),
         name=folder.resolve().name,
         day=DAY,
     )

@@ -39,3 +39,28 @@ def clock_time(header: Header, i: int, begin: float, end: float) -> float:
 def group_time(header: Header, g: int, begin: float, end: float) -> float:
     """The time of an interval by the clock of a group."""
     return float(clock_between(opened(header), g, begin, end))
+
+
+@jit_lean
+def fill_reached(header: Header, ids: Ids, now: float, level: float, longest: float, out: Array) -> None:
+    """The earliest time from now on at which each page is worth a level; infinity: not within the longest time."""
+    s = opened(header)
+    for k in range(ids.size):
+        i = ids[k]
+        low, high = 0.0, 0.0
+        step = max(now - s.rec[i].last, 1e-9 * longest)
+        while high < longest and worth_of(s, i, now + high)[0] < level:
+            low, high = high, min(high + step, longest)
+            step *= 2.0
+        if high >= longest and worth_of(s, i, now + longest)[0] < level:
+            out[k] = np.inf
+            continue
+        while high - low > 1e-9 * (now + high - min(s.rec[i].last, now)):
+            middle = 0.5 * (low + high)
+            if not low < middle < high:
+                break
+            if worth_of(s, i, now + middle)[0] < level:
+                low = middle
+            else:
+                high = middle
+        out[k] = now + high
