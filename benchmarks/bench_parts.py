@@ -88,7 +88,7 @@ def _bytes(policy: Engine | Scheduler) -> int:
     """Arrays of what is believed; URLs are not counted."""
     if isinstance(policy, Scheduler):
         return 0
-    arrays = [*policy.beliefs.belief, *policy.effects.arrays]
+    arrays = [*policy.beliefs.belief, *policy.calibration, *policy.clocks.arrays]
     return sum(array.nbytes for array in arrays)
 
 

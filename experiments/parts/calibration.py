@@ -20,7 +20,7 @@ from ablation import DAYS, TRACES, WINDOWS
 from numpy.typing import NDArray
 
 from recrawl.engine import Engine
-from recrawl.engine.effects.groups import folders
+from recrawl.engine.clocks.folders import folders
 from recrawl.simulate.compare.sources import Recorded, live_pages
 from recrawl.simulate.run.policies import admit_unknown, learning
 from recrawl.simulate.run.run import Contender, simulate
@@ -58,7 +58,7 @@ def run(trace: Trace, share: float, pages: float) -> dict[str, Any]:
         "believed": stale / weight,
         "true": found.staleness,
         "error": error_of(trace, found.page_staleness),
-        "bins": held[0].effects.arrays.reliability.tolist(),
+        "bins": held[0].calibration.reliability.tolist(),
         "so_far": [round(value, 6) for value in so_far],
         "true_by_time": (1.0 - found.window_freshness).round(6).tolist(),
     }

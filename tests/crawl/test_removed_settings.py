@@ -18,21 +18,20 @@ from recrawl.errors import ParameterError
 from recrawl.store.sqlite.store import SqliteStore
 
 NOW, N = 1.7e9, 40
-ALONE, TOGETHER = -30.0, -20.0  # scores
+NEW = ("seen", "rate_evidence", "table", "strength", "fits", "clocks")  # what earlier versions did not save
 
 
 def old_rows(engine: Engine, *, siblings: bool, on: bool) -> dict[str, Any]:
     """Rows as they were saved while bursts, drift, seasons and group priors existed."""
-    rows = engine.rows()
+    rows = {name: value for name, value in engine.rows().items() if name not in NEW}
     rows["settings"] |= dict.fromkeys(REMOVED, on)
-    score = [0.0] * (9 if on else 1) + ([ALONE, TOGETHER] if siblings else [])
-    if not siblings:
-        rows["parts"] |= {"active": [-1]}
-        rows |= {"sibling_weight": np.zeros((N, 2)), "twin": np.zeros((N, 3))}
-    rows["parts"] |= {"half_life": 7776000.0, "boost": 3.0, "fade": 604800.0, "hour": 3600.0, "score": score}
+    score = [0.0] * (9 if on else 1) + ([-30.0, -20.0] if siblings else [])
+    rows["parts"] = {"half_life": 7776000.0, "boost": 3.0, "fade": 604800.0, "hour": 3600.0, "score": score}
     rows["parts"] |= {"lean_score": [0.0, 1.0], "season": [[1.0, 2.0]], "clock": [0.0, 1.0], "season_score": [0.0, 9.0]}
-    rows["factor"] = np.linspace(0.5, 2.0, N)
-    rows["columns"] = [*rows["columns"], "factor"]
+    rows["parts"] |= {"active": [3 if siblings else -1], "calm": 1e-6, "used": [siblings]}
+    rows |= {"priors": [[1.0, 86400.0], [0.5, 1e6]], "scores": np.zeros(4), "prior_at": np.ones(N, np.int64)}
+    rows |= {"sibling_weight": np.full((N, 2), 0.3), "twin": np.ones((N, 3)), "factor": np.linspace(0.5, 2.0, N)}
+    rows["columns"] = [name for name in rows["columns"] if name not in NEW] + ["sibling_weight", "twin", "factor"]
     return rows
 
 
@@ -68,11 +67,12 @@ def test_a_database_that_has_them_opens(
     ignored = {"settings": "priors, bursts, drift, seasons", "reason": "no longer exist"}
     assert said == ([("settings.ignored", ignored)] if on else [])
     assert set(found.settings.as_dict()) == set(engine.settings.as_dict())
-    assert found.effects.arrays.score.tolist() == ([ALONE, TOGETHER] if siblings else [0.0, 0.0])
-    assert found.effects.arrays.active[0] >= 0
-    assert (found.effects.arrays.weight[:N] > 0).all()
-    assert found.beliefs.belief.half_life[0] == 730.0 * 86400.0
-    assert np.array_equal(found.beliefs.belief.gamma[:N], engine.beliefs.belief.gamma[:N])
+    belief = found.beliefs.belief
+    assert belief.half_life[0] == 730.0 * 86400.0
+    assert np.array_equal(belief.gamma[:N], engine.beliefs.belief.gamma[:N])
+    assert np.array_equal(belief.seen[:N, 1], engine.beliefs.belief.n_changes[:N]), "observations, from the counts"
+    assert np.array_equal(belief.sizes[:1], [255.0 * (belief.n_crawls[:N] > 0).sum()]), "tables, from the observations"
+    assert found.clocks.enabled
     assert len(found.pick(NOW + 1e5, 1)) == 1
     found.scheduler._check()
 

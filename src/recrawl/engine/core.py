@@ -178,11 +178,17 @@ class Core:
         else:
             access.in_batches(self.scheduler, lambda header, done: access.return_pages(header, rows[done:]))
 
-    def _join_groups(self, rows: Ids) -> None:
-        """Pages have their first copy: they follow their clocks from now on."""
-        if len(rows) and self.clocks.enabled:
+    def _join_groups(self, rows: Ids, now: float) -> None:
+        """Pages have their first copy: they follow their clocks, and are believed to be like others of their folders.
+
+        A page that was added by an engine of few pages was believed to be like any page until now.
+        """
+        if len(rows) == 0:
+            return
+        self.beliefs.believe(rows)
+        if self.clocks.enabled:
             self.clocks.join(self.scheduler, rows)
-            access.place_waiting(self.scheduler, rows)
+        self._believe(rows, now)
 
     def _renew(self, rows: Ids, copies: Array, now: float) -> None:
         """New copies without an outcome: the signals before them no longer count."""

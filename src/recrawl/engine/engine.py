@@ -179,7 +179,7 @@ class Engine(Core):
         judged = valid & ~missed & ~lost & (changed is not None) & (before > self.no_copy_at)
         if judged.any():
             self._learn(rows[judged], copies[judged], seen[judged], here)
-        self._join_groups(rows[valid & ~missed & (before <= self.no_copy_at)])
+        self._join_groups(rows[valid & ~missed & (before <= self.no_copy_at)], here)
         unjudged = valid & ~missed & ~judged
         self._renew(rows[unjudged], copies[unjudged], here)
         self._weigh(rows[valid & ~missed], here)

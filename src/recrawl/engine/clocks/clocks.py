@@ -112,11 +112,10 @@ class FolderClocks:
         """Whether a bin has ended since all clocks were published."""
         return self.enabled and int(bin_of(self.arrays, now)) > self._published
 
-    def next_due(self) -> float:
-        """When the present bin ends; infinity where clocks are not used."""
-        if not self.enabled:
-            return np.inf
-        return float((self._published + 1) * self.arrays.scale[0]) if self._published > NEVER else -np.inf
+    @property
+    def last_published(self) -> int:
+        """The bin in which all clocks were published last; beyond all bins where clocks are not used."""
+        return self._published if self.enabled else -NEVER
 
     def publish(self, scheduler: Scheduler, now: float, *, reinsert: bool = True) -> None:
         """Publish all clocks; the caller places all pages again, unless those whose values can have risen are."""

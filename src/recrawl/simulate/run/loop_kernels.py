@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from recrawl._jit import jit
 from recrawl.engine.beliefs.kernels import apply_belief, count_signal
+from recrawl.engine.clocks.kernels import bin_of
 from recrawl.engine.cohort_kernels import CohortLists, leave, promote
 from recrawl.engine.crawl_kernels import Learned, learn_crawls
 from recrawl.schedule.exact.access import (
@@ -29,9 +30,10 @@ Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 # places in `cursor`: next slot, next signal, the page whose crawl is to be recorded (−1: none), the page to be placed
-# again (−1: none), crawls learned from, the group whose members are to be reinserted (−1: none)
-SLOT, SIGNAL, PENDING, PLACE, LEARNED, REINSERT = 0, 1, 2, 3, 4, 5
-START = (0, 0, -1, -1, 0, -1)  # of a cursor
+# again (−1: none), crawls learned from, the group whose members are to be reinserted (−1: none), the bin in which all
+# clocks were published last, whether a crawl came after the end of that bin
+SLOT, SIGNAL, PENDING, PLACE, LEARNED, REINSERT, PUBLISHED, ENDED = 0, 1, 2, 3, 4, 5, 6, 7
+START = (0, 0, -1, -1, 0, -1, 0, 0)  # of a cursor
 ANCHOR, PERIOD = 0, 1  # places in `pace`: slot k is at anchor + k·period
 
 
@@ -169,10 +171,13 @@ def run_engine(
     last: int,
     cursor: Ids,
 ) -> int:
-    """Slots up to `last`: pass signals, pick one page, learn, place it again. What must grow first, or DONE."""
+    """Slots up to `last`: pass signals, pick one page, learn, place it again. What must grow first, or DONE.
+
+    It stops after the crawl by which a bin of the clocks has ended: all clocks are to be published then.
+    """
     s = opened(header)
     out, copies, changed = np.empty(1, np.int64), np.empty((1, 2)), np.empty(1, np.bool_)
-    while cursor[SLOT] < last:
+    while cursor[SLOT] < last and cursor[ENDED] == 0:
         now = pace[ANCHOR] + cursor[SLOT] * pace[PERIOD]
         if cursor[PENDING] < 0:
             status = _pass_and_count_signals(header, learned, lists, queue, cursor, now)
@@ -204,6 +209,7 @@ def run_engine(
             cursor[REINSERT] = -1
         cursor[PENDING] = -1
         cursor[SLOT] += 1
+        cursor[ENDED] = bin_of(learned.clocks, now) > cursor[PUBLISHED]
         if wanted(s) != DONE:
             return wanted(s)
     return DONE

@@ -175,8 +175,9 @@ class RateRunner(PlainRunner):
 
 
 class EngineRunner(PlainRunner):
-    """Drives an engine by the compiled loop, one crawl per slot, with a stop where its prior is to be fitted.
+    """Drives an engine by the compiled loop, one crawl per slot.
 
+    It stops where the tables are to be fitted and where all clocks are to be published.
     The compiled loop knows no page without a copy and no least probability of a change: where there is one, the engine
     is driven by its protocol.
     """
@@ -200,8 +201,7 @@ class EngineRunner(PlainRunner):
         cursor[loop.SLOT] = slot
         while cursor[loop.SLOT] < last:
             stop = min(last, int(cursor[loop.SLOT]) + max(engine.beliefs.refit_at - engine.beliefs.crawls, 1))
-            stop = min(stop, max(_first_slot(engine.clocks.next_due(), anchor, period), int(cursor[loop.SLOT]) + 1))
-            cursor[loop.LEARNED] = 0
+            cursor[loop.LEARNED], cursor[loop.PUBLISHED], cursor[loop.ENDED] = 0, engine.clocks.last_published, 0
             lists = engine.eligibility.cohorts.lists
             step = partial(
                 loop.run_engine,
@@ -216,14 +216,9 @@ class EngineRunner(PlainRunner):
             access.repeat(engine.scheduler, step)
             engine.beliefs.crawls += int(cursor[loop.LEARNED])
             engine.refit_if_due()
-            if engine.clocks.due(engine.now):
+            if cursor[loop.ENDED] and engine.clocks.due(engine.now):
                 engine.clocks.publish(engine.scheduler, engine.now)
         return max(slot, last)
-
-
-def _first_slot(time: float, anchor: float, period: float) -> int:
-    """The number of slots up to a time, the one at it included."""
-    return int(min(max(np.ceil((time - anchor) / period) + 1, 0.0), 2.0**62))
 
 
 class RivalRunner(PlainRunner):
