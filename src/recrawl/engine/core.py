@@ -13,6 +13,7 @@ from recrawl.engine.crawl_kernels import learn_crawls
 from recrawl.engine.effects.effects import Effects
 from recrawl.engine.eligibility import Eligibility
 from recrawl.engine.likely import hasten, hasten_if_due
+from recrawl.engine.policies.choice import choice_of
 from recrawl.engine.settings import Settings
 from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
@@ -33,8 +34,8 @@ class Core:
         self.settings = settings
         self.scheduler = Scheduler(
             budget=settings.budget,
-            objective=settings.objective,
-            policy="signals" if settings.sources and settings.objective == "freshness" else "no-signals",
+            objective=settings.schedule,
+            policy="signals" if settings.uses_signals else "no-signals",
             start=start,
             lease=settings.lease,
             floor=settings.floor,
@@ -46,6 +47,7 @@ class Core:
             self.scheduler.relate(settings.day)
         self.addresses = Addresses()
         self.eligibility = Eligibility(self.scheduler, settings.day)
+        self.choice = choice_of(settings.policy)
         self.given = np.zeros(0)  # importance as given
         self.requests: RequestRates | None = None
         self.stands_for: Array | None = None  # of a sample: how many pages each page stands for
@@ -125,6 +127,7 @@ class Core:
         if self.effects.siblings:
             self.effects.join_groups(self.scheduler, rows)
             access.place(self.scheduler, rows, self.now)
+        self.choice.added(self, rows)
         self.addresses.append(urls)
         self.given = np.concatenate([self.given, weight])
         if self.requests is not None:

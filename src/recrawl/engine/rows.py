@@ -41,7 +41,9 @@ def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
     """
     belief = engine.beliefs.belief
     return {
-        "columns": [*COLUMNS, *(_RELATED if engine.effects.siblings else ())],
+        "columns": [*COLUMNS, *(_RELATED if engine.effects.siblings else ()), *engine.choice.columns(rows)],
+        "policy": engine.choice.saved(),
+        **engine.choice.columns(rows),
         "settings": engine.settings.as_dict(),
         "prior": belief.prior.copy(),
         "priors": list(engine.beliefs.priors),
@@ -90,6 +92,7 @@ def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
         _fill_pages(engine, ids, saved, now)
     elif _has_siblings(engine, saved):
         engine.effects.fit(engine.scheduler, saved["parts"])
+    engine.choice.load(engine, saved.get("policy", {}), saved)
     if "threshold" in saved:
         access.set_threshold(engine.scheduler, float(saved["threshold"]))
 

@@ -50,7 +50,7 @@ class Effects:
     """Which effects are enabled, what was learned about them, and the arrays that kernels work on."""
 
     def __init__(self, settings: Settings) -> None:
-        self.siblings = settings.siblings and settings.objective == "freshness"
+        self.siblings = settings.siblings and settings.schedule == "freshness"
         self._no_copy_at, self._day = settings.no_copy_at, settings.day
         n_rows = settings.sources + 2
         self.arrays = EffectArrays(
