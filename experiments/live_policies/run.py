@@ -34,9 +34,9 @@ RUNS |= {
     "value, age": {"objective": "age"},
     "deadline, harmonic": {"policy": "deadline", "objective": "harmonic"},
     "poisson, harmonic": {"policy": "poisson", "objective": "harmonic"},
-    "value, price 2 h": {"price": 2 * HOUR},
-    "value, price 8 h": {"price": 8 * HOUR},
-    "value, price 8 h, 20% stale for 12 h": {"price": 8 * HOUR, "very_stale": 12 * HOUR, "very_stale_share": 0.2},
+    "value, price 20 h": {"price": 20 * HOUR},
+    "value, price 40 h": {"price": 40 * HOUR},
+    "value, price 40 h, 20% stale for 12 h": {"price": 40 * HOUR, "very_stale": 12 * HOUR, "very_stale_share": 0.2},
 }
 
 
@@ -96,8 +96,8 @@ def draw(results: dict[str, list[dict[str, float]]], path: Path) -> None:
 def main() -> None:
     """Run what is missing, and write everything again."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--out", type=Path, default=HERE)
     given = parser.parse_args()
     path = given.out / "results.json"
