@@ -6,6 +6,7 @@ import pytest
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.polite.unspent import NOTE as UNSPENT
 from recrawl.crawl.polite.unspent import figures_of
+from recrawl.engine.policies.names import POLICIES
 from recrawl.errors import ParameterError
 
 from .driving import DAY, URLS, World, changing
@@ -62,3 +63,29 @@ def test_settings_name_price_and_bound():
     for given, words in (({"price": "dear"}, "price is 'dear'"), ({"very_stale": "8 h"}, "belong together")):
         with pytest.raises(ParameterError, match=words):
             Settings(**given)
+
+
+@pytest.mark.parametrize("policy", [name for name in POLICIES if name != "value"])
+def test_every_policy_runs_and_goes_on_after_a_restart(policy):
+    world = World(changing, FEW[:20], budget=0.004, choices={"policy": policy})
+    assert world.run(0.1 * DAY).ended > 20
+    learned = world.engine.choice.saved().get("exp3")
+    world.choices = {}
+    counts = world.run(0.05 * DAY)
+    engine = world.engine
+    assert engine.settings.policy == policy
+    assert counts.ended > 5
+    assert counts.changed > 0
+    assert counts.failed == 0
+    if learned is not None:
+        assert sum(engine.choice.exp3.plays) >= sum(learned["plays"])
+    told = str(world.opened().explain(3, world.clock.now())).splitlines()[-1]
+    assert (f"by the policy {policy}" in told) == (policy != "no-signals")
+
+
+def test_settings_refuse_what_does_not_go_together():
+    assert Settings(policy="poisson", objective="harmonic").choices()["policy"] == "poisson"
+    with pytest.raises(ParameterError, match="the policy kab5 has no objective age"):
+        Settings(policy="kab5", objective="age")
+    with pytest.raises(ParameterError, match="the policy lambda takes no price"):
+        Settings(policy="lambda", price="2 h")

@@ -20,6 +20,9 @@ KINDS = {
     "host rules": {"host_spacing": 1e-3, "host_concurrency": 50},
     "floor": {"floor": 1e-3},
     "no copies": {},
+    "lambda": {"policy": "lambda"},
+    "poisson": {"policy": "poisson"},
+    "kab3": {"policy": "kab3"},
 }
 
 

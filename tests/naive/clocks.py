@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-BINS = 32
+BINS = 64
 
 
 class Clock:

@@ -1,6 +1,8 @@
 """The Poisson control of a trace: the same pages and mean rates, independent changes at constant rates."""
 
+import importlib.util
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,3 +54,31 @@ def test_policies_run_on_it():
     control = poisson_control(trace, np.random.default_rng(4))
     known, learned = (simulate(contender(name), control, 6.0).staleness for name in ("known", "learned"))
     assert 0 < known < learned
+
+
+def test_exact_bayes():
+    # experiments/learner/bayes.py: the belief after two crawls, and its value, by the definitions
+    script = Path(__file__).parents[2] / "experiments/learner/bayes.py"
+    if not script.exists():
+        pytest.skip("experiments are not there")
+    spec = importlib.util.spec_from_file_location("learner_bayes", script)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    trace = Trace(0.0, 10.0, offset=[0, 0, 1, 4], changed_at=[1.0, 1.0, 2.0, 3.0], importance=[1.0, 1.0, 2.0])
+    policy = module.Bayes(trace)
+    policy.add(np.arange(3), 0.0)
+    for now, changed in ((3.0, [False, True, True]), (7.5, [False, False, True])):
+        policy.record(np.arange(3), now, changed=np.array(changed))
+    rate = module.LEAST * module.RATIO ** np.arange(module.SIZE)
+    share = policy._prior
+    assert share.sum() == pytest.approx(2 / 3)
+    for i, outcomes in enumerate([(0, 0), (1, 0), (1, 1)]):
+        stay = [np.exp(-rate * interval) for interval in (3.0, 4.5)]
+        likelihood = np.prod([1 - s if o else s for o, s in zip(outcomes, stay, strict=True)], axis=0)
+        whole = (share * likelihood).sum() + (1 / 3 if outcomes == (0, 0) else 0.0)
+        assert policy._belief[i] == pytest.approx(share * likelihood / whole)
+    age, out = np.array([0.5, 2.0, 30.0]), np.empty(3)
+    module.values.py_func(policy._belief, rate, age, trace.importance, out)
+    x = np.outer(age, rate)
+    terms = policy._belief / rate * (1 - np.exp(-x) * (1 + x))
+    assert out == pytest.approx(trace.importance * terms.sum(axis=1), rel=1e-5)

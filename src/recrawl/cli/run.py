@@ -21,7 +21,7 @@ from recrawl.cli.shared.crawl_options import (
     shared_store,
 )
 from recrawl.cli.shared.effect_options import NoSiblings
-from recrawl.cli.shared.policy_options import Objective, Price, VeryStale, VeryStaleShare
+from recrawl.cli.shared.policy_options import Objective, Policy, Price, VeryStale, VeryStaleShare
 from recrawl.cli.shared.short_urls import printed_url
 from recrawl.logs import configure
 from recrawl.model.spans import format_span
@@ -50,6 +50,7 @@ def run(
         str | None, typer.Option(help="Crawl no page that is less likely to have changed.  [default: 1%]")
     ] = None,
     objective: Objective = None,
+    policy: Policy = None,
     price: Price = None,
     very_stale: VeryStale = None,
     very_stale_share: VeryStaleShare = None,
@@ -74,7 +75,7 @@ def run(
     configure(log_level or ("warning" if silent else "info"), log_format)
     words = {"budget": budget, "hours": hours, "delay": delay, "contact": contact, "audit_share": audit_share}
     flags: dict[str, Any] = {**words, "concurrency": concurrency, "min_change_probability": min_change_probability}
-    flags |= {"objective": objective, "price": price, "siblings": False if no_siblings else None}
+    flags |= {"objective": objective, "policy": policy, "price": price, "siblings": False if no_siblings else None}
     flags |= {"very_stale": very_stale, "very_stale_share": very_stale_share}
     read = partial(settings_of, config, database=database, allow_private=allow_private, **flags)
     settings = read()

@@ -27,7 +27,7 @@ from recrawl.demo.server import DemoServer
 from recrawl.demo.verdict import Renewal, Sample, SecondHalf, Verdict, detection, forbidden, renewals
 from recrawl.demo.web import DemoWeb
 from recrawl.demo.world import DAY, DemoWorld, draw_world
-from recrawl.engine import Engine
+from recrawl.engine import Engine, EngineOptions
 from recrawl.errors import ParameterError
 from recrawl.simulate.tally import Run
 from recrawl.simulate.trace import Trace
@@ -74,8 +74,17 @@ def check(seconds: float, budget: float) -> None:
 class LiveDemo:
     """One demo: a world, its server, a crawler, and the verdict."""
 
-    def __init__(self, store: Store, *, seconds: float = 60.0, budget: float = BUDGET, seed: int = 1) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        seconds: float = 60.0,
+        budget: float = BUDGET,
+        seed: int = 1,
+        choices: EngineOptions | None = None,
+    ) -> None:
         check(seconds, budget)
+        self._choices: EngineOptions = choices or {}  # how pages are chosen
         self.world: DemoWorld = draw_world(seed, seconds + 3 * _FIRST_SECONDS)
         self._seconds, self._budget, self._store = seconds, budget, store
         self._samples: list[tuple[Sample, float]] = []
@@ -125,9 +134,9 @@ class LiveDemo:
 
     async def _new_crawler(self, fetcher: Fetcher, clock: Clock) -> Crawler:
         now = clock.now()
-        engine = Engine(
-            self._budget, start=now, day=DAY, sources=0, host_spacing=_SPACING, host_concurrency=_CONCURRENCY
-        )
+        settings: EngineOptions = {"day": DAY, "sources": 0, "host_spacing": _SPACING}
+        settings |= {"host_concurrency": _CONCURRENCY, **self._choices}
+        engine = Engine(self._budget, start=now, **settings)
         add_pages(engine, Rules(), self._web.urls, now, importance=self.world.trace.importance)
         add_pages(engine, Rules(), self._web.private_urls, now)
         await self._store.save(rows=engine.rows())

@@ -15,6 +15,7 @@ from recrawl.engine.clocks.folders import folders
 from recrawl.engine.crawl_kernels import Learned, learn_crawls
 from recrawl.engine.eligibility import Eligibility
 from recrawl.engine.likely import hasten, hasten_if_due
+from recrawl.engine.policies.choice import choice_of
 from recrawl.engine.settings import Settings
 from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
@@ -35,8 +36,8 @@ class Core:
         self.settings = settings
         self.scheduler = Scheduler(
             budget=settings.budget,
-            objective=settings.objective,
-            policy="signals" if settings.sources and settings.objective == "freshness" else "no-signals",
+            objective=settings.schedule,
+            policy="signals" if settings.uses_signals else "no-signals",
             start=start,
             lease=settings.lease,
             floor=settings.floor,
@@ -48,6 +49,7 @@ class Core:
             access.set_clock_bins(self.scheduler, *map(float, self.clocks.arrays.scale))
         self.addresses = Addresses()
         self.eligibility = Eligibility(self.scheduler, settings.day)
+        self.choice = choice_of(settings.policy)
         self.given = np.zeros(0)  # importance as given
         self.requests: RequestRates | None = None
         self.stands_for: Array | None = None  # of a sample: how many pages each page stands for
@@ -133,6 +135,7 @@ class Core:
                 self.clocks.join(self.scheduler, self.ids())
                 access.place_all(self.scheduler)
             access.place(self.scheduler, rows, self.now)
+        self.choice.added(self, rows)
         self.addresses.append(urls)
         self.given = np.concatenate([self.given, weight])
         if self.requests is not None:

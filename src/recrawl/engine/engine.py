@@ -17,6 +17,7 @@ from recrawl.engine.beliefs.staleness_kernels import fill_fresh
 from recrawl.engine.calibration import Calibration, calibrated_fresh
 from recrawl.engine.core import Core, own_belief
 from recrawl.engine.likely import hasten, in_order, pick_likely
+from recrawl.engine.policies.choice import Ended
 from recrawl.engine.rows import fill, rows_of
 from recrawl.engine.settings import EngineOptions, Settings, without_removed
 from recrawl.engine.views.explain import Explanation, explain
@@ -140,8 +141,10 @@ class Engine(Core):
         now, n = time_of(now), count_of(n)
         self.eligibility.wake(now)
         self.eligibility.cohorts.widen(self.scheduler, n)
+        self.choice.begin(self, now)
         ids = pick_likely(self, now, n) if n > 0 and self.settings.selective else self.scheduler.pick(now, n)
         self.eligibility.cohorts.promote(self.scheduler, ids)
+        self.choice.picked(ids)
         return in_order(self, ids)
 
     def record(
@@ -183,6 +186,9 @@ class Engine(Core):
         unjudged = valid & ~missed & ~judged
         self._renew(rows[unjudged], copies[unjudged], here)
         self._weigh(rows[valid & ~missed], here)
+        elapsed = np.where(before > self.no_copy_at, began - before, np.nan)
+        fetched = ~missed & ~lost
+        self.choice.recorded(self, Ended(rows[valid], fetched[valid], elapsed[valid], judged[valid], seen[valid]))
         failures = missed & ~lost
         self.eligibility.settle(rows[valid], here, failures[valid], lost[valid])
         for name, flags in (("failed", failures), ("gone", lost)):
@@ -192,6 +198,7 @@ class Engine(Core):
     def release(self, ids: ArrayLike, now: float) -> None:
         """Leased crawls that did not happen."""
         self.scheduler.release(ids, now)
+        self.choice.released(access.check_ids(self.scheduler, ids))
 
     def signal(self, ids: ArrayLike, now: float, *, source: int = 0, changed_at: ArrayLike | None = None) -> None:
         """Change signals from a source; how far each is believed is learned."""
@@ -203,7 +210,7 @@ class Engine(Core):
         about = column_of("changed_at", changed_at, len(rows), math.inf)
         now = max(time_of(now), self.now)
         self._counts["signals"] += len(rows)
-        if not n_sources or len(rows) == 0:
+        if not n_sources or len(rows) == 0 or self.settings.policy == "no-signals":
             return
         news = about > access.last_fetched(scheduler, rows)
         self.eligibility.cohorts.leave(scheduler, rows[news])
@@ -254,6 +261,7 @@ class Engine(Core):
         """When ``pick`` can next return something."""
         now = time_of(now)
         self.eligibility.wake(now)
+        self.choice.begin(self, now)
         soonest = self.scheduler.next_at(now)
         if soonest <= self.now and self.settings.selective:
             threshold = self.threshold
@@ -276,6 +284,7 @@ class Engine(Core):
             "requests": None if self.requests is None else self.requests.state(),
             "ruled": sorted(self._ruled),
             "counts": dict(self._counts),
+            "policy": self.choice.state(),
         }
 
     @classmethod
@@ -302,6 +311,7 @@ class Engine(Core):
         engine._ruled = set(state["ruled"])
         engine.added_without_copy = not engine.copied(engine.ids()).all()
         engine._counts = dict(state["counts"])
+        engine.choice.restore(state.get("policy", {}))
         return engine
 
     # --- beyond it ---------------------------------------------------------------------------------------------------
@@ -322,6 +332,7 @@ class Engine(Core):
     def budget(self, budget: float) -> None:
         self.scheduler.budget = positive("budget", budget)
         self.settings = replace(self.settings, budget=self.scheduler.budget)
+        self.choice.budget_changed()
 
     @property
     def min_change_probability(self) -> float:

@@ -44,7 +44,9 @@ def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
     """
     belief = engine.beliefs.belief
     return {
-        "columns": [*COLUMNS, "seen", RATE_EVIDENCE],
+        "columns": [*COLUMNS, "seen", RATE_EVIDENCE, *engine.choice.columns(rows)],
+        "policy": engine.choice.saved(),
+        **engine.choice.columns(rows),
         "settings": engine.settings.as_dict(),
         "prior": belief.prior.copy(),
         "table": belief.tables[ALL].tolist(),
@@ -95,6 +97,7 @@ def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
         raise ParameterError("rows: a URL is there twice")
     if n:
         _fill_pages(engine, ids, saved, now)
+    engine.choice.load(engine, saved.get("policy", {}), saved)
     if "threshold" in saved:
         access.set_threshold(engine.scheduler, float(saved["threshold"]))
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
+from recrawl.engine.policies.names import by_rates, check_policy
 from recrawl.errors import ParameterError
 from recrawl.model.kinds import Objective
+
+if TYPE_CHECKING:
+    from recrawl.schedule.exact.scheduler import Schedule
 
 REMOVED = ("priors", "bursts", "drift", "seasons")  # effects of earlier versions: settings saved then name them
 
@@ -19,6 +23,7 @@ class EngineOptions(TypedDict, total=False):
     """The keyword arguments of `Engine`, as type checkers see them; `Settings` has the defaults."""
 
     objective: Objective
+    policy: str
     sources: int
     lease: float
     floor: float
@@ -40,6 +45,7 @@ class Settings:
 
     budget: float | None = None
     objective: Objective = "freshness"
+    policy: str = "value"  # how pages are chosen: `engine.policies.names.POLICIES`
     sources: int = 1
     lease: float = 300.0
     floor: float = 0.0
@@ -70,6 +76,7 @@ class Settings:
             )
 
         self._check_price()
+        check_policy(self.policy, self.objective, self.price)
 
     def _check_price(self) -> None:
         for name in ("price", "very_stale"):
@@ -85,9 +92,24 @@ class Settings:
             raise ParameterError("very_stale is a bound on what a price leaves stale: it needs a price")
 
     @property
+    def uses_signals(self) -> bool:
+        """Whether change signals count for the choice of pages."""
+        return bool(self.sources) and self.schedule == "freshness" and self.policy != "no-signals"
+
+    @property
+    def schedule(self) -> Schedule:
+        """What the scheduler orders pages by."""
+        return "rates" if by_rates(self.policy) else self.objective
+
+    @property
     def selective(self) -> bool:
         """Whether some pages are not picked although there is budget: hardly any chance of a change, or a price."""
         return self.min_change_probability > 0.0 or self.price > 0.0
+
+    @property
+    def by_protocol(self) -> bool:
+        """Whether a compiled loop, which knows the crawl value alone, cannot drive the engine."""
+        return self.selective or by_rates(self.policy)
 
     @property
     def no_copy_at(self) -> float:

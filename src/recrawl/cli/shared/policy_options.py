@@ -1,4 +1,4 @@
-"""Options that say how pages are chosen: objective, price, bound on very stale copies."""
+"""Options that say how pages are chosen: objective, policy, price, bound on very stale copies."""
 
 from __future__ import annotations
 
@@ -11,6 +11,14 @@ Objective = Annotated[
     typer.Option(
         help="What to keep low: staleness, changes not seen, or age.  [default: as before, at first freshness]",
         metavar="freshness|harmonic|age",
+    ),
+]
+Policy = Annotated[
+    str | None,
+    typer.Option(
+        help="How pages are chosen: value, deadline, poisson, lambda, uniform, kab5 …  [default: as before, at first "
+        "value]",
+        metavar="NAME",
     ),
 ]
 Price = Annotated[

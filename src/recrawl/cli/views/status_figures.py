@@ -47,6 +47,8 @@ def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -
         "feeds": feed_figures(store),
         "budget": settings.budget,
         "objective": engine.settings.objective,
+        "policy": engine.settings.policy,
+        "policy_words": engine.choice.words(engine) or engine.settings.policy,
         "price": engine.price,
         "very_stale": engine.settings.very_stale,
         "very_stale_share": engine.settings.very_stale_share,

@@ -34,6 +34,8 @@ def _counts(found: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     if found["objective"] in _OBJECTIVES:
         rows.append(("objective", _OBJECTIVES[found["objective"]]))
+    if found["policy"] != "value":
+        rows.append(("policy", found["policy_words"]))
     if found["price"]:
         rows.append(("price of a crawl", _price(found)))
     if found["flapping_last_day"]:

@@ -1,4 +1,4 @@
-"""How pages are chosen, from settings written as text: objective, price of a crawl, bound on very stale copies."""
+"""How pages are chosen, from settings written as text: objective, policy, price, bound on very stale copies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recrawl.errors import ParameterError, unknown
 from recrawl.model.kinds import OBJECTIVES
 
 _NONE = ("0", "0 s", "0s", "0.0", "none")
-CHOICES = ("objective", "price", "very_stale", "very_stale_share")
+CHOICES = ("objective", "policy", "price", "very_stale", "very_stale_share")
 
 
 def choices_of(**texts: str) -> dict[str, Any]:

@@ -38,6 +38,7 @@ class Settings:
     concurrency: int = 64
     robots: bool = True
     objective: str = ""  # freshness, harmonic or age; empty: as the database was crawled before, at first freshness
+    policy: str = ""  # how pages are chosen: value, lambda, deadline, kab5 …; empty: as before, at first value
     price: str = ""  # staleness, times importance, that a crawl must save, such as 2 h; 0: none; empty: as before
     very_stale: str = ""  # with a price: a copy that is stale for so long is very stale
     very_stale_share: str = ""  # the share of very stale copies that crawls may find, such as 5%

@@ -59,7 +59,7 @@ async def open_engine(
     if ignored:
         event(log, logging.WARNING, "settings.ignored", settings=", ".join(ignored), reason="no longer exist")
     before, saved["settings"] = saved["settings"], {**saved["settings"], **settings}
-    if saved["settings"].get("objective") != before.get("objective"):
+    if any(saved["settings"].get(name) != before.get(name) for name in ("objective", "policy")):
         saved.pop("threshold", None)  # a value of another kind
     _clear_copies(saved, now)
     _move_times(saved, newest, (await store.notes(MARK)).get(MARK), now)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
 
-_BINS_PER_CYCLE, _MEMORIES_PER_CYCLE = 20.0, 8.0  # a cycle is the time in which every page could be crawled once
+_BINS_PER_CYCLE, _MEMORIES_PER_CYCLE = 40.0, 16.0  # a cycle is the time in which every page could be crawled once
 _HELD_BY = 30.0  # the weights of levels are held to the first ones as by so many changes
 _LEARNED = ("weight", "credit", "exposure")
 _RINGS = ("found", "expected", "newest")

@@ -86,6 +86,8 @@ class Explanation:
     wait_until: float = -math.inf  # until when it waits after a failure, because it is gone, or deferred
     objective: str = "freshness"  # what the value measures
     price: float = 0.0  # of a crawl, in the unit of the value; 0: none
+    policy: str = "value"  # how pages are chosen
+    chosen: str = ""  # what a policy by rates says of the page; its value is 1 when its turn has come
 
     def as_dict(self) -> dict[str, Any]:
         """The fields, ready for JSON."""
@@ -143,6 +145,8 @@ class Explanation:
         if self.price > 0.0:
             saved, price = self._span(self.value), self._span(self.price)
             worth = f"a crawl saves {saved} of staleness times importance, its price is {price}"
+        if self.chosen:
+            worth = f"{self.chosen}; {100 * min(self.value, 100.0):.0f}% of its turn have passed"
         if self.value >= access.OVERDUE:
             worth = "older than it may be"
         elif self.fetched_at == -math.inf:
@@ -151,7 +155,8 @@ class Explanation:
             return self.state if set(self.reasons) & _WHATEVER_IT_IS_WORTH else f"{worth}: {self.state}"
         wait = self.next_at - self.now
         if wait > _HOPELESS * self.day:
-            return f"{worth}: never worth a crawl at this {'price' if self.value < self.price else 'budget'}"
+            kept = "by this policy" if self.chosen else f"at this {'price' if self.value < self.price else 'budget'}"
+            return f"{worth}: never worth a crawl {kept}"
         if self.value < self.price:
             return f"{worth}: it costs more than it saves for another {self._span(wait)}"
         return f"{worth}: next crawl {'now' if wait <= 0 else f'in about {self._span(wait)}'}"
@@ -196,6 +201,8 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
         wait_until=engine.eligibility.waiting.until(page),
         objective=engine.settings.objective,
         price=engine.settings.price,
+        policy=engine.settings.policy,
+        chosen=engine.choice.words(engine, page),
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._html import interval, table
-from recrawl.engine.policies.plan import as_used, planned_rates
+from recrawl.engine.policies.plan import as_used, planned_rates, spacing_of
 from recrawl.engine.views.window import Window, window_freshness
 from recrawl.errors import ParameterError
 from recrawl.model.freshness import page_freshness
@@ -90,7 +90,7 @@ def _interval(budget: float, found: Array, level: float) -> Forecast:
 def _long_run(engine: Engine, budget: float, rows: Ids, rng: np.random.Generator) -> Array:
     """Plan for the believed rates of all pages; evaluate that plan on some under rates drawn from the beliefs."""
     ids = engine.ids()
-    crawl_rate = planned_rates(engine, engine.pages(), budget)[np.isin(ids, rows)]
+    crawl_rate = planned_rates(engine, engine.pages(), budget, ids)[np.isin(ids, rows)]
     rows = np.unique(rows)
     pages, gamma = engine.pages(rows), engine.beliefs.gamma(rows)
     k, population = pages.n_sources, _population_draws(engine, rng)
@@ -101,7 +101,9 @@ def _long_run(engine: Engine, budget: float, rows: Ids, rng: np.random.Generator
         total = own + signalled.sum(axis=1)
         recall = signalled / total[:, None]
         drawn = as_used(engine, Pages(total, pages.importance, recall[:, 0] if k == 1 else recall, pages.false_rate))
-        found[j] = float(np.average(page_freshness(drawn, crawl_rate), weights=pages.importance))
+        found[j] = float(
+            np.average(page_freshness(drawn, crawl_rate, spacing=spacing_of(engine)), weights=pages.importance)
+        )
     return found
 
 

@@ -30,7 +30,7 @@ CHUNK = 16  # numbers in one chunk of a wheel slot: the last place in the chunk 
 FIRST = 2  # where the members of a chunk begin: 14 of them, in one cache line with the rest
 MOST_IDS = 1_800_000_000  # their places in the wheel are 32-bit numbers
 MOST_DELAYS = 16
-BINS = 32  # of a clock
+BINS = 64  # of a clock
 BUCKETS = 30  # of a group; one more holds the members that are being reinserted
 LEAST_SLACK = 2.0**-16  # of a bin
 

@@ -15,7 +15,8 @@ from recrawl.model.pages import Pages
 from recrawl.schedule.exact import layout as at
 from recrawl.schedule.exact.arguments import check_time, flags_per_id, per_id
 from recrawl.schedule.exact.columns import POLICIES as POLICIES
-from recrawl.schedule.exact.columns import PageColumns, Schedule
+from recrawl.schedule.exact.columns import PageColumns
+from recrawl.schedule.exact.columns import Schedule as Schedule
 from recrawl.schedule.exact.kernels import events
 from recrawl.schedule.exact.kernels.picking import next_time, pick
 from recrawl.schedule.exact.kernels.queries import fill_values

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from recrawl.engine import Engine
+from recrawl.engine.policies.names import POLICIES as LIVE_POLICIES
 from recrawl.errors import unknown
 from recrawl.model.kinds import OBJECTIVES
 from recrawl.model.pages import Pages
@@ -91,17 +92,22 @@ def effects_of(name: str) -> dict[str, bool]:
 
 
 def choices_of(name: str) -> dict[str, Any]:
-    """The settings of the engine that ``learned:…`` names: an objective, and effects.
+    """The settings of the engine that ``learned:…`` names: an objective, a policy, and effects.
 
-    >>> choices_of("learned:age"), choices_of("learned")
-    ({'objective': 'age'}, {})
+    >>> choices_of("learned:poisson+harmonic"), choices_of("learned")
+    ({'policy': 'poisson', 'objective': 'harmonic'}, {})
     """
     policy, _, named = name.partition(":")
-    words = [word for word in named.split("+") if word]
-    objective = [word for word in words if word in OBJECTIVES]
-    effects = "+".join(word for word in words if word not in OBJECTIVES)
-    chosen: dict[str, Any] = {"objective": objective[-1]} if objective else {}
-    return chosen | effects_of(f"{policy}:{effects}" if effects else policy)
+    chosen: dict[str, Any] = {}
+    effects = []
+    for word in (word for word in named.split("+") if word):
+        if word in OBJECTIVES:
+            chosen["objective"] = word
+        elif word in LIVE_POLICIES:
+            chosen["policy"] = word
+        else:
+            effects.append(word)
+    return chosen | effects_of(f"{policy}:{'+'.join(effects)}" if effects else policy)
 
 
 def learning(**settings: Any) -> Callable[[Trace, float, np.random.Generator], Engine]:

@@ -191,7 +191,7 @@ class EngineRunner(PlainRunner):
 
     def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
         """Do the slots from ``slot`` to before ``last``."""
-        if batch > 1 or not self._engine.all_copied() or self._engine.settings.selective:
+        if batch > 1 or not self._engine.all_copied() or self._engine.settings.by_protocol:
             self._passed = max(self._passed, int(self._cursor[loop.SIGNAL]))
             slot = super().run(anchor, period, slot, last, batch)
             self._cursor[loop.SIGNAL] = self._passed if self._engine.settings.sources else 0
