@@ -64,7 +64,7 @@ def test_contract(name, cap):
 def test_rules_equal_plain_twins(name, day, start):
     """Random histories: late or punctual crawls that find a change, find none, or fail."""
     rng = np.random.default_rng(7)
-    for _ in range(15):
+    for _ in range(30):
         importance = float(rng.choice([0.3, 1.0, 4.0, 12.0]))
         policy, twin = one_page(name, day, start, importance), SYSTEMS[name](importance)
         now, chance = start / day, rng.random()
