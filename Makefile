@@ -7,9 +7,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 .PHONY: demo test test-fast test-full lint docs bench clean
 
 # A file's tests stay in one process: its fixtures are made and its kernels compiled once. Three processes for two cores,
-# because some tests wait for sockets and other processes. Byte code is written, so that none of them compiles it again.
+# because some tests wait for sockets and other processes. Files run in the order of tests/order.py, the longest first.
+# Byte code is written, so that no process compiles it again.
 WORKERS ?= 3
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 demo: $(VENV)/.demo
 	$(BIN)/recrawl demo --database demo.db --plot demo.png

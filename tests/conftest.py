@@ -1,11 +1,17 @@
-"""The profiles of hypothesis (see `profiles`), and commands that are silent about kernels (see test_compiling.py)."""
+"""The profiles of hypothesis (see `profiles`), the order of files (see `order`), and commands that are silent about
+kernels (see test_compiling.py)."""
 
+import order
 import profiles
 import pytest
 
 from recrawl import _compiling
 
 profiles.register()
+
+
+def pytest_collection_modifyitems(items):
+    order.longest_first(items)
 
 
 @pytest.fixture(autouse=True, scope="session")

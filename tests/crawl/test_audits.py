@@ -61,13 +61,13 @@ def truly_fresh(world, page=version):
 @pytest.fixture(scope="module")
 def day():
     world = World(changing, URLS, budget=0.05)
-    world.run(12 * HOUR)
+    world.run(6 * HOUR)
     return world
 
 
 @pytest.fixture
 def crawled(day):
-    """After half a day of crawling."""
+    """After six hours of crawling."""
     return day.copied()
 
 
@@ -204,11 +204,11 @@ def test_a_share_of_the_crawls_goes_to_audits_one_after_the_other():
     world.run(once=True)
     crawls = 0
     for _ in range(4):  # also across restarts
-        crawls += world.run(1.5 * HOUR, audit_share=0.1, audit_draws=25, audit_rng=np.random.default_rng(5)).ended
+        crawls += world.run(0.6 * HOUR, audit_share=0.1, audit_draws=10, audit_rng=np.random.default_rng(5)).ended
     kept = saved_audits(world.store.notes(ENDED))
-    assert abs(sum(one.requests for one in kept) - 0.1 * crawls) < 30, "the last one is not ended"
+    assert abs(sum(one.requests for one in kept) - 0.1 * crawls) < 12, "the last one is not ended"
     assert len(kept) >= 5
-    assert all(one.draws + one.unknown == 25 for one in kept)
+    assert all(one.draws + one.unknown == 10 for one in kept)
     assert verdict(kept).agree or abs(np.mean([one.freshness - one.forecast for one in kept])) < 0.2
 
 
@@ -222,7 +222,7 @@ def test_a_crawl_that_runs_makes_the_audit_that_was_posted():
     world = World(changing, URLS, budget=1.0)
     world.run(once=True)
     world.store.queue([audit_command(20, 0.8)])
-    world.run(HOUR / 4)
+    world.run(HOUR / 20)
     (found,) = saved_audits(world.store.notes(ENDED))
     assert found.draws == 20
     assert found.level == 0.8
@@ -233,10 +233,10 @@ def test_a_crawl_that_runs_makes_the_audit_that_was_posted():
 def test_an_audit_that_is_asked_for_goes_before_the_one_that_goes_on_all_the_time():
     world = World(changing, URLS, budget=1.0)
     world.run(once=True)
-    world.run(HOUR / 5, audit_share=0.05, audit_draws=80, audit_rng=np.random.default_rng(5))
-    world.store.queue([audit_command(20, 0.9)])
-    world.run(HOUR / 5, audit_share=0.05, audit_draws=80, audit_rng=np.random.default_rng(6))
-    assert [one.draws for one in saved_audits(world.store.notes(ENDED))] == [20, 80]
+    world.run(HOUR / 30, audit_share=0.2, audit_draws=40, audit_rng=np.random.default_rng(5))
+    world.store.queue([audit_command(10, 0.9)])
+    world.run(HOUR / 20, audit_share=0.2, audit_draws=40, audit_rng=np.random.default_rng(6))
+    assert [one.draws for one in saved_audits(world.store.notes(ENDED))] == [10, 40]
 
 
 @pytest.mark.slow

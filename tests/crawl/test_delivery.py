@@ -18,9 +18,9 @@ from .test_events import Index, busy, every_event, existing
 
 @pytest.mark.slow
 def test_a_subscriber_that_fails_half_the_time_misses_nothing_and_keeps_the_order():
-    world, index = World(busy, URLS[:70], budget=0.1), Index(fails=0.5)
+    world, index = World(busy, URLS[:30], budget=0.1), Index(fails=0.5)
     for _ in range(4):
-        world.run(3600.0, subscribers={"index": index})
+        world.run(1200.0, subscribers={"index": index})
     index._fails = 0.0
     world.run(60.0, subscribers={"index": index})
     assert index.documents == existing(world.store)
@@ -31,11 +31,11 @@ def test_a_subscriber_that_fails_half_the_time_misses_nothing_and_keeps_the_orde
 
 @pytest.mark.slow
 def test_killed_again_and_again_nothing_is_missing(tmp_path):
-    world = World(busy, URLS[:70], store=BlockingStore(SqliteStore(tmp_path / "a.db")), budget=0.1)
+    world = World(busy, URLS[:40], store=BlockingStore(SqliteStore(tmp_path / "a.db")), budget=0.1)
     index = Index(fails=0.3)
     for k in range(12):
         (world.run if k % 4 == 3 else world.killed_after)(
-            900.0 + 77 * k, subscribers={"index": index}, commit_delay=60.0
+            400.0 + 37 * k, subscribers={"index": index}, commit_delay=60.0
         )
         world.store.close()
         world.store = BlockingStore(SqliteStore(tmp_path / "a.db"))
@@ -76,8 +76,8 @@ def test_backing_off_is_bounded():
 
 @pytest.mark.slow
 def test_a_subscriber_that_is_down_for_hours_is_tried_no_more_often_than_that_and_disk_is_bounded(tmp_path):
-    limits = EventLimits(rows=100, size=50_000)
-    world = World(busy, URLS[:70], store=BlockingStore(SqliteStore(tmp_path / "a.db", events=limits)), budget=0.1)
+    limits = EventLimits(rows=50, size=25_000)
+    world = World(busy, URLS[:70], store=BlockingStore(SqliteStore(tmp_path / "a.db", events=limits)), budget=0.05)
     tries = []
 
     def down(events, missed):
@@ -86,9 +86,9 @@ def test_a_subscriber_that_is_down_for_hours_is_tried_no_more_often_than_that_an
 
     world.run(6 * 3600.0, subscribers={"index": down}, commit_delay=300.0)
     counts = world.store.event_counts()
-    assert counts["last"] > 250
-    assert counts["rows"] <= 100
-    assert counts["size"] <= 50_000
+    assert counts["last"] > 125
+    assert counts["rows"] <= 50
+    assert counts["size"] <= 25_000
     gaps = np.diff(tries)
     assert gaps.max() <= LONGEST_WAIT + 1.0
     assert gaps[20:-1].min() >= LONGEST_WAIT / 2 - 1.0
@@ -121,11 +121,11 @@ def test_a_slow_subscriber_holds_up_nothing_but_itself():
     heard = []
 
     async def take(events, missed):
-        await slow.clock.sleep(1200.0)
+        await slow.clock.sleep(600.0)
         heard.extend(events)
 
-    counts = slow.run(2 * 3600.0, subscribers={"slow": take})
-    assert abs(counts.ended - quick.run(2 * 3600.0).ended) <= 3
+    counts = slow.run(3600.0, subscribers={"slow": take})
+    assert abs(counts.ended - quick.run(3600.0).ended) <= 3
     assert [event.number for event in heard] == list(range(1, len(heard) + 1))
     assert len(heard) > 50
 

@@ -327,7 +327,7 @@ def test_what_is_no_detector(name, select, message):
 
 # --- no page takes long --------------------------------------------------------------------------------------------
 
-LARGE = 400_000  # characters
+LARGE = 200_000  # characters
 MORE = [
     "<nav>", "<nav><aside>", "<div class='ad'>", "<main>", "<main><nav></main>", "<p class=ads ",
     "<a class='", "<div class=nav><h1>",
@@ -335,10 +335,10 @@ MORE = [
     "<i role=main", "{", "<item>", "(1) ",
 ]  # fmt: skip
 NESTED = {
-    "ads": lambda: "<div class=ad>" * 50_000 + "</div>" * 50_000,
-    "headings": lambda: "<div class=nav>" * 50_000 + "<h1>" + "</div>" * 50_000,
-    "names": lambda: "".join(f"<a{n} class=ad>" for n in range(60_000)),
-    "attributes": lambda: "<p " + " ".join(f"a{n}=1" for n in range(150_000)) + " hidden>x",
+    "ads": lambda: "<div class=ad>" * 25_000 + "</div>" * 25_000,
+    "headings": lambda: "<div class=nav>" * 25_000 + "<h1>" + "</div>" * 25_000,
+    "names": lambda: "".join(f"<a{n} class=ad>" for n in range(30_000)),
+    "attributes": lambda: "<p " + " ".join(f"a{n}=1" for n in range(75_000)) + " hidden>x",
 }
 DEEP = [
     Detection("main"),
@@ -356,7 +356,7 @@ def test_no_page_takes_long(part):
         began = time.process_time()
         one = detector_for(one)
         one.digest(page(html))
-        assert time.process_time() - began < 5
+        assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize("kind", ["application/json", "application/rss+xml", "text/plain"])
@@ -364,7 +364,7 @@ def test_no_page_takes_long(part):
 def test_nor_does_anything_else(part, kind):
     began = time.process_time()
     detector("main").digest(page(part * (LARGE // len(part)), kind))
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 2
 
 
 # --- what it costs -------------------------------------------------------------------------------------------------

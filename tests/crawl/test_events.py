@@ -76,7 +76,7 @@ def every_event(store):
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_an_index_that_subscribes_has_what_the_crawler_has(tmp_path, kind):
     store = BlockingStore(MemoryStore() if kind == "memory" else SqliteStore(tmp_path / "a.db"))
-    world, index = World(busy, URLS[:70], store=store, budget=0.1), Index()
+    world, index = World(busy, URLS[:70], store=store, budget=0.06), Index()
     for _ in range(3):
         world.run(1.5 * 3600.0, subscribers={"index": index}, commit_delay=600.0)
     assert index.documents == existing(store)
@@ -92,8 +92,8 @@ def test_an_index_that_subscribes_has_what_the_crawler_has(tmp_path, kind):
 
 @pytest.mark.slow
 def test_every_change_that_was_observed_is_an_event():
-    world = World(lambda url, now: None if "robots" in url else f"<p>{int(now / 4000)} {url}", URLS[:40], budget=0.1)
-    world.run(4 * 3600.0)
+    world = World(lambda url, now: None if "robots" in url else f"<p>{int(now / 4000)} {url}", URLS[:40], budget=0.05)
+    world.run(3 * 3600.0)
     observed = [(o.url, o.began_at) for o in world.store.observations() if o.changed or o.changed is None]
     assert sorted((event.url, event.at) for event in every_event(world.store)) == sorted(observed)
     for url in URLS[:40]:
@@ -107,14 +107,14 @@ def test_texts_go_with_events_where_they_are_wanted():
     def page(url, now):
         return None if "robots" in url else f"<title>t</title><p>at {int(now - START) // 3600}<script>{now}</script>"
 
-    world = World(page, URLS[:3], budget=0.1)
-    world.run(4 * 3600.0, texts=True)
+    world = World(page, URLS[:3], budget=0.02)
+    world.run(2 * 3600.0, texts=True)
     events = [event for event in every_event(world.store) if event.url == URLS[0]]
     assert [event.kind for event in events[:2]] == ["new", "changed"]
     assert (events[1].old_text, events[1].new_text) == (events[0].new_text, events[1].new_text)
     assert "at 0" in events[0].new_text
     assert "script" not in events[0].new_text
-    without = World(page, URLS[:3], budget=0.1)
+    without = World(page, URLS[:3], budget=0.02)
     without.run(3600.0)
     assert all(event.new_text is None for event in every_event(without.store))
 

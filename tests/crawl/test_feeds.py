@@ -194,8 +194,8 @@ def test_a_restart_goes_on_in_time(tmp_path):
     world.run(DAY)
     interval = store.notes(PREFIX)[PREFIX + FEED]["interval"]
     del seen[:]
-    for _ in range(6):
-        world.run(DAY / 4)
+    for _ in range(4):
+        world.run(DAY / 8)
     assert np.diff([at for at, _ in seen]).max() < 1.5 * interval + 200.0
     assert missed(seen) == 0
     store.close()

@@ -55,12 +55,12 @@ def test_no_page_is_likely_enough():
     world = World(
         lambda url, now: "<p>same</p>", [f"https://h{k}.example/" for k in range(30)], robots=False, least=0.01
     )
-    world.run(3 * 3600.0)
+    world.run(1.5 * 3600.0)
     found = world.store.notes(NOTE)[NOTE]
     why = figures_of(found, world.clock.now())["why"]
     assert why[UNLIKELY] > 0.5 * sum(why.values())
     seen, quiet = len(world.asked()), world.asked()
-    world.run(3 * 3600.0)
+    world.run(1.5 * 3600.0)
     assert len(world.asked()) - seen < seen, "fewer and fewer, the longer nothing changes"
     total = figures_of(world.store.notes(NOTE)[NOTE], world.clock.now())
     assert total["requests"] == len(world.asked()), "the figures go on after a restart"
@@ -75,7 +75,7 @@ def test_what_was_saved_is_spent_only_as_the_promise_allows(budget):
     world = World(
         lambda url, now: f"<p>{int((now - START) / 7000.0)}</p>", hosts, budget=budget, robots=False, least=0.01
     )
-    world.run(4 * 3600.0)
+    world.run(2.2 * 3600.0)
     times = np.array(world.asked())
     assert largest_share(times, budget, [START]) <= 1.0 + 1e-9
 

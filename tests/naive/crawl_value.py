@@ -57,7 +57,10 @@ class Source:
 
     def is_long(self, base: mpf, signals: int) -> bool:
         """Whether the sums have too many terms that are neither 0 nor 1 to be added one by one."""
-        low, high = band(self.signal / self.missed, self.at(base, signals), self.n_terms(base, signals, None))
+        n = self.n_terms(base, signals, None)
+        if n <= BAND // 6:
+            return False
+        low, high = band(self.signal / self.missed, self.at(base, signals), n)
         return high - low > (BAND if high < 10**5 else BAND // 6)
 
     def poles(self, s: mpf) -> Iterator[tuple[mpc, mpc]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from mpmath import mp, mpf
 
 GUARD = 30  # digits that must be left after cancellation
+FEW = 10  # so many terms are all added: cheaper than to find those that are neither 0 nor 1
 
 
 def gamma_p(a: int, x: mpf) -> mpf:
@@ -14,7 +16,9 @@ def gamma_p(a: int, x: mpf) -> mpf:
     if x <= 0:
         return mpf(0)
     with mp.extradps(15 + 2 * len(str(a))):
-        front = mp.exp(a * mp.log(x) - x - mp.loggamma(a + 1))  # x^a e^{−x} / a!
+        # x^a e^{−x} / a!, for a large a by logarithms
+        large = a > 1000
+        front = mp.exp(a * mp.log(x) - x - mp.loggamma(a + 1)) if large else x**a * mp.exp(-x) / math.factorial(a)
         if a > 10**6:
             return _gamma_p_integral(a, x, front)
         bits = mp.prec + 20
@@ -76,7 +80,7 @@ def band(rate: mpf, at: Callable[[int], mpf], n: int) -> tuple[int, int]:
 
 def graded_sum(rate: mpf, ratio: mpf, at: Callable[[int], mpf], n: int) -> mpf:
     """Σ_{i<n} ratio^i · P(i+1, rate·at(i)) with the run of ones in closed form."""
-    low, high = band(rate, at, n)
+    low, high = band(rate, at, n) if n > FEW else (0, n)
     ones = mpf(low) if ratio == 1 else (1 - ratio**low) / (1 - ratio)
     return ones + mp.fsum(ratio**i * gamma_p(i + 1, rate * at(i)) for i in range(low, high))
 

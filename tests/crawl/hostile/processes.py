@@ -1,13 +1,15 @@
 """Servers and crawls of the hostile web in processes of their own: for the test and for the benchmark."""
 
+import io
 import json
 import os
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from pathlib import Path
 
+from recrawl.cli import main
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.run.pages import add_pages, open_engine, save_pages
 from recrawl.store import BlockingStore, SqliteStore
@@ -80,10 +82,15 @@ def _go(process):
 
 
 def status(database, *options):
-    """What the command says."""
-    command = [sys.executable, "-m", "recrawl", "status", "--database", str(database), *options]
-    done = subprocess.run(command, capture_output=True, text=True, env=_environment(), timeout=120, check=True)
-    return done.stdout
+    """What the command says, in this process."""
+    said, code = io.StringIO(), None
+    try:
+        with redirect_stdout(said):
+            main(["status", "--database", str(database), *options])
+    except SystemExit as ended:
+        code = ended.code
+    assert not code, said.getvalue()
+    return said.getvalue()
 
 
 def good_urls(port):

@@ -158,13 +158,12 @@ class ManualClock:
         """Run ``main`` to its end, moving the clock to the next sleeper whenever all wait."""
         task = asyncio.ensure_future(main)
         try:
+            await self._settle()
             while not task.done():
-                await self._settle()
-                if task.done():
-                    break
                 at = self._next()
                 if at is None:
                     await asyncio.wait([task], timeout=0.001)  # something outside the loop
+                    await self._settle()
                 else:
                     await self._wake(at)
             return await task
