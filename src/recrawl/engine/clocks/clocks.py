@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
 
-_BINS_PER_CYCLE, _MEMORIES_PER_CYCLE = 40.0, 16.0  # a cycle is the time in which every page could be crawled once
+_BIN = 0.5  # days, where that is neither too wide nor too narrow for the crawls
+_WIDEST, _NARROWEST = 1.0 / 20.0, 1.0 / 40.0  # of a cycle, the time in which every page could be crawled once
+_MEMORY = 2.5  # bins
 _HELD_BY = 30.0  # the weights of levels are held to the first ones as by so many changes
 _LEARNED = ("weight", "credit", "exposure")
 _RINGS = ("found", "expected", "newest")
@@ -43,7 +45,7 @@ class FolderClocks:
             weight=np.array([0.4, *[0.6 / (TERMS - 1)] * (TERMS - 1)]),
             credit=np.zeros(TERMS),
             exposure=np.zeros(TERMS),
-            scale=np.array([settings.day / 2.0, settings.day * 2.5]),
+            scale=np.array([1.0, _MEMORY]) * _BIN * settings.day,
         )
         self._clocks: dict[str, int] = {}
         self._groups: dict[tuple[int, str], int] = {(0, ""): 0}
@@ -99,10 +101,10 @@ class FolderClocks:
         if not self.enabled:
             return False
         cycle = 30.0 * self._day if not scheduler.budget else max(len(scheduler), 1) / scheduler.budget
-        span = cycle / _BINS_PER_CYCLE
+        span = min(max(_BIN * self._day, _NARROWEST * cycle), _WIDEST * cycle)
         if 0.5 < span / access.bin_width(scheduler) < 2.0:
             return False
-        self.arrays.scale[:] = span, cycle / _MEMORIES_PER_CYCLE
+        self.arrays.scale[:] = span, _MEMORY * span
         access.set_clock_bins(scheduler, *map(float, self.arrays.scale))
         self.arrays.found[:] = self.arrays.expected[:] = 0.0
         self.arrays.newest[:] = self._published = NEVER
