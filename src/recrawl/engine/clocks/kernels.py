@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit_lean
-from recrawl.engine.clocks.arrays import NEVER, TERMS, Clocks
+from recrawl.engine.clocks.arrays import TERMS, Clocks
 
 Array = NDArray[np.float64]
 
@@ -48,12 +48,11 @@ def _pace(c: Clocks, g: int, b: int, usual: float) -> float:
 
 
 @jit_lean
-def fill_paces(c: Clocks, clock: int, newest: int, terms: Array, out: Array) -> float:
-    """Paces of a clock in the bins up to the newest one, oldest first; the pace just after that.
+def fill_paces(c: Clocks, clock: int, newest: int, bins: int, terms: Array, out: Array) -> float:
+    """Paces of a clock in some bins up to the newest one, oldest first; the pace just after that.
 
-    `terms` (terms, bins) gets the part of each term before it is weighted.
+    `terms` (terms, bins) gets the part of each term before it is weighted. Memory starts at the usual pace.
     """
-    bins = out.size
     fade = math.exp(-c.scale[0] / c.scale[1])
     ahead = c.weight[0]
     for j in range(bins):
@@ -79,10 +78,13 @@ def _inside(c: Clocks, b: int, begin: float, end: float) -> float:
 
 @jit_lean
 def credit_terms(
-    c: Clocks, newest: int, terms: Array, paces: Array, begin: float, end: float, hazard: float, changes: float
+    c: Clocks, newest: int, bins: int, terms: Array, paces: Array, crawl: tuple[float, float, float, float]
 ) -> None:
-    """Credit the terms of a clock with the changes that a crawl found, and with what it expected."""
-    bins = paces.size
+    """Credit the terms of a clock with the changes that a crawl found, and with what it expected.
+
+    `crawl`: begin and end of the interval, changes expected per clock time, changes found.
+    """
+    begin, end, hazard, changes = crawl
     total = 0.0
     for j in range(bins):
         total += paces[j] * _inside(c, newest - bins + 1 + j, begin, end)
@@ -98,18 +100,22 @@ def credit_terms(
 
 @jit_lean
 def add_to_groups(
-    c: Clocks, clock: int, newest: int, paces: Array, begin: float, end: float, hazard: float, per_time: float
+    c: Clocks, clock: int, newest: int, bins: int, paces: Array, crawl: tuple[float, float, float, float]
 ) -> None:
-    """Add a crawl to the bins of its interval, at every level: `per_time` changes were found per clock time."""
-    bins = paces.size
+    """Add a crawl to the bins of its interval, at every level.
+
+    `crawl`: begin and end of the interval, changes expected and changes found, both per clock time.
+    """
+    begin, end, hazard, found = crawl
+    ring = c.found.shape[1]
     first = max(bin_of(c, begin), newest - bins + 1)
     for level in range(c.group.shape[1]):
         g = c.group[clock, level]
         _roll(c, g, newest)
         for b in range(first, newest + 1):
             inside = _inside(c, b, begin, end)
-            c.expected[g, b % bins] += hazard * inside
-            c.found[g, b % bins] += per_time * inside * paces[b - newest + bins - 1]
+            c.expected[g, b % ring] += hazard * inside
+            c.found[g, b % ring] += found * inside * paces[b - newest + bins - 1]
 
 
 @jit_lean
@@ -122,6 +128,3 @@ def fit_weights(c: Clocks, held_by: float) -> None:
         total += c.weight[t]
     for t in range(TERMS):
         c.weight[t] /= total
-
-
-assert NEVER < 0

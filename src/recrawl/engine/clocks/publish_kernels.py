@@ -14,13 +14,14 @@ from recrawl.schedule.exact.access_kernels import BINS, Header, State, opened, p
 Array = NDArray[np.float64]
 
 ROOM = TERMS + 1  # rows of BINS numbers to work in
+_BEFORE = 12  # bins before an interval from which its paces are computed: what lies before is forgotten
 
 
 @jit_lean
 def publish_one(s: State, c: Clocks, clock: int, now: float, room: Array) -> None:
-    """Publish a clock; the caller reinserts the pages that follow it."""
+    """Publish all bins of a clock; the caller reinserts the pages that follow it."""
     newest = bin_of(c, now)
-    ahead = fill_paces(c, clock, newest, room[1:], room[0])
+    ahead = fill_paces(c, clock, newest, BINS, room[1:], room[0])
     publish_clock(s, clock, newest - BINS + 1, room[0], ahead, now)
 
 
@@ -34,21 +35,24 @@ def learn_clock(
     crawl: tuple[float, float, float, bool],
     room: Array,
 ) -> None:
-    """Add a crawl to the groups of its page, and publish the page's clock.
+    """Add a crawl to the groups of its page, and publish its clock from the bin on in which the interval begins.
 
     `crawl`: clock time of the interval, the page's own expected changes in it, those of signals, and whether it found
-    a change.
+    a change. Earlier bins are computed as well, because activity is remembered; they are published with all clocks.
     """
     time, own, heard, changed = crawl
     if time <= 0.0 or own <= 0.0:
         return
     begin, end = copies
     clock, newest = c.clock[i], bin_of(c, now)
+    concerned = min(newest - bin_of(c, begin) + 1, BINS)
+    bins = min(concerned + _BEFORE, BINS)
     found = own / -math.expm1(-own - heard) if changed else 0.0
-    fill_paces(c, clock, newest, room[1:], room[0])
-    credit_terms(c, newest, room[1:], room[0], begin, end, own / time, found)
-    add_to_groups(c, clock, newest, room[0], begin, end, own / time, found / time)
-    publish_one(s, c, clock, now, room)
+    fill_paces(c, clock, newest, bins, room[1:], room[0])
+    credit_terms(c, newest, bins, room[1:], room[0], (begin, end, own / time, found))
+    add_to_groups(c, clock, newest, bins, room[0], (begin, end, own / time, found / time))
+    ahead = fill_paces(c, clock, newest, bins, room[1:], room[0])
+    publish_clock(s, clock, newest - concerned + 1, room[0, bins - concerned : bins], ahead, now)
 
 
 @jit
