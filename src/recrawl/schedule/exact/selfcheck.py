@@ -238,7 +238,7 @@ def _check_bounds(state: State, now: float) -> None:
     """A near page is worth no more than its bound says."""
     n, now = int(state.head[0]["n_near"]), max(now, float(state.head[0]["now"]))
     ids, bound = state.near_id[:n], state.near_bound[:n]
-    passed = bound["pace"] * (now - bound["since"])
+    passed = np.maximum(bound["pace"] * (now - bound["since"]), 0.0)
     held = passed <= bound["room"]
     most = (bound["most"] + bound["lift"] * passed)[held]
     value = _values(state, ids[held], now)

@@ -28,11 +28,11 @@ def evaluate_near(s: State, j: int, now: float) -> None:
 
 @inline
 def _most(s: State, j: int, now: float) -> float:
-    """How large the value of a near page can be at most."""
+    """How large the value of a near page can be at most, also at a time before its bound begins."""
     bound = s.near_bound[j]
     if bound.at == now:
         return float(s.near_val[j])
-    passed = bound.pace * (now - bound.since)
+    passed = max(bound.pace * (now - bound.since), 0.0)
     return float((bound.most + bound.lift * passed) * (1.0 + 1e-9)) if passed <= bound.room else math.inf
 
 
@@ -71,7 +71,7 @@ def widen_bounds(s: State, g: int, rise: float, pace: float, now: float) -> None
             bound = s.near_bound[j]
             bound.at = NEVER
             if bound.room >= 0.0:
-                passed = bound.pace * (now - bound.since) + rise
+                passed = max(bound.pace * (now - bound.since), 0.0) + rise
                 bound.most += bound.lift * passed
                 bound.room -= passed
                 bound.since, bound.pace = now, pace

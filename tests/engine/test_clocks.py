@@ -1,0 +1,311 @@
+"""Clocks of folders: equal to a plain twin, faster while pages change together, and harmless where they do not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive.folder_clocks import BINS, FolderClock, Group
+from profiles import examples
+
+from recrawl.engine import Engine
+from recrawl.engine.clocks.arrays import LEVELS, TERMS
+from recrawl.engine.clocks.clocks import FolderClocks
+from recrawl.engine.clocks.folders import folders
+from recrawl.engine.clocks.kernels import add_to_groups, bin_of, credit_terms, fill_paces, fit_weights
+from recrawl.engine.settings import Settings
+from recrawl.schedule.exact import access
+from recrawl.simulate.run.runners import PlainRunner
+
+from .together import URLS, run, trace_of
+
+TWO = ["https://a.example/x/1", "https://a.example/y/z/1"]
+
+
+def new_clocks(urls: list[str]) -> FolderClocks:
+    clocks = FolderClocks(Settings(1.0, day=1.0))
+    clocks.add(urls, np.arange(len(urls)))
+    return clocks
+
+
+def mean_paces(engine: Engine) -> np.ndarray:
+    """The mean pace of each clock that was published."""
+    found = [access.paces(engine.scheduler, clock)[1] for clock in range(len(engine.clocks))]
+    return np.array([paces.mean() for paces in found if len(paces)])
+
+
+# --- kernels -------------------------------------------------------------------------------------------------------
+
+
+def test_folders_of_a_url() -> None:
+    assert folders("https://a.example/x/y/z/page?q=1/2") == (
+        "a.example", "a.example/x", "a.example/x/y", "a.example/x/y/z",
+    )  # fmt: skip
+    assert folders("https://a.example/page") == ("a.example",) * 4
+    assert folders("page:7") == ("page:7",) * 4
+
+
+CRAWLS = st.lists(
+    st.tuples(
+        st.integers(0, 1),  # whose crawl
+        st.sampled_from([0.0, 0.1, 0.7, 5.0, 16.5, 400.0, 1e6]),  # time since the crawl before
+        st.sampled_from([0.0, 0.3, 2.0, 15.0, 100.0, 1e7]),  # length of its interval
+        st.sampled_from([1e-4, 0.3, 5.0]),  # changes expected per time
+        st.booleans(),
+    ),
+    max_size=25,
+)
+
+
+@given(CRAWLS, st.sampled_from([0.0, -77.3, 2e4]))
+@settings(max_examples=examples(80))
+def test_paces_are_those_of_the_twin(crawls: list[tuple[int, float, float, float, bool]], now: float) -> None:
+    arrays = new_clocks(TWO).arrays
+    rng = np.random.default_rng(len(crawls))
+    arrays.weight[:] = rng.dirichlet(np.ones(TERMS))
+    groups = {int(g): Group() for g in arrays.group[:2].ravel()}
+    width, memory = arrays.scale.tolist()
+    twins = [FolderClock([groups[int(g)] for g in arrays.group[k]], arrays.weight, width, memory) for k in range(2)]
+    terms, paces = np.empty((TERMS, BINS)), np.empty(BINS)
+    for clock, step, length, hazard, changed in crawls:
+        now += step
+        newest, found = int(bin_of(arrays, now)), 1.3 * hazard if changed else 0.0
+        fill_paces(arrays, clock, newest, terms, paces)
+        add_to_groups(arrays, clock, newest, paces, now - length, now, hazard, found)
+        twins[clock].add(now, now - length, now, hazard, found)
+        for k, twin in enumerate(twins):
+            ahead = fill_paces(arrays, k, newest, terms, paces)
+            expected, then = twin.paces(newest)
+            np.testing.assert_allclose(paces, expected, rtol=1e-9)
+            np.testing.assert_allclose(terms[:, -1], twin.terms(newest, newest), rtol=1e-9)
+            assert ahead == pytest.approx(then, rel=1e-9)
+            assert (paces > 0).all()
+
+
+def test_a_ring_forgets_what_is_older_than_its_bins() -> None:
+    arrays = new_clocks(TWO).arrays
+    width = float(arrays.scale[0])
+    paces, terms = np.ones(BINS), np.empty((TERMS, BINS))
+    add_to_groups(arrays, 0, 0, paces, 0.0, width, 1.0, 40.0)
+    for newest, there in ((BINS - 1, True), (BINS, False), (10 * BINS + 3, False), (10**15, False)):
+        fill_paces(arrays, 0, newest, terms, paces)
+        assert (paces > 1.5).any() == there
+    add_to_groups(arrays, 0, BINS, np.ones(BINS), BINS * width, (BINS + 1) * width, 0.0, 0.0)
+    fill_paces(arrays, 0, BINS, terms, paces)
+    assert paces == pytest.approx(np.ones(BINS))
+
+
+def test_a_level_that_explains_more_changes_weighs_more() -> None:
+    """Changes fall where the folder is active: credit goes to the folder's terms, and weights add up to 1."""
+    arrays = new_clocks(TWO).arrays
+    terms, paces = np.ones((TERMS, BINS)), np.empty(BINS)
+    terms[1 + 2 * LEVELS.index("folder"), -1] = 30.0
+    for _ in range(200):
+        paces[:] = arrays.weight @ terms
+        newest = BINS - 1
+        last = newest * float(arrays.scale[0])
+        credit_terms(arrays, newest, terms, paces, last, last + float(arrays.scale[0]), 0.1, 1.0)
+        credit_terms(arrays, newest, terms, paces, 0.0, last, 0.1, 0.0)
+        fit_weights(arrays, 30.0)
+        assert arrays.weight.sum() == pytest.approx(1.0)
+        assert (arrays.weight > 0).all()
+    assert arrays.weight.argmax() == 1 + 2 * LEVELS.index("folder")
+
+
+# --- the engine ----------------------------------------------------------------------------------------------------
+
+
+def two_folders(n: int = 40) -> tuple[Engine, np.ndarray]:
+    """Two folders of a host, crawled every day for some time; none has changed so far but a few pages of both."""
+    engine = Engine(n / 2.0, day=1.0, sources=0)
+    ids = engine.add([f"https://a.example/{'xy'[k % 2]}/{k}" for k in range(n)], 0.0, fetched_at=0.0)
+    for now in range(1, 6):
+        engine.record(ids, float(now), changed=ids % 10 < 2)
+    return engine, ids
+
+
+def test_pages_of_a_folder_that_changes_together_are_worth_more() -> None:
+    engine, ids = two_folders()
+    crawled, x, y = ids[ids % 8 < 2], ids[ids % 8 == 6], ids[ids % 8 == 7]
+    engine.record(crawled, 6.0, changed=crawled % 2 == 0)  # all that were crawled in x, none in y
+    busy, quiet = (engine.explain(int(i), 6.5).clock for i in (6, 7))
+    assert busy is not None
+    assert quiet is not None
+    assert busy.pace > 1.2 > quiet.pace
+    change_rate = engine.pages().change_rate
+    ratio = change_rate[x].mean() / change_rate[y].mean()
+    assert 0.5 < ratio < 2.0, "the beliefs about uncrawled pages have hardly moved"
+    assert engine.scheduler.value(x, 6.5).mean() > 1.3 * engine.scheduler.value(y, 6.5).mean()
+    assert (engine.fresh(x, 6.5) < engine.fresh(y, 6.5)).all()
+    for now in range(7, 30):
+        engine.record(crawled, float(now), changed=False)
+    clock = engine.clocks.folder_of(ids[:1])[0]
+    assert access.paces(engine.scheduler, int(clock))[1][-1] < 1.0
+    engine.scheduler._check()
+
+
+def test_without_siblings_all_clocks_show_real_time() -> None:
+    engine = Engine(10.0, day=1.0, siblings=False)
+    ids = engine.add(URLS[:40].tolist(), 0.0, fetched_at=0.0)
+    engine.record(ids, 1.0, changed=ids < 20)
+    assert access.group_numbers(engine.scheduler, ids).tolist() == [-1] * 40
+    assert engine.explain(0, 2.0).clock is None
+    assert engine.beliefs.belief.seen[20] == pytest.approx([1.0, 0.0, 0.0])
+
+
+def test_pages_follow_their_clock_from_their_first_copy_on() -> None:
+    engine = Engine(10.0, day=1.0)
+    ids = engine.add(URLS[:40].tolist(), 0.0, fetched_at=np.where(np.arange(40) < 30, 0.0, -np.inf))
+    groups = access.group_numbers(engine.scheduler, ids)
+    assert groups[30:].tolist() == [-1] * 10
+    assert len(set(groups[:20].tolist())) == len(set(groups[20:30].tolist())) == 1
+    assert groups[0] != groups[20]
+    engine.record(ids[30:], 1.0, changed=True)
+    assert (access.group_numbers(engine.scheduler, ids)[30:] == groups[20]).all()
+    engine.scheduler._check()
+
+
+def test_bins_suit_the_time_between_crawls() -> None:
+    """After a change of the budget, bins are chosen again; counts by the old ones are dropped, weights stay."""
+    engine = Engine(40.0, day=1.0, sources=0)
+    ids = engine.add(URLS[:80].tolist(), 0.0, fetched_at=np.where(np.arange(80) < 70, 0.0, -np.inf))
+    width = access.bin_width(engine.scheduler)
+    assert width == pytest.approx(80 / 40.0 / 20.0)
+    for now in (1.0, 2.0):
+        engine.record(ids[:40], now, changed=ids[:40] < 20)
+    weight = engine.clocks.arrays.weight.copy()
+    engine.budget = 400.0
+    engine.record(ids[70:], 2.5, changed=False)  # their first copy: they join their clocks
+    engine.scheduler._check()
+    engine.eligibility._check()
+    assert access.bin_width(engine.scheduler) == pytest.approx(width / 10.0)
+    assert not engine.clocks.arrays.found.any()
+    assert engine.clocks.arrays.weight.tolist() == weight.tolist()
+    assert len(engine.pick(3.0, 80)) == 80
+    engine.record(ids, 3.0, changed=False)
+    engine.scheduler._check()
+    assert engine.clocks.arrays.expected.any()
+
+
+def test_times_far_apart() -> None:
+    engine = Engine(40.0, day=1.0, sources=0)
+    ids = engine.add(URLS[:40].tolist(), 0.0, fetched_at=0.0)
+    rng, now = np.random.default_rng(1), 0.0
+    for step in (0.01, 1.0, 1e-6, 3e4, 0.5, 1e7, 1.0):
+        now += step
+        engine.record(ids, now, changed=rng.random(40) < 0.5)
+        engine.scheduler._check()
+        assert ((mean_paces(engine) > 0) & (mean_paces(engine) < 100)).all()
+        found = engine.explain(3, now + 1.0)
+        assert math.isfinite(found.value)
+        assert 0.0 <= found.fresh <= 1.0
+
+
+def test_the_clocks_of_independent_pages_run_at_the_usual_pace_on_average() -> None:
+    rng = np.random.default_rng(3)
+    n, rate = 200, np.exp(rng.normal(-1.5, 1.0, 200))
+    engine = Engine(n / 2.0, day=1.0, sources=0)
+    ids = engine.add([f"https://a.example/{k % 10}/{k}" for k in range(n)], 0.0, fetched_at=0.0)
+    last, seen = np.zeros(n), []
+    for step in range(1, 81):
+        now = step / 4.0
+        some = rng.choice(ids, n // 8, replace=False)
+        engine.record(some, now, changed=rng.random(len(some)) < -np.expm1(-rate[some] * (now - last[some])))
+        last[some] = now
+        if step > 40:
+            seen.append(mean_paces(engine))
+    assert np.mean(seen) == pytest.approx(1.0, abs=0.1)
+    assert np.std(seen) < 0.3
+
+
+# --- runs ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_live_path_and_the_compiled_loop_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = trace_of(np.random.default_rng(1), 60.0, together=0.02, alone=0.01)
+    weight = np.random.default_rng(2).uniform(0.9, 1.1, len(trace))  # among equals, any is right
+    trace = replace(trace, importance=weight)
+    compiled, engine = run(trace, 20.0)
+    monkeypatch.setattr("recrawl.simulate.run.run.runner_of", PlainRunner)
+    plain, live = run(trace, 20.0)
+    assert plain.staleness == pytest.approx(compiled.staleness, rel=1e-9)
+    for name in ("weight", "credit", "exposure", "found", "expected"):
+        one, other = (getattr(e.clocks.arrays, name) for e in (live, engine))
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12, err_msg=name)
+    for one in (engine, live):
+        one.scheduler._check()
+
+
+@pytest.mark.slow
+def test_clocks_help_where_folders_change_together() -> None:
+    gain = np.zeros(4)
+    for k in range(4):
+        trace = trace_of(np.random.default_rng(20 + k), 200.0, together=0.02, alone=0.002)
+        together, engine = run(trace, 10.0, siblings=True)
+        gain[k] = run(trace, 10.0, siblings=False)[0].staleness - together.staleness
+    assert gain.mean() > 3 * gain.std(ddof=1) / 2  # three standard errors
+    weight = engine.clocks.arrays.weight
+    assert weight[-2:].sum() > 0.6 * 2 / (TERMS - 1), "the folder's terms weigh more than at first"
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_where_pages_are_independent() -> None:
+    rng = np.random.default_rng(3)
+    stale = np.zeros((3, 2))
+    for k in range(3):
+        trace = trace_of(rng, 150.0, together=0.0, alone=0.03)
+        stale[k] = run(trace, 10.0, siblings=False)[0].staleness, run(trace, 10.0)[0].staleness
+    mean, gap = stale[:, 0].mean(), (stale[:, 1] - stale[:, 0]).mean()
+    assert gap < 0.01 * mean + 2 * np.std(stale[:, 1] - stale[:, 0], ddof=1) / np.sqrt(3)
+
+
+@pytest.mark.slow
+def test_a_saved_engine_goes_on_as_it_would_have() -> None:
+    engine = Engine(10.0, day=1.0, lease=1e-3)
+    engine.add(URLS.tolist(), 0.0, fetched_at=0.0)
+    rng, now = np.random.default_rng(4), 0.0
+    found = rng.random(6000) < 0.2
+    for k in range(3000):
+        now += 0.1
+        ids = engine.pick(now, 1)
+        engine.record(ids, now, changed=found[k])
+    copy = Engine.restore(engine.state())
+    for k in range(3000, 3300):
+        now += 0.1
+        ids, same = engine.pick(now, 1), copy.pick(now, 1)
+        assert engine.scheduler.value(ids, now) == pytest.approx(copy.scheduler.value(same, now))
+        engine.record(ids, now, changed=found[k])
+        copy.record(ids if ids[0] == same[0] else same, now, changed=found[k])
+    again = Engine.restore(engine.rows(), now)
+    for name in ("weight", "credit", "exposure"):
+        assert getattr(again.clocks.arrays, name).tolist() == getattr(engine.clocks.arrays, name).tolist()
+    again.scheduler._check()
+
+
+@pytest.mark.parametrize(
+    "urls",
+    [["https://a.example/only"], URLS[:20].tolist(), [f"https://h{k}.example/" for k in range(20)]],
+    ids=["one page", "one folder", "every page alone"],
+)
+def test_corners(urls: list[str]) -> None:
+    engine = Engine(1.0, day=1.0, lease=1e-3)
+    engine.add(urls, 0.0, fetched_at=0.0)
+    rng, now = np.random.default_rng(5), 0.0
+    for k in range(900):
+        now += 1.0 if k < 400 else 1.0 + 365.0 * (k == 500)  # the clock jumps a year ahead once
+        ids = engine.pick(now, 1)
+        if len(ids):
+            engine.record(ids, now, changed=k < 200 and rng.random() < 0.5)  # and then nothing changes any more
+        if k % 50 == 0:
+            engine.scheduler._check()
+    fresh = engine.fresh(engine.ids(), now)
+    assert ((fresh > 0) & (fresh <= 1)).all()
+    engine.remove(engine.ids()[:1])
+    assert engine.add(["https://new.example/x"], now, fetched_at=now)[0] == len(urls)
+    engine.pick(now + 1.0, 1)
+    engine.scheduler._check()
