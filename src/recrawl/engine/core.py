@@ -121,9 +121,10 @@ class Core:
         ruled = default != (None, None)
         listed = np.array([h if ruled or h in self._ruled else None for h in hosts], dtype=object)
         groups = [(names[0], names[-1]) for names in map(folders, urls)]
+        pages = Pages(np.ones(n), weight, host=listed if any(h is not None for h in listed) else None)
         self.beliefs.append(groups, fetched >= now, own)
         shape, rate = self.beliefs.belief.gamma[rows, 0].T
-        pages = Pages(shape / rate, weight, evidence=shape, host=listed if any(h is not None for h in listed) else None)
+        pages = pages.replace(change_rate=shape / rate, evidence=shape)
         if self.settings.sources > 1:
             pages = pages.replace(recall=np.zeros((n, self.settings.sources)), false_rate=0.0)
         ids = self.scheduler.add(pages, now, fetched_at=np.minimum(fetched, max(now, self.now)))
@@ -131,9 +132,7 @@ class Core:
         self.added_without_copy |= bool((fetched <= self.no_copy_at).any())
         self.clocks.add(urls, rows)
         if self.clocks.enabled:
-            if self.clocks.join(self.scheduler, rows):
-                self.clocks.join(self.scheduler, self.ids())
-                access.place_all(self.scheduler)
+            self._follow_clocks(rows)
             access.place(self.scheduler, rows, self.now)
         self.choice.added(self, rows)
         self.addresses.append(urls)
@@ -190,8 +189,14 @@ class Core:
             return
         self.beliefs.believe(rows)
         if self.clocks.enabled:
-            self.clocks.join(self.scheduler, rows)
+            self._follow_clocks(rows)
         self._believe(rows, now)
+
+    def _follow_clocks(self, rows: Ids) -> None:
+        """Let pages follow their clocks; the caller places them. Where clocks start again, all pages are placed."""
+        if self.clocks.join(self.scheduler, rows):
+            self.clocks.join(self.scheduler, self.ids())
+            access.place_all(self.scheduler)
 
     def _renew(self, rows: Ids, copies: Array, now: float) -> None:
         """New copies without an outcome: the signals before them no longer count."""

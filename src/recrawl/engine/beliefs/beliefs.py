@@ -189,17 +189,25 @@ class Beliefs:
         if len(table) == len(self.belief.rates):
             self.belief.tables[ALL], self.belief.sizes[ALL] = table, table.sum()
             self.belief.strength[:] = saved["strength"]
-        self._set_prior()
+            self.belief.prior[0] = saved["prior"][0]
+        else:
+            self._set_prior()
 
     def recount(self, rows: Ids) -> None:
-        """Build the tables of hosts and folders again from the observations of pages, the table of all as it is."""
+        """Count pages in the tables again by their observations; gammas stay.
+
+        The table of all, as it was taken over, may know more pages: it keeps what those have added.
+        """
         b = self.belief
         seen, kept = rows[b.n_crawls[rows] > 0], b.gamma[rows, 0].copy()
         table, size = b.tables[ALL].copy(), float(b.sizes[ALL])
         b.share[seen] = 0
         self.believe(seen, count=True)
         if size > 0.0:
-            b.tables[ALL], b.sizes[ALL] = table, size
+            mine = b.share[seen].sum(axis=0, dtype=np.float64)
+            b.tables[ALL] = mine + table * (max(size - mine.sum(), 0.0) / size)
+            b.sizes[ALL] = b.tables[ALL].sum()
+            self.believe(seen, count=True)
         b.gamma[rows, 0] = kept
 
     def saved(self) -> dict[str, Any]:

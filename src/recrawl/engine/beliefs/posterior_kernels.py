@@ -112,8 +112,15 @@ def _slopes(seen: Array, given: Array, rate: float) -> tuple[float, float]:
 
 @jit_lean
 def _mode(seen: Array, given: Array, rate: float) -> tuple[float, float]:
-    """(rate of the largest likelihood, curvature over ln r there), from a rate nearby."""
-    curve = 0.0
+    """(rate of the largest likelihood, curvature over ln r there), from a rate nearby.
+
+    It is at most (C + c)/(U + t), and near that where it lies far below the grid.
+    """
+    time, curve = seen[UNCHANGED] + given[GIVEN_TIME], 0.0
+    if time > 0.0:
+        rate = min(rate, (seen[CHANGES] + given[GIVEN_CHANGES]) / time)
+    if seen[CHANGES] <= 0.0:
+        return given[GIVEN_CHANGES] / time, given[GIVEN_CHANGES]
     for _ in range(_STEPS):
         slope, second = _slopes(seen, given, rate)
         curve = -second
@@ -180,7 +187,8 @@ def gamma_of(b: Belief, i: int, prior: Array, posterior: Array) -> tuple[float, 
         rate, curve = _mode(b.seen[i], b.evidence[i], b.rates[best])
         if curve > _NARROW:
             return _fine_gamma(b, i, prior, rate, 1.0 / math.sqrt(curve))
-    shape = matched_shape(math.log(mean) - mean_log)
+    width = math.log(b.rates[1] / b.rates[0])  # all of it at one rate says no more than that it is nearest
+    shape = matched_shape(max(math.log(mean) - mean_log, width * width / 24.0))
     return shape, shape / mean
 
 
