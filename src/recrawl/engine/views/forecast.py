@@ -94,10 +94,11 @@ def _long_run(engine: Engine, budget: float, rows: Ids, rng: np.random.Generator
     rows = np.unique(rows)
     pages, gamma = engine.pages(rows), engine.beliefs.gamma(rows)
     k, population = pages.n_sources, _population_draws(engine, rng)
+    tied = np.minimum(float(engine.beliefs.prior.shape) / gamma.shape, 1.0)  # as far as its own crawls do not tell it
     signalled = pages.recall.reshape(len(rows), -1) * pages.change_rate[:, None]
     found = np.empty(_DRAWS)
     for j in range(_DRAWS):
-        own = np.maximum(rng.gamma(gamma.shape, population[j] / gamma.rate), 1e-12 * gamma.mean)
+        own = np.maximum(rng.gamma(gamma.shape, population[j] ** tied / gamma.rate), 1e-12 * gamma.mean)
         total = own + signalled.sum(axis=1)
         recall = signalled / total[:, None]
         drawn = as_used(engine, Pages(total, pages.importance, recall[:, 0] if k == 1 else recall, pages.false_rate))
