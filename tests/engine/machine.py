@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from naive.beliefs import Observed
 from naive.engine import Known, NaiveEngine
 
 from recrawl import Engine
-from recrawl.schedule.exact import access
 
 from .snapshot import assert_reading_changes_nothing
 
@@ -18,6 +18,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 COUNTS = st.sampled_from([0, 1, 1, 2, 3, 8, 30, 1000])
 TOLERANCE = 1e-9
 HOSTS = ("a.example", "b.example", "c.example")
+FOLDERS = ("", "x/", "x/y/", "z/")
 
 
 class EngineMachine(RuleBasedStateMachine):
@@ -28,7 +29,7 @@ class EngineMachine(RuleBasedStateMachine):
     half_life = 730.0
     lease = 20.0
     hosts = False
-    together = False  # siblings are in use: the twin knows nothing of them, so that beliefs of rates are not compared
+    together = False  # clocks are in use: the twin knows nothing of them, so that beliefs of rates are not compared
     options: ClassVar[dict] = {}
     starts = (0.0, -40.0, 1.7e9)
 
@@ -38,24 +39,13 @@ class EngineMachine(RuleBasedStateMachine):
     def begin(self, start, budget, seed, n):
         self.time = self.starts[start]
         given = {"objective": self.objective, "sources": self.sources, "half_life": self.half_life, "lease": self.lease}
-        self.engine = Engine(budget, start=self.time, **given, **self.options)
+        self.engine = Engine(budget, start=self.time, siblings=self.together, **given, **self.options)
         remembers = self.sources == 1 and self.objective == "freshness"
         self.twin = NaiveEngine(
             day=86400.0, lease=self.lease, half_life=self.half_life, remembers=remembers, now=self.time
         )
         self.n_urls = 0
         self.add(n, seed, False, "now", False)
-        if self.together:
-            self.use_siblings()
-
-    def use_siblings(self):
-        """Let siblings count from the start, as if they had predicted better than pages alone."""
-        effects = self.engine.effects
-        effects.arrays.used[0] = True
-        effects.arrays.score[-1] = effects.arrays.score[-2] + 1e9  # together, alone
-        if len(self.engine):
-            effects.join_groups(self.engine.scheduler, self.engine.ids())
-            access.place_all(self.engine.scheduler)
 
     @property
     def here(self):
@@ -70,7 +60,8 @@ class EngineMachine(RuleBasedStateMachine):
     )
     def add(self, n, seed, own, copy, again):
         rng = np.random.default_rng(seed)
-        new = [f"https://{HOSTS[rng.integers(3)]}/{self.n_urls + k}" for k in range(min(n, 70 - len(self.twin.pages)))]
+        n = min(n, 70 - len(self.twin.pages))
+        new = [f"https://{HOSTS[rng.integers(3)]}/{FOLDERS[rng.integers(4)]}{self.n_urls + k}" for k in range(n)]
         self.n_urls += len(new)
         more = [*rng.choice(sorted(self.twin.pages), min(3, len(self.twin.pages))).tolist(), *new[:1]] if again else []
         urls = [*more, *new]
@@ -87,10 +78,40 @@ class EngineMachine(RuleBasedStateMachine):
         for k, url in enumerate(urls):
             if url not in self.twin.pages:
                 page = Known(url, min(last[k], self.here), importance[k], gammas[ids[k]], self.sources)
+                self.twin.add(page, self.here, self.engine.beliefs.crawls > 0)
                 if own:
-                    rate = max(known["change_rate"][k], 1e-6 * float(self.engine.beliefs.prior.mean))
-                    assert page.gammas[0] == (known["evidence"], known["evidence"] / rate)
-                self.twin.add(page, self.here)
+                    self.give_rate(page, known["change_rate"][k], known["evidence"])
+                self.twin.believe(page, count=False)
+        self.compare_beliefs(urls)
+
+    def give_rate(self, page, rate, evidence):
+        rate = max(rate, 1e-6 * float(self.engine.beliefs.prior.mean))
+        page.observed = page.observed._replace(given_changes=evidence, given_time=evidence / rate)
+
+    def compare_beliefs(self, urls):
+        """The gammas of pages' own rates are near those of the twin, which goes on from there."""
+        b, ids = self.engine.beliefs.belief, self.engine.id(urls).tolist()
+        for i, page in zip(ids, map(self.twin.pages.get, urls), strict=True):
+            (shape, rate), mean = b.gamma[i, 0], page.gammas[0][0] / page.gammas[0][1]
+            if not self.together:
+                found = f"{page.url}: {page.observed}"
+                np.testing.assert_allclose(shape / rate, mean, rtol=page.close, err_msg=found)
+                np.testing.assert_allclose(shape, page.gammas[0][0], rtol=0.03 + 4 * page.close, err_msg=found)
+                counted = np.zeros(len(b.rates)) if page.share is None else page.share
+                assert np.abs(b.share[i] - counted).max() <= 1, page.url
+        self.follow_beliefs()
+
+    def follow_beliefs(self):
+        """The twin takes over gammas of own rates and shares."""
+        b, gammas = self.engine.beliefs.belief, self.gammas()
+        self.twin.strength = b.strength.tolist()
+        for url, page in self.twin.pages.items():
+            i = int(self.engine.id(url)[0])
+            page.gammas = [gammas[i][0], *page.gammas[1:]]
+            page.share = b.share[i].astype(float) if b.n_crawls[i] else None
+            if self.together:
+                page.gammas, page.observed = gammas[i], Observed(*b.seen[i].tolist(), *b.evidence[i].tolist())
+                page.own = float(b.own[i])
 
     def gammas(self):
         return [[tuple(pair) for pair in rows] for rows in self.engine.beliefs.belief.gamma.tolist()]
@@ -133,18 +154,24 @@ class EngineMachine(RuleBasedStateMachine):
         flags = {"failed": failed, "gone": gone} if fails else {}
         flags |= {"changed": changed} if judged else {}
         self.engine.record(ids, self.time, as_of=None if ago is None else as_of, **flags)
-        for j in np.argsort(as_of, kind="stable").tolist():
+        distinct = len(set(urls)) == len(urls)
+        order = np.arange(len(urls)) if distinct else np.argsort(as_of, kind="stable")
+        for j in order.tolist():
             outcome = (bool(changed[j]) if judged else None, bool(failed[j]), bool(gone[j]))
             self.twin.record(urls[j], float(as_of[j]), *outcome, here, prior)
-        if self.engine.stats["refits"] > before:
+        if self.engine.stats["refits"] > before or not distinct:
             self.believe_as_fitted()
+        else:
+            self.compare_beliefs(urls)
 
     def believe_as_fitted(self):
-        """How the prior is fitted is not repeated here: beliefs stay gammas, and the story goes on from there."""
+        """How tables are fitted is not repeated here: beliefs stay gammas, and the story goes on from there."""
         gammas = self.gammas()
         for url, page in self.twin.pages.items():
-            page.gammas = gammas[int(self.engine.id(url)[0])]
+            i = int(self.engine.id(url)[0])
+            page.gammas, page.own = gammas[i], float(self.engine.beliefs.belief.own[i])
             assert all(0 < x < math.inf for pair in page.gammas for x in pair)
+        self.follow_beliefs()
 
     @rule(seed=SEEDS, back=st.sampled_from([0.0, 0.0, 1.0]), dated=st.booleans())
     def signal(self, seed, back, dated):
@@ -165,14 +192,16 @@ class EngineMachine(RuleBasedStateMachine):
     def update(self, seed, what):
         rng, urls, ids = self.some(seed, 5)
         value = rng.choice([0.1, 1.0, 4.0] if what == "cost" else [0.0, 1e-4, 5.0], len(ids))
-        floor = 1e-6 * float(self.engine.beliefs.prior.mean)
         self.engine.update(ids, **{what: value})
         for url, new in zip(urls, value.tolist(), strict=True):
             page = self.twin.pages[url]
             if what == "importance":
                 page.given = page.importance = new
             elif what == "change_rate":
-                page.gammas = [(2.0, 2.0 / max(new, floor)), *page.gammas[1:]]
+                self.give_rate(page, new, 2.0)
+                self.twin.believe(page, count=False)
+        if what == "change_rate":
+            self.compare_beliefs(urls)
 
     @rule(seed=SEEDS)
     def release(self, seed):
@@ -226,6 +255,8 @@ class EngineMachine(RuleBasedStateMachine):
         for page in self.twin.pages.values():
             page.lease_end = -math.inf
             page.heard = [[now] * len(times) for times in page.heard]
+            self.twin.put_in_folder(page, self.engine.beliefs.crawls > 0)
+        self.follow_beliefs()
         if self.sources < 2 and not self.together:  # with several, signals weigh what they weigh now
             assert self.values(now) == values  # and what groups did lately is not in the rows
 
@@ -261,9 +292,7 @@ class EngineMachine(RuleBasedStateMachine):
     def unlikely(self, url):
         """Whether enough is known of a page to say that it has hardly changed."""
         page, engine, now = self.twin.pages[url], self.engine, self.twin.now
-        known = (
-            page.n_crawls >= 10 or len(engine.beliefs.priors) > 1 or engine.beliefs.belief.fixed_rate[engine.id(url)[0]]
-        )
+        known = page.n_crawls >= 10 or engine.beliefs.fits > 0 or engine.beliefs.belief.fixed_rate[engine.id(url)[0]]
         chance = 1.0 - engine.fresh(engine.id(url), now)[0]
         return known and page.last > self.twin.no_copy_at and chance < 0.999999 * engine.settings.min_change_probability
 
@@ -298,6 +327,16 @@ class EngineMachine(RuleBasedStateMachine):
             assert len(self.engine) == len(self.twin.pages)
 
     @invariant()
+    def tables_hold_what_pages_add_to_them(self):
+        if hasattr(self, "engine"):
+            b, ids = self.engine.beliefs.belief, self.engine.ids()
+            tables = np.zeros_like(b.tables)
+            for rows in (np.zeros(len(ids), np.int64), *b.table[ids].T):
+                np.add.at(tables, rows, b.share[ids].astype(float))
+            np.testing.assert_allclose(b.tables, tables, atol=1e-6)
+            np.testing.assert_allclose(b.sizes, tables.sum(axis=1), atol=1e-6)
+
+    @invariant()
     def beliefs_are_those_of_the_twin(self):
         if not hasattr(self, "engine") or not self.twin.pages:
             return
@@ -305,8 +344,10 @@ class EngineMachine(RuleBasedStateMachine):
         ids, b = self.engine.id(list(self.twin.pages)), self.engine.beliefs.belief
         record = self.engine.scheduler._memory.state.rec[ids]
         close = np.testing.assert_allclose
-        if not self.together:
-            close(b.gamma[ids], [page.gammas for page in pages], rtol=TOLERANCE)
+        close(b.gamma[ids], [page.gammas for page in pages], rtol=TOLERANCE)
+        close(b.seen[ids], [page.observed[:3] for page in pages], rtol=TOLERANCE, atol=1e-9)
+        close(b.evidence[ids], [page.observed[3:] for page in pages], rtol=TOLERANCE)
+        close(b.own[ids], [page.own for page in pages], rtol=1e-6)
         assert b.heard[ids].tolist() == [[len(times) for times in page.heard] for page in pages]
         assert b.signals[ids].tolist() == [page.signals for page in pages]
         assert b.n_crawls[ids].tolist() == [page.n_crawls for page in pages]

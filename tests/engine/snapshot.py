@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from recrawl.engine.views.expected import expected_fresh, fitting_mean
+from recrawl.engine.views.expected import expected_fresh, expected_pages
 
 SKIPPED = {"header"}  # holds addresses of the arrays; the arrays themselves are looked at
 PLAIN = {int, float, str, bytes, bool, type(None)}
@@ -59,7 +59,9 @@ READS = {
     "url": lambda engine, ids, now: (engine.url(ids), engine.id(engine.url(ids)), engine.ids()),
     "hosts": lambda engine, ids, now: [engine.held_until(host) for host in [*engine.hosts(), "unknown.example"]],
     "is_paused": lambda engine, ids, now: engine.is_paused(ids),
-    "expected_fresh": lambda engine, ids, now: (expected_fresh(engine, ids, now), fitting_mean(engine)),
+    "expected_fresh": lambda engine, ids, now: (
+        (expected_fresh(engine, ids, now), expected_pages(engine, ids, now)) if len(ids) else None
+    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""Reported probabilities are calibrated, and the baseline is that of all pages, not of the crawled ones."""
+"""Reported probabilities are calibrated against what crawls found."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recrawl.engine import Engine
 from recrawl.simulate.run.policies import admit_unknown, learning
 from recrawl.simulate.run.run import Contender, simulate
 
-from .test_effects import run, trace_of
+from .together import run, trace_of
 
 
 @pytest.mark.parametrize("mistake", [0.5, 1.0, 2.0])
@@ -41,26 +41,14 @@ def test_probabilities_are_calibrated_even_where_rates_are_wrong(mistake: float)
 def test_the_calibration_is_monotone_and_saved() -> None:
     trace = trace_of(np.random.default_rng(5), 60.0, together=0.02, alone=0.01)
     _, engine = run(trace, 20.0)
-    knots = engine.effects.arrays.knots
+    knots = engine.calibration.knots
     assert knots[0].tolist() == [0.0, 0.0]
     assert knots[-1].tolist() == [1.0, 1.0]
     assert (np.diff(knots[:, 0]) > 0).all()
     assert (np.diff(knots[:, 1]) >= 0).all()
     whole, by_rows = Engine.restore(engine.state()), Engine.restore(engine.rows(), engine.now)
     assert whole.fresh(whole.ids(), engine.now).tolist() == engine.fresh(engine.ids(), engine.now).tolist()
-    assert by_rows.effects.arrays.knots.tolist() == knots.tolist()
-
-
-def test_the_baseline_is_the_mean_over_all_members_and_bins() -> None:
-    trace = trace_of(np.random.default_rng(6), 200.0, together=0.02, alone=0.002)
-    _, engine = run(trace, 10.0, siblings=True)
-    state, effects, rows = engine.scheduler._memory.state, engine.effects, engine.ids()
-    total = 0.0
-    for page in rows.tolist():
-        group = int(effects.arrays.group[page, effects.arrays.active[0]])
-        pace = state.bins["rate"][group]
-        total += float(pace.mean()) if np.isfinite(state.groups[group]["newest"]) else float(state.head[0]["baseline"])
-    assert effects._baseline(engine.scheduler, rows) == pytest.approx(total / len(rows), rel=1e-6)
+    assert by_rows.calibration.knots.tolist() == knots.tolist()
 
 
 def test_what_is_believed_of_copies_over_time_is_near_the_truth() -> None:

@@ -101,7 +101,7 @@ def test_the_explanation_says_why():
 
 def test_a_state_of_an_earlier_version_is_refused_in_one_line():
     state = few_pages().state()
-    del state["eligibility"]
+    del state["clocks"]
     with pytest.raises(ParameterError, match="earlier version") as problem:
         Engine.restore(state)
     assert "\n" not in str(problem.value)

@@ -1,4 +1,4 @@
-"""Explanations say what was observed: counts stay as they are while nothing is crawled, spans are readable."""
+"""Explanations say what was observed: clocks of folders, what doubt comes from, spans are readable."""
 
 import re
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from recrawl import Engine
-from recrawl.engine.effects.kernels import ALONE, TOGETHER
 from recrawl.model import format_span
 
 N = 30
@@ -15,31 +14,41 @@ HOUR, DAY = 3600.0, 86400.0
 
 @pytest.fixture(scope="module")
 def engine():
-    """Thirty pages of a folder, crawled in turn; siblings are used; of the last 29 crawls one found a change."""
+    """Two folders of fifteen pages, crawled in turn; at last all pages of the first but one, not crawled, changed."""
     engine = Engine(N / DAY, sources=0)
-    ids = engine.add([f"https://a.example/docs/{k}" for k in range(N)], 0.0, fetched_at=0.0)
-    for turn in range(1, 5):
+    ids = engine.add([f"https://a.example/{'xy'[k // 15]}/{k}" for k in range(N)], 0.0, fetched_at=0.0)
+    for turn in range(1, 7):
         for k in range(N):
-            now = turn * DAY + k * HOUR / 2
-            engine.record([ids[k]], now, changed=[k in (1, 7, 9) if turn < 4 else k == 7])
-        if turn == 3:
-            engine.effects.arrays.score[TOGETHER] = engine.effects.arrays.score[ALONE] + 1e3
-            engine.beliefs.refit_at = engine.beliefs.crawls
-            assert engine.refit_if_due()
+            if turn < 6 or k not in (0, 15):
+                changed = k in (1, 7, 20, 28) if turn < 6 else k < 15
+                engine.record([ids[k]], turn * DAY + k * HOUR / 2, changed=[changed])
     return engine
 
 
-def test_siblings_are_told_as_they_were_observed(engine):
-    found = engine.explain(0, engine.now).siblings
-    assert (found.pages, found.crawled, found.changed) == (N - 1, N - 1, 1)
-    assert f"1 of {N - 1} other pages crawled in" in str(engine.explain(0, engine.now))
-    assert engine.explain(N - 1, engine.now).siblings.crawled == 0
-    assert "no other page of" in str(engine.explain(N - 1, engine.now))
+def test_the_clock_says_how_often_pages_beside_it_changed(engine):
+    busy, quiet = (engine.explain(page, engine.now).clock for page in (0, 15))
+    assert (busy.folder, busy.pages) == ("a.example/x", 14)
+    assert busy.elapsed == engine.now - engine.fetched_at(np.array([0]))[0]
+    assert busy.pace > 1.2 > quiet.pace
+    assert busy.says
+    assert f"its folder changed {busy.pace:.2g} times as often as usual" in str(engine.explain(0, engine.now))
 
 
-def test_counts_do_not_grow_after_crawling_has_stopped(engine):
-    texts = {str(engine.explain(0, engine.now + days * DAY).siblings) for days in (0.0, 1.0, 30.0, 1000.0)}
-    assert len(texts) == 1
+def test_doubt_is_split_by_where_it_comes_from(engine):
+    for page in range(N):
+        found = engine.explain(page, engine.now + HOUR)
+        shape, rate = engine.beliefs.belief.gamma[page, 0]
+        assert found.doubt["own rate"] == pytest.approx(shape * np.log1p(found.elapsed / rate))
+        assert sum(found.doubt.values()) == pytest.approx(shape * np.log1p(found.clock.time / rate))
+        assert found.doubt["signals"] == 0.0
+    assert "its folder" in str(engine.explain(0, engine.now))
+
+
+def test_a_clock_goes_back_to_the_usual_pace_after_crawling_has_stopped(engine):
+    paces = [engine.explain(0, engine.now + days * DAY).clock.pace for days in (0.0, 1.0, 10.0, 100.0, 1e4)]
+    assert paces == sorted(paces, reverse=True)
+    assert paces[-1] == pytest.approx(1.0, abs=0.01)
+    assert not engine.explain(0, engine.now + 1e4 * DAY).clock.says
 
 
 @pytest.mark.parametrize("later", [0.0, 9.0, 1e4, 1e7, 1e12])
@@ -63,8 +72,8 @@ def test_spans_keep_two_digits():
 
 
 @pytest.mark.slow
-def test_intervals_hold_the_rates_where_siblings_are_used():
-    """Pages of a folder have similar rates, so that siblings are used although each page changes on its own."""
+def test_intervals_hold_the_rates_of_pages_in_folders():
+    """Pages of a folder have similar rates, but each page changes on its own."""
     rng, n, budget, days = np.random.default_rng(2), 120, 60.0, 60
     rate = np.repeat(np.exp(rng.normal(-1.5, 1.2, 8)), 15) * np.exp(rng.normal(0.0, 0.4, n))
     changes = [np.sort(rng.uniform(0.0, days, rng.poisson(one * days))) for one in rate]
@@ -75,7 +84,6 @@ def test_intervals_hold_the_rates_where_siblings_are_used():
             began, ended = np.searchsorted(changes[page], [last[page], now])
             engine.record([page], now, changed=[ended > began])
             last[page] = now
-    assert engine.effects.level is not None
     found = [engine.explain(page, float(days)) for page in range(n)]
     intervals = np.array([one.change_rate_interval for one in found])
     assert np.mean((intervals[:, 0] <= rate) & (rate <= intervals[:, 1])) > 0.85

@@ -13,9 +13,9 @@ from profiles import examples
 
 from recrawl.engine import Engine
 from recrawl.engine.beliefs.staleness_kernels import stale_time
-from recrawl.schedule.exact.kernels.groups import excess_since
+from recrawl.schedule.exact import access
 
-from .test_effects import run, trace_of
+from .together import run, trace_of
 
 URL = "https://a.example/"
 
@@ -32,8 +32,9 @@ def area(height: Any, begin: float, end: float, n: int = 20_000) -> float:
     return float(np.trapezoid([height(t) for t in when.tolist()], when))
 
 
-def gamma_chance(rate: float, shape: float, t: float) -> float:
-    return -math.expm1(-shape * math.log1p(rate * t / shape))
+def gamma_chance(gamma: np.ndarray, t: float) -> float:
+    """The chance of a change in a time, of a page whose rate is a gamma (shape, rate)."""
+    return float(-np.expm1(-gamma[0] * np.log1p(t / gamma[1])))
 
 
 @given(st.floats(-4, 3), st.floats(-1, 4))
@@ -42,10 +43,11 @@ def gamma_chance(rate: float, shape: float, t: float) -> float:
 @example(3.0, -1.0)
 def test_a_copy_that_no_crawl_has_judged_is_as_stale_as_is_believed(log_rate: float, log_shape: float) -> None:
     rate, shape = 10.0**log_rate, 10.0**log_shape
-    ledger = one_page(rate, shape).ledger(10.0)
+    engine = one_page(rate, shape)
+    ledger, gamma = engine.ledger(10.0), engine.beliefs.belief.gamma[0, 0]
     assert ledger.time == ledger.open_time == 30.0
     assert ledger.stale == ledger.open_stale
-    assert ledger.stale == pytest.approx(3.0 * area(lambda t: gamma_chance(rate, shape, t), 0.0, 10.0), rel=2e-3)
+    assert ledger.stale == pytest.approx(3.0 * area(lambda t: gamma_chance(gamma, t), 0.0, 10.0), rel=2e-3)
 
 
 @pytest.mark.parametrize("rate", [1e-7, 0.01, 0.3, 5.0])
@@ -97,25 +99,24 @@ def test_doubt_that_came_with_a_signal_is_dated_by_it() -> None:
 
 
 @pytest.mark.slow
-def test_the_integral_with_siblings_equals_a_plain_one() -> None:
+def test_the_integral_by_clocks_equals_a_plain_one() -> None:
     _, engine = run(trace_of(np.random.default_rng(5), 60.0, together=0.02, alone=0.01), 20.0)
-    state, belief, parts = engine.scheduler._memory.state, engine.beliefs.belief, engine.effects.arrays
-    assert engine.effects.level is not None
-    checked, off = 0, []
+    state, belief, parts = engine.scheduler._memory.state, engine.beliefs.belief, engine.calibration
+    checked, off, paces = 0, [], []
     for page in range(0, 400, 7):
-        member, begin, end = state.member[page], float(state.rec[page]["last"]), engine.now
-        if member["group"] < 0 or end - begin < 1.0:
+        begin, end = float(state.rec[page]["last"]), engine.now
+        if end - begin < 1.0:
             continue
-        group, (shape, rate) = int(member["group"]), belief.gamma[page, 0]
 
         def chance(t: float) -> float:
-            mass = excess_since(state, group, begin, end) - excess_since(state, group, t, end)  # noqa: B023
-            return -math.expm1(-shape * math.log1p((t - begin) / rate) - member["weight"] * mass)  # noqa: B023
+            return gamma_chance(belief.gamma[page, 0], access.clock_between(engine.scheduler, page, begin, t))  # noqa: B023
 
-        plain = area(chance, begin, end, 2000)
+        plain = area(chance, begin, end, 1000)
         off.append(stale_time(state, belief, parts, page, begin, end, False) / plain - 1.0)
+        paces.append(access.clock_between(engine.scheduler, page, begin, end) / (end - begin))
         checked += 1
     assert checked >= 20
+    assert np.ptp(paces) > 0.2
     assert np.max(np.abs(off)) < 0.15
     assert abs(np.mean(off)) < 0.02
 

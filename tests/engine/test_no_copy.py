@@ -98,9 +98,6 @@ def test_siblings_that_change_all_the_time_do_not_keep_a_new_page_waiting():
     for k in range(200):
         ids = engine.pick(10.0 * (k + 1), 1)
         engine.record(ids, 10.0 * (k + 1), changed=np.ones(len(ids), bool))
-    engine.effects.arrays.used[0] = True  # as if siblings had predicted better
-    engine.effects.arrays.score[-1] = engine.effects.arrays.score[-2] + 1e9
-    engine.effects.join_groups(engine.scheduler, engine.ids())
     new = engine.add(["https://a.example/f/new"], 3000.0)
     assert engine.pick(3000.0, 1).tolist() == new.tolist()
     engine.record(new, 3000.0)

@@ -1,4 +1,4 @@
-"""Methods that read leave every byte of an engine as it was, with siblings in use and with several signal sources."""
+"""Methods that read leave every byte of an engine as it was, with clocks in use and with several signal sources."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ DAY = 86400.0
 
 
 def running_engine(seed=3, n=120, **settings):
-    """An engine with siblings in use: pages of a folder change together, and all were crawled many times."""
+    """An engine with clocks in use: pages of a folder change together, and all were crawled many times."""
     rng = np.random.default_rng(seed)
     engine = Engine(n / (5 * DAY), **settings)
     urls = [f"https://{k % 3}.example/{k // 3 % 8}/{k}" for k in range(n)]
@@ -37,8 +37,10 @@ def running(request):
     return running_engine(sources=request.param)
 
 
-def test_siblings_are_in_use(running):
-    assert running[0].effects.level is not None
+def test_clocks_are_in_use(running):
+    engine, now = running
+    paces = [engine.explain(page, now).clock.pace for page in engine.ids().tolist()]
+    assert np.ptp(paces) > 0.2
 
 
 @pytest.mark.parametrize("name", READS)

@@ -12,7 +12,7 @@ from recrawl.engine.eligibility import Reason
 DAY = 86400.0
 
 
-def known(rate, n=1, evidence=4.0, **settings):
+def known(rate, n=1, evidence=1e9, **settings):
     """An engine whose pages change with a given rate per day, fetched at 0."""
     engine = Engine(1.0, **settings)
     urls, rates = [f"https://a{k}.example/" for k in range(n)], np.asarray(rate) / DAY
@@ -20,9 +20,9 @@ def known(rate, n=1, evidence=4.0, **settings):
     return engine, ids
 
 
-def reached(rate, evidence=4.0, least=0.01):
-    """When the chance of a change of a page with a gamma belief reaches a limit: b·((1 − p)^{−1/a} − 1)."""
-    return evidence / (rate / DAY) * ((1 - least) ** (-1 / evidence) - 1)
+def reached(rate, least=0.01):
+    """When the chance of a change of a page whose rate is known reaches a limit: −ln(1 − p)/rate."""
+    return -math.log1p(-least) / (rate / DAY)
 
 
 @pytest.mark.parametrize("least", [0.01, 0.2])
@@ -134,8 +134,9 @@ def test_many_unlikely_pages_cost_little():
 def test_a_cohort_waits_as_one():
     engine = Engine(1.0, siblings=False)
     engine.add([f"https://a.example/{k}" for k in range(5000)], 0.0, fetched_at=0.0)
-    engine.beliefs.priors.append(engine.beliefs.priors[0])  # as if the prior had been fitted
-    at = 57.5 * 3600.0 * (1 / 0.99 - 1)
+    engine.beliefs.fits = 1  # as if the tables had been fitted
+    shape, rate = engine.beliefs.belief.gamma[0, 0]
+    at = rate * (0.99 ** (-1 / shape) - 1)
     assert engine.pick(100.0, 3).tolist() == []
     assert engine.stats["unlikely"] == 1
     assert engine.eligibility.reasons(4000, 100.0)[0] is Reason.UNLIKELY
@@ -151,13 +152,9 @@ def test_a_cohort_waits_as_one():
 
 
 def test_siblings_bring_pages_back():
-    engine = Engine(1.0)
+    engine = Engine(12.0 / DAY)
     urls = [f"https://a.example/f/{k}" for k in range(12)]
-    ids = engine.add(urls, 0.0, fetched_at=0.0, change_rate=1e-4 / DAY, evidence=50.0)
-    effects = engine.effects
-    effects.arrays.used[0] = True
-    effects.arrays.score[-1] = effects.arrays.score[-2] + 1e9
-    effects.join_groups(engine.scheduler, ids)
+    engine.add(urls, 0.0, fetched_at=0.0, change_rate=1e-4 / DAY, evidence=50.0)
     assert engine.pick(DAY, 12).tolist() == []
     for page in (0, 1, 2, 3):
         engine.record([page], DAY + page, changed=[True])

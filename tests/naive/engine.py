@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 from urllib.parse import urlsplit
 
+import numpy as np
 from mpmath import mp, mpf
+
+from naive import beliefs
+from naive.beliefs import Observed
 
 FIRST_RETRY, LAST_RETRY = 60.0 / 86400.0, 7.0
 FIRST_RECHECK, LAST_RECHECK = 30.0, 365.0
@@ -51,8 +55,12 @@ class Known:
 
     def __init__(self, url, last, given, gammas, n_sources):
         self.url, self.host, self.last = url, urlsplit(url).hostname, last
+        self.folder = None  # pages of one folder learn from each other; those that came later apart
         self.given = self.importance = given
         self.gammas = gammas
+        self.observed, self.own = Observed(), 0.0
+        self.share = None  # the posterior as it counts for other pages
+        self.close = 0.0  # how near to the mean of the gamma another one is
         self.heard = [[] for _ in range(n_sources)]  # when each signal since the copy came
         self.signals = [0] * n_sources  # those before
         self.watched, self.n_crawls, self.n_changes = 0.0, 0, 0
@@ -73,11 +81,25 @@ class NaiveEngine:
         self.hosts: dict[str, dict[str, float]] = {}
         self.listens = False  # to readers
         self.n_late = 0
+        self.rates = beliefs.RATES / day
+        self.first, self.strength = beliefs.first_table(), [5.0, 5.0]
 
-    def add(self, page, now):
+    def add(self, page, now, late):
         self.pages[page.url] = page
+        self.put_in_folder(page, late)
         if self.listens:
             page.watched_from = now - self.day
+
+    def put_in_folder(self, page, late):
+        page.folder = (late, page.url.rpartition("/")[0])
+
+    def believe(self, page, *, count):
+        """The gamma of a page's rate, from what was observed of it and of other pages."""
+        prior = beliefs.prior_of(page, self.pages.values(), self.first, self.strength)
+        shape, rate, page.close = beliefs.gamma_of(prior, page.observed, self.rates)
+        page.gammas = [(shape, rate), *page.gammas[1:]]
+        if count:
+            page.share = beliefs.shares(beliefs.posterior(prior, page.observed, self.rates))
 
     def host(self, name):
         return self.hosts.setdefault(name, {"until": -math.inf, "spacing": 0.0, "limit": math.inf})
@@ -135,12 +157,24 @@ class NaiveEngine:
         interval, page.last, page.heard = as_of - page.last, as_of, kept
         if not compared or interval <= 0:
             return
-        page.gammas = forgotten(page.gammas, prior, 2 ** (-interval / self.half_life))
-        page.gammas = after_outcome(page.gammas, [interval, *counts], changed)
+        own = page.gammas[0][0] * math.log1p(interval / page.gammas[0][1])
+        heard = sum(n * shape / rate for n, (shape, rate) in zip(counts, page.gammas[1:], strict=True))
+        mine = (own / (own + heard) if heard else 1.0) if changed else 0.0
+        kept_share = 2 ** (-interval / self.half_life)
+        faded = [page.gammas[0], *forgotten(page.gammas[1:], prior[1:], kept_share)]
+        page.gammas = [page.gammas[0], *after_outcome(faded, [interval, *counts], changed)[1:]]
+        page.observed = Observed(*(kept_share * np.array(page.observed)).tolist())
+        unchanged, changes, logs, *given = page.observed
+        if mine > 0.0:
+            page.observed = Observed(unchanged, changes + mine, logs + mine * math.log(interval), *given)
+        else:
+            page.observed = Observed(unchanged + interval, changes, logs, *given)
+        page.own += mine
         page.signals = [a + b for a, b in zip(page.signals, counts, strict=True)]
         page.watched += interval
         page.n_crawls += 1
         page.n_changes += changed
+        self.believe(page, count=True)
 
     def eligible(self, url):
         page = self.pages[url]
