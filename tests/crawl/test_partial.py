@@ -181,6 +181,8 @@ def test_added_pages_have_the_rows_that_all_pages_give_them(effects: Any, asked:
         saved.append(found)
     assert saved[0]["url"] == saved[1]["url"]
     believed = ("gamma", "change_rate", "evidence")  # by folder where all pages are known, else by all pages
+    tables = [np.array(rows.pop("table")) for rows in saved]
+    assert np.abs(tables[1] - tables[0]).sum() < 0.2 * tables[0].sum(), "counted again where all pages are known"
     for name, value in saved[0].items():
         if asked or name not in believed:
             np.testing.assert_equal(saved[1][name], value, err_msg=name)
@@ -200,7 +202,7 @@ def test_a_page_that_was_added_alone_is_like_its_folder_once_it_has_a_copy() -> 
         crawling.record(page, NOW, changed=[True])
         beliefs.append((first, crawling.pages(page).change_rate[0]))
     assert beliefs[0][0] != beliefs[1][0]
-    assert beliefs[0][1] == beliefs[1][1]
+    assert beliefs[0][1] == pytest.approx(beliefs[1][1], rel=0.05)
 
 
 def test_effects_can_be_enabled_for_a_database_that_was_made_without_them() -> None:

@@ -184,7 +184,7 @@ class Beliefs:
         """Take over what was fitted to all pages; rows of earlier versions have no tables."""
         self.crawls, self.refit_at = int(saved["crawls"]), int(saved["refit_at"])
         self.fits = int(saved.get("fits", 0))
-        self.belief.prior[1:] = saved["prior"][1:]
+        self.belief.prior[1:] = np.reshape(saved["prior"][1:], (-1, 2))
         table = np.asarray(saved.get("table", ()), np.float64)
         if len(table) == len(self.belief.rates):
             self.belief.tables[ALL], self.belief.sizes[ALL] = table, table.sum()

@@ -257,10 +257,13 @@ def _clock(engine: Engine, page: int, now: float) -> ClockFacts | None:
     begin = float(engine.fetched_at(rows)[0])
     if not engine.clocks.enabled or begin == -math.inf or now <= begin:
         return None
+    time = access.clock_between(engine.scheduler, page, begin, now)
+    if time == now - begin:
+        return None
     folder = folders(engine.url(rows)[0])[-1]
     ids = engine.ids()
     beside = ids[engine.clocks.folder_of(ids) == engine.clocks.folder_of(rows)[0]]
-    return ClockFacts(folder, len(beside) - 1, now - begin, access.clock_between(engine.scheduler, page, begin, now))
+    return ClockFacts(folder, len(beside) - 1, now - begin, time)
 
 
 def _doubt(engine: Engine, page: int, now: float) -> dict[str, float]:
