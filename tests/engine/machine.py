@@ -159,6 +159,9 @@ class EngineMachine(RuleBasedStateMachine):
         for j in order.tolist():
             outcome = (bool(changed[j]) if judged else None, bool(failed[j]), bool(gone[j]))
             self.twin.record(urls[j], float(as_of[j]), *outcome, here, prior)
+        for page in self.twin.first_copies:
+            self.twin.believe(page, count=False)
+        self.twin.first_copies.clear()
         if self.engine.stats["refits"] > before or not distinct:
             self.believe_as_fitted()
         else:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive.folder_clocks import BINS, FolderClock, Group
+from naive.folder_clocks import FolderClock, Group
 from profiles import examples
 
 from recrawl.engine import Engine
@@ -19,6 +19,7 @@ from recrawl.engine.clocks.folders import folders
 from recrawl.engine.clocks.kernels import add_to_groups, bin_of, credit_terms, fill_paces, fit_weights
 from recrawl.engine.settings import Settings
 from recrawl.schedule.exact import access
+from recrawl.schedule.exact.access_kernels import BINS
 from recrawl.simulate.run.runners import PlainRunner
 
 from .together import URLS, run, trace_of
@@ -67,20 +68,23 @@ def test_paces_are_those_of_the_twin(crawls: list[tuple[int, float, float, float
     arrays = new_clocks(TWO).arrays
     rng = np.random.default_rng(len(crawls))
     arrays.weight[:] = rng.dirichlet(np.ones(TERMS))
-    groups = {int(g): Group() for g in arrays.group[:2].ravel()}
+    of_all = Group(BINS)
+    groups = {int(g): Group(BINS, of_all) for g in arrays.group[:2, 1:].ravel()} | {0: of_all}
     width, memory = arrays.scale.tolist()
-    twins = [FolderClock([groups[int(g)] for g in arrays.group[k]], arrays.weight, width, memory) for k in range(2)]
+    mine = [[groups[int(g)] for g in arrays.group[k]] for k in range(2)]
+    twins = [FolderClock(mine[k], arrays.weight, (width, memory, BINS)) for k in range(2)]
     terms, paces = np.empty((TERMS, BINS)), np.empty(BINS)
     for clock, step, length, hazard, changed in crawls:
         now += step
         newest, found = int(bin_of(arrays, now)), 1.3 * hazard if changed else 0.0
-        fill_paces(arrays, clock, newest, terms, paces)
-        add_to_groups(arrays, clock, newest, paces, now - length, now, hazard, found)
+        fill_paces(arrays, clock, newest, BINS, terms, paces)
+        add_to_groups(arrays, clock, newest, BINS, paces, (now - length, now, hazard, found))
         twins[clock].add(now, now - length, now, hazard, found)
         for k, twin in enumerate(twins):
-            ahead = fill_paces(arrays, k, newest, terms, paces)
+            ahead = fill_paces(arrays, k, newest, BINS, terms, paces)
             expected, then = twin.paces(newest)
             np.testing.assert_allclose(paces, expected, rtol=1e-9)
+            np.testing.assert_allclose(arrays.weight @ terms, expected, rtol=1e-9)
             np.testing.assert_allclose(terms[:, -1], twin.terms(newest, newest), rtol=1e-9)
             assert ahead == pytest.approx(then, rel=1e-9)
             assert (paces > 0).all()
@@ -90,12 +94,12 @@ def test_a_ring_forgets_what_is_older_than_its_bins() -> None:
     arrays = new_clocks(TWO).arrays
     width = float(arrays.scale[0])
     paces, terms = np.ones(BINS), np.empty((TERMS, BINS))
-    add_to_groups(arrays, 0, 0, paces, 0.0, width, 1.0, 40.0)
+    add_to_groups(arrays, 0, 0, BINS, paces, (0.0, width, 1.0, 40.0))
     for newest, there in ((BINS - 1, True), (BINS, False), (10 * BINS + 3, False), (10**15, False)):
-        fill_paces(arrays, 0, newest, terms, paces)
+        fill_paces(arrays, 0, newest, BINS, terms, paces)
         assert (paces > 1.5).any() == there
-    add_to_groups(arrays, 0, BINS, np.ones(BINS), BINS * width, (BINS + 1) * width, 0.0, 0.0)
-    fill_paces(arrays, 0, BINS, terms, paces)
+    add_to_groups(arrays, 0, BINS, BINS, np.ones(BINS), (BINS * width, (BINS + 1) * width, 0.0, 0.0))
+    fill_paces(arrays, 0, BINS, BINS, terms, paces)
     assert paces == pytest.approx(np.ones(BINS))
 
 
@@ -108,8 +112,8 @@ def test_a_level_that_explains_more_changes_weighs_more() -> None:
         paces[:] = arrays.weight @ terms
         newest = BINS - 1
         last = newest * float(arrays.scale[0])
-        credit_terms(arrays, newest, terms, paces, last, last + float(arrays.scale[0]), 0.1, 1.0)
-        credit_terms(arrays, newest, terms, paces, 0.0, last, 0.1, 0.0)
+        credit_terms(arrays, newest, BINS, terms, paces, (last, last + float(arrays.scale[0]), 0.1, 1.0))
+        credit_terms(arrays, newest, BINS, terms, paces, (0.0, last, 0.1, 0.0))
         fit_weights(arrays, 30.0)
         assert arrays.weight.sum() == pytest.approx(1.0)
         assert (arrays.weight > 0).all()
@@ -130,7 +134,9 @@ def two_folders(n: int = 40) -> tuple[Engine, np.ndarray]:
 
 def test_pages_of_a_folder_that_changes_together_are_worth_more() -> None:
     engine, ids = two_folders()
-    crawled, x, y = ids[ids % 8 < 2], ids[ids % 8 == 6], ids[ids % 8 == 7]
+    crawled, x, y = ids[ids % 8 < 6], ids[ids % 8 == 6], ids[ids % 8 == 7]
+    engine.beliefs.refit_at = 10**9
+    engine.clocks.arrays.weight[:] = [0.2, *[0.0] * 6, 0.4, 0.4]  # as if folders had explained most changes
     engine.record(crawled, 6.0, changed=crawled % 2 == 0)  # all that were crawled in x, none in y
     busy, quiet = (engine.explain(int(i), 6.5).clock for i in (6, 7))
     assert busy is not None
@@ -146,6 +152,23 @@ def test_pages_of_a_folder_that_changes_together_are_worth_more() -> None:
     clock = engine.clocks.folder_of(ids[:1])[0]
     assert access.paces(engine.scheduler, int(clock))[1][-1] < 1.0
     engine.scheduler._check()
+
+
+def test_clocks_do_not_explain_away_a_wrong_rate() -> None:
+    """Given rates are too low by a factor of 10. Clocks run fast at first; in the end rates have learned it."""
+    rng = np.random.default_rng(2)
+    made = [Engine(20.0, day=1.0, half_life=1e9, sources=0, siblings=siblings) for siblings in (True, False)]
+    urls = [f"https://a.example/{k % 2}/{k}" for k in range(20)]
+    for engine in made:
+        ids = engine.add(urls, 0.0, fetched_at=0.0, change_rate=0.05)
+    for now in range(1, 201):
+        found = rng.random(20) < -np.expm1(-0.5)
+        for engine in made:
+            engine.record(ids, float(now), changed=found)
+    followed, alone = (engine.pages(ids).change_rate.mean() for engine in made)
+    assert alone == pytest.approx(0.5, rel=0.3)
+    assert followed == pytest.approx(alone, rel=0.15)
+    assert mean_paces(made[0]) == pytest.approx(1.0, abs=0.25)
 
 
 def test_without_siblings_all_clocks_show_real_time() -> None:
@@ -171,7 +194,7 @@ def test_pages_follow_their_clock_from_their_first_copy_on() -> None:
 
 def test_bins_suit_the_time_between_crawls() -> None:
     """After a change of the budget, bins are chosen again; counts by the old ones are dropped, weights stay."""
-    engine = Engine(40.0, day=1.0, sources=0)
+    engine = Engine(40.0, day=1.0, sources=0, min_change_probability=0.0)
     ids = engine.add(URLS[:80].tolist(), 0.0, fetched_at=np.where(np.arange(80) < 70, 0.0, -np.inf))
     width = access.bin_width(engine.scheduler)
     assert width == pytest.approx(80 / 40.0 / 20.0)

@@ -18,7 +18,7 @@ def assert_same_but_tables(one, other):
     assert same({**one, "table": 0}, {**other, "table": 0})
     table, again = np.array(one["table"]), np.array(other["table"])
     assert again.sum() == pytest.approx(table.sum())
-    assert np.abs(again - table).sum() < 0.1 * table.sum()
+    assert np.abs(again - table).sum() < 0.2 * table.sum()
 
 
 def lived(sources=1, seed=0, n=120, **settings):
@@ -83,7 +83,7 @@ def test_rows_go_on_apart_from_leases(sources):
     other.eligibility._check()
     if sources < 2:  # with two, signals weigh what they weigh now
         agree = [a == b for a, b in zip(futures(engine, now), futures(other, now), strict=True)]
-        assert np.mean(agree) > 0.8  # after each crawl the page's rate follows from tables that were counted again
+        assert np.mean(agree) > 0.6  # after each crawl the page's rate follows from tables that were counted again
         assert all(agree[:5])
 
 

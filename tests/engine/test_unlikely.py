@@ -154,7 +154,7 @@ def test_a_cohort_waits_as_one():
 def test_siblings_bring_pages_back():
     engine = Engine(12.0 / DAY)
     urls = [f"https://a.example/f/{k}" for k in range(12)]
-    engine.add(urls, 0.0, fetched_at=0.0, change_rate=1e-4 / DAY, evidence=50.0)
+    engine.add(urls, 0.0, fetched_at=0.0, change_rate=5e-3 / DAY, evidence=50.0)
     assert engine.pick(DAY, 12).tolist() == []
     for page in (0, 1, 2, 3):
         engine.record([page], DAY + page, changed=[True])

@@ -81,6 +81,7 @@ class NaiveEngine:
         self.hosts: dict[str, dict[str, float]] = {}
         self.listens = False  # to readers
         self.n_late = 0
+        self.first_copies: list[Known] = []  # pages that got their first copy: they are believed in anew
         self.rates = beliefs.RATES / day
         self.first, self.strength = beliefs.first_table(), [5.0, 5.0]
 
@@ -154,6 +155,8 @@ class NaiveEngine:
         kept = [[t for t in times if t > as_of] if self.remembers else [] for times in page.heard]
         counts = [len(times) - len(stay) for times, stay in zip(page.heard, kept, strict=True)]
         compared = changed is not None and page.last > self.no_copy_at
+        if page.last <= self.no_copy_at:
+            self.first_copies.append(page)
         interval, page.last, page.heard = as_of - page.last, as_of, kept
         if not compared or interval <= 0:
             return

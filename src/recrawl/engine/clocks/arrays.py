@@ -21,6 +21,7 @@ class Clocks(NamedTuple):
     found: Array  # (groups, bins): changes found, by when they most likely happened
     expected: Array  # (groups, bins): changes expected at the usual pace
     newest: Ids  # (groups,): number of the newest bin
+    usual: Array  # (2,): changes found and expected on all pages in the long run, fading
     weight: Array  # (terms,): how much each term counts; they add up to 1
     credit: Array  # (terms,): changes credited to each term
     exposure: Array  # (terms,): changes expected if that term were all

@@ -42,6 +42,7 @@ class FolderClocks:
             found=np.zeros((0, BINS)),
             expected=np.zeros((0, BINS)),
             newest=np.zeros(0, np.int64),
+            usual=np.zeros(2),
             weight=np.array([0.4, *[0.6 / (TERMS - 1)] * (TERMS - 1)]),
             credit=np.zeros(TERMS),
             exposure=np.zeros(TERMS),

@@ -1,12 +1,13 @@
 """How fast the clocks of folders run: changes found against changes expected, by bins of time.
 
-    activity of a group in bin b:  A_b = (N_b + c·m_b) / (E_b + c)
+    activity of a group in bin b:  A_b = (N_b + c·m_b) / (u·E_b + c)
     m_b = 1 without memory, else 1 + f·(A_{b−1} − 1) with f = e^{−width/memory}
 
-N_b are the changes found and E_b those expected from the pages' own rates at the usual pace. The pace of a clock is the
-weighted mean of real time (1) and the activities of its levels: folder, folder above, host, all pages, each without
-memory and with it. A crawl adds to the bins of its interval: what it expected evenly, a change it found in proportion
-to the pace at which the clock ran.
+N_b are the changes found and E_b those expected from the pages' own rates at the usual pace. u is found over expected
+of all pages in the long run: rates that are too low do not make clocks run fast for ever, which would keep them too
+low. The pace of a clock is the weighted mean of real time (1) and the activities of its levels: folder, folder above,
+host, all pages, each without memory and with it. A crawl adds to the bins of its interval: what it expected evenly, a
+change it found in proportion to the pace at which the clock ran.
 """
 
 import math
@@ -15,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit_lean
-from recrawl.engine.clocks.arrays import TERMS, Clocks
+from recrawl.engine.clocks.arrays import NEVER, TERMS, Clocks
 
 Array = NDArray[np.float64]
 
 _HELD_BY = 0.03  # an activity is held to the expected one as by so many expected changes
+_USUAL_HELD_BY = 10.0  # found over expected in the long run is held to 1 as by so many changes
+_USUAL_BINS = 200.0  # the long run: after so many bins it counts 1/e
 
 
 @inline
@@ -43,8 +46,8 @@ def _pace(c: Clocks, g: int, b: int, usual: float) -> float:
     bins = c.found.shape[1]
     if b > c.newest[g] or b <= c.newest[g] - bins:
         return usual
-    k = b % bins
-    return float((c.found[g, k] + _HELD_BY * usual) / (c.expected[g, k] + _HELD_BY))
+    k, level = b % bins, (c.usual[0] + _USUAL_HELD_BY) / (c.usual[1] + _USUAL_HELD_BY)
+    return float((c.found[g, k] + _HELD_BY * usual) / (level * c.expected[g, k] + _HELD_BY))
 
 
 @jit_lean
@@ -109,13 +112,21 @@ def add_to_groups(
     begin, end, hazard, found = crawl
     ring = c.found.shape[1]
     first = max(bin_of(c, begin), newest - bins + 1)
+    if newest > c.newest[c.group[clock, 0]] > NEVER:
+        fade = math.exp(-(newest - c.newest[c.group[clock, 0]]) / _USUAL_BINS)
+        c.usual[0] *= fade
+        c.usual[1] *= fade
     for level in range(c.group.shape[1]):
         g = c.group[clock, level]
         _roll(c, g, newest)
         for b in range(first, newest + 1):
             inside = _inside(c, b, begin, end)
+            at_pace = inside * paces[b - newest + bins - 1]
             c.expected[g, b % ring] += hazard * inside
-            c.found[g, b % ring] += found * inside * paces[b - newest + bins - 1]
+            c.found[g, b % ring] += found * at_pace
+            if level == 0:
+                c.usual[0] += found * at_pace
+                c.usual[1] += hazard * inside
 
 
 @jit_lean

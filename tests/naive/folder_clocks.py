@@ -1,0 +1,80 @@
+"""A plain twin of how fast folders' clocks run: dictionaries by the number of a bin; it imports nothing."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+
+HELD_BY, LONG_RUN, LEVEL_HELD_BY = 0.03, 200.0, 10.0
+
+
+class Group:
+    """Changes found and expected in a group, by bin; only the newest bins count."""
+
+    def __init__(self, bins, of_all=None):
+        self.all = of_all or self
+        self.found, self.expected, self.newest, self.bins = defaultdict(float), defaultdict(float), None, bins
+        self.outcomes = []  # bin of the crawl, changes found and expected in it
+
+    def has(self, b):
+        return self.newest is not None and self.newest - self.bins < b <= self.newest
+
+    def activity(self, b, usual):
+        if not self.has(b):
+            return usual
+        return (self.found[b] + HELD_BY * usual) / (self.all.level() * self.expected[b] + HELD_BY)
+
+    def level(self):
+        """Changes found over expected, in the long run."""
+        age = [math.exp(-(self.newest - b) / LONG_RUN) for b, _, _ in self.outcomes]
+        found, expected = (sum(w * row[k] for w, row in zip(age, self.outcomes, strict=True)) for k in (1, 2))
+        return (found + LEVEL_HELD_BY) / (expected + LEVEL_HELD_BY)
+
+
+class FolderClock:
+    """The clock of a folder by its groups, from the widest to the narrowest."""
+
+    def __init__(self, groups, weight, scale):
+        self.groups, self.weight = groups, weight
+        self.width, self.memory, self.bins = scale
+
+    def terms(self, b, newest):
+        """The parts of the pace in a bin: real time, then each group without memory and with it."""
+        out = [1.0]
+        for group in self.groups:
+            out += [group.activity(b, 1.0), self.lasting(group, b, newest - self.bins + 1)]
+        return out
+
+    def lasting(self, group, b, oldest):
+        """The activity with memory, which starts at the usual pace."""
+        activity = 1.0
+        for k in range(oldest, b + 1):
+            activity = group.activity(k, self.ahead(activity))
+        return activity
+
+    def ahead(self, activity):
+        return 1.0 + math.exp(-self.width / self.memory) * (activity - 1.0)
+
+    def paces(self, newest):
+        """Paces of the bins up to the newest one, and the pace just after it."""
+        found = [self.terms(b, newest) for b in range(newest - self.bins + 1, newest + 1)]
+        paces = [sum(w * term for w, term in zip(self.weight, terms, strict=True)) for terms in found]
+        last = [1.0] + [x for group in found[-1][2::2] for x in (1.0, self.ahead(group))]
+        return paces, sum(w * term for w, term in zip(self.weight, last, strict=True))
+
+    def inside(self, b, begin, end):
+        return max(min(end, (b + 1) * self.width) - max(begin, b * self.width), 0.0)
+
+    def add(self, now, begin, end, hazard, per_time):
+        """A crawl: what it expected evenly, what it found in proportion to the pace."""
+        newest = math.floor(now / self.width)
+        paces, _ = self.paces(newest)
+        for group in self.groups:
+            group.newest = newest if group.newest is None else max(group.newest, newest)
+            total = [newest, 0.0, 0.0]
+            for b, pace in zip(range(newest - self.bins + 1, newest + 1), paces, strict=True):
+                expected, found = hazard * self.inside(b, begin, end), per_time * pace * self.inside(b, begin, end)
+                group.expected[b] += expected
+                group.found[b] += found
+                total[1:] = total[1] + found, total[2] + expected
+            group.outcomes.append(total)
