@@ -19,10 +19,10 @@ class Group:
     def has(self, b):
         return self.newest is not None and self.newest - self.bins < b <= self.newest
 
-    def activity(self, b, usual):
+    def activity(self, b, usual, level):
         if not self.has(b):
             return usual
-        return (self.found[b] + HELD_BY * usual) / (self.all.level() * self.expected[b] + HELD_BY)
+        return (self.found[b] + HELD_BY * usual) / (level * self.expected[b] + HELD_BY)
 
     def level(self):
         """Changes found over expected, in the long run."""
@@ -38,26 +38,23 @@ class FolderClock:
         self.groups, self.weight = groups, weight
         self.width, self.memory, self.bins = scale
 
-    def terms(self, b, newest):
-        """The parts of the pace in a bin: real time, then each group without memory and with it."""
-        out = [1.0]
+    def terms(self, newest):
+        """By bin, the parts of the pace: real time, then each group without memory and with it."""
+        bins = range(newest - self.bins + 1, newest + 1)
+        columns = [[1.0] * self.bins]
         for group in self.groups:
-            out += [group.activity(b, 1.0), self.lasting(group, b, newest - self.bins + 1)]
-        return out
-
-    def lasting(self, group, b, oldest):
-        """The activity with memory, which starts at the usual pace."""
-        activity = 1.0
-        for k in range(oldest, b + 1):
-            activity = group.activity(k, self.ahead(activity))
-        return activity
+            level, lasting = group.all.level(), [1.0]  # memory starts at the usual pace
+            for b in bins:
+                lasting.append(group.activity(b, self.ahead(lasting[-1]), level))
+            columns += [[group.activity(b, 1.0, level) for b in bins], lasting[1:]]
+        return [list(row) for row in zip(*columns, strict=True)]
 
     def ahead(self, activity):
         return 1.0 + math.exp(-self.width / self.memory) * (activity - 1.0)
 
     def paces(self, newest):
         """Paces of the bins up to the newest one, and the pace just after it."""
-        found = [self.terms(b, newest) for b in range(newest - self.bins + 1, newest + 1)]
+        found = self.terms(newest)
         paces = [sum(w * term for w, term in zip(self.weight, terms, strict=True)) for terms in found]
         last = [1.0] + [x for group in found[-1][2::2] for x in (1.0, self.ahead(group))]
         return paces, sum(w * term for w, term in zip(self.weight, last, strict=True))
