@@ -1,8 +1,9 @@
 """Rows: what must be saved of each page so that an engine can be built again, as columns by URL.
 
 Names of columns are those of the stores and stay as they are: ``told`` is `Belief.fixed_rate`, ``account`` the
-staleness ledger, ``stated`` the calibration and ``prior_at`` always 0. Rows of earlier versions have counts but no
-observations (``seen``): those are estimated from the counts.
+staleness ledger, ``stated`` the calibration and ``prior_at`` the fit of the tables that a gamma goes with. Gammas of
+earlier fits are computed again. Rows of earlier versions have counts but no observations (``seen``): unless the reader
+of the rows has filled them in from stored outcomes, they are estimated from the counts.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.engine.addresses import host_of
-from recrawl.engine.beliefs.arrays import ALL
 from recrawl.engine.beliefs.beliefs import estimated_seen
 from recrawl.errors import ParameterError
 from recrawl.estimate.importance import RequestRates
@@ -35,12 +35,13 @@ COLUMNS = ("url", "given", "fetched_at", "prior_at", *_DECIDING, *_BELIEF, *_ASK
 RATE_EVIDENCE = "rate_evidence"  # name in rows of `Belief.evidence`
 _CALIBRATION = {"recent": "lately", "knots": "knots"}
 _WHOLE = ("settings", "prior", "crawls", "refit_at", "hosts")
+PARTIAL = "partial"  # set by a reader of a part of the pages
 
 
 def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
     """Columns with one row per page, and what belongs to the engine as a whole; hosts: all, or those of the pages.
 
-    Rows that were saved at different times can be combined: each says which prior its belief belongs to (``prior_at``).
+    Rows that were saved at different times can be combined: each says which fit its gamma goes with (``prior_at``).
     """
     belief = engine.beliefs.belief
     return {
@@ -49,7 +50,7 @@ def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
         **engine.choice.columns(rows),
         "settings": engine.settings.as_dict(),
         "prior": belief.prior.copy(),
-        "table": belief.tables[ALL].tolist(),
+        "table": engine.beliefs.table.tolist(),
         "strength": belief.strength.tolist(),
         "fits": engine.beliefs.fits,
         "crawls": engine.beliefs.crawls,
@@ -62,7 +63,7 @@ def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
         "url": engine.url(rows),
         "given": engine.given[rows],
         "fetched_at": engine.fetched_at(rows),
-        "prior_at": np.zeros(len(rows), np.int64),
+        "prior_at": np.full(len(rows), engine.beliefs.fits),
         "seen": belief.seen[rows],
         RATE_EVIDENCE: belief.evidence[rows],
         **_deciding(engine, rows),
@@ -82,7 +83,7 @@ def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
         if len(saved[name]) != n:
             raise ParameterError(f"rows: {name} has {len(saved[name])} rows but there are {n} URLs")
     belief = engine.beliefs.belief
-    engine.beliefs.take_tables(saved)
+    engine.beliefs.take_tables(saved, partial=bool(saved.get(PARTIAL)))
     belief.ledger[:] = saved.get("account", 0.0)
     for mine, name in _CALIBRATION.items():
         if name in saved.get("stated", {}):
@@ -107,19 +108,20 @@ def _fill_pages(engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float) 
         getattr(engine.beliefs.belief, mine)[ids] = saved[name]
     engine.beliefs.hear(ids, np.asarray(saved["heard"], np.float64).reshape(len(ids), -1), now)
     engine.beliefs.belief.counted[ids] = np.asarray(saved["n_crawls"]) > 0
-    _fill_observed(engine, ids, saved)
+    renewed = _fill_observed(engine, ids, saved)
     engine.eligibility.cohorts.leave(engine.scheduler, ids[~_equal(engine, saved)])
     engine.scheduler.update(ids, **{name: saved[name] for name in _DECIDING})
     if np.any(saved["watched_from"]) or np.any(saved["request_weight"]):
         asked = (saved[name] for name in ("watched_from", "request_weight", "requested_at"))
         state = {"half_life": engine.request_half_life, **dict(zip(("start", "weight", "at"), asked, strict=True))}
         engine.requests = RequestRates.restore(state)
+    engine._believe(renewed, now)
     _hear_again(engine, ids, now)
     engine.eligibility.fill(ids, saved, now)
 
 
-def _fill_observed(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> None:
-    """Observations of pages: as saved, or estimated from the counts; then the tables of their hosts and folders."""
+def _fill_observed(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> Ids:
+    """Observations of pages, as saved or estimated from counts; then the tables. The pages whose gammas are new."""
     belief = engine.beliefs.belief
     seen, given = (saved.get(name, [None] * len(ids)) for name in ("seen", RATE_EVIDENCE))
     there = np.array([row is not None for row in seen], np.bool_)
@@ -128,8 +130,9 @@ def _fill_observed(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> None:
     belief.seen[ids[there]] = np.reshape([row for row in seen if row is not None], (-1, 3))
     belief.evidence[ids[there]] = np.reshape([row for row in given if row is not None], (-1, 2))
     older = ids[~there & belief.fixed_rate[ids]]
-    belief.evidence[older] = belief.gamma[older, 0]
-    engine.beliefs.recount(ids)
+    belief.evidence[older], belief.seen[older] = belief.gamma[older, 0], 0.0  # the gamma holds the observations too
+    current = there & (np.asarray(saved["prior_at"]) == engine.beliefs.fits)
+    return engine.beliefs.recount(ids, ids[~current], fit=not there.all())
 
 
 def _equal(engine: Engine, saved: Mapping[str, Any]) -> NDArray[np.bool_]:

@@ -180,12 +180,20 @@ def _stated_rows(engine: Engine, states: PageStates) -> dict[str, Any]:
         rows["gamma"] = rows["gamma"].copy()
         rows["gamma"][at, 0] = own = np.stack([states.evidence, states.evidence / rate], axis=1)
         mine[RATE_EVIDENCE] = np.where(mine[FIXED_RATE][:, None], own, 0.0)
-    counts = (states.columns["n_crawls"], states.columns["n_changes"], states.watched)
-    mine["seen"] = estimated_seen(*(np.asarray(count, np.float64) for count in counts))
+    mine["seen"] = _observed(engine, states, at)
     for name, column in mine.items():
         rows[name] = np.array(rows[name])
         rows[name][at] = column
     seen = int(states.columns["n_crawls"].sum())
     if engine.beliefs.crawls < seen:
         rows |= {"crawls": seen, "fits": 1, "refit_at": max(int(rows["refit_at"]), int(1.3 * seen) + 1)}
+    rows["prior_at"] = np.full(len(rows["url"]), rows["fits"])  # what is believed is not computed again
     return rows
+
+
+def _observed(engine: Engine, states: PageStates, at: NDArray[np.int64]) -> Array:
+    """Observations: those of the log where the table counts the same crawls, else what goes with its counts."""
+    crawls, changes = (np.asarray(states.columns[name], np.float64) for name in ("n_crawls", "n_changes"))
+    belief = engine.beliefs.belief
+    same = (belief.n_crawls[at] == crawls) & (belief.n_changes[at] == changes)
+    return np.where(same[:, None], belief.seen[at], estimated_seen(crawls, changes, states.watched))

@@ -97,8 +97,10 @@ def check_settings(settings: Settings) -> None:
         check_webhook(settings.webhook.strip(), settings.secret())
 
 
-async def engine_of(store: Store, settings: Settings, now: float, part: Part | None = None) -> Engine:
-    """The engine of a store, or of a part of its pages, under these settings."""
+async def engine_of(
+    store: Store, settings: Settings, now: float, part: Part | None = None, *, save: bool = False
+) -> Engine:
+    """The engine of a store, or of a part of its pages, under these settings; ``save`` as for `open_engine`."""
     engine = await open_engine(
         store,
         now,
@@ -109,6 +111,7 @@ async def engine_of(store: Store, settings: Settings, now: float, part: Part | N
         siblings=settings.siblings,
         **settings.choices(),
         part=part,
+        save=save,
     )
     n_pages = len(engine) if part is None else part.totals.pages
     if n_pages:
@@ -196,7 +199,7 @@ async def open_crawl(settings: Settings, *, web: Web | None = None, **options: A
     store = SqliteStore(settings.database, keep=settings.keep, events=settings.event_limits())
     try:
         now = web.clock.now()
-        engine = await engine_of(store, settings, now)
+        engine = await engine_of(store, settings, now, save=True)
         if not len(engine) and not await store.commands():
             raise ParameterError(f"{settings.database}: has no pages; recrawl add adds some")
         chosen = options_of(settings, len(engine), now)

@@ -15,8 +15,10 @@ from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.feeds.cache import apply_notes
 from recrawl.crawl.feeds.polling import PREFIX
 from recrawl.crawl.polite.budget import MARK
+from recrawl.crawl.run.replay import replay_outcomes
 from recrawl.engine import Engine
 from recrawl.engine.addresses import host_of
+from recrawl.engine.rows import PARTIAL
 from recrawl.engine.settings import REMOVED
 from recrawl.logs import event
 from recrawl.store.columns import TIMES
@@ -41,11 +43,18 @@ class Part:
 
 
 async def open_engine(
-    store: Store, now: float, *, rules: Rules | None = None, part: Part | None = None, **settings: Any
+    store: Store,
+    now: float,
+    *,
+    rules: Rules | None = None,
+    part: Part | None = None,
+    save: bool = False,
+    **settings: Any,
 ) -> Engine:
     """The engine of a store as it was left, or a new one; ``settings`` are those of `Engine`.
 
-    If the clock was set back since, all saved times move back with it.
+    If the clock was set back since, all saved times move back with it. Observations that rows of earlier versions lack
+    are filled in from stored outcomes; with ``save`` they are written, so that this is done once.
     """
     saved = await store.load(None if part is None else part.urls)
     if saved is None:
@@ -55,6 +64,7 @@ async def open_engine(
         newest = max(part.totals.fetched_at or now, now)
         mine = {host_of(url) for url in saved["url"]}
         saved["hosts"] = {host: rule for host, rule in saved["hosts"].items() if host in mine or host in part.hosts}
+        saved[PARTIAL] = True
     ignored = [name for name in REMOVED if saved["settings"].get(name)]
     if ignored:
         event(log, logging.WARNING, "settings.ignored", settings=", ".join(ignored), reason="no longer exist")
@@ -66,7 +76,12 @@ async def open_engine(
     spacing, most = (saved["settings"].get(name) for name in ("host_spacing", "host_concurrency"))
     rule = (spacing or 0.0, np.inf if most is None else most)
     saved["hosts"] = {host: (*rule, until) for host, (*_, until) in saved["hosts"].items()}
+    replayed = await replay_outcomes(store, saved)
     engine = Engine.restore(saved, now)
+    if replayed:
+        event(log, logging.INFO, "beliefs.replayed", pages=len(replayed))
+    if replayed and save:
+        await save_pages(engine, store, engine.ids())
     apply_rules(engine, rules or Rules(), engine.ids())
     apply_notes(engine, rules or Rules(), await store.notes(PREFIX))
     return engine

@@ -1,14 +1,15 @@
 """Engines of a part of a store's pages: what one page, or figures about all pages, need.
 
 What was learned of all pages together is small and is read as a whole. Of single pages only those are read that an
-answer depends on: to explain a page, the page; for figures about a large database, a sample; to add
-pages, none.
+answer depends on: to explain a page, the page or, where its belief is older than the last fit, its host; for figures
+about a large database, a sample; to add pages, none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from recrawl.crawl.run.assemble import engine_of
 from recrawl.crawl.run.pages import Part
 from recrawl.engine.addresses import host_of
+from recrawl.engine.clocks.folders import beside
 from recrawl.schedule.exact import access
 from recrawl.store.sampling import sampling_error
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 WHOLE = 50_000  # up to so many pages figures are about all of them
 SAMPLED = 20_000  # pages of a sample, where there are more
+_HOST = 0  # level of groups: pages of one host
 
 
 @dataclass(frozen=True)
@@ -68,10 +71,21 @@ async def explain_page(store: Store, settings: Settings, url: str, now: float) -
     """What `Engine.explain` says of a page with an engine of all pages."""
     totals = await store.totals()
     engine = await engine_of(store, settings, now, Part([url], totals))
+    if engine.beliefs.renewed:
+        engine = await engine_of(store, settings, now, Part(await _on_host(store, url), totals))
     page = int(engine.id([url])[0])
     found = replace(engine.explain(page, now), importance_rank=await _importance_rank(store, settings, engine, page))
     unasked = found.request_rate is None and totals.requested  # readers asked for other pages only
     return replace(found, request_rate=0.0) if unasked else found
+
+
+async def _on_host(store: Store, url: str) -> list[str]:
+    """A page and the others of its host, not more than a sample has."""
+    found = [url]
+    for prefix in beside(url, _HOST):
+        others = (other for other in await store.urls(prefix) if other != url and host_of(other) == host_of(url))
+        found += islice(others, max(SAMPLED - len(found), 0))
+    return found
 
 
 async def _importance_rank(store: Store, settings: Settings, engine: Engine, page: int) -> float:

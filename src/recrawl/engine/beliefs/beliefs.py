@@ -17,6 +17,7 @@ from recrawl.engine.beliefs.posterior_kernels import (
     likelihood_of_strengths,
     matched_shape,
 )
+from recrawl.engine.beliefs.recount_kernels import recount_all
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.model.pages import Pages
 
@@ -71,6 +72,9 @@ class Beliefs:
         self.crawls = 0  # outcomes taken in so far
         self.fits = 0  # fits of the tables so far
         self.refit_at = _FIRST_REFIT
+        self.partial = False  # whether these are a part of the pages that the table of all pages is about
+        self.renewed = 0  # gammas that were computed when pages were read from rows
+        self._unknown = False  # whether these are a part of pages that have no such table yet
         self._n = 0
 
     def __len__(self) -> int:
@@ -180,8 +184,9 @@ class Beliefs:
             np.subtract.at(self.belief.sizes, table, share.sum(axis=1))
         self.belief.share[rows] = 0
 
-    def take_tables(self, saved: Mapping[str, Any]) -> None:
+    def take_tables(self, saved: Mapping[str, Any], *, partial: bool) -> None:
         """Take over what was fitted to all pages; rows of earlier versions have no tables."""
+        self.partial = partial
         self.crawls, self.refit_at = int(saved["crawls"]), int(saved["refit_at"])
         self.fits = int(saved.get("fits", 0))
         self.belief.prior[1:] = np.reshape(saved["prior"][1:], (-1, 2))
@@ -192,23 +197,35 @@ class Beliefs:
             self.belief.prior[0] = saved["prior"][0]
         else:
             self._set_prior()
+        self._unknown = partial and not self.belief.sizes[ALL] > 0.0
 
-    def recount(self, rows: Ids) -> None:
-        """Count pages in the tables again by their observations; gammas stay.
+    @property
+    def table(self) -> Array:
+        """The table of all pages, as far as it is known."""
+        return np.zeros(len(self.belief.rates)) if self._unknown else self.belief.tables[ALL].copy()
 
-        The table of all, as it was taken over, may know more pages: it keeps what those have added.
+    def recount(self, rows: Ids, stale: Ids, *, fit: bool) -> Ids:
+        """Count pages in the tables again by their observations; compute the gammas of pages that are stale.
+
+        The table of all, as it was taken over, may know more pages: it keeps what those have added. Where there is
+        none, it is built and, with `fit`, fitted. The pages whose gammas were computed.
         """
         b = self.belief
         seen, kept = rows[b.n_crawls[rows] > 0], b.gamma[rows, 0].copy()
         table, size = b.tables[ALL].copy(), float(b.sizes[ALL])
         b.share[seen] = 0
-        self.believe(seen, count=True)
+        recount_all(b, seen, size > 0.0)
+        if fit and not size > 0.0 and not self.partial and len(seen):
+            self.fit(rows)
+            return rows
+        b.gamma[rows, 0] = kept
+        self.believe(stale)
         if size > 0.0:
             mine = b.share[seen].sum(axis=0, dtype=np.float64)
             b.tables[ALL] = mine + table * (max(size - mine.sum(), 0.0) / size)
             b.sizes[ALL] = b.tables[ALL].sum()
-            self.believe(seen, count=True)
-        b.gamma[rows, 0] = kept
+        self.renewed = len(stale)
+        return stale
 
     def saved(self) -> dict[str, Any]:
         """Everything, as plain arrays and numbers."""
