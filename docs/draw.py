@@ -12,8 +12,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from recrawl import Pages, Scheduler, solve
-from recrawl.estimate import GammaPrior, RateStream
+from recrawl import Engine, Pages, Scheduler, solve
 from recrawl.model import crawl_value, fresh_probability, page_freshness
 
 IMAGES = Path(__file__).parent / "images"
@@ -53,16 +52,17 @@ def draw_beliefs() -> Figure:
 
     figure, (left, right) = panels(1, 2)
     true_rate, rng = 0.3, np.random.default_rng(5)
-    stream = RateStream(GammaPrior(1.0, 2.4), n_pages=1)
+    engine = Engine(1.0, day=1.0, sources=0, siblings=False)
+    page = engine.add(["https://docs.example/page"], 0.0, fetched_at=0.0)
     rates, beliefs = np.linspace(1e-3, 1.2, 500), []
     for n in range(101):
-        belief = stream.gamma()
-        shape, rate = float(np.ravel(belief.shape)[0]), float(np.ravel(belief.rate)[0])
+        belief = engine.beliefs.gamma(page)
+        shape, rate = float(belief.shape[0]), float(belief.rate[0])
         beliefs.append((shape, rate))
         if n in (0, 3, 10, 30, 100):
             colour = COLOURS[(0, 3, 10, 30, 100).index(n)]
             left.plot(rates, gamma.pdf(rates, shape, scale=1 / rate), color=colour, label=f"{n} crawls")
-        stream.update([0], interval=[1.0], changed=[bool(rng.random() < -np.expm1(-true_rate))])
+        engine.record(page, n + 1.0, changed=[bool(rng.random() < -np.expm1(-true_rate))])
     left.set(xlabel="change rate per day", ylabel="density of the belief", xlim=(0, 1.2), ylim=(0, None))
     left.legend(frameon=False)
     shape, rate = np.array(beliefs).T

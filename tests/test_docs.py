@@ -262,7 +262,7 @@ def test_words_of_our_own_are_not_used_in_documentation(path):
 
 
 # Columns and tables of databases keep their names, so that databases of earlier versions can be read.
-STORED = ["engine/rows.py", "engine/effects/effects.py", "store/columns.py", "store/sqlite", "store/testing"]
+STORED = ["engine/rows.py", "store/columns.py", "store/sqlite", "store/testing"]
 
 
 def test_words_of_our_own_are_not_used_in_source():

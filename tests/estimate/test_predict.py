@@ -225,27 +225,29 @@ def test_own_history_takes_over():
 
 
 def test_an_engine_starts_from_the_prediction_and_learns(fitted):
+    """A prediction counts as evidence beside what is known of rates in general: the more, the stronger it is."""
     from recrawl.engine import Engine
 
     model = fitted[0]
     table = {"group": np.array([0, 1]), "number": np.array([0.0, 1.0]), "noise": np.zeros(2)}
     prior = model.prior(table)
+    urls = ["https://a.example/1", "https://a.example/2"]
+    off = []
+    for strength in (1.0, 10.0, 1000.0):
+        engine = Engine(1.0, day=1.0, sources=0)
+        known = {"change_rate": prior.mean, "evidence": strength * prior.shape}
+        ids = engine.add(urls, 0.0, fetched_at=0.0, **known)
+        off.append(np.abs(np.log(engine.pages(ids).change_rate / prior.mean)).max())
+    assert off[0] < 0.5
+    assert off[2] < 0.01 < off[1] < off[0]
     engine = Engine(1.0, day=1.0, sources=0)
-    ids = engine.add(
-        ["https://a.example/1", "https://a.example/2"],
-        0.0,
-        fetched_at=0.0,
-        change_rate=prior.mean,
-        evidence=prior.shape,
-    )
-    np.testing.assert_allclose(engine.pages(ids).change_rate, prior.mean)
-    np.testing.assert_allclose(engine.pages(ids).evidence, prior.shape)
+    ids = engine.add(urls, 0.0, fetched_at=0.0, change_rate=prior.mean, evidence=prior.shape)
     for k in range(1, 40):
         engine.record(ids, 0.5 * k, changed=[True, False])
     after = engine.pages(ids).change_rate
     assert after[0] > 1.0
     shape, rate = prior.rows(2)
-    assert after[1] == pytest.approx(shape[1] / (rate[1] + 19.5), rel=0.02)
+    assert 0.2 < after[1] / (shape[1] / (rate[1] + 19.5)) < 1.0  # most pages are slow: other pages say so too
 
 
 # --- URLs ------------------------------------------------------------------------------------------------------------

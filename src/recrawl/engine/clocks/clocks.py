@@ -31,7 +31,7 @@ _RINGS = ("found", "expected", "newest")
 
 
 class FolderClocks:
-    """Which clock each page follows, what was found and expected in groups, and what the scheduler was told last."""
+    """Which clock each page follows, what was found and expected in groups, and what was published last."""
 
     def __init__(self, settings: Settings) -> None:
         self.enabled = settings.siblings
