@@ -17,7 +17,7 @@ from recrawl.engine.settings import Settings as EngineSettings
 # --- defaults ---------------------------------------------------------------------------------------------------------
 
 ROW = re.compile(r"^\| `([\w-]+)` \| (.*?) \|(?: (.*) \|)?$", re.MULTILINE)
-EMPTY = ("none", "always", "recrawl's own")  # how a setting without a value is described
+EMPTY = ("none", "always", "recrawl's own", "as before", "as the database")  # settings without a value
 
 
 def described(value):
@@ -53,7 +53,9 @@ def test_the_defaults_of_the_engine_are_those_described():
     assert len(said) >= 6
     for name, value in said.items():
         words = {True: "yes", False: "no"}
-        expected = words[defaults[name]] if isinstance(defaults[name], bool) else f"{defaults[name]:g}"
+        default = defaults[name]
+        text = default if isinstance(default, str) else f"{default:g}"
+        expected = words[default] if isinstance(default, bool) else text
         assert value == expected, name
 
 

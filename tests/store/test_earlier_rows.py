@@ -118,16 +118,17 @@ def test_commands_report_it(old, tmp_path):
         assert "seen" not in store.load(), "reading wrote nothing"
 
 
+@pytest.mark.slow
 def test_it_is_crawled_further(old):
     clock = ManualClock(NOW + 10.0)
-    web = MemoryWeb(lambda url, now: None if "robots" in url else f"<p>{url} {now // DAY}", clock, max_redirects=0)
-    settings = Settings(database=str(old), budget="40/day", delay="1s", contact="me@example.org")
+    web = MemoryWeb(lambda url, now: None if "robots" in url else f"<p>{url} {now // 20000}", clock, max_redirects=0)
+    settings = Settings(database=str(old), budget="160/day", delay="1s", contact="me@example.org")
 
     async def crawl():
         live = await open_crawl(settings, web=Web("recrawl/1", web, web, clock))
         try:
             at_start = await live.store.load()
-            await live.crawler.run(NOW + 2 * DAY)
+            await live.crawler.run(NOW + 0.5 * DAY)
             return at_start
         finally:
             await live.close()
@@ -140,7 +141,7 @@ def test_it_is_crawled_further(old):
         assert store.check() == []
     assert saved["crawls"] > first["crawls"] + 50
     assert saved["fits"] > first["fits"]
-    engine = Engine.restore(saved, NOW + 2 * DAY)
+    engine = Engine.restore(saved, NOW + 0.5 * DAY)
     assert np.isfinite(engine.pages().change_rate).all()
     engine.scheduler._check()
 

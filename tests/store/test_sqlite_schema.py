@@ -124,7 +124,7 @@ def test_rows_written_at_different_times_make_the_engine_that_wrote_them(tmp_pat
     current = np.array([saved["prior_at"][saved["url"].index(url)] == engine.beliefs.fits for url in a["url"]])
     assert 20 < current.sum() < len(current)
     assert np.allclose(a["gamma"][current], b["gamma"][order][current], rtol=1e-9)
-    assert np.median(np.abs(np.log(a["change_rate"] / b["change_rate"][order]))) < 0.01
+    assert np.median(np.abs(np.log(a["change_rate"] / b["change_rate"][order]))) < 0.05
     engine.beliefs.believe(engine.ids())
     present = engine.beliefs.gamma(engine.ids()).mean
     off = np.abs(np.log(present / again.beliefs.gamma(again.id(a["url"])).mean))[~current]

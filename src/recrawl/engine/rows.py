@@ -3,7 +3,7 @@
 Names of columns are those of the stores and stay as they are: ``told`` is `Belief.fixed_rate`, ``account`` the
 staleness ledger, ``stated`` the calibration and ``prior_at`` the fit of the tables that a gamma goes with. Gammas of
 earlier fits are computed again. Rows of earlier versions have counts but no observations (``seen``): unless the reader
-of the rows has filled them in from stored outcomes, they are estimated from the counts.
+of the rows has filled them in from stored outcomes, they are estimated from the counts, and the gammas stay.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ RATE_EVIDENCE = "rate_evidence"  # name in rows of `Belief.evidence`
 _CALIBRATION = {"recent": "lately", "knots": "knots"}
 _WHOLE = ("settings", "prior", "crawls", "refit_at", "hosts")
 PARTIAL = "partial"  # set by a reader of a part of the pages
+NO_FIT = -1  # ``prior_at`` of gammas that are to be computed in any case
 
 
 def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
@@ -131,8 +132,8 @@ def _fill_observed(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> Ids:
     belief.evidence[ids[there]] = np.reshape([row for row in given if row is not None], (-1, 2))
     older = ids[~there & belief.fixed_rate[ids]]
     belief.evidence[older], belief.seen[older] = belief.gamma[older, 0], 0.0  # the gamma holds the observations too
-    current = there & (np.asarray(saved["prior_at"]) == engine.beliefs.fits)
-    return engine.beliefs.recount(ids, ids[~current], fit=not there.all())
+    stale = there & (np.asarray(saved["prior_at"]) < engine.beliefs.fits)
+    return engine.beliefs.recount(ids, ids[stale])
 
 
 def _equal(engine: Engine, saved: Mapping[str, Any]) -> NDArray[np.bool_]:

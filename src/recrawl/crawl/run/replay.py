@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from recrawl.engine.beliefs.arrays import CHANGES, LOG_INTERVALS, UNCHANGED
 from recrawl.engine.beliefs.beliefs import estimated_seen
-from recrawl.engine.rows import FIXED_RATE, RATE_EVIDENCE
+from recrawl.engine.rows import FIXED_RATE, NO_FIT, RATE_EVIDENCE
 from recrawl.store.protocol import Outcome, Store
 
 Array = NDArray[np.float64]
@@ -38,15 +38,17 @@ async def replay_outcomes(store: Store, saved: dict[str, Any]) -> list[str]:
         return []
     urls = [saved["url"][j] for j in rows]
     page, interval, changed = await _intervals(store, urls)
+    stored = np.bincount(page, minlength=len(rows)) > 0
     half_life = float(saved["settings"]["half_life"]) * float(saved["settings"]["day"])
     counts = {name: np.asarray(saved[name], np.float64)[rows] for name in ("n_crawls", "n_changes", "watched", "own")}
+    found = replayed_seen(page, interval, changed, counts, half_life)
     given = list(saved.get(RATE_EVIDENCE, [None] * n))
-    for j, row in zip(rows.tolist(), replayed_seen(page, interval, changed, counts, half_life).tolist(), strict=True):
+    for j, row in zip(rows[stored].tolist(), found[stored].tolist(), strict=True):
         seen[j], given[j] = row, [0.0, 0.0]
     saved["seen"], saved[RATE_EVIDENCE] = seen, given
-    if "columns" in saved:
-        saved["columns"] = list(dict.fromkeys([*saved["columns"], "seen", RATE_EVIDENCE]))
-    return urls
+    saved["prior_at"] = np.array(saved["prior_at"])
+    saved["prior_at"][rows[stored]] = NO_FIT
+    return [saved["url"][j] for j in rows[stored]]
 
 
 async def _intervals(store: Store, urls: list[str]) -> tuple[Ids, Array, NDArray[np.bool_]]:

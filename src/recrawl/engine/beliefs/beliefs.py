@@ -31,6 +31,7 @@ _PER_PAGE = ("seen", "evidence", "share", "table", "gamma", "heard", "heard_at",
 _WHOLE = ("first", "tables", "sizes", "strength", "prior", "half_life", "ledger")
 _FIRST_REFIT, _REFIT_GROWTH = 50, 1.3  # crawls before the tables are fitted, and growth until they are fitted again
 _ROUNDS = 3  # of expectation maximisation in a fit
+_RECOUNTS = 2  # rounds in which pages that are read from rows are counted
 _FEW_PAGES = 10  # with fewer, the strengths are not fitted
 _STRENGTHS = np.array([3.0, 12.0, 50.0, 200.0, 1e6])
 _SAMPLED = 4000  # pages that the strengths are fitted to
@@ -204,18 +205,19 @@ class Beliefs:
         """The table of all pages, as far as it is known."""
         return np.zeros(len(self.belief.rates)) if self._unknown else self.belief.tables[ALL].copy()
 
-    def recount(self, rows: Ids, stale: Ids, *, fit: bool) -> Ids:
+    def recount(self, rows: Ids, stale: Ids) -> Ids:
         """Count pages in the tables again by their observations; compute the gammas of pages that are stale.
 
         The table of all, as it was taken over, may know more pages: it keeps what those have added. Where there is
-        none, it is built and, with `fit`, fitted. The pages whose gammas were computed.
+        none, it is built, and fitted if pages are stale. The pages whose gammas were computed.
         """
         b = self.belief
         seen, kept = rows[b.n_crawls[rows] > 0], b.gamma[rows, 0].copy()
         table, size = b.tables[ALL].copy(), float(b.sizes[ALL])
         b.share[seen] = 0
-        recount_all(b, seen, size > 0.0)
-        if fit and not size > 0.0 and not self.partial and len(seen):
+        for _ in range(_RECOUNTS):
+            recount_all(b, seen, size > 0.0)
+        if len(stale) and not size > 0.0 and not self.partial:
             self.fit(rows)
             return rows
         b.gamma[rows, 0] = kept

@@ -1,4 +1,4 @@
-"""Choice: what a policy of an engine is told, and what it answers. The plain one chooses by value and keeps nothing."""
+"""Choice: what a policy of an engine is asked and given. The plain one chooses by value and keeps nothing."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Relations(Placing):
         >>> s.join([1], 0)
         >>> s.publish(0, [3.0, 3.0], 1.0, 2.0)
         >>> s.clock(0, 0.0, 2.0), s.pick(2.0, 1).tolist()
-        (5.0, [1])
+        (4.0, [1])
         """
         self._need_clocks()
         check_time("now", now)
