@@ -120,7 +120,7 @@ GOLDEN = {
     "timeout": r"\(timeout: the time allowed ran out\); tried again in",
     "dns": r"\(dns: the host has no address\)",
     "fails-late": r"fresh with probability .*; last tried .* ago\nfailed .* \(the server answers 500\)",
-    "always": r"^changes more often than it is crawled \(43 changes seen in 43 comparisons\)\n[^~]*never worth a crawl",
+    "always": r"^changes more often than it is crawled \((\d+) changes seen in \1 comp.*\)\n[^~]*never worth a crawl",
     "worthless": r"never worth a crawl at this budget",
     "select": r"matched nothing in the last copy",
     "flaps": r"flapping: returned",

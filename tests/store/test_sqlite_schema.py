@@ -128,7 +128,8 @@ def test_rows_written_at_different_times_make_the_engine_that_wrote_them(tmp_pat
     engine.beliefs.believe(engine.ids())
     present = engine.beliefs.gamma(engine.ids()).mean
     off = np.abs(np.log(present / again.beliefs.gamma(again.id(a["url"])).mean))[~current]
-    assert np.quantile(off, 0.9) < 0.02
+    assert np.median(off) < 0.05
+    assert np.quantile(off, 0.9) < 0.25
     assert a["hosts"] == b["hosts"]
     fresh = [float(np.mean(e.fresh(e.id(a["url"]), now + 86400.0))) for e in (engine, again)]
     assert fresh[0] == pytest.approx(fresh[1], abs=0.01)

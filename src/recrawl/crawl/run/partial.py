@@ -1,8 +1,8 @@
 """Engines of a part of a store's pages: what one page, or figures about all pages, need.
 
 What was learned of all pages together is small and is read as a whole. Of single pages only those are read that an
-answer depends on: to explain a page, the page or, where its belief is older than the last fit, its host; for figures
-about a large database, a sample; to add pages, none.
+answer depends on: to explain a page, the page or, where its belief is older than the last fit, all pages (of a large
+database, those of its host); for figures about a large database, a sample; to add pages, none.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ async def explain_page(store: Store, settings: Settings, url: str, now: float) -
     totals = await store.totals()
     engine = await engine_of(store, settings, now, Part([url], totals))
     if engine.beliefs.renewed:
-        engine = await engine_of(store, settings, now, Part(await _on_host(store, url), totals))
+        part = None if totals.pages <= WHOLE else Part(await _on_host(store, url), totals)
+        engine = await engine_of(store, settings, now, part)
     page = int(engine.id([url])[0])
     found = replace(engine.explain(page, now), importance_rank=await _importance_rank(store, settings, engine, page))
     unasked = found.request_rate is None and totals.requested  # readers asked for other pages only

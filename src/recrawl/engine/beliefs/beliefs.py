@@ -17,7 +17,6 @@ from recrawl.engine.beliefs.posterior_kernels import (
     likelihood_of_strengths,
     matched_shape,
 )
-from recrawl.engine.beliefs.recount_kernels import recount_all
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.model.pages import Pages
 
@@ -31,7 +30,6 @@ _PER_PAGE = ("seen", "evidence", "share", "table", "gamma", "heard", "heard_at",
 _WHOLE = ("first", "tables", "sizes", "strength", "prior", "half_life", "ledger")
 _FIRST_REFIT, _REFIT_GROWTH = 50, 1.3  # crawls before the tables are fitted, and growth until they are fitted again
 _ROUNDS = 3  # of expectation maximisation in a fit
-_RECOUNTS = 2  # rounds in which pages that are read from rows are counted
 _FEW_PAGES = 10  # with fewer, the strengths are not fitted
 _STRENGTHS = np.array([3.0, 12.0, 50.0, 200.0, 1e6])
 _SAMPLED = 4000  # pages that the strengths are fitted to
@@ -215,17 +213,17 @@ class Beliefs:
         seen, kept = rows[b.n_crawls[rows] > 0], b.gamma[rows, 0].copy()
         table, size = b.tables[ALL].copy(), float(b.sizes[ALL])
         b.share[seen] = 0
-        for _ in range(_RECOUNTS):
-            recount_all(b, seen, size > 0.0)
+        self.believe(seen, count=True)
+        if size > 0.0:
+            mine = b.share[seen].sum(axis=0, dtype=np.float64)
+            b.tables[ALL] = mine + table * (max(size - mine.sum(), 0.0) / size)
+            b.sizes[ALL] = b.tables[ALL].sum()
+            self.believe(seen, count=True)
         if len(stale) and not size > 0.0 and not self.partial:
             self.fit(rows)
             return rows
         b.gamma[rows, 0] = kept
         self.believe(stale)
-        if size > 0.0:
-            mine = b.share[seen].sum(axis=0, dtype=np.float64)
-            b.tables[ALL] = mine + table * (max(size - mine.sum(), 0.0) / size)
-            b.sizes[ALL] = b.tables[ALL].sum()
         self.renewed = len(stale)
         return stale
 
