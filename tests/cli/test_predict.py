@@ -143,4 +143,6 @@ def test_pages_are_added_with_predicted_rates(capsys, crawls, tmp_path, monkeypa
     with BlockingStore(SqliteStore("recrawl.db")) as store:
         rows = store.load()
     order = np.argsort(np.array(rows["url"]))[::-1]
-    np.testing.assert_allclose(np.array(rows["change_rate"])[order] * 86400.0, prior.mean, rtol=1e-6)
+    given = np.array(rows["rate_evidence"])[order]  # changes and time; the rate follows from it and from the tables
+    np.testing.assert_allclose(given[:, 0] / given[:, 1] * 86400.0, prior.mean, rtol=1e-6)
+    np.testing.assert_allclose(given[:, 0], prior.rows(len(urls))[0], rtol=1e-6)

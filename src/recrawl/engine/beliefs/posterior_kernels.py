@@ -66,8 +66,7 @@ def fill_prior(b: Belief, i: int, out: Array) -> None:
         own += share[k]
     first, by_host, by_folder = UNIT * FIRST_PAGES, UNIT * b.strength[HOST], UNIT * b.strength[FOLDER]
     for k in range(out.size):
-        others = max(b.tables[ALL, k] - share[k], 0.0)  # a table read from rows may lack a little of the share
-        p = (others + first * b.first[k]) / (b.sizes[ALL] - own + first)
+        p = (b.tables[ALL, k] - share[k] + first * b.first[k]) / (b.sizes[ALL] - own + first)
         p = (b.tables[host, k] - share[k] + by_host * p) / (b.sizes[host] - own + by_host)
         out[k] = max((b.tables[folder, k] - share[k] + by_folder * p) / (b.sizes[folder] - own + by_folder), 1e-300)
 
