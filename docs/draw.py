@@ -54,16 +54,16 @@ def draw_beliefs() -> Figure:
     true_rate, rng = 0.3, np.random.default_rng(5)
     engine = Engine(1.0, day=1.0, sources=0, siblings=False)
     page = engine.add(["https://docs.example/page"], 0.0, fetched_at=0.0)
-    rates, beliefs = np.linspace(1e-3, 1.2, 500), []
+    rates, beliefs = np.geomspace(1e-3, 10.0, 500), []
     for n in range(101):
         belief = engine.beliefs.gamma(page)
         shape, rate = float(belief.shape[0]), float(belief.rate[0])
         beliefs.append((shape, rate))
         if n in (0, 3, 10, 30, 100):
             colour = COLOURS[(0, 3, 10, 30, 100).index(n)]
-            left.plot(rates, gamma.pdf(rates, shape, scale=1 / rate), color=colour, label=f"{n} crawls")
+            left.plot(rates, rates * gamma.pdf(rates, shape, scale=1 / rate), color=colour, label=f"{n} crawls")
         engine.record(page, n + 1.0, changed=[bool(rng.random() < -np.expm1(-true_rate))])
-    left.set(xlabel="change rate per day", ylabel="density of the belief", xlim=(0, 1.2), ylim=(0, None))
+    left.set(xlabel="change rate per day", ylabel="density of the belief over ln rate", xscale="log", ylim=(0, None))
     left.legend(frameon=False)
     shape, rate = np.array(beliefs).T
     crawls = np.arange(len(beliefs))

@@ -14,13 +14,13 @@ HOUR, DAY = 3600.0, 86400.0
 
 @pytest.fixture(scope="module")
 def engine():
-    """Two folders of fifteen pages, crawled in turn; at last all pages of the first but one, not crawled, changed."""
+    """Two folders of fifteen pages, crawled in turn; every sixth day all of the first change; at last one is not crawled."""
     engine = Engine(N / DAY, sources=0)
     ids = engine.add([f"https://a.example/{'xy'[k // 15]}/{k}" for k in range(N)], 0.0, fetched_at=0.0)
-    for turn in range(1, 7):
+    for turn in range(1, 31):
         for k in range(N):
-            if turn < 6 or k not in (0, 15):
-                changed = k in (1, 7, 20, 28) if turn < 6 else k < 15
+            if turn < 30 or k not in (0, 15):
+                changed = k in (1, 7, 20, 28) if turn % 6 else k < 15
                 engine.record([ids[k]], turn * DAY + k * HOUR / 2, changed=[changed])
     return engine
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.engine.clocks.arrays import LEVELS, NEVER, TERMS, Clocks
+from recrawl.engine.clocks.arrays import LEVELS, NEVER, REAL_TIME, TERMS, Clocks
 from recrawl.engine.clocks.folders import folders
 from recrawl.engine.clocks.kernels import bin_of, fit_weights
 from recrawl.engine.clocks.publish_kernels import publish_all, reinsert_all
@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 _BIN = 0.5  # days, where that is neither too wide nor too narrow for the crawls
 _WIDEST, _NARROWEST = 1.0 / 20.0, 1.0 / 40.0  # of a cycle, the time in which every page could be crawled once
 _MEMORY = 2.5  # bins
+_KEPT = 0.5  # of the credit of levels after each fit: it was given by earlier weights
 _HELD_BY = 30.0  # the weights of levels are held to the first ones as by so many changes
 _LEARNED = ("weight", "credit", "exposure")
 _RINGS = ("found", "expected", "newest")
@@ -43,7 +44,7 @@ class FolderClocks:
             expected=np.zeros((0, BINS)),
             newest=np.zeros(0, np.int64),
             usual=np.zeros(2),
-            weight=np.array([0.4, *[0.6 / (TERMS - 1)] * (TERMS - 1)]),
+            weight=np.array([REAL_TIME, *[(1.0 - REAL_TIME) / (TERMS - 1)] * (TERMS - 1)]),
             credit=np.zeros(TERMS),
             exposure=np.zeros(TERMS),
             scale=np.array([1.0, _MEMORY]) * _BIN * settings.day,
@@ -132,6 +133,8 @@ class FolderClocks:
     def fit(self) -> None:
         """Fit the weights of the levels; the caller publishes the clocks."""
         fit_weights(self.arrays, _HELD_BY)
+        self.arrays.credit[:] *= _KEPT
+        self.arrays.exposure[:] *= _KEPT
 
     def fitted(self) -> dict[str, Any]:
         """What was learned of all pages together, ready for JSON."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit_lean
-from recrawl.engine.clocks.arrays import NEVER, TERMS, Clocks
+from recrawl.engine.clocks.arrays import NEVER, REAL_TIME, TERMS, Clocks
 
 Array = NDArray[np.float64]
 
@@ -134,7 +134,7 @@ def fit_weights(c: Clocks, held_by: float) -> None:
     """Weights of the terms: credited over expected changes, held to equal weights, adding up to 1."""
     total = 0.0
     for t in range(TERMS):
-        first = 0.4 if t == 0 else 0.6 / (TERMS - 1)
+        first = REAL_TIME if t == 0 else (1.0 - REAL_TIME) / (TERMS - 1)
         c.weight[t] = (c.credit[t] + held_by * first) / (c.exposure[t] + held_by)
         total += c.weight[t]
     for t in range(TERMS):
