@@ -29,7 +29,7 @@ from recrawl.crawl.deliver import subscribers as delivery
 from recrawl.crawl.deliver.webhook import SIGNATURE, TIMESTAMP, Webhook, verify
 from recrawl.crawl.http.fetcher import HttpFetcher
 from recrawl.crawl.run.crawler import Crawler
-from recrawl.crawl.run.pages import add_pages, open_engine, save_pages
+from recrawl.crawl.run.opening.pages import add_pages, open_engine, save_pages
 from recrawl.store import BlockingStore, SqliteStore
 
 _SPEC = spec_from_file_location("kill", Path(__file__).with_name("kill.py"))

@@ -17,7 +17,7 @@ import numpy as np
 
 from recrawl import Engine
 from recrawl.crawl.config.rules import Rules
-from recrawl.crawl.run.pages import add_pages
+from recrawl.crawl.run.opening.pages import add_pages
 from recrawl.store import BlockingStore, SqliteStore
 from recrawl.store.columns import is_column
 

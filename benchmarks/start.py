@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from recrawl import Engine
-from recrawl.crawl.run.pages import open_engine, save_pages
+from recrawl.crawl.run.opening.pages import open_engine, save_pages
 from recrawl.store import BlockingStore, SqliteStore
 
 NOW = 1.75e9

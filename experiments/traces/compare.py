@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from recrawl.cli.views.simulate_plot import draw_panel
+from recrawl.cli.views.plots.simulate_plot import draw_panel
 from recrawl.errors import ParameterError
 from recrawl.simulate.compare.compare import compare, is_rival
 from recrawl.simulate.compare.sources import Recorded

@@ -7,13 +7,13 @@ import time
 import numpy as np
 import pytest
 
-from recrawl.cli.shared.polite_fetch import PoliteFetcher, known_hosts
+from recrawl.cli.shared.options.polite_fetch import PoliteFetcher, known_hosts
 from recrawl.crawl import Answer, ManualClock, MemoryWeb, Settings
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.polite.host_budgets import PREFIX as HOST_PACED
 from recrawl.crawl.polite.host_limiter import DELAY
 from recrawl.crawl.run.commands import CommandQueue
-from recrawl.crawl.run.pages import open_engine
+from recrawl.crawl.run.opening.pages import open_engine
 from recrawl.engine.addresses import host_of
 from recrawl.errors import ParameterError
 from recrawl.store import BlockingStore, SqliteStore

@@ -14,7 +14,7 @@ import pytest
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.feeds.polling import PREFIX, polled
 from recrawl.crawl.formats.feed_items import Item
-from recrawl.crawl.run.pages import add_pages, open_engine
+from recrawl.crawl.run.opening.pages import add_pages, open_engine
 from recrawl.store import BlockingStore, Outcome, SqliteStore
 
 from .web import SmallWeb

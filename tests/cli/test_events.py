@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from recrawl.crawl.run.pages import open_engine
+from recrawl.crawl.run.opening.pages import open_engine
 from recrawl.logs import configure
 from recrawl.store import BlockingStore, EventLimits, Outcome, SqliteStore, Subscriber
 from recrawl.store.testing.rows import example_rows

@@ -11,7 +11,7 @@ from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.http.memory import Answer
 from recrawl.crawl.polite.robots import Robots
 from recrawl.crawl.polite.robots_cache import RobotsCache
-from recrawl.crawl.run.partial import explain_page
+from recrawl.crawl.run.opening.partial import explain_page
 from recrawl.store import BlockingStore, SqliteStore
 from tests.crawl.driving import AGENT, World
 
@@ -86,7 +86,7 @@ def told(tmp_path_factory):
 
 
 async def _add_one(world):
-    from recrawl.crawl.run.pages import add_pages, open_engine, save_pages
+    from recrawl.crawl.run.opening.pages import add_pages, open_engine, save_pages
 
     engine = await open_engine(world.store.store, world.clock.now(), rules=world.rules, budget=0.2)
     await save_pages(

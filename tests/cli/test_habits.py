@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import recrawl
-from recrawl.cli.shared.extras import EXTRAS, missing_package
-from recrawl.cli.shared.own_command import own_command
-from recrawl.cli.shared.short_urls import short_url
+from recrawl.cli.shared.files.short_urls import short_url
+from recrawl.cli.shared.options.extras import EXTRAS, missing_package
+from recrawl.cli.shared.options.own_command import own_command
 
 from .tree import commands, options
 

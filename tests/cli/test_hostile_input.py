@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from recrawl.crawl.config.rules import Rules
-from recrawl.crawl.run.pages import add_pages, open_engine, save_pages
+from recrawl.crawl.run.opening.pages import add_pages, open_engine, save_pages
 from recrawl.store import BlockingStore, Outcome, SqliteStore
 
 from .tree import commands, options

@@ -6,7 +6,7 @@ import pytest
 
 from recrawl.crawl.config.rules import Rule, Rules
 from recrawl.crawl.run.commands import CommandQueue
-from recrawl.crawl.run.pages import open_engine
+from recrawl.crawl.run.opening.pages import open_engine
 from recrawl.store import BlockingStore, SqliteStore
 
 from .test_crawl import here, refused  # noqa: F401

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from recrawl import Pages, solve
-from recrawl.cli.shared.solve_request import Request
-from recrawl.cli.shared.tables import read_table
-from recrawl.cli.views.solve_plot import draw_solution
+from recrawl.cli.shared.files.tables import read_table
+from recrawl.cli.shared.options.solve_request import Request
+from recrawl.cli.views.plots.solve_plot import draw_solution
 from recrawl.cli.views.solve_report import Figures, uniform_freshness
 
 pytestmark = pytest.mark.slow

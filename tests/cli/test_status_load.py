@@ -8,7 +8,7 @@ import pytest
 
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.polite.host_limiter import DELAY
-from recrawl.crawl.run.pages import add_pages, open_engine
+from recrawl.crawl.run.opening.pages import add_pages, open_engine
 from recrawl.store import BlockingStore, Outcome, SqliteStore
 
 from .test_crawl import here  # noqa: F401

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from profiles import examples
 from pyarrow import parquet
 
-from recrawl.cli.shared import tables
-from recrawl.cli.shared.columns import read_pages
-from recrawl.cli.shared.tables import check_writable, read_table, write_table
+from recrawl.cli.shared.files import tables
+from recrawl.cli.shared.files.columns import read_pages
+from recrawl.cli.shared.files.tables import check_writable, read_table, write_table
 from recrawl.errors import ParameterError
 
 

@@ -12,7 +12,7 @@ from recrawl.crawl.http.memory import ManualClock, MemoryWeb
 from recrawl.crawl.polite.budget import Budget
 from recrawl.crawl.polite.robots import Robots
 from recrawl.crawl.run.crawler import Crawler
-from recrawl.crawl.run.pages import add_pages, open_engine, save_pages
+from recrawl.crawl.run.opening.pages import add_pages, open_engine, save_pages
 from recrawl.store import BlockingStore, MemoryStore
 
 START, DAY = 1.7e9, 86400.0

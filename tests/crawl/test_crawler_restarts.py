@@ -16,7 +16,7 @@ from recrawl.crawl.polite.budget import Budget
 from recrawl.crawl.polite.robots import Robots
 from recrawl.crawl.polite.robots_cache import RobotsCache
 from recrawl.crawl.run.crawler import Crawler
-from recrawl.crawl.run.pages import add_pages, open_engine
+from recrawl.crawl.run.opening.pages import add_pages, open_engine
 from recrawl.errors import StoreError
 from recrawl.store import BlockingStore, MemoryStore, SqliteStore
 

@@ -7,7 +7,7 @@ import pytest
 
 from recrawl.crawl.http.memory import Answer
 from recrawl.crawl.run.commands import remove_command
-from recrawl.crawl.run.pages import add_pages
+from recrawl.crawl.run.opening.pages import add_pages
 from recrawl.store import BlockingStore, MemoryStore, Outcome, SqliteStore
 from recrawl.store.testing.rows import example_rows
 

@@ -13,7 +13,7 @@ from recrawl.crawl.feeds.polling import HOPELESS, PREFIX, Feed, dated_rate, long
 from recrawl.crawl.formats.feed_items import read_feed
 from recrawl.crawl.http.memory import Answer, ManualClock
 from recrawl.crawl.run.crawler import Crawler
-from recrawl.crawl.run.pages import add_pages, open_engine, save_pages
+from recrawl.crawl.run.opening.pages import add_pages, open_engine, save_pages
 from recrawl.store import BlockingStore, MemoryStore, SqliteStore
 
 from .driving import START, World

@@ -8,7 +8,7 @@ import pytest
 from recrawl.crawl import Answer, Settings
 from recrawl.crawl.config.rules import Rule, Rules, hosts_of
 from recrawl.crawl.polite.host_budgets import PREFIX, HostBudgets
-from recrawl.crawl.run.reload import reload_settings
+from recrawl.crawl.run.opening.reload import reload_settings
 from recrawl.errors import ParameterError
 
 from .driving import START, World

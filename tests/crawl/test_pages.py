@@ -3,7 +3,7 @@
 import numpy as np
 
 from recrawl import Engine
-from recrawl.crawl.run.pages import open_engine
+from recrawl.crawl.run.opening.pages import open_engine
 from recrawl.store import BlockingStore, MemoryStore
 
 NOW, YEAR = 1.7e9, 365 * 86400.0

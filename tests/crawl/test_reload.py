@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from recrawl.crawl import Answer, Settings
-from recrawl.crawl.run.reload import LIVE, adopted, compare, reload_settings
+from recrawl.crawl.run.opening.reload import LIVE, adopted, compare, reload_settings
 from recrawl.store import BlockingStore, SqliteStore
 from recrawl.store.sqlite.lock import holder_of
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from recrawl.crawl.config.settings import Settings
-from recrawl.crawl.run.assemble import engine_of
+from recrawl.crawl.run.opening.assemble import engine_of
 from recrawl.engine import Engine
 from recrawl.engine.settings import REMOVED
 from recrawl.errors import ParameterError

@@ -9,7 +9,7 @@ from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.http.fetcher import HttpFetcher
 from recrawl.crawl.polite.robots import Robots
 from recrawl.crawl.run.crawler import Crawler
-from recrawl.crawl.run.pages import add_pages, open_engine
+from recrawl.crawl.run.opening.pages import add_pages, open_engine
 from recrawl.demo.politeness import manners
 from recrawl.demo.resolver import LoopbackResolver
 from recrawl.demo.server import DemoServer

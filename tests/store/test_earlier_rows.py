@@ -19,8 +19,8 @@ import pytest
 from recrawl import Engine
 from recrawl.cli import main
 from recrawl.crawl import ManualClock, MemoryWeb, Settings, Web, open_crawl
-from recrawl.crawl.run.pages import open_engine
-from recrawl.crawl.run.replay import replayed_seen
+from recrawl.crawl.run.opening.pages import open_engine
+from recrawl.crawl.run.opening.replay import replayed_seen
 from recrawl.engine.beliefs.beliefs import estimated_seen
 from recrawl.store import BlockingStore, SqliteStore
 

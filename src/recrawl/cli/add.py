@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.shared.crawl_options import (
+from recrawl.cli.shared.options.crawl_options import (
     AsJson,
     Config,
     Database,
@@ -20,7 +20,7 @@ from recrawl.cli.shared.crawl_options import (
     settings_of,
     shared_store,
 )
-from recrawl.cli.shared.extras import need
+from recrawl.cli.shared.options.extras import need
 from recrawl.errors import ParameterError
 from recrawl.logs import configure
 from recrawl.model.spans import count
@@ -57,8 +57,8 @@ def add(
 ) -> None:
     """Add pages to a database and create it if it does not exist. Pages that it has already stay unchanged."""
     need("crawl")
-    from recrawl.cli.shared.page_sources import gather
-    from recrawl.crawl.run.assemble import check_settings
+    from recrawl.cli.shared.files.page_sources import gather
+    from recrawl.crawl.run.opening.assemble import check_settings
 
     configure(log_level, log_format)
     check_importance(importance)
@@ -124,8 +124,8 @@ def _predicted(path: Path, urls: list[str]) -> dict[str, list[float]]:
 def _add(
     store: BlockingStore[SqliteStore], settings: Settings, urls: list[str], known: Columns, rests: dict[str, float]
 ) -> dict[str, Any]:
-    from recrawl.crawl.run.pages import add_pages, save_pages
-    from recrawl.crawl.run.partial import open_for
+    from recrawl.crawl.run.opening.pages import add_pages, save_pages
+    from recrawl.crawl.run.opening.partial import open_for
 
     now = time.time()
     engine, before = store.run(open_for(store.store, settings, urls, now)), store.counts()["pages"]

@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.shared.crawl_options import AsJson, Config, Database, LogFormat, LogLevel, settings_of, shared_store
-from recrawl.cli.shared.options import check_level
-from recrawl.cli.shared.outputs import check_outputs
+from recrawl.cli.shared.files.outputs import check_outputs
+from recrawl.cli.shared.options.crawl_options import (
+    AsJson,
+    Config,
+    Database,
+    LogFormat,
+    LogLevel,
+    settings_of,
+    shared_store,
+)
+from recrawl.cli.shared.options.options import check_level
 from recrawl.errors import ParameterError, StoreInUseError
 from recrawl.logs import configure
 
@@ -53,7 +61,7 @@ def audit(
     with shared_store(settings) as store:
         audits = saved_audits(store.notes(ENDED))
     if plot is not None and not queued:
-        from recrawl.cli.views.audit_plot import draw_audits
+        from recrawl.cli.views.plots.audit_plot import draw_audits
 
         draw_audits(audits, plot)
     _show(settings, audits, requests, queued=queued, listed=listed, as_json=as_json)
@@ -76,8 +84,8 @@ def _make_or_queue(settings: Settings, requests: int, level: float) -> bool:
 
 
 async def _make(settings: Settings, requests: int, level: float) -> None:
-    from recrawl.cli.shared.interrupts import stop_on_signals
-    from recrawl.crawl.run.assemble import open_crawl
+    from recrawl.cli.shared.options.interrupts import stop_on_signals
+    from recrawl.crawl.run.opening.assemble import open_crawl
 
     live = await open_crawl(settings)
     try:

@@ -33,8 +33,8 @@ from recrawl.cli import (
     trace,
     why,
 )
-from recrawl.cli.shared.command_classes import Command, Group
-from recrawl.cli.shared.extras import missing_package
+from recrawl.cli.shared.options.command_classes import Command, Group
+from recrawl.cli.shared.options.extras import missing_package
 from recrawl.errors import RecrawlError
 
 _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EPIPE, errno.EIO})  # files are named where they are written

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recrawl.cli.shared.crawl_options import AsJson, LogFormat, LogLevel
-from recrawl.cli.shared.extras import need
+from recrawl.cli.shared.options.crawl_options import AsJson, LogFormat, LogLevel
+from recrawl.cli.shared.options.extras import need
 from recrawl.errors import ParameterError
 from recrawl.logs import configure
 
@@ -31,7 +31,7 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Crawl a changing web on this machine, live, and compare with what is true and with other policies."""
-    from recrawl.cli.shared.outputs import check_outputs
+    from recrawl.cli.shared.files.outputs import check_outputs
     from recrawl.model.budget import parse_budget
 
     configure(log_level, log_format)
@@ -50,7 +50,7 @@ def demo(
     finally:
         store.close()
     if plot is not None:
-        from recrawl.cli.views.demo_plot import draw_verdict
+        from recrawl.cli.views.plots.demo_plot import draw_verdict
 
         draw_verdict(verdict, plot)
     if as_json:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recrawl.cli.shared.options import Columns, Encoding, Group, Lenient, check_level, log_options
-from recrawl.cli.shared.outputs import check_outputs
+from recrawl.cli.shared.files.outputs import check_outputs
+from recrawl.cli.shared.options.options import Columns, Encoding, Group, Lenient, check_level, log_options
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -80,7 +80,7 @@ def estimate(
         if output is not None:
             write_rates(found, output, scale, unit.value)
         if plot is not None:
-            from recrawl.cli.views.estimate_plot import draw_estimates
+            from recrawl.cli.views.plots.estimate_plot import draw_estimates
 
             draw_estimates(found, plot, scale, unit.value)
     if as_json:

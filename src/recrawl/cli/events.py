@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from recrawl._files import named, whole_file
-from recrawl.cli.shared.crawl_options import Config, Database, settings_of, shared_store
-from recrawl.cli.shared.interrupts import stop_requests
+from recrawl.cli.shared.options.crawl_options import Config, Database, settings_of, shared_store
+from recrawl.cli.shared.options.interrupts import stop_requests
 from recrawl.errors import ParameterError
 
 if TYPE_CHECKING:

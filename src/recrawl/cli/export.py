@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli.shared.crawl_options import AsJson, Config, Database, engine_of, settings_of, shared_store
+from recrawl.cli.shared.options.crawl_options import AsJson, Config, Database, engine_of, settings_of, shared_store
 from recrawl.errors import ParameterError
 
 EPILOG = (
@@ -27,8 +27,8 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write pages and crawls as tables, bodies as a WARC archive. recrawl import reads both tables."""
-    from recrawl.cli.shared import export_files as files
-    from recrawl.cli.shared.warc_files import check_warc, write_warc
+    from recrawl.cli.shared.files import export_files as files
+    from recrawl.cli.shared.files.warc_files import check_warc, write_warc
 
     settings = settings_of(config, database=database)
     if pages is None and observations is None and bodies is None:

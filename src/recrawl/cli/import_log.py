@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli.shared.crawl_options import AsJson, Config, Database, exclusive_store, settings_of
-from recrawl.cli.shared.options import Columns, Encoding, Lenient, log_options
+from recrawl.cli.shared.options.crawl_options import AsJson, Config, Database, exclusive_store, settings_of
+from recrawl.cli.shared.options.options import Columns, Encoding, Lenient, log_options
 from recrawl.errors import ParameterError, StoreError
 
 EPILOG = (
@@ -34,8 +34,8 @@ def import_log(
     as_json: AsJson = False,
 ) -> None:
     """Import the pages of a crawl log or of a table with their change rates, crawls and dates of their copies."""
-    from recrawl.cli.shared.importing import Imported, import_pages
-    from recrawl.cli.shared.warc_files import WarcBodies
+    from recrawl.cli.shared.files.importing import Imported, import_pages
+    from recrawl.cli.shared.files.warc_files import WarcBodies
 
     settings = settings_of(config, database=database)
     options = log_options(lenient, columns, encoding)

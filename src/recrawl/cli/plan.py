@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli.shared.options import Columns, Encoding, Group, Lenient, check_level, log_options, split_commas
-from recrawl.cli.shared.outputs import check_outputs
+from recrawl.cli.shared.files.outputs import check_outputs
+from recrawl.cli.shared.options.options import Columns, Encoding, Group, Lenient, check_level, log_options, split_commas
 
 EPILOG = (
     "Example:  recrawl plan crawls.csv --target 0.95 --plot plan.png\n\n"
@@ -41,7 +41,7 @@ def plan(
     asked = Asked(budget, others, None if target is None else share(target), group.value, level)
     found = worked_out(log, asked, log_options(lenient, columns, encoding))
     if plot is not None:
-        from recrawl.cli.views.plan_plot import draw_plan
+        from recrawl.cli.views.plots.plan_plot import draw_plan
 
         draw_plan(found, plot)
     if as_json:

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from recrawl.cli.shared.command_classes import Command
-from recrawl.cli.shared.options import split_commas
+from recrawl.cli.shared.options.command_classes import Command
+from recrawl.cli.shared.options.options import split_commas
 from recrawl.errors import ParameterError
 
 TRAIN_EPILOG = "Example:  recrawl predict train crawls.csv --out model.json --categories content_type,language"
@@ -34,9 +34,9 @@ def train(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Train a model on crawls, and print its scores on later crawls and on new pages."""
-    from recrawl.cli.shared import predict_tables as tables
-    from recrawl.cli.shared.outputs import check_folder
-    from recrawl.cli.shared.tables import read_table
+    from recrawl.cli.shared.files import predict_tables as tables
+    from recrawl.cli.shared.files.outputs import check_folder
+    from recrawl.cli.shared.files.tables import read_table
 
     if family not in ("trees", "network"):
         raise ParameterError(f"--family {family!r} is not one of trees, network")
@@ -62,8 +62,8 @@ def score(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Write the predicted change rate (per day) of every page, and the evidence behind it."""
-    from recrawl.cli.shared import predict_tables as tables
-    from recrawl.cli.shared.tables import check_writable, read_table, write_table
+    from recrawl.cli.shared.files import predict_tables as tables
+    from recrawl.cli.shared.files.tables import check_writable, read_table, write_table
     from recrawl.estimate import Predictor
 
     check_writable(out)

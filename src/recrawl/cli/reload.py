@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.shared.crawl_options import AsJson, Config, Database, settings_of, shared_store
+from recrawl.cli.shared.options.crawl_options import AsJson, Config, Database, settings_of, shared_store
 from recrawl.errors import ParameterError, StoreError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def reload(
 
 def ask(settings: Settings, wait: float) -> dict[str, Any]:
     """Send SIGHUP to the crawl that has the database, and wait for what it did."""
-    from recrawl.crawl.run.reload import TAKES_RELOAD
+    from recrawl.crawl.run.opening.reload import TAKES_RELOAD
     from recrawl.store.sqlite.lock import holder_of
 
     with shared_store(settings) as store:
@@ -63,7 +63,7 @@ def ask(settings: Settings, wait: float) -> dict[str, Any]:
 
 
 def _last(store: BlockingStore[SqliteStore]) -> dict[str, Any]:
-    from recrawl.crawl.run.reload import NOTE
+    from recrawl.crawl.run.opening.reload import NOTE
 
     found: dict[str, Any] = store.notes(NOTE).get(NOTE, {"number": 0})
     return found

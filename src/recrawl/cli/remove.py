@@ -7,8 +7,15 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli.shared.crawl_options import AsJson, Config, Database, exclusive_store, settings_of, shared_store
-from recrawl.cli.shared.page_patterns import matching
+from recrawl.cli.shared.files.page_patterns import matching
+from recrawl.cli.shared.options.crawl_options import (
+    AsJson,
+    Config,
+    Database,
+    exclusive_store,
+    settings_of,
+    shared_store,
+)
 
 EPILOG = "Example:  recrawl remove https://docs.example.org/old\n\nExample:  recrawl remove 'https://shop.example.org/cart/*'"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recrawl.cli.shared.outputs import need_matplotlib
+from recrawl.cli.shared.files.outputs import need_matplotlib
 from recrawl.errors import ParameterError
 from recrawl.model.spans import format_span
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.shared.crawl_options import (
+from recrawl.cli.shared.files.short_urls import printed_url
+from recrawl.cli.shared.options.crawl_options import (
     AsJson,
     Config,
     Database,
@@ -20,9 +21,8 @@ from recrawl.cli.shared.crawl_options import (
     settings_of,
     shared_store,
 )
-from recrawl.cli.shared.effect_options import NoSiblings
-from recrawl.cli.shared.policy_options import Objective, Policy, Price, VeryStale, VeryStaleShare
-from recrawl.cli.shared.short_urls import printed_url
+from recrawl.cli.shared.options.effect_options import NoSiblings
+from recrawl.cli.shared.options.policy_options import Objective, Policy, Price, VeryStale, VeryStaleShare
 from recrawl.logs import configure
 from recrawl.model.spans import format_span
 
@@ -81,7 +81,7 @@ def run(
     settings = read()
     from recrawl import __version__
     from recrawl.crawl.config.rules import span
-    from recrawl.crawl.run.assemble import check_settings
+    from recrawl.crawl.run.opening.assemble import check_settings
 
     seconds = None if duration is None else span(duration, "--for")
     if dry_run is not None:
@@ -99,11 +99,11 @@ def run(
 
 
 async def _run(read: Callable[[], Settings], seconds: float | None, once: bool, quiet: bool) -> dict[str, Any]:
-    from recrawl.cli.shared.interrupts import reload_on_hangup, stop_on_signals
+    from recrawl.cli.shared.options.interrupts import reload_on_hangup, stop_on_signals
     from recrawl.cli.views.run_view import View
-    from recrawl.crawl.run.assemble import open_crawl
-    from recrawl.crawl.run.pages import warm_up
-    from recrawl.crawl.run.reload import TAKES_RELOAD
+    from recrawl.crawl.run.opening.assemble import open_crawl
+    from recrawl.crawl.run.opening.pages import warm_up
+    from recrawl.crawl.run.opening.reload import TAKES_RELOAD
 
     settings = read()
     live = await open_crawl(settings)
@@ -129,7 +129,7 @@ async def _run(read: Callable[[], Settings], seconds: float | None, once: bool, 
 
 def _print_next(settings: Settings, n: int, as_json: bool) -> None:
     """What would be crawled next, and when, if every crawl succeeded at once and taught nothing."""
-    from recrawl.crawl.run.preview import preview
+    from recrawl.crawl.run.opening.preview import preview
 
     with shared_store(settings) as store:
         found = store.run(preview(store.store, settings, n, time.time()))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.shared.crawl_options import (
+from recrawl.cli.shared.files.page_patterns import matching
+from recrawl.cli.shared.options.crawl_options import (
     AsJson,
     Config,
     Database,
@@ -17,7 +18,6 @@ from recrawl.cli.shared.crawl_options import (
     settings_of,
     shared_store,
 )
-from recrawl.cli.shared.page_patterns import matching
 from recrawl.errors import ParameterError
 from recrawl.model.spans import count
 
@@ -69,8 +69,8 @@ def set_pages(
 
 
 def _set(store: BlockingStore[SqliteStore], settings: Settings, urls: list[str], importance: float) -> None:
-    from recrawl.crawl.run.pages import save_pages, set_importance
-    from recrawl.crawl.run.partial import open_for
+    from recrawl.crawl.run.opening.pages import save_pages, set_importance
+    from recrawl.crawl.run.opening.partial import open_for
 
     engine = store.run(open_for(store.store, settings, urls, time.time()))
     ids = set_importance(engine, settings.rules(), urls, importance)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.shared.effect_options import NoSiblings, without_siblings
-from recrawl.cli.shared.options import given, refuse, split_commas
-from recrawl.cli.shared.outputs import check_outputs
+from recrawl.cli.shared.files.outputs import check_outputs
+from recrawl.cli.shared.options.effect_options import NoSiblings, without_siblings
+from recrawl.cli.shared.options.options import given, refuse, split_commas
 from recrawl.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def simulate(
         jobs=jobs,
     )
     if plot is not None:
-        from recrawl.cli.views.simulate_plot import draw_comparison
+        from recrawl.cli.views.plots.simulate_plot import draw_comparison
 
         draw_comparison(found, plot)
     if as_json:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.shared.outputs import check_plot
+from recrawl.cli.shared.files.outputs import check_plot
 
 if TYPE_CHECKING:
     from recrawl import Pages, Plan
@@ -59,8 +59,8 @@ def solve(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Find the crawl rates that keep the pages of a table as fresh as a budget allows."""
-    from recrawl.cli.shared.solve_request import Request
-    from recrawl.cli.shared.tables import check_writable
+    from recrawl.cli.shared.files.tables import check_writable
+    from recrawl.cli.shared.options.solve_request import Request
 
     request = Request(
         budget=budget,
@@ -86,8 +86,8 @@ def run(
     """Read, solve, write and report; ``unit`` is the option, if it was given."""
     from rich.console import Console
 
-    from recrawl.cli.shared.columns import read_pages, unit_of
-    from recrawl.cli.shared.tables import read_table
+    from recrawl.cli.shared.files.columns import read_pages, unit_of
+    from recrawl.cli.shared.files.tables import read_table
     from recrawl.cli.views.solve_report import Figures, print_figures
 
     errors = Console(stderr=True)
@@ -114,7 +114,7 @@ def run(
 def _write_rates(table: Any, output: Path, pages: Pages, plan: Plan, request: Any) -> None:
     import numpy as np
 
-    from recrawl.cli.shared.tables import write_table
+    from recrawl.cli.shared.files.tables import write_table
     from recrawl.model.freshness import page_freshness
 
     rate = np.asarray(plan.crawl_rate, dtype=np.float64)
@@ -124,6 +124,6 @@ def _write_rates(table: Any, output: Path, pages: Pages, plan: Plan, request: An
 
 
 def _draw(pages: Pages, plan: Plan, request: Any, path: Path) -> None:
-    from recrawl.cli.views.solve_plot import draw_solution
+    from recrawl.cli.views.plots.solve_plot import draw_solution
 
     draw_solution(pages, plan, request, path)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli.shared.crawl_options import AsJson, Config, Database, settings_of, shared_store
+from recrawl.cli.shared.options.crawl_options import AsJson, Config, Database, settings_of, shared_store
 
 EPILOG = "Example:  recrawl status --budget 500/day --json"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.shared.command_classes import Command
+from recrawl.cli.shared.options.command_classes import Command
 
 if TYPE_CHECKING:
     from recrawl.simulate.trace import Trace

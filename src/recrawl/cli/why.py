@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.shared.crawl_options import AsJson, Config, Database, settings_of, shared_store
+from recrawl.cli.shared.options.crawl_options import AsJson, Config, Database, settings_of, shared_store
 
 if TYPE_CHECKING:
     from recrawl.crawl.feeds.polling import Feed
@@ -27,7 +27,7 @@ def why(
     """Explain one page: how often it changes, the value of a crawl, when it is crawled next, and why."""
     from recrawl.cli.views.reasons import Fate, state_text
     from recrawl.cli.views.why_report import why_lines
-    from recrawl.crawl.run.partial import explain_page
+    from recrawl.crawl.run.opening.partial import explain_page
     from recrawl.crawl.urls import canonical
 
     settings = settings_of(config, database=database)

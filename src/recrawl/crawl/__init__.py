@@ -51,19 +51,19 @@ if TYPE_CHECKING:
     from recrawl.crawl.polite.robots import Robots as Robots
     from recrawl.crawl.polite.robots import RobotsRule as RobotsRule
     from recrawl.crawl.polite.robots_cache import RobotsCache as RobotsCache
-    from recrawl.crawl.run.assemble import LiveCrawl as LiveCrawl
-    from recrawl.crawl.run.assemble import Web as Web
-    from recrawl.crawl.run.assemble import engine_of as engine_of
-    from recrawl.crawl.run.assemble import new_crawler as new_crawler
-    from recrawl.crawl.run.assemble import open_crawl as open_crawl
     from recrawl.crawl.run.commands import add_command as add_command
     from recrawl.crawl.run.commands import audit_command as audit_command
     from recrawl.crawl.run.commands import remove_command as remove_command
     from recrawl.crawl.run.crawler import Crawler as Crawler
-    from recrawl.crawl.run.pages import add_pages as add_pages
-    from recrawl.crawl.run.pages import open_engine as open_engine
-    from recrawl.crawl.run.pages import save_pages as save_pages
-    from recrawl.crawl.run.pages import warm_up as warm_up
+    from recrawl.crawl.run.opening.assemble import LiveCrawl as LiveCrawl
+    from recrawl.crawl.run.opening.assemble import Web as Web
+    from recrawl.crawl.run.opening.assemble import engine_of as engine_of
+    from recrawl.crawl.run.opening.assemble import new_crawler as new_crawler
+    from recrawl.crawl.run.opening.assemble import open_crawl as open_crawl
+    from recrawl.crawl.run.opening.pages import add_pages as add_pages
+    from recrawl.crawl.run.opening.pages import open_engine as open_engine
+    from recrawl.crawl.run.opening.pages import save_pages as save_pages
+    from recrawl.crawl.run.opening.pages import warm_up as warm_up
     from recrawl.crawl.run.progress import Counters as Counters
     from recrawl.crawl.urls import canonical as canonical
 
@@ -93,11 +93,11 @@ __getattr__, __dir__, __all__ = attach(
         "polite.not_modified": ["NotModified", "Validators"],
         "polite.robots": ["CachedRobots", "Robots", "RobotsRule"],
         "polite.robots_cache": ["RobotsCache"],
-        "run.assemble": ["LiveCrawl", "Web", "engine_of", "new_crawler", "open_crawl"],
+        "run.opening.assemble": ["LiveCrawl", "Web", "engine_of", "new_crawler", "open_crawl"],
         "run.commands": ["add_command", "audit_command", "remove_command"],
         "run.progress": ["Counters"],
         "run.crawler": ["Crawler"],
-        "run.pages": ["add_pages", "open_engine", "save_pages", "warm_up"],
+        "run.opening.pages": ["add_pages", "open_engine", "save_pages", "warm_up"],
         "urls": ["canonical"],
     },
 )

@@ -18,9 +18,9 @@ from recrawl.crawl.http.fetched import Fetcher
 from recrawl.crawl.http.fetcher import HttpFetcher
 from recrawl.crawl.http.memory import ManualClock, MemoryWeb
 from recrawl.crawl.polite.budget import Budget
-from recrawl.crawl.run.assemble import Web, new_crawler
 from recrawl.crawl.run.crawler import Crawler
-from recrawl.crawl.run.pages import add_pages
+from recrawl.crawl.run.opening.assemble import Web, new_crawler
+from recrawl.crawl.run.opening.pages import add_pages
 from recrawl.demo.judge import rivals, true_freshness, window
 from recrawl.demo.resolver import LoopbackResolver
 from recrawl.demo.server import DemoServer

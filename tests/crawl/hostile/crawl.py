@@ -18,8 +18,8 @@ from aiohttp.abc import AbstractResolver
 
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.http import connect
-from recrawl.crawl.run.assemble import Web, open_crawl
-from recrawl.crawl.run.pages import warm_up
+from recrawl.crawl.run.opening.assemble import Web, open_crawl
+from recrawl.crawl.run.opening.pages import warm_up
 from recrawl.engine.addresses import host_of
 
 MB = 1 << 20

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from recrawl.cli import main
 from recrawl.crawl.config.rules import Rules
-from recrawl.crawl.run.pages import add_pages, open_engine, save_pages
+from recrawl.crawl.run.opening.pages import add_pages, open_engine, save_pages
 from recrawl.store import BlockingStore, SqliteStore
 
 from .cases import CASES

@@ -6,7 +6,7 @@ import pytest
 from aiohttp import web
 
 from crawl.servers import serving
-from recrawl.cli.shared import page_sources as add_sources
+from recrawl.cli.shared.files import page_sources as add_sources
 from recrawl.crawl.config.settings import Settings
 from recrawl.errors import ParameterError
 

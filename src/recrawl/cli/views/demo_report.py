@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from recrawl.cli.shared.own_command import own_command
+from recrawl.cli.shared.options.own_command import own_command
 from recrawl.demo.live import LiveDemo, Progress, warm_up
 from recrawl.demo.verdict import Verdict
 

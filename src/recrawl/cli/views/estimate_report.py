@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._files import whole_file
-from recrawl.cli.shared.crawl_log import CrawlLog, read_crawl_log, remarks
+from recrawl.cli.shared.files.crawl_log import CrawlLog, read_crawl_log, remarks
+from recrawl.cli.shared.files.short_urls import short_url
 from recrawl.cli.shared.logs.roles import LogOptions
-from recrawl.cli.shared.short_urls import short_url
 from recrawl.estimate import (
     GammaPrior,
     PoissonLook,

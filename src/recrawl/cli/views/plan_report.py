@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.cli.shared.crawl_log import CrawlLog, read_crawl_log, remarks
+from recrawl.cli.shared.files.crawl_log import CrawlLog, read_crawl_log, remarks
 from recrawl.cli.shared.logs.roles import LogOptions
 from recrawl.errors import ParameterError
 from recrawl.estimate import GammaPrior, estimate_change_rate, fit_group_priors, poisson_look

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recrawl import Pages, Plan
-from recrawl.cli.shared.solve_request import Request
+from recrawl.cli.shared.options.solve_request import Request
 from recrawl.model.budget import format_amount, format_rate
 from recrawl.model.freshness import page_freshness
 from recrawl.model.kinds import Spacing

@@ -15,7 +15,7 @@ from recrawl.engine.addresses import host_of
 
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
-    from recrawl.crawl.run.partial import Sampled
+    from recrawl.crawl.run.opening.partial import Sampled
     from recrawl.engine import Engine
     from recrawl.store import BlockingStore, Outcome, SqliteStore
 
@@ -27,7 +27,7 @@ _DOUBTED = "not-modified lies"  # the reason given for hosts whose 304 is not be
 
 def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -> dict[str, Any]:
     """Everything that ``recrawl status --json`` prints."""
-    from recrawl.crawl.run.partial import open_sampled
+    from recrawl.crawl.run.opening.partial import open_sampled
 
     failing = store.failing(now - _DAY)
     reasons = [(outcome, _reason(store, outcome)) for outcome in failing]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from recrawl.crawl.polite.host_limiter import HOST_FAILURES
-from recrawl.crawl.run.components import Components
+from recrawl.crawl.run.opening.components import Components
 from recrawl.crawl.run.page_crawler import CrawlResult
 from recrawl.engine.addresses import host_of
 from recrawl.errors import RecrawlError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from recrawl.crawl.run.commands import CommandQueue
-from recrawl.crawl.run.components import TRUST, Components
+from recrawl.crawl.run.opening.components import TRUST, Components
 from recrawl.crawl.run.run_log import described, log_progress
 from recrawl.errors import StoreError
 

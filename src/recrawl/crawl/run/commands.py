@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from recrawl.crawl.config.rules import Rules
-from recrawl.crawl.run.pages import add_pages, set_importance
+from recrawl.crawl.run.opening.pages import add_pages, set_importance
 from recrawl.engine import Engine
 from recrawl.store.protocol import Store
 

@@ -12,8 +12,8 @@ from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.http.fetched import Fetcher
 from recrawl.crawl.polite.budget import Budget
 from recrawl.crawl.polite.robots import Robots
-from recrawl.crawl.run.components import Components
 from recrawl.crawl.run.loop import CrawlLoop
+from recrawl.crawl.run.opening.components import Components
 from recrawl.crawl.run.progress import Counters
 from recrawl.crawl.run.sweep import sweep
 from recrawl.engine import Engine

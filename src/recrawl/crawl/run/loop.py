@@ -6,7 +6,7 @@ import asyncio
 import math
 
 from recrawl.crawl.run.bookkeeping import Bookkeeper
-from recrawl.crawl.run.components import Components
+from recrawl.crawl.run.opening.components import Components
 from recrawl.crawl.run.start import Starter
 from recrawl.crawl.run.tasks import GATHER
 

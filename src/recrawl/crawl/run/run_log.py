@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from recrawl import __version__
-from recrawl.crawl.run.components import Components
+from recrawl.crawl.run.opening.components import Components
 from recrawl.crawl.run.progress import PROGRESS_EVERY
 
 

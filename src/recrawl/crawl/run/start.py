@@ -9,7 +9,7 @@ import numpy as np
 
 from recrawl.crawl.polite.unspent import HOSTS, NOTHING, PRICE, SLOTS, UNLIKELY
 from recrawl.crawl.run.attempt import Attempts
-from recrawl.crawl.run.components import Components
+from recrawl.crawl.run.opening.components import Components
 from recrawl.engine.addresses import host_of
 from recrawl.store.protocol import Outcome
 

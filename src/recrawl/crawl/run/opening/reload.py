@@ -14,8 +14,8 @@ from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.config.shares import share_of
 from recrawl.crawl.feeds.cache import floor_of
-from recrawl.crawl.run.components import Components
-from recrawl.crawl.run.pages import apply_rules
+from recrawl.crawl.run.opening.components import Components
+from recrawl.crawl.run.opening.pages import apply_rules
 from recrawl.engine import Engine
 
 NOTE = "reloaded"  # the note of the last reload

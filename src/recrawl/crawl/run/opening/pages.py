@@ -15,7 +15,7 @@ from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.feeds.cache import apply_notes
 from recrawl.crawl.feeds.polling import PREFIX
 from recrawl.crawl.polite.budget import MARK
-from recrawl.crawl.run.replay import replay_outcomes
+from recrawl.crawl.run.opening.replay import replay_outcomes
 from recrawl.engine import Engine
 from recrawl.engine.addresses import host_of
 from recrawl.engine.rows import PARTIAL

@@ -23,8 +23,8 @@ from recrawl.crawl.polite.budget import Budget
 from recrawl.crawl.polite.robots import READ, Robots
 from recrawl.crawl.polite.robots_cache import RobotsCache
 from recrawl.crawl.run.crawler import Crawler
-from recrawl.crawl.run.pages import Part, open_engine
-from recrawl.crawl.run.reload import NOTE, Reloaded, adopted, reload_settings
+from recrawl.crawl.run.opening.pages import Part, open_engine
+from recrawl.crawl.run.opening.reload import NOTE, Reloaded, adopted, reload_settings
 from recrawl.engine import Engine
 from recrawl.errors import ParameterError, RecrawlError, StoreError
 from recrawl.logs import event

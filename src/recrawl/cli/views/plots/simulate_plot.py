@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from recrawl._files import whole_file
-from recrawl.cli.views.plot_style import PLAIN
+from recrawl.cli.views.plots.plot_style import PLAIN
 from recrawl.cli.views.simulate_report import source_name
 from recrawl.model.budget import format_amount
 

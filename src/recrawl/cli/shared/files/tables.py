@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._files import whole_file
+from recrawl.cli.shared.files.outputs import check_folder
 from recrawl.cli.shared.logs.text_lines import marked_encoding
-from recrawl.cli.shared.outputs import check_folder
 from recrawl.errors import ParameterError
 
 Array = NDArray[np.float64]

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from recrawl._files import whole_file
-from recrawl.cli.shared.outputs import check_outputs
-from recrawl.cli.shared.page_states import PAGE, page_rows
+from recrawl.cli.shared.files.outputs import check_outputs
+from recrawl.cli.shared.files.page_states import PAGE, page_rows
 from recrawl.engine import Engine
 from recrawl.errors import ParameterError
 from recrawl.schedule.exact import access

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.cli.shared.columns import UNIT, unit_of
-from recrawl.cli.shared.tables import Table, read_table
+from recrawl.cli.shared.files.columns import UNIT, unit_of
+from recrawl.cli.shared.files.tables import Table, read_table
 from recrawl.engine import Engine
 from recrawl.engine.beliefs.beliefs import estimated_seen
 from recrawl.engine.rows import FIXED_RATE, RATE_EVIDENCE

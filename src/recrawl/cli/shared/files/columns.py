@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.cli.shared.tables import Array, Table
+from recrawl.cli.shared.files.tables import Array, Table
 from recrawl.errors import ParameterError
 from recrawl.model import Pages
 from recrawl.model.budget import unit_name

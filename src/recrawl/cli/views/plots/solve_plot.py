@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from recrawl import Pages, Plan
 from recrawl._files import whole_file
-from recrawl.cli.shared.solve_request import Request
-from recrawl.cli.views.plot_style import PANELS
+from recrawl.cli.shared.options.solve_request import Request
+from recrawl.cli.views.plots.plot_style import PANELS
 from recrawl.cli.views.solve_report import uniform_freshness
 from recrawl.errors import ParameterError
 from recrawl.model.budget import format_amount, format_rate

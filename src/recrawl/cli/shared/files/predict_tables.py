@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Shown
 
-from recrawl.cli.shared.tables import Table
+from recrawl.cli.shared.files.tables import Table
 from recrawl.errors import ParameterError
 from recrawl.estimate.predict import Columns, Predictor, TreeSettings, train_predictor
 from recrawl.estimate.predict.predictor import Family

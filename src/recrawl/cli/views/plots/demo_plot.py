@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from recrawl._files import whole_file
-from recrawl.cli.views.plot_style import PANELS
+from recrawl.cli.views.plots.plot_style import PANELS
 from recrawl.demo.verdict import SecondHalf, Verdict
 
 _LINES: dict[str, dict[str, Any]] = {

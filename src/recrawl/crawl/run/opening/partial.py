@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recrawl.crawl.run.assemble import engine_of
-from recrawl.crawl.run.pages import Part
+from recrawl.crawl.run.opening.assemble import engine_of
+from recrawl.crawl.run.opening.pages import Part
 from recrawl.engine.addresses import host_of
 from recrawl.engine.clocks.folders import beside
 from recrawl.schedule.exact import access

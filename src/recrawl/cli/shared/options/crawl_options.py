@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recrawl.cli.shared.extras import need
+from recrawl.cli.shared.options.extras import need
 from recrawl.errors import ParameterError, StoreInUseError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def check_importance(importance: float) -> None:
 
 async def engine_of(store: Store, settings: Settings, now: float | None = None) -> Engine:
     """The engine of a store, under these settings."""
-    from recrawl.crawl.run import assemble
+    from recrawl.crawl.run.opening import assemble
 
     return await assemble.engine_of(store, settings, time.time() if now is None else now)
 

@@ -9,8 +9,8 @@ from recrawl.crawl.polite.budget import MARK, Budget
 from recrawl.crawl.polite.host_budgets import PREFIX as HOST_PACED
 from recrawl.crawl.polite.host_budgets import HostBudgets
 from recrawl.crawl.polite.host_limiter import DELAY, HostLimiter
-from recrawl.crawl.run.assemble import check_settings, engine_of
-from recrawl.crawl.run.components import host_rates
+from recrawl.crawl.run.opening.assemble import check_settings, engine_of
+from recrawl.crawl.run.opening.components import host_rates
 from recrawl.errors import ParameterError
 from recrawl.store.protocol import Store
 

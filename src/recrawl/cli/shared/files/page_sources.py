@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from recrawl.cli.shared.polite_fetch import PoliteFetcher, known_hosts
-from recrawl.cli.shared.url_tables import Weights, read_urls
+from recrawl.cli.shared.files.url_tables import Weights, read_urls
+from recrawl.cli.shared.options.polite_fetch import PoliteFetcher, known_hosts
 from recrawl.crawl.clock import SystemClock
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.formats.sitemaps import read_sitemap
 from recrawl.crawl.http.fetcher import Limits
-from recrawl.crawl.run.assemble import http_fetcher
+from recrawl.crawl.run.opening.assemble import http_fetcher
 from recrawl.crawl.urls import canonical
 from recrawl.errors import ParameterError
 from recrawl.logs import event

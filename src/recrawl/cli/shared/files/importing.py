@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.cli.shared.crawl_log import CrawlLog, read_crawl_log, remarks
-from recrawl.cli.shared.crawl_options import engine_of
+from recrawl.cli.shared.files.crawl_log import CrawlLog, read_crawl_log, remarks
+from recrawl.cli.shared.files.page_states import PageStates, read_page_states, with_states
+from recrawl.cli.shared.files.warc_files import WarcBodies
 from recrawl.cli.shared.logs.roles import LogOptions
-from recrawl.cli.shared.page_states import PageStates, read_page_states, with_states
-from recrawl.cli.shared.warc_files import WarcBodies
+from recrawl.cli.shared.options.crawl_options import engine_of
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.http.semantics import failure_of
-from recrawl.crawl.run.pages import add_pages, save_pages
+from recrawl.crawl.run.opening.pages import add_pages, save_pages
 from recrawl.engine import Engine
 from recrawl.errors import ParameterError
 from recrawl.store import BlockingStore, Outcome, SqliteStore

@@ -1,0 +1,1 @@
+"""Files and tables that commands read and write."""
