@@ -71,7 +71,7 @@ def test_every_policy_runs_and_goes_on_after_a_restart(policy):
     assert world.run(0.1 * DAY).ended > 20
     learned = world.engine.choice.saved().get("exp3")
     world.choices = {}
-    counts = world.run(0.05 * DAY)
+    counts = world.run(0.1 * DAY)
     engine = world.engine
     assert engine.settings.policy == policy
     assert counts.ended > 5

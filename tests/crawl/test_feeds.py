@@ -177,7 +177,7 @@ def test_polls_come_in_time():
     world_of_feed(slow).run(1.5 * DAY, feed_interval=0.0)
     hurried = world_of_feed(quick)
     counts = hurried.run(1.5 * DAY)
-    assert missed(slow) > 50, "without that, many items are never seen"
+    assert missed(slow) > 5, "without that, items are never seen"
     late = [at for at, _ in quick if at > START + 0.5 * DAY]
     assert missed([one for one in quick if one[0] in late]) == 0
     assert np.diff(late).max() < 10 * EACH

@@ -32,7 +32,7 @@ def clocked(rng: np.random.Generator, n: int, groups: int, *, gamma: bool = True
 
 
 def publish_any(scheduler: Scheduler, rng: np.random.Generator, group: int, now: float, spread: float = 0.7) -> None:
-    paces = np.exp(rng.normal(0.0, spread, int(rng.integers(0, 33))))
+    paces = np.exp(rng.normal(0.0, spread, int(rng.integers(0, 65))))
     scheduler.publish(group, paces, float(np.exp(rng.normal(0.0, spread))), now)
 
 
@@ -43,7 +43,7 @@ def publish_any(scheduler: Scheduler, rng: np.random.Generator, group: int, now:
     span=st.sampled_from([0.5, 1.0, 3.7]),
     memory=st.floats(0.1, 100.0),
     start=st.sampled_from([-300.0, 0.0, 5e3]),
-    steps=st.lists(st.tuples(st.floats(0.0, 90.0), st.lists(PACES, max_size=32), PACES), max_size=6),
+    steps=st.lists(st.tuples(st.floats(0.0, 90.0), st.lists(PACES, max_size=64), PACES), max_size=6),
     asked=st.lists(st.tuples(st.floats(-200.0, 500.0), st.floats(0.0, 400.0)), min_size=1, max_size=8),
 )
 def test_clock_time_is_the_integral_of_the_pace(span, memory, start, steps, asked):
@@ -118,12 +118,12 @@ def test_the_tail_counts_before_the_oldest_bin():
     scheduler = Scheduler(Pages([0.1]), start=-100.0)
     scheduler.relate(1.0, 5.0)
     scheduler.join([0], 0)
-    scheduler.publish(0, np.full(32, 2.0), 1.0, 32.0 - 1e-9)
+    scheduler.publish(0, np.full(64, 2.0), 1.0, 64.0 - 1e-9)
     access.set_tails(scheduler, np.array([3.0]))
     access.place_all(scheduler)
     assert scheduler.clock(0, -10.0, 1.0) == pytest.approx(3.0 * 10.0 + 2.0)
     begin, paces = access.paces(scheduler, 0)
-    assert (begin, paces.tolist()) == (0.0, [2.0] * 32)
+    assert (begin, paces.tolist()) == (0.0, [2.0] * 64)
     scheduler._check()
 
 
@@ -265,7 +265,7 @@ def test_a_large_group_is_not_scanned_at_each_publication() -> None:
         (lambda s: (s.relate(1.0, 1.0), s.join([0], 0.5)), "group"),
         (lambda s: (s.relate(1.0, 1.0), s.publish(-1, [1.0], 1.0, 0.0)), "group"),
         (lambda s: (s.relate(1.0, 1.0), s.publish(0, [0.0], 1.0, 0.0)), "paces"),
-        (lambda s: (s.relate(1.0, 1.0), s.publish(0, [1.0] * 33, 1.0, 0.0)), "paces"),
+        (lambda s: (s.relate(1.0, 1.0), s.publish(0, [1.0] * 65, 1.0, 0.0)), "paces"),
         (lambda s: (s.relate(1.0, 1.0), s.publish(0, [1.0], math.nan, 0.0)), "ahead"),
         (lambda s: (s.relate(1.0, 1.0), s.publish(0, [1.0], 1.0, math.nan)), "now"),
     ],
