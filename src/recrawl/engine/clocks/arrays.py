@@ -10,7 +10,7 @@ Ids = NDArray[np.int64]
 
 LEVELS = ("all", "host", "above", "folder")  # of groups, from the widest to the narrowest
 TERMS = 1 + 2 * len(LEVELS)  # of a clock: real time; each level without memory and with it
-REAL_TIME = 0.85  # first weight of real time; the other terms share the rest
+REAL_TIME = 0.7  # first weight of real time; the other terms share the rest
 NEVER = -(2**62)  # bin of a group in which nothing was found or expected yet
 
 
