@@ -51,7 +51,6 @@ def test_the_calibration_is_monotone_and_saved() -> None:
     assert by_rows.calibration.knots.tolist() == knots.tolist()
 
 
-@pytest.mark.xfail(reason="where folders change at once and rarely, copies are believed 2.3 times as stale as they are")
 def test_what_is_believed_of_copies_over_time_is_near_the_truth() -> None:
     trace = trace_of(np.random.default_rng(6), 200.0, together=0.02, alone=0.002)
     held: list[Engine] = []
