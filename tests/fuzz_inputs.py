@@ -1,5 +1,6 @@
 """Inputs for fuzzing, from a seed: pages of the corpus broken in many ways, robots.txt, bodies in any charset."""
 
+import gzip
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +50,27 @@ LINES = [
     b"Disallow: /[a", b"Clean-param: a /b", b"Noindex: /x", b"\xef\xbb\xbfUser-agent: *",
     b"User-agent:", b"Allow: //", b"Disallow: /?*=",
 ]  # fmt: skip
+
+
+LISTINGS = [
+    b"<?xml version='1.0'?><urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>"
+    + b"".join(b"<url><loc>https://a.example/%d</loc><lastmod>2026-01-%02d</lastmod></url>" % (k, k) for k in range(12))
+    + b"</urlset>",
+    b"<sitemapindex><sitemap><loc>https://a.example/s1.xml.gz</loc><lastmod>2026-01-01T00:00:00+01:00</lastmod>"
+    b"</sitemap><sitemap><loc>https://b.example/s2.xml</loc></sitemap></sitemapindex>",
+    b"<urlset xmlns:news='n'><url><loc>https://a.example/n</loc><news:news><news:publication_date>2026-01-01T00:00Z"
+    b"</news:publication_date></news:news></url></urlset>",
+    b"https://a.example/1\nhttps://a.example/2\r\nhttps://a.example/\xc3\xa9\n",
+    b"<rss version='2.0'><channel><title>t</title>"
+    + b"".join(b"<item><link>https://a.example/%d</link><guid>%d</guid></item>" % (k, k) for k in range(6))
+    + b"</channel></rss>",
+    b"<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>tag:1</id><link href='/1'/>"
+    b"<updated>2026-01-01T00:00:00Z</updated></entry></feed>",
+    b"<html><base href='/b/'><a href='1'>1</a><a href=\"https://a.example/2?x=1&amp;y=2\" rel=nofollow>2</a>"
+    b"<link rel=alternate type=application/atom+xml href=/feed></html>",
+    gzip.compress(b"<urlset><url><loc>https://a.example/z</loc></url></urlset>", mtime=0),
+    "<urlset><url><loc>https://a.example/\u00e9</loc></url></urlset>".encode("utf-16"),
+]
 
 
 def pages() -> list[bytes]:

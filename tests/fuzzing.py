@@ -1,4 +1,4 @@
-"""Fuzzing: calls of detectors, feeds, robots and charset with inputs of `fuzz_inputs`, and what came of them."""
+"""Fuzzing: calls of what reads the web with inputs of `fuzz_inputs`, and what came of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import fuzz_inputs as inputs
 
 from recrawl.crawl.clock import SystemClock
 from recrawl.crawl.feeds.cache import FeedCache
+from recrawl.crawl.formats.sitemaps import read_sitemap
 from recrawl.crawl.http.charset import decode
+from recrawl.crawl.listings.reading import KINDS, read_listing
+from recrawl.crawl.listings.table import Table
 from recrawl.crawl.polite.robots import Robots, _cached
 from recrawl.errors import RecrawlError
 
@@ -67,6 +70,24 @@ def charset_calls(rng: random.Random) -> Iterator[list[tuple[str, Call]]]:
         body = inputs.broken(rng, bodies) if rng.random() < 0.5 else rng.randbytes(rng.randint(0, 400))
         said = rng.choice([*inputs.TYPES, f"text/html; charset={rng.choice(names)}", f"charset='{rng.choice(names)}"])
         yield [("charset", lambda body=body, said=said: decode(body, said).encode("utf-8"))]
+
+
+def listing_calls(rng: random.Random) -> Iterator[list[tuple[str, Call]]]:
+    """For each listing, what it says, and what is new against the listing before."""
+    table = Table.of([])
+    while True:
+        body, kind = inputs.broken(rng, inputs.LISTINGS), rng.choice([*KINDS, None])
+        page = inputs.fetched(rng, body)
+        pieces = [body[k : k + 97] for k in range(0, len(body), 97)]
+
+        def compare(page: Any = page, kind: str | None = kind) -> None:
+            nonlocal table
+            reading = read_listing(page, kind)
+            if reading is not None:
+                table.difference(reading.pages)
+                table = Table.unpack(Table.of(reading.pages).pack())
+
+        yield [("listing", compare), ("pieces", lambda pieces=pieces: list(read_sitemap(pieces)))]
 
 
 def run(makes: Callable[[random.Random], Iterator[list[tuple[str, Call]]]], n: int, seed: int) -> dict[str, Any]:
