@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from recrawl.store.protocol import Store as Store
     from recrawl.store.protocol import Totals as Totals
     from recrawl.store.protocol import Version as Version
+    from recrawl.store.signals import PendingSignal as PendingSignal
     from recrawl.store.sqlite.store import SqliteStore as SqliteStore
     from recrawl.store.testing.contract import check_store as check_store
 
@@ -25,6 +26,7 @@ __getattr__, __dir__, __all__ = attach(
         "events": ["Event", "EventLimits", "Subscriber"],
         "memory.store": ["MemoryStore"],
         "protocol": ["Copy", "Outcome", "Store", "Totals", "Version"],
+        "signals": ["PendingSignal"],
         "sqlite.store": ["SqliteStore"],
         "testing.contract": ["check_store"],
     },

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from recrawl.errors import StoreError
 from recrawl.store.events import Event, Subscriber
-from recrawl.store.protocol import Copy, Outcome, Store, Totals, Version
+from recrawl.store.protocol import Copy, Outcome, SavedToo, Store, Totals, Version
+from recrawl.store.signals import PendingSignal
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Store)
@@ -52,9 +53,11 @@ class BlockingStore(Generic[S]):
         removed: Iterable[str] = (),
         applied: Iterable[int] = (),
         at: float | None = None,
+        signals: Sequence[PendingSignal] = (),
     ) -> None:
         """See `Store.save`."""
-        self.run(self.store.save(outcomes, rows, notes=notes, removed=removed, applied=applied, at=at))
+        more: SavedToo = {"notes": notes, "removed": removed, "applied": applied, "at": at, "signals": signals}
+        self.run(self.store.save(outcomes, rows, **more))
 
     def load(self, urls: Iterable[str] | None = None) -> dict[str, Any] | None:
         """See `Store.load`."""
@@ -68,9 +71,9 @@ class BlockingStore(Generic[S]):
         """See `Store.totals`."""
         return self.run(self.store.totals(importance=importance))
 
-    def urls(self, prefix: str = "") -> list[str]:
+    def urls(self, prefix: str = "", *, most: int | None = None) -> list[str]:
         """See `Store.urls`."""
-        return self.run(self.store.urls(prefix))
+        return self.run(self.store.urls(prefix, most=most))
 
     def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
         """See `Store.copies`."""
@@ -127,6 +130,10 @@ class BlockingStore(Generic[S]):
     def event_counts(self) -> dict[str, int]:
         """See `Store.event_counts`."""
         return self.run(self.store.event_counts())
+
+    def signals(self) -> list[PendingSignal]:
+        """See `Store.signals`."""
+        return self.run(self.store.signals())
 
     def queue(self, commands: Sequence[Mapping[str, Any]]) -> None:
         """See `Store.queue`."""

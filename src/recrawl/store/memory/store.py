@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from recrawl.store.events import Event, EventLimits, Subscriber, event_of, remov
 from recrawl.store.memory.events import EventList
 from recrawl.store.protocol import Copy, Outcome, Totals, Version, body_key
 from recrawl.store.sampling import draw
+from recrawl.store.signals import PendingSignal
 
 
 class MemoryStore:
@@ -35,6 +37,7 @@ class MemoryStore:
         self._notes: dict[str, str] = {}
         self._commands: dict[int, str] = {}
         self._n_commands = 0
+        self._signals: dict[str, dict[int, PendingSignal]] = {}
 
     async def save(
         self,
@@ -45,6 +48,7 @@ class MemoryStore:
         removed: Iterable[str] = (),
         applied: Iterable[int] = (),
         at: float | None = None,
+        signals: Sequence[PendingSignal] = (),
     ) -> None:
         """See `Store.save`."""
         texts = {name: json.dumps(value) for name, value in (notes or {}).items()}
@@ -53,6 +57,9 @@ class MemoryStore:
             self._whole = whole(rows)
             self._hosts.update(rows["hosts"])
             self._rows.update((cell[0], cell) for cell in new)
+        for signal in signals:
+            if signal.url in self._rows:
+                self._signals.setdefault(signal.url, {})[signal.source] = signal
         for outcome in outcomes:
             if outcome.url in self._rows:
                 self._save_one(outcome)
@@ -68,6 +75,9 @@ class MemoryStore:
     def _save_one(self, outcome: Outcome) -> None:
         url = outcome.url
         self._observations.append(replace(outcome, body=None, text=None))
+        if outcome.failure is None and url in self._signals:
+            later = {k: one for k, one in self._signals.pop(url).items() if one.at >= outcome.began_at}
+            self._signals |= {url: later} if later else {}
         if outcome.fetched:
             before = self._copies.get(url)
             self._copies[url] = Copy.first(outcome) if before is None else before.after(outcome)
@@ -88,7 +98,7 @@ class MemoryStore:
     def _forget(self, url: str, at: float) -> None:
         if (event := removed_event(self._events.last_events.get(url), url, at)) is not None:
             self._events.add(event)
-        for table in (self._rows, self._copies, self._versions, self._events.last_events):
+        for table in (self._rows, self._copies, self._versions, self._signals, self._events.last_events):
             table.pop(url, None)
         self._observations = [outcome for outcome in self._observations if outcome.url != url]
         self._sweep()
@@ -121,9 +131,9 @@ class MemoryStore:
         at = TABLE.index(name)
         return np.array([cell[at] for cell in self._rows.values()], np.float64)
 
-    async def urls(self, prefix: str = "") -> list[str]:
+    async def urls(self, prefix: str = "", *, most: int | None = None) -> list[str]:
         """See `Store.urls`."""
-        return [url for url in self._rows if url.startswith(prefix)]
+        return list(islice((url for url in self._rows if url.startswith(prefix)), most))
 
     async def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
         """See `Store.copies`."""
@@ -203,6 +213,11 @@ class MemoryStore:
     async def event_counts(self) -> dict[str, int]:
         """See `Store.event_counts`."""
         return self._events.totals()
+
+    async def signals(self) -> list[PendingSignal]:
+        """See `Store.signals`."""
+        by_page = (self._signals[url] for url in self._rows if url in self._signals)
+        return [mine[source] for mine in by_page for source in sorted(mine)]
 
     async def queue(self, commands: Sequence[Mapping[str, Any]]) -> None:
         """See `Store.queue`."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from recrawl._worker import Worker
 from recrawl.store.events import Event, EventLimits, Subscriber
 from recrawl.store.protocol import Copy, Outcome, SavedToo, Totals, Version
+from recrawl.store.signals import PendingSignal
 from recrawl.store.sqlite.bodies import Bodies
 from recrawl.store.sqlite.database import Database
 from recrawl.store.sqlite.events import EventTables
@@ -83,9 +84,9 @@ class SqliteStore:
         """See `Store.totals`."""
         return await self._read(self._reads.totals, importance)
 
-    async def urls(self, prefix: str = "") -> list[str]:
+    async def urls(self, prefix: str = "", *, most: int | None = None) -> list[str]:
         """See `Store.urls`."""
-        return await self._read(self._reads.urls, prefix)
+        return await self._read(self._reads.urls, prefix, most)
 
     async def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
         """See `Store.copies`."""
@@ -148,6 +149,10 @@ class SqliteStore:
     async def event_counts(self) -> dict[str, int]:
         """See `Store.event_counts`."""
         return await self._read(self._reads.event_counts)
+
+    async def signals(self) -> list[PendingSignal]:
+        """See `Store.signals`."""
+        return await self._read(self._reads.signals)
 
     async def commands(self) -> list[tuple[int, dict[str, Any]]]:
         """See `Store.commands`."""

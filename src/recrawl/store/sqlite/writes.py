@@ -11,6 +11,7 @@ from typing import Any
 from recrawl.store.columns import cells, whole
 from recrawl.store.events import Subscriber, event_of, removed_event
 from recrawl.store.protocol import Copy, Outcome
+from recrawl.store.signals import PendingSignal
 from recrawl.store.sqlite import statements as sql
 from recrawl.store.sqlite.bodies import Bodies
 from recrawl.store.sqlite.database import Database, select_in
@@ -32,11 +33,13 @@ class Writes:
         removed: Iterable[str] = (),
         applied: Iterable[int] = (),
         at: float | None = None,
+        signals: Sequence[PendingSignal] = (),
     ) -> None:
         """See `Store.save`."""
         with self._database.transaction() as connection:
             if rows is not None:
                 _save_rows(connection, rows)
+            connection.executemany(sql.SET_SIGNAL, [sql.signal_cells(signal) for signal in signals])
             if outcomes:
                 self._save_outcomes(connection, outcomes)
             for name, value in (notes or {}).items():
@@ -65,6 +68,8 @@ class Writes:
         copies = sql.copies(select_in(connection, sql.COPIES, urls))
         known = [outcome for outcome in outcomes if outcome.url in pages]
         connection.executemany(sql.ADD_OBSERVATION, [sql.observation_cells(pages[o.url], o) for o in known])
+        ended = [(pages[outcome.url], outcome.began_at) for outcome in known if outcome.failure is None]
+        connection.executemany(sql.END_SIGNALS, ended)
         changed = set()
         for outcome in known:
             if outcome.fetched:
