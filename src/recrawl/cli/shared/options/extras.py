@@ -21,6 +21,7 @@ EXTRAS = {
         "re2",
         *(["backports.zstd"] if sys.version_info < (3, 14) else []),
     ],
+    "serve": ["fastapi", "uvicorn"],
     "data": ["pyarrow", "matplotlib"],
     "warc": ["warcio"],
     "predict": ["lightgbm"],
