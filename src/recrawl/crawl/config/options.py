@@ -34,6 +34,8 @@ class CrawlOptions:
     commit_delay: float = 0.1  # outcomes wait at most this long for a batch
     commit_size: int = 500  # outcomes in a batch
     commands_every: float = 2.0  # between two checks for commands of other processes
+    notes_every: float = 60.0  # between two notes of how fresh the copies are
+    longest_sleep: float = 60.0  # of a loop that has nothing to do
     audit_share: float = 0.0  # share of the crawls that are audits
     audit_draws: int = 100  # pages drawn for one audit
     audit_rng: np.random.Generator | None = None

@@ -67,8 +67,7 @@ class MemoryStore:
         for name, value in (notes or {}).items():
             if value is None:
                 del self._notes[name]
-        for url in removed:
-            self._forget(url, time.time() if at is None else at)
+        self._forget(dict.fromkeys(removed), time.time() if at is None else at)
         for number in applied:
             self._commands.pop(number, None)
 
@@ -95,12 +94,15 @@ class MemoryStore:
         used = {version.key for kept in self._versions.values() for version in kept}
         self._bodies = {key: body for key, body in self._bodies.items() if key in used}
 
-    def _forget(self, url: str, at: float) -> None:
-        if (event := removed_event(self._events.last_events.get(url), url, at)) is not None:
-            self._events.add(event)
-        for table in (self._rows, self._copies, self._versions, self._signals, self._events.last_events):
-            table.pop(url, None)
-        self._observations = [outcome for outcome in self._observations if outcome.url != url]
+    def _forget(self, urls: dict[str, None], at: float) -> None:
+        if not urls:
+            return
+        for url in urls:
+            if (event := removed_event(self._events.last_events.get(url), url, at)) is not None:
+                self._events.add(event)
+            for table in (self._rows, self._copies, self._versions, self._signals, self._events.last_events):
+                table.pop(url, None)
+        self._observations = [outcome for outcome in self._observations if outcome.url not in urls]
         self._sweep()
 
     async def load(self, urls: Iterable[str] | None = None) -> dict[str, Any] | None:

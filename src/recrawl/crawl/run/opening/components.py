@@ -61,7 +61,7 @@ class Components:
         self.recorder = Recorder(engine, store, options, self.feeds, self._saved)
         self.budget = options.budget or _budget_of(engine, self.clock.now())
         self.unspent = Unspent()
-        self.freshness = FreshnessNotes(engine)
+        self.freshness = FreshnessNotes(engine, options.notes_every)
         self.budget.attach(self.pool, self._save_mark)
         budgets = HostBudgets(host_rates(options.rules, self.budget), self.recorder.save_notes)
         self.limiter = HostLimiter(engine, self.clock, options.longest_delay, budgets)
