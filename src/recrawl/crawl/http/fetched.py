@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from recrawl.crawl.http.charset import as_utf8, decode
 
@@ -74,4 +74,13 @@ class Fetcher(Protocol):
 
     async def close(self) -> None:
         """Close connections."""
+        ...
+
+
+@runtime_checkable
+class Poster(Protocol):
+    """A fetcher that can also send forms, as subscriptions need it."""
+
+    async def post(self, url: str, form: Mapping[str, str]) -> Fetched:
+        """Send a form to a URL; failures are returned, not raised."""
         ...

@@ -15,6 +15,7 @@ from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
 from recrawl.crawl.formats.content_kind import kind_of
+from recrawl.crawl.formats.xml_guard import DeclaresEntities, EntityGuard, pull_parser
 from recrawl.crawl.http.fetched import Fetched
 from recrawl.crawl.urls import canonical
 from recrawl.engine.addresses import host_of
@@ -145,17 +146,15 @@ def _html_links(head: bytes) -> tuple[str, list[Pair]]:
 
 def _feed_links(head: bytes) -> list[Pair]:
     """The links of a feed itself, not of its items."""
-    reader = _FeedLinks()
-    parser = etree.XMLParser(
-        target=reader, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_pis=True
-    )
-    if b"<!ENTITY" in head:
-        return []
-    head = head.lstrip(b" \t\r\n")
+    reader, guard, head = _FeedLinks(), EntityGuard(), head.lstrip(b" \t\r\n")
+    parser = pull_parser(reader)
     try:
+        guard.check(head)
         for start in range(0, len(head), _PIECE):
             parser.feed(head[start : start + _PIECE])
         parser.close()
+    except DeclaresEntities:
+        return []
     except (etree.XMLSyntaxError, _Enough):
         pass
     return reader.links
