@@ -40,6 +40,7 @@ class CrawlOptions:
     audit_draws: int = 100  # pages drawn for one audit
     audit_rng: np.random.Generator | None = None
     subscribers: Mapping[str, Callback] = field(default_factory=dict)  # who gets events, by name
+    signal_delay: float = 0.0  # signals wait so long for others to be written with
     texts: bool = False  # whether events carry the text of pages
     on_event: OnEvent | None = None  # called with a name and fields: "crawled", "saved", "commands", "error" …
 

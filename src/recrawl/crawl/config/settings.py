@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from recrawl.crawl.config.choices import CHOICES, choices_of
+from recrawl.crawl.config.listening import check_public_url, listen_address
 from recrawl.crawl.config.rules import Rule, Rules, span
 from recrawl.crawl.config.shares import share_of
 from recrawl.crawl.polite.hours import Hours, rates
@@ -60,6 +61,8 @@ class Settings:
     webhook_secret: str = field(default="", repr=False)  # only from the environment
     webhook_secret_file: str = ""  # a file that holds the secret
     webhook_timeout: str = "10 s"  # for one request
+    listen: str = ""  # where the HTTP interface listens, such as 127.0.0.1:8321; empty: nowhere
+    public_url: str = ""  # the URL under which others reach it
     rule: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
@@ -71,6 +74,10 @@ class Settings:
         for name, least in _LEAST.items():
             if getattr(self, name) < least:
                 raise ParameterError(f"{name} is {getattr(self, name)}: must be at least {least}")
+        if self.listen.strip():
+            listen_address(self.listen)
+        if self.public_url.strip():
+            check_public_url(self.public_url)
         self.rates(1)
         self.rules()
         share_of(self.audit_share)
@@ -102,6 +109,10 @@ class Settings:
     def choices(self) -> dict[str, Any]:
         """How pages are chosen, as settings of the engine: those that are given, the others stay as they are stored."""
         return choices_of(**{name: getattr(self, name) for name in CHOICES})
+
+    def signal_kinds(self) -> tuple[str, ...]:
+        """The kinds of signal sources that are switched on."""
+        return ("websub", "indexnow", "webhook") if self.listen.strip() else ()
 
     def seconds(self, name: str) -> float:
         """A setting that is a span of time."""

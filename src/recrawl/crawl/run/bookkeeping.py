@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from recrawl.crawl.run.commands import CommandQueue
+from recrawl.crawl.run.commands import CommandHooks, CommandQueue
 from recrawl.crawl.run.opening.components import TRUST, Components
 from recrawl.crawl.run.run_log import described, log_progress
 from recrawl.errors import StoreError
@@ -20,7 +20,8 @@ class Bookkeeper:
         self._components = components
         self._recorder, self._pool, self._audits = components.recorder, components.pool, components.audits
         rules = components.options.rules
-        self._commands = CommandQueue(components.engine, components.store, rules, self._audits.request)
+        hooks = CommandHooks(self._audits.request, components.inbox.forget, components.set_token)
+        self._commands = CommandQueue(components.engine, components.store, rules, hooks)
         self._commands_at = components.clock.now()
         self._applying: asyncio.Task[None] | None = None
         self._trust_written_at = components.clock.now()

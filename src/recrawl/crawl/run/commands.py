@@ -1,15 +1,17 @@
 """Commands that other processes queue for the running crawler: add pages, remove pages, set their
-importance, make an audit."""
+importance, make an audit, add and remove tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.run.opening.pages import add_pages, set_importance
+from recrawl.crawl.signals.tokens import PREFIX as TOKENS
 from recrawl.engine import Engine
 from recrawl.store.protocol import Store
 
@@ -39,11 +41,29 @@ def audit_command(draws: int, level: float) -> dict[str, Any]:
     return {"audit": draws, "level": level}
 
 
+def token_command(name: str, note: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The command that adds a token, as it is noted, or removes one."""
+    return {"token": name, "note": note}
+
+
+def _nothing(*_: object) -> None:
+    """By default commands call nothing else."""
+
+
+@dataclass(frozen=True)
+class CommandHooks:
+    """What commands call besides the engine and the store."""
+
+    audit: Callable[[int, float], None] = _nothing
+    removed: Callable[[list[int]], None] = _nothing  # pages
+    token: Callable[[str, Mapping[str, Any] | None], None] = _nothing  # name and note
+
+
 class CommandQueue:
     """Applies queued commands; each leaves the queue in the transaction that writes what it changed."""
 
-    def __init__(self, engine: Engine, store: Store, rules: Rules, audit: Callable[[int, float], None]) -> None:
-        self._engine, self._store, self._rules, self._audit = engine, store, rules, audit
+    def __init__(self, engine: Engine, store: Store, rules: Rules, hooks: CommandHooks) -> None:
+        self._engine, self._store, self._rules, self._hooks = engine, store, rules, hooks
 
     async def apply(self, now: float) -> int:
         """Apply the queued commands; how many pages were added or removed."""
@@ -56,12 +76,16 @@ class CommandQueue:
                 await self._store.save(rows=self._engine.rows(new), applied=[number])
                 n += len(new)
             elif "audit" in command:
-                self._audit(int(command["audit"]), float(command.get("level", 0.9)))
+                self._hooks.audit(int(command["audit"]), float(command.get("level", 0.9)))
                 await self._store.save(applied=[number])
             elif "rest" in command:
                 for host, until in command["rest"].items():
                     self._engine.hold(host, max(float(until), self._engine.held_until(host)))
                 await self._store.save(applied=[number])
+            elif "token" in command:
+                name, note = command["token"], command.get("note")
+                await self._store.save(notes={f"{TOKENS}{name}": note}, applied=[number])
+                self._hooks.token(name, note)
             elif "set" in command:
                 await self._set(command["set"], float(command["importance"]), number)
             else:
@@ -76,5 +100,6 @@ class CommandQueue:
         known = self._engine.addresses.known(urls)
         ids = np.unique(known[known >= 0])
         self._engine.remove(ids)
+        self._hooks.removed(ids.tolist())
         await self._store.save(removed=urls, applied=[number], at=now)
         return len(ids)

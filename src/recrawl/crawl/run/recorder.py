@@ -46,6 +46,7 @@ class Recorder:
         self._newest: dict[str, Copy] = {}  # copies that the store does not have yet
         self._saving: asyncio.Task[None] | None = None
         self.threshold = 0.0  # smoothed over picks
+        self.on_recorded: Callable[[list[int]], None] | None = None  # gets the pages whose crawls are in the engine
 
     # --- copies and outcomes ----------------------------------------------------------------------------------------
 
@@ -84,6 +85,7 @@ class Recorder:
         if not self._ended:
             return
         ended, self._ended = self._ended, []
+        pages = [one.page for one in ended]
         known = self._engine.addresses.known([one.outcome.url for one in ended])
         ended = [one for one, page in zip(ended, known.tolist(), strict=True) if one.page == page]  # else: removed
         fetched = [(one.page, one.outcome) for one in ended if one.retry_at is None]
@@ -93,6 +95,8 @@ class Recorder:
                 self._record(some, now, compared)
         self._defer(ended, now)
         self._feeds.apply(self._engine, self._rules, [(one.page, one.outcome.url) for one in ended])
+        if self.on_recorded is not None:
+            self.on_recorded(pages)
         if not self._pending:
             self._pending_since = now
         self._pending += [(one.page, one.outcome) for one in ended]

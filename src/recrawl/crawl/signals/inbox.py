@@ -248,7 +248,7 @@ class Inbox:
         """Crawls have ended and are recorded in the engine."""
         for page in pages:
             for source, heard in self._heard.ended(page):
-                self._give([page], source, max(self._clock.now(), heard.at), None)
+                self._give([page], source, max(self._clock.now(), heard.at), [heard.at])
 
     def saved(self, outcomes: Iterable[Outcome]) -> None:
         """Outcomes are stored: with them, the store has deleted the signals before them."""

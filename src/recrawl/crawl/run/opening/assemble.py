@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_SIGNAL_DELAY = 0.02  # seconds that signals wait for others: at most so many transactions
+
 
 @dataclass(frozen=True)
 class Web:
@@ -111,6 +113,7 @@ async def engine_of(
         siblings=settings.siblings,
         **settings.choices(),
         part=part,
+        kinds=settings.signal_kinds() if save else (),
         save=save,
     )
     n_pages = len(engine) if part is None else part.totals.pages
@@ -132,6 +135,7 @@ def options_of(settings: Settings, n_pages: int, now: float) -> CrawlOptions:
         audit_share=share_of(settings.audit_share),
         audit_draws=settings.audit_draws,
         texts=settings.event_text,
+        signal_delay=_SIGNAL_DELAY,
     )
 
 

@@ -31,6 +31,10 @@ from recrawl.crawl.run.page_crawler import PageCrawler
 from recrawl.crawl.run.progress import Counters, Reporter
 from recrawl.crawl.run.recorder import Recorder
 from recrawl.crawl.run.tasks import TaskPool
+from recrawl.crawl.signals.inbox import Inbox, InboxOptions
+from recrawl.crawl.signals.sources import WEBHOOK, Source
+from recrawl.crawl.signals.tokens import PREFIX as TOKENS
+from recrawl.crawl.signals.tokens import Token, Tokens
 from recrawl.engine import Engine
 from recrawl.errors import ParameterError
 from recrawl.store.protocol import Outcome, Store
@@ -58,7 +62,10 @@ class Components:
         self.slots = Slots(options.concurrency)
         self.feeds = FeedCache(options.feed_interval)
         self.not_modified = NotModified()
+        signals = InboxOptions(gather=options.signal_delay, on_new=self.pool.wake)
+        self.inbox, self.tokens = Inbox(engine, store, self.clock, signals), Tokens()
         self.recorder = Recorder(engine, store, options, self.feeds, self._saved)
+        self.recorder.on_recorded = self.inbox.ended
         self.budget = options.budget or _budget_of(engine, self.clock.now())
         self.unspent = Unspent()
         self.freshness = FreshnessNotes(engine, options.notes_every)
@@ -87,8 +94,17 @@ class Components:
         self.limiter.restore(await self.store.notes(DELAY), resumed=mark is not None)
         self.limiter.restore_budgets(await self.store.notes(HOST_PACED))
         self.unspent.restore(await self.store.notes(UNSPENT))
+        await self.inbox.load()
+        for note in (await self.store.notes(TOKENS)).values():
+            self.set_token(note["name"], note)
         await self.deliveries.resume()
         self._loaded = True
+
+    def set_token(self, name: str, note: Mapping[str, Any] | None) -> None:
+        """Take a new token from its note, or remove one; its limits hold from now on."""
+        token = None if note is None else Token.restore(note)
+        self.tokens.set(name, token)
+        self.inbox.limits.set(Source(WEBHOOK, name), None if token is None else token.limit)
 
     async def _save_mark(self, notes: Mapping[str, Any]) -> None:
         """Write the mark of the budget, and from time to time what was left of it and how fresh the copies are."""
@@ -99,6 +115,7 @@ class Components:
     def _saved(self, outcomes: list[Outcome]) -> None:
         """A batch is committed."""
         self.counters.acknowledged += len(outcomes)
+        self.inbox.saved(outcomes)
         if outcomes:
             self.report("saved", outcomes=outcomes)
             self.deliveries.notify()
