@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -40,12 +40,15 @@ class ReplayOptions:
     ``signals``: the trace's signals reach the engine when they come. ``find_deleted``: pages that are deleted are not
     removed; crawls find that they are gone. ``settings`` are settings of the crawl that replace those of a replay: no
     delay between requests of a host, no robots.txt, and every crawl of the budget is made, however unlikely a change
-    is, as in the simulator.
+    is, as in the simulator. Staleness is counted from ``count_from`` on (default: the start). ``progress`` gets the
+    share of the time that is done.
     """
 
     signals: bool = True
     find_deleted: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
+    count_from: float | None = None
+    progress: Callable[[float], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ class _Replaying:
         self._clock = ManualClock(trace.start)
         self._web = TraceWeb(trace)
         self._store = MemoryStore(keep=0)
-        self._judge = Judge(trace)
+        self._judge = Judge(trace, count_from=options.count_from)
         self._wrong = 0
         given = {"budget": f"{budget!r}/s", "delay": "0 s", "robots": False, "min_change_probability": "0"}
         self._settings = Settings(**{**given, "contact": "replay.invalid", **options.settings})
@@ -224,3 +227,6 @@ class _Replaying:
             page = self._web.page_of(outcome.url)
             changed = self._judge.crawl(np.array([page]), outcome.began_at)[0]
             self._wrong += bool(changed) is not bool(outcome.changed)
+        if self._options.progress is not None:
+            start, end = self._trace.start, self._trace.end
+            self._options.progress((outcome.began_at - start) / (end - start))
