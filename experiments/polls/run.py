@@ -173,7 +173,9 @@ class Run:
             latest = dates[dates != self.dates[host]] + (0.0 if self.sites.honest[host] else DAY)
             source = 0 if self.sites.honest[host] else 1
             self.engine.signal(moved, now, source=source, changed_at=np.minimum(latest, now))
-            self.credits.signalled(str(host), moved.tolist(), (max(self.polled_at[host], 0.0) + now) / 2, self.threshold)
+            self.credits.signalled(
+                str(host), moved.tolist(), (max(self.polled_at[host], 0.0) + now) / 2, self.threshold
+            )
         forecast = self.credits.forecast(pages, self.threshold)
         worth = self.worth[host].polled(now).with_prior(self.engine.pages(pages), forecast)
         self.worth[host], self.dates[host], self.polled_at[host] = worth, dates, now
@@ -216,7 +218,9 @@ def main() -> None:
     world = World(days=options.days)
     results: dict[str, list[dict[str, Any]]] = {}
     for factor in FACTORS:
-        results[f"{factor:g}"] = [Run(world, 1 + seed, factor, known=options.known).run() for seed in range(options.seeds)]
+        results[f"{factor:g}"] = [
+            Run(world, 1 + seed, factor, known=options.known).run() for seed in range(options.seeds)
+        ]
         print(factor, results[f"{factor:g}"][0])
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "results.json").write_text(json.dumps(results, indent=1) + "\n")

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from recrawl.store.events import Event as Event
     from recrawl.store.events import EventLimits as EventLimits
     from recrawl.store.events import Subscriber as Subscriber
+    from recrawl.store.listings import StoredListing as StoredListing
     from recrawl.store.memory.store import MemoryStore as MemoryStore
     from recrawl.store.protocol import Copy as Copy
     from recrawl.store.protocol import Outcome as Outcome
@@ -24,6 +25,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         "blocking": ["BlockingStore"],
         "events": ["Event", "EventLimits", "Subscriber"],
+        "listings": ["StoredListing"],
         "memory.store": ["MemoryStore"],
         "protocol": ["Copy", "Outcome", "Store", "Totals", "Version"],
         "signals": ["PendingSignal"],

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from recrawl.errors import StoreError
 from recrawl.store.events import Event, Subscriber
+from recrawl.store.listings import StoredListing
 from recrawl.store.protocol import Copy, Outcome, SavedToo, Store, Totals, Version
 from recrawl.store.signals import PendingSignal
 
@@ -54,9 +55,11 @@ class BlockingStore(Generic[S]):
         applied: Iterable[int] = (),
         at: float | None = None,
         signals: Sequence[PendingSignal] = (),
+        listings: Sequence[StoredListing] = (),
     ) -> None:
         """See `Store.save`."""
-        more: SavedToo = {"notes": notes, "removed": removed, "applied": applied, "at": at, "signals": signals}
+        more: SavedToo = {"notes": notes, "removed": removed, "applied": applied, "at": at}
+        more |= {"signals": signals, "listings": listings}
         self.run(self.store.save(outcomes, rows, **more))
 
     def load(self, urls: Iterable[str] | None = None) -> dict[str, Any] | None:
@@ -134,6 +137,14 @@ class BlockingStore(Generic[S]):
     def signals(self) -> list[PendingSignal]:
         """See `Store.signals`."""
         return self.run(self.store.signals())
+
+    def listings(self) -> list[StoredListing]:
+        """See `Store.listings`."""
+        return self.run(self.store.listings())
+
+    def listing_entries(self, url: str) -> bytes:
+        """See `Store.listing_entries`."""
+        return self.run(self.store.listing_entries(url))
 
     def queue(self, commands: Sequence[Mapping[str, Any]]) -> None:
         """See `Store.queue`."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from recrawl.store.events import Event, Subscriber
+    from recrawl.store.listings import StoredListing
     from recrawl.store.signals import PendingSignal
 
 
@@ -156,6 +157,7 @@ class SavedToo(TypedDict, total=False):
     applied: Iterable[int]
     at: float | None
     signals: Sequence[PendingSignal]
+    listings: Sequence[StoredListing]
 
 
 @runtime_checkable
@@ -177,11 +179,13 @@ class Store(Protocol):
         applied: Iterable[int] = (),
         at: float | None = None,
         signals: Sequence[PendingSignal] = (),
+        listings: Sequence[StoredListing] = (),
     ) -> None:
         """Write outcomes with their events, the engine's rows, and notes (JSON values by name; None deletes one);
         delete removed pages and applied commands. All in one transaction. Outcomes of unknown pages are ignored.
         ``at`` is when pages were removed (default: the machine's time). ``signals`` replace those of their pages and
         sources; a signal is deleted with the first outcome without a failure that began after it.
+        ``listings`` replace those of their URLs.
         """
 
     async def load(self, urls: Iterable[str] | None = None) -> dict[str, Any] | None:
@@ -246,6 +250,12 @@ class Store(Protocol):
 
     async def signals(self) -> list[PendingSignal]:
         """The pending signals, in the order in which their pages were added."""
+
+    async def listings(self) -> list[StoredListing]:
+        """The listings without their entries, by URL."""
+
+    async def listing_entries(self, url: str) -> bytes:
+        """The entries of a listing at its last poll; empty if there are none."""
 
     async def queue(self, commands: Sequence[Mapping[str, Any]]) -> None:
         """Queue commands (JSON objects) for the running crawler, from any process."""

@@ -51,7 +51,7 @@ def anyway(pages: Pages, threshold: float) -> Forecast:
     known = {"importance": pages.importance, "recall": pages.recall, "false_rate": pages.false_rate}
     quiet = Pages(pages.change_rate, **known)
     interval = elapsed_at_value(quiet, threshold)
-    return Forecast(interval, 1.0 - fresh_probability(quiet, interval))
+    return Forecast(interval, 1.0 - fresh_probability(quiet, np.minimum(interval, _LONGEST_LEAD)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from recrawl.store.columns import TABLE, Gathered, cells, whole
 from recrawl.store.events import Event, EventLimits, Subscriber, event_of, removed_event
+from recrawl.store.listings import StoredListing
 from recrawl.store.memory.events import EventList
 from recrawl.store.protocol import Copy, Outcome, Totals, Version, body_key
 from recrawl.store.sampling import draw
@@ -38,6 +39,7 @@ class MemoryStore:
         self._commands: dict[int, str] = {}
         self._n_commands = 0
         self._signals: dict[str, dict[int, PendingSignal]] = {}
+        self._listings: dict[str, tuple[str, bytes]] = {}  # state as JSON, entries
 
     async def save(
         self,
@@ -49,9 +51,11 @@ class MemoryStore:
         applied: Iterable[int] = (),
         at: float | None = None,
         signals: Sequence[PendingSignal] = (),
+        listings: Sequence[StoredListing] = (),
     ) -> None:
         """See `Store.save`."""
         texts = {name: json.dumps(value) for name, value in (notes or {}).items()}
+        states = [(one.url, None if one.state is None else json.dumps(one.state), one.entries) for one in listings]
         new = list(cells(rows)) if rows is not None else []
         if rows is not None:
             self._whole = whole(rows)
@@ -68,8 +72,15 @@ class MemoryStore:
             if value is None:
                 del self._notes[name]
         self._forget(dict.fromkeys(removed), time.time() if at is None else at)
+        self._save_listings(states)
         for number in applied:
             self._commands.pop(number, None)
+
+    def _save_listings(self, states: Iterable[tuple[str, str | None, bytes | None]]) -> None:
+        for url, state, entries in states:
+            before = self._listings.pop(url, ("", b""))
+            if state is not None:
+                self._listings[url] = state, before[1] if entries is None else entries
 
     def _save_one(self, outcome: Outcome) -> None:
         url = outcome.url
@@ -220,6 +231,14 @@ class MemoryStore:
         """See `Store.signals`."""
         by_page = (self._signals[url] for url in self._rows if url in self._signals)
         return [mine[source] for mine in by_page for source in sorted(mine)]
+
+    async def listings(self) -> list[StoredListing]:
+        """See `Store.listings`."""
+        return [StoredListing(url, json.loads(state)) for url, (state, _) in sorted(self._listings.items())]
+
+    async def listing_entries(self, url: str) -> bytes:
+        """See `Store.listing_entries`."""
+        return self._listings.get(url, ("", b""))[1]
 
     async def queue(self, commands: Sequence[Mapping[str, Any]]) -> None:
         """See `Store.queue`."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from recrawl.store.columns import Gathered
 from recrawl.store.events import Event, Subscriber
+from recrawl.store.listings import StoredListing
 from recrawl.store.protocol import Copy, Outcome, Totals, Version
 from recrawl.store.sampling import draw
 from recrawl.store.signals import PendingSignal
@@ -65,6 +66,17 @@ class Reads:
         """See `Store.signals`."""
         with self._database.reading() as connection:
             return [PendingSignal(*row) for row in connection.execute(sql.SIGNALS)]
+
+    def listings(self) -> list[StoredListing]:
+        """See `Store.listings`."""
+        with self._database.reading() as connection:
+            return [StoredListing(url, json.loads(state)) for url, state in connection.execute(sql.LISTINGS)]
+
+    def listing_entries(self, url: str) -> bytes:
+        """See `Store.listing_entries`."""
+        with self._database.reading() as connection:
+            row = connection.execute("SELECT entries FROM listing WHERE url = ?", (url,)).fetchone()
+        return b"" if row is None else bytes(row[0])
 
     @contextmanager
     def _at_once(self) -> Iterator[sqlite3.Connection]:

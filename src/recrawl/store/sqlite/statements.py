@@ -62,6 +62,12 @@ SET_SIGNAL = (
     "resolution = excluded.resolution"
 )
 END_SIGNALS = "DELETE FROM signal WHERE page = ? AND at < ?"
+SET_LISTING = _upsert("listing", "url", ("url", "state", "entries"))
+SET_LISTING_STATE = (
+    "INSERT INTO listing (url, state, entries) VALUES (?, ?, x'') "
+    "ON CONFLICT (url) DO UPDATE SET state = excluded.state"
+)  # fmt: skip
+LISTINGS = "SELECT url, state FROM listing ORDER BY url"
 SIGNALS = (
     "SELECT url, source, at, signal.changed_at, resolution FROM signal JOIN page ON page.id = signal.page "
     "ORDER BY signal.page, source"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from recrawl._worker import Worker
 from recrawl.store.events import Event, EventLimits, Subscriber
+from recrawl.store.listings import StoredListing
 from recrawl.store.protocol import Copy, Outcome, SavedToo, Totals, Version
 from recrawl.store.signals import PendingSignal
 from recrawl.store.sqlite.bodies import Bodies
@@ -153,6 +154,14 @@ class SqliteStore:
     async def signals(self) -> list[PendingSignal]:
         """See `Store.signals`."""
         return await self._read(self._reads.signals)
+
+    async def listings(self) -> list[StoredListing]:
+        """See `Store.listings`."""
+        return await self._read(self._reads.listings)
+
+    async def listing_entries(self, url: str) -> bytes:
+        """See `Store.listing_entries`."""
+        return await self._read(self._reads.listing_entries, url)
 
     async def commands(self) -> list[tuple[int, dict[str, Any]]]:
         """See `Store.commands`."""
