@@ -6,7 +6,8 @@ import pytest
 from recrawl.crawl.formats.feed_items import read_feed
 from recrawl.crawl.formats.sitemaps import read_sitemap
 from recrawl.demo.replay import listings
-from recrawl.demo.replay.live import DAY, ReplayOptions, even_budget, replay_trace
+from recrawl.demo.replay.happenings import DAY, ReplayOptions
+from recrawl.demo.replay.live import even_budget, replay_trace
 from recrawl.demo.replay.web import TraceWeb
 from recrawl.errors import ParameterError
 from recrawl.simulate.run.policies import contender
@@ -14,10 +15,10 @@ from recrawl.simulate.run.run import simulate
 from recrawl.simulate.trace import Signals, Trace
 from recrawl.simulate.worlds.events import Events
 
-START, DAYS = 1.7e9, 30.0
+START, DAYS = 1.7e9, 25.0
 
 
-def drawn_trace(seed=1, n=40, signalled=False):
+def drawn_trace(seed=1, n=30, signalled=False):
     """Pages in folders of four hosts that change at different rates; a quarter come later, some are deleted."""
     rng = np.random.default_rng(seed)
     end = START + DAYS * DAY
@@ -63,16 +64,26 @@ def test_the_live_crawler_crawls_what_the_simulator_crawls():
     assert live.requests == simulated.requests == int(live.allowed)
     assert live.wrong == live.failed == live.gone == 0
     assert live.not_modified > 0
-    assert live.run.changes_found > 50
+    assert live.run.changes_found > 40
 
 
 def test_signals_reach_the_engine_when_they_come():
     trace = drawn_trace(seed=3, signalled=True)
     simulated = simulate(contender("learned"), trace, budget_of(trace))
-    live = replay_trace(trace, budget_of(trace))
-    without = replay_trace(trace, budget_of(trace), ReplayOptions(signals=False))
-    assert live.run.staleness == pytest.approx(simulated.staleness, rel=0.03)
-    assert live.run.staleness < without.run.staleness
+    engine, inbox, none = (
+        replay_trace(trace, budget_of(trace), ReplayOptions(signals=way)).run.staleness
+        for way in ("engine", "inbox", "none")
+    )
+    assert engine == pytest.approx(simulated.staleness, rel=0.03)
+    assert max(engine, inbox) < none
+
+
+def test_robots_txt_is_read_where_settings_say_so():
+    trace = drawn_trace()
+    live = replay_trace(trace, budget_of(trace), ReplayOptions(settings={"robots": True}))
+    hosts = len({url.split("/")[2] for url in trace.url.tolist()})
+    assert live.requests - live.run.requests >= hosts
+    assert live.requests <= live.allowed
 
 
 def test_deleted_pages_are_found_by_crawls_where_nobody_removes_them():

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from recrawl.demo.live import Progress as Progress
     from recrawl.demo.politeness import Manners as Manners
     from recrawl.demo.politeness import manners as manners
+    from recrawl.demo.replay.happenings import ReplayOptions as ReplayOptions
     from recrawl.demo.replay.live import Replay as Replay
-    from recrawl.demo.replay.live import ReplayOptions as ReplayOptions
     from recrawl.demo.replay.live import even_budget as even_budget
     from recrawl.demo.replay.live import replay_trace as replay_trace
     from recrawl.demo.replay.web import TraceWeb as TraceWeb
@@ -37,7 +37,8 @@ __getattr__, __dir__, __all__ = attach(
         "judge": ["Rival", "rivals", "true_freshness", "window"],
         "live": ["LiveDemo", "Progress"],
         "politeness": ["Manners", "manners"],
-        "replay.live": ["Replay", "ReplayOptions", "even_budget", "replay_trace"],
+        "replay.happenings": ["ReplayOptions"],
+        "replay.live": ["Replay", "even_budget", "replay_trace"],
         "replay.web": ["TraceWeb"],
         "resolver": ["LoopbackResolver"],
         "server": ["DemoServer"],

@@ -4,51 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.http.memory import ManualClock, MemoryWeb
 from recrawl.crawl.polite.budget import Budget
-from recrawl.crawl.run.compare import Hop
 from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.run.opening.assemble import Web, agent_of, engine_of, new_crawler, options_of
-from recrawl.crawl.run.opening.pages import add_pages, save_pages
+from recrawl.demo.replay.happenings import DAY, Happenings, ReplayOptions
 from recrawl.demo.replay.web import TraceWeb
 from recrawl.errors import ParameterError
-from recrawl.simulate.run.run import membership
 from recrawl.simulate.tally import Judge, Run
 from recrawl.simulate.trace import Trace
 from recrawl.store import MemoryStore
 from recrawl.store.protocol import Outcome
 
-Ids = NDArray[np.int64]
-
-DAY = 86400.0
 _BATCH = DAY  # seconds of the trace that outcomes wait for a batch: a year has few batches
 _SELDOM = 30 * DAY  # between two checks for commands, of which there are none
-
-
-@dataclass(frozen=True)
-class ReplayOptions:
-    """How a trace is replayed.
-
-    ``signals``: the trace's signals reach the engine when they come. ``find_deleted``: pages that are deleted are not
-    removed; crawls find that they are gone. ``settings`` are settings of the crawl that replace those of a replay: no
-    delay between requests of a host, no robots.txt, and every crawl of the budget is made, however unlikely a change
-    is, as in the simulator. Staleness is counted from ``count_from`` on (default: the start). ``progress`` gets the
-    share of the time that is done.
-    """
-
-    signals: bool = True
-    find_deleted: bool = False
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    count_from: float | None = None
-    progress: Callable[[float], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -139,7 +115,8 @@ class _Replaying:
         now, settings = self._clock.now(), self._settings
         engine = await engine_of(self._store, settings, now)
         engine.budget = self._budget
-        web = Web(agent_of(settings), MemoryWeb(self._web.answer, self._clock), None, self._clock)
+        fetcher = MemoryWeb(self._web.answer, self._clock)
+        web = Web(agent_of(settings), fetcher, fetcher if settings.robots else None, self._clock)
         options = replace(
             options_of(settings, 1, now),
             budget=Budget(self._budget, now + 1.0 / self._budget),
@@ -152,11 +129,9 @@ class _Replaying:
         return new_crawler(engine, self._store, web, options)
 
     async def _crawl(self, crawler: Crawler) -> None:
-        changes = membership(self._trace, self._trace.start, self._trace.end)
-        first = next(changes)  # pages that exist at the start
-        await self._add(crawler, first[1])
-        await self._remove(crawler, first[2])
-        following = asyncio.create_task(self._follow(crawler, changes))
+        happenings = Happenings(self._trace, self._web, self._store, crawler, self._options)
+        await happenings.begin()
+        following = asyncio.create_task(happenings.follow())
         crawler.components.pool.watch(following)
         try:
             await self._clock.sleep(1.0 / self._budget)  # the simulator's first slot
@@ -164,57 +139,6 @@ class _Replaying:
         finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
-
-    # --- what happens in the trace ------------------------------------------------------------------------------------
-
-    async def _follow(self, crawler: Crawler, changes: Any) -> None:
-        """Add and remove pages, and pass signals, each at its time."""
-        passed = 0
-        for at, come, gone in changes:
-            passed = await self._pass_signals(crawler, passed, at)
-            await self._clock.sleep(at - self._clock.now())
-            await self._add(crawler, come)
-            await self._remove(crawler, gone)
-        await self._pass_signals(crawler, passed, self._trace.end)
-
-    async def _add(self, crawler: Crawler, pages: Ids) -> None:
-        """Add pages with fresh copies."""
-        if not len(pages):
-            return
-        now, urls = self._clock.now(), [self._web.urls[page] for page in pages.tolist()]
-        weight = self._trace.importance[pages]
-        rules = crawler.components.options.rules
-        new = add_pages(crawler.engine, rules, urls, now, importance=weight, fetched_at=now)
-        copies = [await self._copy(crawler, url) for url in urls]
-        await save_pages(crawler.engine, self._store, new)
-        await self._store.save(copies)
-
-    async def _copy(self, crawler: Crawler, url: str) -> Outcome:
-        """A copy of a page as it is now, that no request was made for."""
-        fetched = await MemoryWeb(self._web.answer, self._clock).fetch(url)
-        outcome = await crawler.components.comparer.outcome(Hop(url, url, self._clock.now()), fetched, None)
-        return replace(outcome, requests=0)
-
-    async def _remove(self, crawler: Crawler, pages: Ids) -> None:
-        """Remove pages, unless crawls are to find that they are gone."""
-        if not len(pages) or self._options.find_deleted:
-            return
-        urls = [self._web.urls[page] for page in pages.tolist()]
-        crawler.engine.remove(crawler.engine.id(urls))
-        await self._store.save(removed=urls, at=self._clock.now())
-
-    async def _pass_signals(self, crawler: Crawler, passed: int, until: float) -> int:
-        """Pass the signals before a time to the engine, each when it comes; how many were passed so far."""
-        if self._trace.signals is None or not self._options.signals:
-            return passed
-        at, page, source, about = self._trace.signals
-        while passed < len(at) and at[passed] < until:
-            await self._clock.sleep(float(at[passed]) - self._clock.now())
-            known = crawler.engine.addresses.known([self._web.urls[page[passed]]])
-            stated = None if np.isinf(about[passed]) else about[passed : passed + 1]
-            crawler.engine.signal(known[known >= 0], float(at[passed]), source=int(source[passed]), changed_at=stated)
-            passed += 1
-        return passed
 
     # --- what the crawler reports -------------------------------------------------------------------------------------
 
