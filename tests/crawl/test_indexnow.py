@@ -17,9 +17,7 @@ PAGES = {f"{SITE}/{k}" for k in range(100)} | {f"{SITE}/docs/{k}" for k in range
 
 
 def new_keys():
-    return Keys(
-        lambda urls: [url in PAGES for url in urls], lambda url: url.startswith((SITE + "/", "https://b.example/"))
-    )
+    return Keys(lambda urls: [url in PAGES for url in urls])
 
 
 def posted(**said):
@@ -136,7 +134,9 @@ def test_a_ping_waits_until_its_key_is_verified():
     first = keys.take(ping("/1", "/unknown", "/2"), NOW)
     assert first == Taken(202, (), KeyCheck("a.example", KEY, f"{SITE}/{KEY}.txt"))
     assert keys.take(ping("/3"), NOW + 1) == Taken(202)
-    assert keys.checked(first.check, True) == {f"{SITE}/1": NOW, f"{SITE}/2": NOW, f"{SITE}/3": NOW + 1}
+    assert keys.waiting(first.check) == [f"{SITE}/1", f"{SITE}/2", f"{SITE}/3"]
+    keys.checked(first.check, True)
+    assert keys.waiting(first.check) == []
     assert keys.take(ping("/4", "/unknown"), NOW + 2) == Taken(200, (f"{SITE}/4",))
     assert keys.n_waiting == 0
 
@@ -152,7 +152,8 @@ def test_a_repetition_while_waiting_writes_nothing():
 def test_a_wrong_key_is_refused_for_a_day_and_its_pings_are_dropped():
     keys = new_keys()
     check = keys.take(ping("/1"), NOW).check
-    assert keys.checked(check, False) == {}
+    keys.checked(check, False)
+    assert keys.waiting(check) == []
     assert keys.take(ping("/1"), NOW + 1).status == 403
     assert keys.take(ping("/1"), NOW + DAY - 1).status == 403
     assert keys.take(ping("/1"), NOW + DAY).check == check
@@ -163,10 +164,10 @@ def test_a_key_is_verified_again_after_a_day():
     keys.checked(keys.take(ping("/1"), NOW).check, True)
     later = keys.take(ping("/1"), NOW + DAY)
     assert (later.status, later.urls) == (202, ())
-    assert keys.checked(later.check, False) == {}  # the key was replaced by another
+    keys.checked(later.check, False)  # the key was replaced by another
     assert keys.take(ping("/1"), NOW + DAY + 1).status == 403
     new = keys.take(ping("/1", key="another-key"), NOW + DAY + 1)
-    assert keys.checked(new.check, True) == {f"{SITE}/1": NOW + DAY + 1}
+    assert keys.waiting(new.check) == [f"{SITE}/1"]
 
 
 def test_a_key_file_speaks_for_its_folder():
@@ -178,10 +179,13 @@ def test_a_key_file_speaks_for_its_folder():
     assert keys.take(ping("/1"), NOW + 1).status == 403  # once a day per key: no second file is fetched
 
 
-def test_a_site_without_pages_causes_no_request():
+def test_a_ping_about_no_page_causes_no_request():
     keys = new_keys()
     assert keys.take(read_query({"url": "https://c.example/1", "key": KEY}), NOW) == Taken(200)
+    assert keys.take(ping("/unknown"), NOW) == Taken(200)
     assert len(keys) == 0
+    keys.checked(keys.take(ping("/1"), NOW).check, False)
+    assert keys.take(ping("/unknown"), NOW).status == 403
 
 
 def test_keys_of_a_site_are_tried_five_times_a_day():
@@ -195,20 +199,21 @@ def test_keys_of_a_site_are_tried_five_times_a_day():
 
 
 def test_tables_are_bounded(monkeypatch):
-    monkeypatch.setattr(keys_module, "MOST_WAITING", 10)
+    monkeypatch.setattr(keys_module, "MOST_WAITING", 30)
     monkeypatch.setattr(keys_module, "CHECKS_OF_SITE", 10**9)
     monkeypatch.setattr(keys_module, "MOST_KEYS", 20)
     keys = new_keys()
-    assert keys.take(ping(*(f"/{k}" for k in range(11))), NOW).status == 429
+    assert keys.take(ping(*(f"/{k}" for k in range(31))), NOW).status == 429
     assert keys.take(ping(*(f"/{k}" for k in range(10))), NOW).status == 202
-    assert keys.take(ping("/50"), NOW).status == 429
     assert keys.n_waiting == 10
     checks = [KeyCheck("a.example", KEY, f"{SITE}/{KEY}.txt")]
-    checks += [keys.take(ping("/unknown", key=f"random-{k:05d}"), NOW).check for k in range(19)]
-    assert keys.take(ping("/unknown", key="random-99999"), NOW).status == 429
+    checks += [keys.take(ping("/1", key=f"random-{k:05d}"), NOW).check for k in range(19)]
+    assert keys.take(ping("/1", key="random-99999"), NOW).status == 429
+    assert keys.take(ping("/50", "/51"), NOW).status == 429
+    assert keys.n_waiting == 29
     for check in checks:
         keys.checked(check, False)
-    assert keys.take(ping("/unknown", key="random-99999"), NOW + DAY).status == 202
+    assert keys.take(ping("/1", key="random-99999"), NOW + DAY).status == 202
     assert len(keys) == 1
     assert sum(note is None for note in keys.pending_notes().values()) == 20
 
@@ -221,7 +226,8 @@ def test_a_restart_keeps_verdicts_and_what_waits():
     assert after.restore(json.loads(json.dumps(keys.pending_notes())), NOW + 5) == [check]
     assert after.pending_notes() == {}
     assert after.take(ping("/3"), NOW + 6) == Taken(200, (f"{SITE}/3",))
-    assert after.checked(check, True) == {f"{SITE}/2": NOW}
+    assert after.waiting(check) == [f"{SITE}/2"]
+    after.checked(check, True)
     assert after.n_waiting == 0
 
 

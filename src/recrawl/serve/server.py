@@ -100,6 +100,7 @@ async def serve_crawl(live: LiveCrawl, listen: str) -> HttpServer:
         components.inbox,
         components.tokens,
         live.settings.public_url,
+        components.receivers,
     )
     server = HttpServer(build_app(context), listen)
     await server.start()

@@ -41,6 +41,7 @@ class CrawlOptions:
     audit_rng: np.random.Generator | None = None
     subscribers: Mapping[str, Callback] = field(default_factory=dict)  # who gets events, by name
     signal_delay: float = 0.0  # signals wait so long for others to be written with
+    callback_url: str = ""  # where hubs reach the crawler; empty: it subscribes to none
     texts: bool = False  # whether events carry the text of pages
     on_event: OnEvent | None = None  # called with a name and fields: "crawled", "saved", "commands", "error" …
 

@@ -62,6 +62,7 @@ class Settings:
     webhook_secret_file: str = ""  # a file that holds the secret
     webhook_timeout: str = "10 s"  # for one request
     listen: str = ""  # where the HTTP interface listens, such as 127.0.0.1:8321; empty: nowhere
+    websub: bool = True  # whether hubs that pages name are subscribed to, if listen and public_url are given
     public_url: str = ""  # the URL under which others reach it
     rule: tuple[Mapping[str, Any], ...] = ()
 
@@ -109,6 +110,10 @@ class Settings:
     def choices(self) -> dict[str, Any]:
         """How pages are chosen, as settings of the engine: those that are given, the others stay as they are stored."""
         return choices_of(**{name: getattr(self, name) for name in CHOICES})
+
+    def callback_url(self) -> str:
+        """Where hubs reach the crawler; empty: it subscribes to none."""
+        return self.public_url.strip() if self.websub and self.listen.strip() else ""
 
     def signal_kinds(self) -> tuple[str, ...]:
         """The kinds of signal sources that are switched on."""

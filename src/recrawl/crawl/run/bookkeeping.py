@@ -20,7 +20,9 @@ class Bookkeeper:
         self._components = components
         self._recorder, self._pool, self._audits = components.recorder, components.pool, components.audits
         rules = components.options.rules
-        hooks = CommandHooks(self._audits.request, components.inbox.forget, components.set_token)
+        hooks = CommandHooks(
+            self._audits.request, components.inbox.forget, components.receivers.removed, components.set_token
+        )
         self._commands = CommandQueue(components.engine, components.store, rules, hooks)
         self._commands_at = components.clock.now()
         self._applying: asyncio.Task[None] | None = None

@@ -56,6 +56,7 @@ class CommandHooks:
 
     audit: Callable[[int, float], None] = _nothing
     removed: Callable[[list[int]], None] = _nothing  # pages
+    left: Callable[[list[str]], None] = _nothing  # URLs of pages that were removed
     token: Callable[[str, Mapping[str, Any] | None], None] = _nothing  # name and note
 
 
@@ -101,5 +102,6 @@ class CommandQueue:
         ids = np.unique(known[known >= 0])
         self._engine.remove(ids)
         self._hooks.removed(ids.tolist())
+        self._hooks.left(urls)
         await self._store.save(removed=urls, applied=[number], at=now)
         return len(ids)

@@ -36,6 +36,7 @@ class Counters:
     not_modified: int = 0
     failed: int = 0
     gone: int = 0
+    pushed: int = 0  # copies that came without a request; no crawls
     set_aside: int = 0
     errors: int = 0  # mistakes in a fetcher or detector; failures too
     n_bytes: int = 0

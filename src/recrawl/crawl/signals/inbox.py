@@ -261,6 +261,10 @@ class Inbox:
         for page in pages:
             self._heard.forget(page)
 
+    def is_crawled(self, page: int) -> bool:
+        """Whether a crawl of a page runs."""
+        return self._heard.is_crawled(page)
+
     def pending(self, source: Source) -> int:
         """How many pages have a pending signal of a source."""
         return self._heard.count(self.sources.number(source))

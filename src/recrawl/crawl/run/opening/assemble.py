@@ -134,6 +134,7 @@ def options_of(settings: Settings, n_pages: int, now: float) -> CrawlOptions:
         feed_interval=settings.seconds("feed_interval"),
         audit_share=share_of(settings.audit_share),
         audit_draws=settings.audit_draws,
+        callback_url=settings.callback_url(),
         texts=settings.event_text,
         signal_delay=_SIGNAL_DELAY,
     )

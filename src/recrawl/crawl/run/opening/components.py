@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recrawl.crawl.audit.audits import Audits
@@ -23,12 +23,16 @@ from recrawl.crawl.polite.hours import rates
 from recrawl.crawl.polite.not_modified import NotModified
 from recrawl.crawl.polite.robots import Robots
 from recrawl.crawl.polite.robots_gate import RobotsGate
+from recrawl.crawl.polite.side_requests import SideRequests
 from recrawl.crawl.polite.slots import Slots
 from recrawl.crawl.polite.unspent import NOTE as UNSPENT
 from recrawl.crawl.polite.unspent import Unspent
 from recrawl.crawl.run.compare import Comparer
 from recrawl.crawl.run.page_crawler import PageCrawler
 from recrawl.crawl.run.progress import Counters, Reporter
+from recrawl.crawl.run.receive.pushed import PushedCopies
+from recrawl.crawl.run.receive.receivers import Receivers
+from recrawl.crawl.run.receive.websub import Reach
 from recrawl.crawl.run.recorder import Recorder
 from recrawl.crawl.run.tasks import TaskPool
 from recrawl.crawl.signals.inbox import Inbox, InboxOptions
@@ -79,7 +83,17 @@ class Components:
         self.page_crawler = PageCrawler(fetcher, gate, self.comparer, options.rules, self.clock, self._is_page)
         self.audits = Audits(engine, self.limiter, options)
         self.deliveries = Deliveries(options.subscribers, store, self.clock, self.report)
+        self.receivers = self._receivers(fetcher)
         self._loaded = False
+
+    def _receivers(self, fetcher: Fetcher) -> Receivers:
+        recorder, clock = self.recorder, self.clock
+        side = SideRequests(fetcher, self.gate, clock, self._count_requests)
+        pushed = PushedCopies(self.comparer, recorder, clock, self.counters, self.pool.wake)
+        reach = Reach(side, self.inbox, pushed, clock, recorder.save_notes, self._pages_of, self.feeds.length)
+        receivers = Receivers(reach, self.options.callback_url)
+        self.page_crawler.on_fetched = receivers.page_fetched
+        return receivers
 
     async def load(self) -> None:
         """Take up what earlier runs noted in the store; once."""
@@ -97,6 +111,7 @@ class Components:
         await self.inbox.load()
         for note in (await self.store.notes(TOKENS)).values():
             self.set_token(note["name"], note)
+        await self.receivers.load(self.store)
         await self.deliveries.resume()
         self._loaded = True
 
@@ -120,8 +135,14 @@ class Components:
             self.report("saved", outcomes=outcomes)
             self.deliveries.notify()
 
+    def _pages_of(self, urls: Sequence[str]) -> list[int]:
+        return [int(page) for page in self.engine.addresses.known(urls)]
+
     def _is_page(self, url: str) -> bool:
-        return bool(self.engine.addresses.known([url])[0] >= 0)
+        return self._pages_of([url])[0] >= 0
+
+    def _count_requests(self, n: int) -> None:
+        self.counters.requests += n
 
     def close(self) -> None:
         """End the threads."""

@@ -9,7 +9,7 @@ kept in notes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from recrawl.crawl.signals.indexnow.ping import Ping, Refusal, speaks_for
@@ -44,14 +44,14 @@ class _Key:
     location: str
     asked_at: float
     valid: bool | None = None
-    waiting: Mapping[str, float] = field(default_factory=dict)  # pages, and when they were pinged first
+    waiting: tuple[str, ...] = ()  # pages that were pinged
 
 
 class Keys:
-    """The keys of all sites; ``is_page`` answers which URLs are pages, ``has_pages`` whether a site has any."""
+    """The keys of all sites; ``is_page`` answers which URLs are pages."""
 
-    def __init__(self, is_page: Callable[[Sequence[str]], Sequence[bool]], has_pages: Callable[[str], bool]) -> None:
-        self._is_page, self._has_pages = is_page, has_pages
+    def __init__(self, is_page: Callable[[Sequence[str]], Sequence[bool]]) -> None:
+        self._is_page = is_page
         self._keys: dict[tuple[str, str], _Key] = {}
         self._changed: set[tuple[str, str]] = set()
         self._n_waiting = 0
@@ -70,7 +70,7 @@ class Keys:
         """Take up the notes of earlier runs; the checks that were not finished."""
         for name, note in notes.items():
             site, _, key = name.removeprefix(PREFIX).rpartition(" ")
-            found = _Key(**note)
+            found = _Key(**{**note, "waiting": tuple(note["waiting"])})
             if found.asked_at > now:  # the clock was set back
                 found = replace(found, asked_at=now)
             self._set(site, key, found)
@@ -89,48 +89,46 @@ class Keys:
     # --- pings --------------------------------------------------------------------------------------------------------
 
     def take(self, ping: Ping, now: float) -> Taken | Refusal:
-        """Take a ping: what to answer, and what is to be done."""
-        if not self._has_pages(ping.location):
-            return Taken(200)  # nothing is asked of a site of which nothing is crawled
+        """Take a ping: what to answer, and what is to be done. A ping about no page causes no request."""
+        pages = tuple(url for url, known in zip(ping.urls, self._is_page(ping.urls), strict=True) if known)
         one = self._keys.get((ping.site, ping.key))
         if one is not None and (one.valid is None or now < one.asked_at + DAY):
-            return self._known(ping, one, now)
+            return self._known(ping, pages, one)
+        if not pages:
+            return Taken(200)
         if one is None and not self._has_room(ping.site, now):
             return Refusal(429, "too many keys of this host were tried today")
-        return self._check(ping, now)
+        refusal = self._wait(ping, pages, _Key(ping.location, now))
+        return refusal or Taken(202, check=KeyCheck(ping.site, ping.key, ping.location))
 
-    def _known(self, ping: Ping, one: _Key, now: float) -> Taken | Refusal:
-        covered = all(speaks_for(one.location, url) for url in ping.urls)
+    def _known(self, ping: Ping, pages: tuple[str, ...], one: _Key) -> Taken | Refusal:
+        covered = ping.location == one.location or all(speaks_for(one.location, url) for url in ping.urls)
         if one.valid is False or not covered:
             return Refusal(403, "the key file does not hold the key, or not for these URLs")
         if one.valid:
-            return Taken(200, self._pages(ping))
-        return self._wait(ping, one, now) or Taken(202)
+            return Taken(200, pages)
+        return self._wait(ping, pages, one) or Taken(202)
 
-    def _check(self, ping: Ping, now: float) -> Taken | Refusal:
-        """Have a key verified, for the first time or again after a day."""
-        refusal = self._wait(ping, _Key(ping.location, now), now)
-        return refusal or Taken(202, check=KeyCheck(ping.site, ping.key, ping.location))
-
-    def _wait(self, ping: Ping, one: _Key, now: float) -> Refusal | None:
-        """Let the pages of a ping wait for their key; a page that waits already is not written again."""
-        new = {url: now for url in self._pages(ping) if url not in one.waiting}
+    def _wait(self, ping: Ping, pages: tuple[str, ...], one: _Key) -> Refusal | None:
+        """Let pages wait for their key; a page that waits already is not written again."""
+        there = set(one.waiting)
+        new = tuple(url for url in pages if url not in there)
         if self._n_waiting + len(new) > MOST_WAITING:
             return Refusal(429, "too many URLs wait for their keys")
         if new or self._keys.get((ping.site, ping.key)) != one:
-            self._set(ping.site, ping.key, replace(one, waiting={**one.waiting, **new}))
+            self._set(ping.site, ping.key, replace(one, waiting=one.waiting + new))
         return None
 
-    def _pages(self, ping: Ping) -> tuple[str, ...]:
-        return tuple(url for url, known in zip(ping.urls, self._is_page(ping.urls), strict=True) if known)
-
-    def checked(self, check: KeyCheck, valid: bool) -> dict[str, float]:
-        """A key file was fetched: the pages that waited for it, and when each was pinged; none if it is not valid."""
+    def waiting(self, check: KeyCheck) -> list[str]:
+        """The pages that wait for a key, in the order in which they were pinged."""
         one = self._keys.get((check.site, check.key))
-        if one is None:
-            return {}
-        self._set(check.site, check.key, replace(one, valid=valid, waiting={}))
-        return dict(one.waiting) if valid else {}
+        return [] if one is None else list(one.waiting)
+
+    def checked(self, check: KeyCheck, valid: bool) -> None:
+        """A key file was fetched: nothing waits for it any more."""
+        one = self._keys.get((check.site, check.key))
+        if one is not None:
+            self._set(check.site, check.key, replace(one, valid=valid, waiting=()))
 
     # --- the table ----------------------------------------------------------------------------------------------------
 

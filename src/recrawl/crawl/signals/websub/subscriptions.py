@@ -1,7 +1,7 @@
 """Subscriptions: the table of all subscriptions, what is to be sent to hubs and when, and what callbacks are answered.
 
 The table is driven from outside: ``found`` when a page was fetched, ``due`` for the requests to send, ``answered`` with
-what a hub said to one, ``verify`` and ``deliver`` for what reaches a callback. It is bounded: at most ``MOST``
+what a hub said to one, ``verify``, ``judge`` and ``took`` for what reaches a callback. It is bounded: at most ``MOST``
 subscriptions, ``MOST_OF_HOST`` for the pages of one host.
 """
 
@@ -215,23 +215,27 @@ class Subscriptions:
             self._keep(steps.verified(one, steps.lease_of(query.get("hub.lease_seconds")), now, part))
         return challenge
 
-    def deliver(self, name: str, signature: str, body: bytes, now: float) -> str | None:
+    def judge(self, name: str, signature: str, body: bytes) -> str | None:
         """Judge a delivery: ``taken``, ``unsigned``, ``wrong`` or ``repeated``; None if there is no such callback."""
         one = self._by_name.get(name)
         if one is None or one.mode == UNSUBSCRIBE:
             self.counts["unknown"] += 1
             return None
-        verdict, digest = TAKEN, xxhash.xxh3_128_hexdigest(body)
+        verdict = TAKEN
         if not signature.strip():
             verdict = UNSIGNED
         elif not is_signed(one.secret, signature, body):
             verdict = WRONG
-        elif digest in one.recent:
+        elif _digest(body) in one.recent:
             verdict = REPEATED
-        else:
-            self._keep(steps.delivered(one, digest, now))
         self.counts[verdict] += 1
         return verdict
+
+    def took(self, name: str, body: bytes, now: float) -> None:
+        """What a delivery said is stored: from now on the same body is a repetition."""
+        one = self._by_name.get(name)
+        if one is not None:
+            self._keep(steps.delivered(one, _digest(body), now))
 
     # --- the table ------------------------------------------------------------------------------------------------
 
@@ -257,3 +261,7 @@ class Subscriptions:
         self._n_of_host[host] -= 1
         if self._n_of_host[host] <= 0:
             del self._n_of_host[host]
+
+
+def _digest(body: bytes) -> str:
+    return xxhash.xxh3_128_hexdigest(body)
