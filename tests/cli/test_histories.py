@@ -11,6 +11,7 @@ import pytest
 
 from recrawl.cli.shared.files.crawl_log import read_crawl_log, remarks
 from recrawl.cli.shared.histories.msgpack import unpack
+from recrawl.cli.shared.histories.readers import importance_of
 from recrawl.cli.shared.logs.roles import LogOptions
 from recrawl.errors import ParameterError
 
@@ -476,3 +477,52 @@ def test_access_logs_that_do_not_fit_are_one_line(run, tmp_path):
         result = run("plan", own, "--access-log", path)
         assert (result.code, result.out, result.err.count("\n")) == (2, "", 1), result
         assert line in result.err
+
+
+def damaged(data, rng):
+    """Bytes with a few changes: some overwritten, a part cut out, doubled, or the end missing."""
+    found, kind = bytearray(data), int(rng.integers(4))
+    at = int(rng.integers(len(found)))
+    size = int(rng.integers(1, 60))
+    if kind == 0:
+        found[at : at + size] = rng.bytes(size)
+    elif kind == 1:
+        del found[at : at + size]
+    elif kind == 2:
+        found[at:at] = found[at : at + size]
+    else:
+        del found[at:]
+    return bytes(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tool", ["warc", "warc.gz", "urlwatch", "webchanges", "zip", "watch", "sitemaps", "access"])
+def test_any_damage_is_survived_or_one_line(tmp_path, tool):
+    rng, folder = np.random.default_rng(7), tmp_path / "it"
+    if tool.startswith("warc"):
+        path = warc_file(tmp_path / "it", stores.warc_records(CHECKS[:12]), tool.endswith("gz"))
+    elif tool in ("zip", "watch"):
+        store = stores.changedetection(folder, CHECKS)
+        path = stores.zipped(store, tmp_path / "it.zip") if tool == "zip" else store / "url-watches.json"
+        path.exists() or path.write_text(
+            json.dumps({"watching": {"x": {"url": URLS[0]}}, "settings": {"requests": {}}})
+        )
+    elif tool == "sitemaps":
+        path = sorted(saved_sitemaps(folder).iterdir())[5]
+    elif tool == "access":
+        path = tmp_path / "access.log"
+        path.write_text("\n".join([*combined(), *json_lines()]))
+    else:
+        path = STORES[tool](tmp_path / "cache.db", CHECKS)
+    whole, said = path.read_bytes(), []
+    for _ in range(60):
+        path.write_bytes(damaged(whole, rng))
+        try:
+            if tool == "access":
+                importance_of(path, URLS)
+            else:
+                read_crawl_log(folder if tool in ("watch", "sitemaps") else path)
+        except ParameterError as problem:
+            said.append(str(problem))
+    assert len(said) <= 50
+    assert not [line for line in said if "\n" in line]
