@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import socket
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
@@ -163,9 +164,16 @@ def test_limits_say_when_to_try_again():
 def test_foreign_hosts_and_origins_are_refused():
     async def test(one):
         port = one.url.rpartition(":")[2]
-        for host in ("evil.example", "evil.example:8321", "127.0.0.1.evil.example", "crawl.example:81", "[", "a b"):
+        for host in ("evil.example", "evil.example:8321", "127.0.0.1.evil.example", "xcrawl.example", "[", "a b"):
             assert (await one.post([URLS[0]], host=host))[0] == 421, host
-        for host in ("127.0.0.1", f"127.0.0.1:{port}", f"localhost:{port}", "[::1]:80", "crawl.example"):
+        for host in (
+            "127.0.0.1",
+            f"127.0.0.1:{port}",
+            f"localhost:{port}",
+            "[::1]:80",
+            "crawl.example",
+            "Crawl.example:443",
+        ):
             assert (await one.post([URLS[0]], host=host))[0] == 200, host
         for origin in ("https://evil.example", "null", "http://127.0.0.1:1", ""):
             assert (await one.post([URLS[1]], origin=origin))[0] == 403, origin
@@ -252,3 +260,46 @@ def test_requests_that_came_are_answered_when_the_server_ends():
     assert answered
     assert all(status == 200 for status, *_ in answered)
     assert len(stored) >= len(answered)
+
+
+@asynccontextmanager
+async def connected(one):
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(one.url.rpartition(":")[2]))
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+def test_connections_are_bounded_and_silent_ones_are_closed(monkeypatch):
+    monkeypatch.setattr("recrawl.serve.connection.MOST", 3)
+    monkeypatch.setattr("recrawl.serve.connection.SILENCE", 0.2)
+
+    async def test(one):
+        async with connected(one) as (silent, _), connected(one) as (slow, head), connected(one) as (again, writer):
+            head.write(b"POST /v1/signals HTTP/1.1\r\nhost: 127.0.0.1\r\n")
+            writer.write(b"GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+            assert b" 404 " in await again.readline()
+            async with connected(one) as (further, _):
+                with suppress(ConnectionError):
+                    assert await further.read() == b"", "one more than there may be"
+            for reader in (silent, slow):
+                assert await reader.read() == b""
+            assert b"Not Found" in await again.read(), "also one that has served a request"
+        assert (await one.post([URLS[0]]))[0] == 200
+
+    with_interface(test)
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr("recrawl.serve.guard.PATIENCE", 0.1)
+
+    async def test(one):
+        head = f"POST /v1/signals HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {one.token}\r\n"
+        async with connected(one) as (reader, writer):
+            writer.write(f"{head}content-length: 100\r\n\r\n[".encode())
+            assert b" 408 " in await reader.readline()
+
+    with_interface(test)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -11,6 +12,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recrawl.crawl.signals.tokens import Token, Tokens
 from recrawl.serve.problems import ProblemError, answer
+
+PATIENCE = 30.0  # seconds that a body may take
 
 
 class HostGuard:
@@ -22,7 +25,7 @@ class HostGuard:
     """
 
     def __init__(self, app: ASGIApp, public_url: str = "") -> None:
-        self._app, self._public = app, urlsplit(public_url).netloc.lower()
+        self._app, self._public = app, urlsplit(public_url.lower())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or let the app answer it."""
@@ -31,25 +34,41 @@ class HostGuard:
 
     def _problem(self, headers: Headers) -> ProblemError | None:
         host = headers.get("host", "").lower()
-        if host != self._public and not _is_local(host):
+        name = _name(host)
+        if not name or (name != self._public.hostname and not _is_local(name)):
             return ProblemError(421, "the Host of the request is not served here")
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin.lower()).netloc not in {host, self._public}:
+        if origin is not None and urlsplit(origin.lower()).netloc not in {host, self._public.netloc}:
             return ProblemError(403, "requests from other origins are refused")
         return None
 
 
-def _is_local(host: str) -> bool:
-    """Whether a Host is an IP address or localhost, with any port."""
+def _name(host: str) -> str:
+    """The name in a Host, without the port; empty if there is none."""
     try:
-        name = urlsplit(f"//{host}").hostname or ""
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _is_local(name: str) -> bool:
+    """Whether a name is an IP address or localhost."""
+    try:
         return name == "localhost" or ip_address(name) is not None
     except ValueError:
         return False
 
 
 async def read_body(request: Request, most: int) -> bytes:
-    """The body of a request, which has at most so many bytes."""
+    """The body of a request, which has at most so many bytes and comes within some seconds."""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            return await _read_body(request, most)
+    except TimeoutError:
+        raise ProblemError(408, f"the body did not come within {PATIENCE:g} s") from None
+
+
+async def _read_body(request: Request, most: int) -> bytes:
     body = bytearray()
     length = request.headers.get("content-length", "0")
     if length.isdecimal() and int(length) > most:

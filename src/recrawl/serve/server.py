@@ -16,9 +16,9 @@ from recrawl.crawl.run.opening.assemble import LiveCrawl
 from recrawl.errors import ParameterError
 from recrawl.logs import event
 from recrawl.serve.app import Context, build_app
+from recrawl.serve.connection import Connection
 
 _GRACE = 5  # seconds that requests have to end after close()
-_MOST_REQUESTS = 1000  # at a time; more are answered with 503
 _BACKLOG = 512  # connections that wait to be accepted
 _LARGEST_HEAD = 64 << 10  # bytes of a request line and headers
 log = logging.getLogger(__name__)
@@ -44,10 +44,9 @@ class HttpServer:
             access_log=False,
             lifespan="off",
             ws="none",
-            http="h11",
+            http=Connection,
             server_header=False,
             proxy_headers=False,
-            limit_concurrency=_MOST_REQUESTS,
             timeout_graceful_shutdown=_GRACE,
             h11_max_incomplete_event_size=_LARGEST_HEAD,
         )

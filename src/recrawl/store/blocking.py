@@ -134,9 +134,9 @@ class BlockingStore(Generic[S]):
         """See `Store.event_counts`."""
         return self.run(self.store.event_counts())
 
-    def signals(self) -> list[PendingSignal]:
+    def signals(self, urls: Iterable[str] | None = None) -> list[PendingSignal]:
         """See `Store.signals`."""
-        return self.run(self.store.signals())
+        return self.run(self.store.signals(urls))
 
     def listings(self) -> list[StoredListing]:
         """See `Store.listings`."""

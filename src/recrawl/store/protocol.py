@@ -248,8 +248,8 @@ class Store(Protocol):
     async def event_counts(self) -> dict[str, int]:
         """The ``last`` number given, and of events that are kept the ``first``, their ``rows`` and ``size`` (bytes)."""
 
-    async def signals(self) -> list[PendingSignal]:
-        """The pending signals, in the order in which their pages were added."""
+    async def signals(self, urls: Iterable[str] | None = None) -> list[PendingSignal]:
+        """The pending signals of all pages, or of some, in the order in which the pages were added."""
 
     async def listings(self) -> list[StoredListing]:
         """The listings without their entries, by URL."""

@@ -89,6 +89,7 @@ class Inbox:
 
     def __init__(self, engine: Engine, store: Store, clock: Clock, options: InboxOptions | None = None) -> None:
         self.options = options or InboxOptions()
+        self.on_unknown, self.on_new = self.options.on_unknown, self.options.on_new
         self.sources, self.limits = Sources(), Limits()
         self.counts: dict[Source, Counter[str]] = {}  # of this run: names as in `Taken`
         self._engine, self._store, self._clock = engine, store, clock
@@ -117,6 +118,8 @@ class Inbox:
         if done.total("limited"):
             retry_after = max(retry_after, _FULL_FOR)
         if whole and retry_after > 0:
+            n = Counter(signal.source for signal in signals)
+            self._count({source: Counter(limited=n[source]) for source in n})
             return Taken(limited=len(signals), retry_after=retry_after)
         self._apply(done, now)
         if done.new:
@@ -131,7 +134,6 @@ class Inbox:
         speakers = Counter(signal.source for signal in signals)
         wait = max((self.limits.wait(source, n, now) for source, n in speakers.items()), default=0.0)
         if wait > 0 and whole:
-            self._count({source: Counter(limited=n) for source, n in speakers.items()})
             return [], wait
         left = {source: min(n, self.limits.left(source, now)) for source, n in speakers.items()}
         for source, n in left.items():
@@ -195,9 +197,9 @@ class Inbox:
                 again[source].append(page)
         for source, pages in again.items():
             self._give(pages, source, now, None)
-        if self.options.on_unknown is not None:
+        if self.on_unknown is not None:
             for speaker, urls in done.unknown.items():
-                self.options.on_unknown(speaker, [url for url in urls if url])
+                self.on_unknown(speaker, [url for url in urls if url])
 
     def _count(self, counts: Mapping[Source, Counter[str]]) -> None:
         for source, found in counts.items():
@@ -235,8 +237,8 @@ class Inbox:
         """Give signals to the engine. One opened with fewer sources gets them when it is opened the next time."""
         if source < self._engine.settings.sources:
             self._engine.signal(pages, now, source=source, changed_at=about)
-            if self.options.on_new is not None:
-                self.options.on_new()
+            if self.on_new is not None:
+                self.on_new()
 
     # --- what becomes of pages ----------------------------------------------------------------------------------------
 

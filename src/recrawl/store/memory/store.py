@@ -227,9 +227,10 @@ class MemoryStore:
         """See `Store.event_counts`."""
         return self._events.totals()
 
-    async def signals(self) -> list[PendingSignal]:
+    async def signals(self, urls: Iterable[str] | None = None) -> list[PendingSignal]:
         """See `Store.signals`."""
-        by_page = (self._signals[url] for url in self._rows if url in self._signals)
+        wanted = self._signals if urls is None else set(urls) & self._signals.keys()
+        by_page = (self._signals[url] for url in self._rows if url in wanted)
         return [mine[source] for mine in by_page for source in sorted(mine)]
 
     async def listings(self) -> list[StoredListing]:

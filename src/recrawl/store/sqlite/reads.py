@@ -62,10 +62,14 @@ class Reads:
         with self._database.reading() as connection:
             return [row[0] for row in connection.execute(question, (*bounds, -1 if most is None else most))]
 
-    def signals(self) -> list[PendingSignal]:
+    def signals(self, urls: Sequence[str] | None) -> list[PendingSignal]:
         """See `Store.signals`."""
         with self._database.reading() as connection:
-            return [PendingSignal(*row) for row in connection.execute(sql.SIGNALS)]
+            if urls is None:
+                rows = connection.execute(f"{sql.SIGNALS} ORDER BY page, source").fetchall()
+            else:
+                rows = sorted(select_in(connection, f"{sql.SIGNALS} WHERE url", dict.fromkeys(urls)))
+            return [PendingSignal(*row[2:]) for row in rows]
 
     def listings(self) -> list[StoredListing]:
         """See `Store.listings`."""

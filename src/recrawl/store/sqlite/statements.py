@@ -69,8 +69,8 @@ SET_LISTING_STATE = (
 )  # fmt: skip
 LISTINGS = "SELECT url, state FROM listing ORDER BY url"
 SIGNALS = (
-    "SELECT url, source, at, signal.changed_at, resolution FROM signal JOIN page ON page.id = signal.page "
-    "ORDER BY signal.page, source"
+    "SELECT signal.page AS page, source, url, source, at, signal.changed_at, resolution "
+    "FROM signal JOIN page ON page.id = signal.page"
 )
 PAGES = f"SELECT {', '.join(TABLE)} FROM page"
 URLS = "SELECT url FROM page ORDER BY id LIMIT ?"

@@ -151,9 +151,9 @@ class SqliteStore:
         """See `Store.event_counts`."""
         return await self._read(self._reads.event_counts)
 
-    async def signals(self) -> list[PendingSignal]:
+    async def signals(self, urls: Iterable[str] | None = None) -> list[PendingSignal]:
         """See `Store.signals`."""
-        return await self._read(self._reads.signals)
+        return await self._read(self._reads.signals, None if urls is None else list(urls))
 
     async def listings(self) -> list[StoredListing]:
         """See `Store.listings`."""

@@ -20,6 +20,8 @@ async def check_signals(store: Store) -> None:
     newer = replace(one, at=NOW + 1.0, changed_at=None, resolution=0.0)
     await store.save(signals=[newer, PendingSignal(a, 3, NOW)], notes={"sources": ["sitemap"]})
     assert await store.signals() == [PendingSignal(a, 3, NOW), PendingSignal(b, 0, NOW), newer], "the newest is kept"
+    some = await store.signals([b, "https://never.example/", b])
+    assert some == [PendingSignal(b, 0, NOW), newer], "those of some pages"
     assert await store.notes("sources") == {"sources": ["sitemap"]}, "notes are written in the same transaction"
 
 

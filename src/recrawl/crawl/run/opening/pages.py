@@ -81,7 +81,7 @@ async def open_engine(
     rule = (spacing or 0.0, np.inf if most is None else most)
     saved["hosts"] = {host: (*rule, until) for host, (*_, until) in saved["hosts"].items()}
     replayed = await replay_outcomes(store, saved)
-    pending = await store.signals()
+    pending = await store.signals(None if part is None else part.urls)
     if pending:
         without_heard(saved)
     engine = Engine.restore(saved, now)
