@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import hmac
+import io
 import secrets
 import urllib.parse
 from contextlib import nullcontext
@@ -128,5 +129,5 @@ class Hub:
             right = hmac.new(secret.encode(), content, getattr(hashlib, self.method)).hexdigest()
             headers["X-Hub-Signature"] = f"{self.method}={right}"
         with self.hold():
-            async with self._session.post(callback, data=content, headers=headers) as answer:
+            async with self._session.post(callback, data=io.BytesIO(content), headers=headers) as answer:
                 return answer.status

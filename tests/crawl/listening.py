@@ -13,7 +13,8 @@ from recrawl.crawl.run.opening.pages import add_pages, open_engine, save_pages
 from recrawl.serve.app import Context, build_app
 from recrawl.serve.server import HttpServer
 
-SETTINGS = {"budget": 1.0, "host_spacing": 1.0, "host_concurrency": 1, "sources": 4, "min_change_probability": 0.0}
+SETTINGS = {"host_spacing": 1.0, "host_concurrency": 1, "sources": 4, "min_change_probability": 0.0}
+RESTING = {"commands_every": 3600.0, "notes_every": 86400.0, "longest_sleep": 3600.0}
 
 
 class Mixed:
@@ -36,15 +37,15 @@ class Mixed:
 class ListeningCrawl:
     """A crawl that listens; the clock moves by `after`."""
 
-    def __init__(self, site, clock, store):
-        self.site, self.clock, self.store = site, clock, store
+    def __init__(self, site, clock, store, budget=1 / 600):
+        self.site, self.clock, self.store, self.budget = site, clock, store, budget
         self.memory = MemoryWeb(site, clock, max_redirects=0)
 
     async def after(self, seconds):
         """Let time pass, and let others do what they were asked for."""
         end = self.clock.now() + seconds
         while self.clock.now() < end:
-            await self.clock.advance(min(600.0, end - self.clock.now()))
+            await self.clock.advance(min(3600.0, end - self.clock.now()))
             await self.settled()
         await self.clock.advance(1.0)
 
@@ -66,17 +67,10 @@ class ListeningCrawl:
     async def running(self, urls=(), port=0):
         """The crawl runs, and listens."""
         http = HttpFetcher(AGENT, allow_private=True, limits=Limits(total=10.0, redirects=0))
-        settings = {
-            "budget": 1.0,
-            "host_spacing": 1.0,
-            "host_concurrency": 1,
-            "sources": 4,
-            "min_change_probability": 0.0,
-        }
-        engine = await open_engine(self.store, self.clock.now(), **settings)
+        engine = await open_engine(self.store, self.clock.now(), budget=self.budget, **SETTINGS)
         if urls:
             await save_pages(engine, self.store, add_pages(engine, Rules(), list(urls), self.clock.now()))
-        options = CrawlOptions(callback_url="http://127.0.0.1:1", commands_every=60.0)
+        options = CrawlOptions(callback_url=f"http://127.0.0.1:{port or 1}", **RESTING)
         self.crawler = Crawler(engine, self.store, Mixed(self.memory, http, self.clock), options, clock=self.clock)
         parts = self.crawler.components
         await parts.load()
@@ -90,7 +84,7 @@ class ListeningCrawl:
             yield self
         finally:
             self.crawler.stop()
-            await self.clock.advance(60.0)
+            await self.clock.advance(10.0)
             await task
             await server.close()
             await http.close()

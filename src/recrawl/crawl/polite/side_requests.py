@@ -43,13 +43,21 @@ class SideRequests:
                 return fetched
             passed.append(goal)
 
-    async def post(self, url: str, form: Mapping[str, str]) -> Fetched:
-        """Send a form to a URL, and where it is redirected to with the same method; robots.txt is about crawls."""
+    async def post(self, url: str, form: Mapping[str, str], sent: Callable[[], None]) -> Fetched:
+        """Send a form to a URL, and where it is redirected to with the same method; robots.txt is about crawls.
+
+        ``sent`` is called when the request begins: before, it may wait for the budget for long.
+        """
         fetcher, passed = self._fetcher, [canonical(url)]
         assert isinstance(fetcher, Poster)
+
+        async def send(at: str) -> Fetched:
+            sent()
+            return await fetcher.post(at, form)
+
         while True:
             at = passed[-1]
-            fetched = await self._made(at, lambda at: fetcher.post(at, form))
+            fetched = await self._made(at, send)
             goal = redirect_goal(at, fetched)
             if goal is None or goal in passed or len(passed) > MOST_HOPS:
                 return fetched

@@ -18,7 +18,8 @@ from recrawl.crawl.signals.sources import Source
 from recrawl.engine.addresses import host_of
 from recrawl.logs import event
 
-_AT_A_TIME = 4  # key files that are fetched
+_AT_A_TIME = 32  # key files that are fetched, or wait for their hosts
+_HELD = 60.0  # seconds until a host that is held is tried again
 _SOME = 100  # pages that are signalled at once: as many as any limit allows
 _IDLE = 3600.0  # seconds that the task sleeps at most
 log = logging.getLogger(__name__)
@@ -114,6 +115,9 @@ class IndexNow:
     async def _check(self, check: KeyCheck) -> None:
         """Fetch a key file and signal what waited for it; the signals are stored before they wait no more."""
         fetched = await self._side.get(check.location)
+        while fetched.failure == "busy" and not fetched.status:  # nothing was asked: the host is held
+            await self._clock.sleep(_HELD)
+            fetched = await self._side.get(check.location)
         valid = fetched.failure is None and holds_key(fetched.body, check.key)
         n = await self._signal_waiting(check) if valid else 0
         self.keys.checked(check, valid)

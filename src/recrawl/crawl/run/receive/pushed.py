@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -34,7 +35,8 @@ class PushedCopies:
         return await self._comparer.outcome(Hop(url, url, self._clock.now(), full=True), fetched, copy)
 
     def record(self, page: int, outcome: Outcome, copy: Copy | None) -> None:
-        """Record an outcome as of now: signals before it are answered by it."""
-        self._recorder.ended(page, replace(outcome, began_at=self._clock.now(), took=0.0), copy)
+        """Record an outcome as of now: it answers signals up to now."""
+        began_at = math.nextafter(self._clock.now(), math.inf)
+        self._recorder.ended(page, replace(outcome, began_at=began_at, took=0.0), copy)
         self._counters.pushed += 1
         self._wake()

@@ -94,12 +94,15 @@ class WebSub:
 
     async def _ask(self, request: HubRequest) -> None:
         """Send one request to a hub."""
-        fetched = await self._reach.side.post(request.hub, request.fields)
+        fetched = await self._reach.side.post(request.hub, request.fields, lambda: self._sent(request.name))
         accepted = fetched.failure is None
         self.table.answered(request.name, accepted, self._clock.now(), fetched.retry_after)
         words = {"mode": request.fields["hub.mode"], "hub": request.hub, "topic": request.fields["hub.topic"]}
         level = logging.DEBUG if accepted else logging.INFO
         event(log, level, "websub.asked", **words, status=fetched.status, failure=fetched.failure)
+
+    def _sent(self, name: str) -> None:
+        self.table.sent(name, self._clock.now())
 
     async def _save(self) -> None:
         notes = self.table.pending_notes()

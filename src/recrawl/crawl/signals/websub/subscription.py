@@ -1,8 +1,9 @@
 """Subscription: the state of one topic at one hub, and the steps that lead from one state to the next.
 
 Every step returns a new subscription; none reads a clock or sends anything. A subscription is *asked for* when a
-request was handed out; the hub may verify it within ``VERIFY_WITHIN`` seconds. It is *active* while its lease lasts. A
-hub that refuses, fails or does not verify is asked again after a wait that doubles, the next hub of the page first.
+request was handed out; the hub may verify it within ``VERIFY_WITHIN`` seconds after it was sent. It is *active* while
+its lease lasts. A hub that refuses, fails or does not verify is asked again after a wait that doubles, the next hub of
+the page first.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 DAY = 86400.0
 LEASE = 10 * DAY  # seconds that are asked for
 SHORTEST_LEASE, LONGEST_LEASE = 300.0, 90 * DAY  # what a granted lease counts as at least and at most
+SEND_WITHIN = 7 * DAY  # seconds that a request may wait for the budget
 VERIFY_WITHIN = 3600.0  # seconds in which a request may be verified
 RENEW_FROM, RENEW_TO = 0.6, 0.8  # parts of a lease, between which it is renewed
 FIRST_WAIT, LONGEST_WAIT = 60.0, DAY  # seconds after a failure
@@ -83,6 +85,8 @@ class Subscription:
         found = cls(**{**note, "hubs": tuple(note["hubs"]), "recent": tuple(note["recent"])})
         if found.asked_at > now or found.verified_at > now:  # the clock was set back: how long ago is unknown
             return replace(found, asked_at=0.0, lease_until=min(found.lease_until, now + found.lease), next_at=now)
+        if found.verified_at < found.asked_at:  # whether it was sent is unknown
+            return replace(found, next_at=min(found.next_at, now + VERIFY_WITHIN))
         return found
 
 
@@ -90,7 +94,12 @@ class Subscription:
 
 
 def asked(one: Subscription, now: float) -> Subscription:
-    """A request is handed out."""
+    """A request is handed out; it may have to wait before it is sent."""
+    return replace(one, asked_at=now, next_at=now + SEND_WITHIN)
+
+
+def sent(one: Subscription, now: float) -> Subscription:
+    """A request is sent: the hub may verify it from now on."""
     return replace(one, asked_at=now, next_at=now + VERIFY_WITHIN)
 
 

@@ -1,8 +1,8 @@
 """Subscriptions: the table of all subscriptions, what is to be sent to hubs and when, and what callbacks are answered.
 
-The table is driven from outside: ``found`` when a page was fetched, ``due`` for the requests to send, ``answered`` with
-what a hub said to one, ``verify``, ``judge`` and ``took`` for what reaches a callback. It is bounded: at most ``MOST``
-subscriptions, ``MOST_OF_HOST`` for the pages of one host.
+The table is driven from outside: ``found`` when a page was fetched, ``due`` for the requests to send, ``sent`` and
+``answered`` with what became of one, ``verify``, ``judge`` and ``took`` for what reaches a callback. It is bounded: at
+most ``MOST`` subscriptions, ``MOST_OF_HOST`` for the pages of one host.
 """
 
 from __future__ import annotations
@@ -176,6 +176,12 @@ class Subscriptions:
     def callback(self, name: str) -> str:
         """The URL that a hub calls."""
         return self.public_url.rstrip("/") + PATH + name
+
+    def sent(self, name: str, now: float) -> None:
+        """A request is sent; before, it may have waited for the budget."""
+        one = self._by_name.get(name)
+        if one is not None and one.verified_at < one.asked_at:
+            self._keep(steps.sent(one, now))
 
     def answered(self, name: str, accepted: bool, now: float, wait: float | None = None) -> None:
         """A hub has answered a request, or could not be asked; ``wait`` is the time that it asked for."""
