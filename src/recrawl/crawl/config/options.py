@@ -40,6 +40,7 @@ class CrawlOptions:
     audit_draws: int = 100  # pages drawn for one audit
     audit_rng: np.random.Generator | None = None
     subscribers: Mapping[str, Callback] = field(default_factory=dict)  # who gets events, by name
+    listings: bool = True  # whether sitemaps, feeds and index pages are polled
     signal_delay: float = 0.0  # signals wait so long for others to be written with
     callback_url: str = ""  # where hubs reach the crawler; empty: it subscribes to none
     texts: bool = False  # whether events carry the text of pages

@@ -14,6 +14,7 @@ from recrawl.model.pages import MOST_IMPORTANT
 
 _SPAN = re.compile(r"(\d+\.?\d*|\.\d+)\s*([a-z]*)", re.ASCII | re.IGNORECASE)
 _HOSTS = re.compile(r"(?:[a-z*]+://)?([^/:]+)(?::[0-9*]+)?(?:/\*)?", re.IGNORECASE)
+DISCOVER = ("sitemap", "feed", "links")  # what can name new pages
 _BROKEN = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -51,6 +52,8 @@ class Rule:
     every: float | None = None
     never: bool | None = None
     budget: str | None = None  # requests that each host of the pattern may get
+    discover: tuple[str, ...] | None = None  # what may name new pages of the pattern: sitemap, feed, links
+    discover_limit: int | None = None  # new pages per host and day
     detector: str | None = None
     select: str | None = None  # what the detectors css and json look for
     ignore: tuple[str, ...] = ()
@@ -76,6 +79,7 @@ class Rule:
         for name in ("headers", "cookies"):
             given[name] = _texts(given.get(name, {}), f"{where}: {name}")
         given["ignore"] = _lines(given.get("ignore", ()), f"{where}: ignore")
+        _check_discovery(given, where)
         _check(given, where)
         _check_budget(given, where)
         _check_detection(given, where)
@@ -93,6 +97,17 @@ def _check(given: Mapping[str, Any], where: str) -> None:
     least, most = given.get("min_interval"), given.get("max_interval")
     if least is not None and most is not None and least > most:
         raise ParameterError(f"{where}: min_interval is longer than max_interval")
+
+
+def _check_discovery(given: dict[str, Any], where: str) -> None:
+    if "discover" in given:
+        given["discover"] = _lines(given["discover"], f"{where}: discover")
+        for name in given["discover"]:
+            if name not in DISCOVER:
+                raise unknown(f"{where}: discover", name, list(DISCOVER))
+    limit = given.get("discover_limit", 0)
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+        raise ParameterError(f"{where}: discover_limit is {limit!r}: must be a whole number, 0 or more")
 
 
 def _check_budget(given: Mapping[str, Any], where: str) -> None:
@@ -164,6 +179,8 @@ class Ruling:
     never: bool = False
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     detection: Detection = UNSPECIFIED
+    discover: tuple[str, ...] | None = None
+    discover_limit: int | None = None
 
 
 _NOTHING = Ruling()
@@ -207,7 +224,7 @@ class Rules:
         cookies: dict[str, str] = {}
         seen: dict[str, Any] = {"ignore": ()}
         for rule in mine:
-            for name in ("importance", "min_interval", "max_interval", "never"):
+            for name in ("importance", "min_interval", "max_interval", "never", "discover", "discover_limit"):
                 if getattr(rule, name) is not None:
                     found[name] = getattr(rule, name)
             if rule.every is not None:

@@ -49,6 +49,7 @@ class Settings:
     audit_draws: int = 100  # pages drawn for one audit
     detector: str = "main"
     feed_interval: str = "5 min"  # a feed is polled no more often than this to keep its items; 0 s: never for that
+    listings: bool = True  # whether sitemaps that robots.txt names, feeds and index pages are polled for signals
     keep: int = 1  # bodies kept of each page
     timeout: str = "60 s"  # for one fetch
     largest_body: int = 10 << 20  # bytes
@@ -117,7 +118,8 @@ class Settings:
 
     def signal_kinds(self) -> tuple[str, ...]:
         """The kinds of signal sources that are switched on."""
-        return ("websub", "indexnow", "webhook") if self.listen.strip() else ()
+        received = ("websub", "indexnow", "webhook") if self.listen.strip() else ()
+        return (*(("sitemap", "feed", "listing") if self.listings else ()), *received)
 
     def seconds(self, name: str) -> float:
         """A setting that is a span of time."""

@@ -92,6 +92,10 @@ class Worth:
         lead = float((gains * forecast.interval[due]).sum()) / (2.0 * total) if total > 0 else DAY
         return replace(self, expected=total, expected_lead=min(max(lead, 1.0), _LONGEST_LEAD))
 
+    def scaled(self, pages: float) -> Worth:
+        """The same where the prior comes from one in so many pages."""
+        return replace(self, expected=self.expected * pages)
+
     @property
     def rate(self) -> float:
         """Importance of news per second."""
@@ -113,7 +117,7 @@ class Worth:
         return min(_FIRST * 2.0 ** min(max(self.polls - 3, 0), 9), _LAST)
 
 
-def as_pages(worths: Sequence[Worth], cost: float = 1.0) -> Pages:
+def as_pages(worths: Sequence[Worth], cost: Array | float = 1.0) -> Pages:
     """Listings as pages: importance gain·lead and change rate 1/lead; ``cost`` is the requests of a poll."""
     leads = np.array([one.mean_lead for one in worths])
     rates = np.array([one.rate for one in worths])
@@ -132,12 +136,17 @@ def poll_value(worths: Sequence[Worth], elapsed: Array) -> Array:
     return crawl_value(as_pages(worths), elapsed)
 
 
-def poll_interval(worth: Worth, threshold: float, requests: float = 1.0) -> float:
-    """Seconds after which a poll of so many requests is worth them; infinity if it never is.
+def poll_intervals(worths: Sequence[Worth], threshold: float, cost: Array | float = 1.0) -> Array:
+    """Seconds after which polls are worth their requests; infinity where they never are.
 
-    >>> poll_interval(Worth(), 1.0)
-    inf
+    >>> poll_intervals([Worth()], 1.0).tolist()
+    [inf]
     """
-    if not 0 < threshold < math.inf or worth.rate <= 0:
-        return math.inf
-    return float(elapsed_at_value(as_pages([worth], max(requests, 1.0)), threshold)[0])
+    if not 0 < threshold < math.inf:
+        return np.full(len(worths), np.inf)
+    return elapsed_at_value(as_pages(worths, cost), threshold)
+
+
+def poll_interval(worth: Worth, threshold: float, requests: float = 1.0) -> float:
+    """The same of one listing."""
+    return float(poll_intervals([worth], threshold, max(requests, 1.0))[0])

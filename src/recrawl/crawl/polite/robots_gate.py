@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from recrawl.crawl.clock import Clock, hold
@@ -51,6 +51,7 @@ class RobotsGate:
     ) -> None:
         self._robots, self._clock, self._save_notes = robots, clock, save_notes
         self.limiter, self.budget = limiter, budget
+        self.on_read: Callable[[str, Sequence[str]], None] | None = None  # gets host and sitemaps of a robots.txt
         self._recalling: dict[str, asyncio.Task[None]] = {}  # reads from the store, by host
 
     async def recall(self, urls: Iterable[str]) -> set[str]:
@@ -111,6 +112,8 @@ class RobotsGate:
         notes = self.limiter.set_crawl_delay(host_of(url), rule.crawl_delay)
         if notes:
             await self._save_notes(notes)
+        if n and rule.unreachable is None and self.on_read is not None:
+            self.on_read(host_of(url), rule.sitemaps)
         return n
 
     def settle(self, host: str, fetched: Fetched) -> int:

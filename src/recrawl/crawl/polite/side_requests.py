@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 from recrawl.crawl.clock import Clock
 from recrawl.crawl.http.fetched import Fetched, Fetcher, Poster
@@ -29,15 +30,18 @@ class SideRequests:
         """Whether the fetcher can send forms."""
         return isinstance(self._fetcher, Poster)
 
-    async def get(self, url: str) -> Fetched:
-        """Fetch a URL as far as robots.txt allows; redirects are followed within the host."""
+    async def get(self, url: str, *, etag: str | None = None, last_modified: str | None = None) -> Fetched:
+        """Fetch a URL as far as robots.txt allows; redirects are followed within the host.
+
+        The validators are sent with each request: they are those of the last answer, after redirects.
+        """
         passed = [canonical(url)]
         while True:
             at = passed[-1]
             failure = await self._forbidden(at)
             if failure is not None:
                 return self._failed(at, failure)
-            fetched = await self._made(at, self._fetcher.fetch)
+            fetched = await self._made(at, partial(self._fetcher.fetch, etag=etag, last_modified=last_modified))
             goal = redirect_goal(at, fetched)
             if goal is None or goal in passed or len(passed) > MOST_HOPS or host_of(goal) != host_of(url):
                 return fetched

@@ -21,7 +21,13 @@ class Bookkeeper:
         self._recorder, self._pool, self._audits = components.recorder, components.pool, components.audits
         rules = components.options.rules
         hooks = CommandHooks(
-            self._audits.request, components.inbox.forget, components.receivers.removed, components.set_token
+            self._audits.request,
+            components.inbox.forget,
+            components.receivers.removed,
+            components.set_token,
+            components.polls.add,
+            components.polls.follow,
+            components.polls.remove,
         )
         self._commands = CommandQueue(components.engine, components.store, rules, hooks)
         self._commands_at = components.clock.now()
@@ -89,6 +95,7 @@ class Bookkeeper:
         components = self._components
         components.budget.end()
         await self._pool.end(_GRACE)
+        await components.polls.end(save=not self._broken)
         if self._broken:
             return
         await components.budget.covered()

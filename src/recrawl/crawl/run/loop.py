@@ -30,6 +30,7 @@ class CrawlLoop:
                 return
             commands_at = self.books.apply_commands(now)
             await self.cover(now)
+            self.components.polls.start(now)
             started = await self.starter.start(now, left)
             left -= started
             self.books.save_if_due(now)
@@ -54,6 +55,7 @@ class CrawlLoop:
         if unsettled and (not busy or pool.free > 0):
             return
         at = min(until, recorder.due_at(now), now + (GATHER if unsettled else self._longest), self.starter.next_at(now))
+        at = min(at, self.components.polls.next_at(now)) if self.starter.picking else at
         if budget.n_waiting:
             at = min(at, budget.next_at(now))
         await (asyncio.sleep(0) if busy and at <= now else pool.sleep(at - now))

@@ -136,6 +136,7 @@ def options_of(settings: Settings, n_pages: int, now: float) -> CrawlOptions:
         audit_draws=settings.audit_draws,
         callback_url=settings.callback_url(),
         texts=settings.event_text,
+        listings=settings.listings,
         signal_delay=_SIGNAL_DELAY,
     )
 

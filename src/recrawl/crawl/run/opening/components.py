@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,9 @@ from recrawl.crawl.deliver.subscribers import Deliveries
 from recrawl.crawl.feeds.cache import FeedCache
 from recrawl.crawl.feeds.polling import PREFIX
 from recrawl.crawl.http.fetched import Fetcher
+from recrawl.crawl.listings.discovery import Discovery
+from recrawl.crawl.listings.polls import PollHooks, Polls
+from recrawl.crawl.listings.registry import Pace
 from recrawl.crawl.polite.budget import MARK, Budget
 from recrawl.crawl.polite.host_budgets import PREFIX as HOST_PACED
 from recrawl.crawl.polite.host_budgets import HostBudgets, RateOf
@@ -27,6 +31,7 @@ from recrawl.crawl.polite.side_requests import SideRequests
 from recrawl.crawl.polite.slots import Slots
 from recrawl.crawl.polite.unspent import NOTE as UNSPENT
 from recrawl.crawl.polite.unspent import Unspent
+from recrawl.crawl.run.commands import add_command
 from recrawl.crawl.run.compare import Comparer
 from recrawl.crawl.run.page_crawler import PageCrawler
 from recrawl.crawl.run.progress import Counters, Reporter
@@ -81,14 +86,24 @@ class Components:
         self.gate = gate
         self.comparer = Comparer(options, self.feeds, self.not_modified, self.clock)
         self.page_crawler = PageCrawler(fetcher, gate, self.comparer, options.rules, self.clock, self._is_page)
+        self.side = SideRequests(fetcher, gate, self.clock, self._count_requests)
+        self.polls = self._polls()
         self.audits = Audits(engine, self.limiter, options)
         self.deliveries = Deliveries(options.subscribers, store, self.clock, self.report)
-        self.receivers = self._receivers(fetcher)
+        self.receivers = self._receivers()
         self._loaded = False
 
-    def _receivers(self, fetcher: Fetcher) -> Receivers:
-        recorder, clock = self.recorder, self.clock
-        side = SideRequests(fetcher, self.gate, clock, self._count_requests)
+    def _polls(self) -> Polls:
+        hooks = PollHooks(self._add_found, self._pace, self.pool.watch, self._report_poll)
+        discovery = Discovery(self.options.rules, self._are_pages)
+        polls = Polls(self.engine, self.store, self.clock, self.inbox, discovery, hooks)
+        polls.is_on = self.options.listings
+        polls.attach(self.side)
+        self.gate.on_read, self.page_crawler.on_changed = polls.named, polls.page_fetched
+        return polls
+
+    def _receivers(self) -> Receivers:
+        recorder, clock, side = self.recorder, self.clock, self.side
         pushed = PushedCopies(self.comparer, recorder, clock, self.counters, self.pool.wake)
         reach = Reach(side, self.inbox, pushed, clock, recorder.save_notes, self._pages_of, self.feeds.length)
         receivers = Receivers(reach, self.options.callback_url)
@@ -112,6 +127,7 @@ class Components:
         for note in (await self.store.notes(TOKENS)).values():
             self.set_token(note["name"], note)
         await self.receivers.load(self.store)
+        await self.polls.load()
         await self.deliveries.resume()
         self._loaded = True
 
@@ -131,12 +147,31 @@ class Components:
         """A batch is committed."""
         self.counters.acknowledged += len(outcomes)
         self.inbox.saved(outcomes)
+        self.polls.crawled(outcomes)
         if outcomes:
             self.report("saved", outcomes=outcomes)
             self.deliveries.notify()
 
     def _pages_of(self, urls: Sequence[str]) -> list[int]:
         return [int(page) for page in self.engine.addresses.known(urls)]
+
+    async def _add_found(self, pages: Mapping[str, float]) -> None:
+        """Queue new pages that listings and links name."""
+        await self.store.queue([add_command(list(pages), list(pages.values()))])
+        self.counters.discovered += len(pages)
+
+    def _pace(self) -> Pace:
+        """What decides when listings are polled; signals bring crawls forward for the objective freshness only."""
+        uses_signals = self.engine.settings.schedule == "freshness"
+        threshold = self.recorder.threshold or self.engine.threshold
+        return Pace(threshold if uses_signals else math.inf, self.budget.rate)
+
+    def _report_poll(self, name: str, **fields: Any) -> None:
+        self.counters.polls += name == "polled"
+        self.report(name, **fields)
+
+    def _are_pages(self, urls: Sequence[str]) -> list[bool]:
+        return [page >= 0 for page in self._pages_of(urls)]
 
     def _is_page(self, url: str) -> bool:
         return self._pages_of([url])[0] >= 0
@@ -147,6 +182,7 @@ class Components:
     def close(self) -> None:
         """End the threads."""
         self.comparer.close()
+        self.polls.close()
 
 
 def host_rates(rules: Rules, budget: Budget) -> RateOf:

@@ -1,0 +1,209 @@
+"""Registry of listings: which are known, within limits, and which is to be polled next."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+import numpy as np
+
+from recrawl.crawl.formats.sitemaps import ENTRIES
+from recrawl.crawl.listings.listing import Listing
+from recrawl.crawl.listings.worth import DAY, poll_intervals
+from recrawl.store.listings import StoredListing
+
+MOST = 50_000  # listings
+MOST_OF_HOST = 1000
+ENTRIES_OF_HOST = 2_000_000  # entries in the tables of one host: 32 MB
+_SHARES = {"worth": 1.0, "first": 0.2, "age": 0.01}  # of requests: polls by why they are made
+_REFRESH = 600.0  # seconds between two computations of when all polls are due
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What decides when listings are polled: the crawl value at the margin, and requests per second."""
+
+    threshold: float
+    rate: float
+    shortest: float = 300.0  # seconds between two polls of a listing
+
+
+class Registry:
+    """The listings by URL; what is not saved yet is in ``pending``."""
+
+    def __init__(self) -> None:
+        self._listings: dict[str, Listing] = {}
+        self._of_host: Counter[str] = Counter()
+        self._entries: Counter[str] = Counter()
+        self._queue = PollQueue()
+        self.pending: dict[str, Listing | None] = {}
+
+    def restore(self, stored: Iterable[StoredListing]) -> None:
+        """The listings of earlier runs."""
+        for one in stored:
+            self._put(Listing.restore(one))
+
+    def __len__(self) -> int:
+        return len(self._listings)
+
+    def __iter__(self) -> Iterator[Listing]:
+        return iter(list(self._listings.values()))
+
+    def get(self, url: str) -> Listing | None:
+        """The listing of a URL."""
+        return self._listings.get(url)
+
+    def add(self, listing: Listing) -> Listing | None:
+        """Add a listing, or find the one that is there; None if there are too many."""
+        known = self._listings.get(listing.url)
+        if known is not None:
+            return known
+        if len(self._listings) >= MOST or self._of_host[listing.host] >= MOST_OF_HOST:
+            return None
+        self._put(listing)
+        self.changed(listing)
+        return listing
+
+    def _put(self, listing: Listing) -> None:
+        self._listings[listing.url] = listing
+        self._of_host[listing.host] += 1
+        self._entries[listing.host] += listing.n_entries
+        self._queue.changed(listing.url)
+
+    def remove(self, url: str) -> None:
+        """Poll a listing no more; the parts of an index go with it."""
+        if url not in self._listings:
+            return
+        for one in [one for one in self if one.url == url or one.parent == url]:
+            del self._listings[one.url]
+            self._queue.changed(one.url)
+            self._of_host[one.host] -= 1
+            self._entries[one.host] -= one.n_entries
+            self.pending[one.url] = None
+
+    def changed(self, listing: Listing) -> None:
+        """A listing is to be saved, and may be due at another time."""
+        self.pending[listing.url] = listing
+        self._queue.changed(listing.url)
+
+    def room(self, listing: Listing) -> int:
+        """How many entries a listing may have."""
+        return max(min(ENTRIES, ENTRIES_OF_HOST - self._entries[listing.host] + listing.n_entries), 0)
+
+    def counted(self, listing: Listing, n_entries: int) -> None:
+        """A listing has so many entries from now on."""
+        self._entries[listing.host] += n_entries - listing.n_entries
+        listing.n_entries = n_entries
+
+    # --- when ---------------------------------------------------------------------------------------------------------
+
+    def due(self, now: float, pace: Pace) -> Listing | None:
+        """The listing that is to be polled now; none of it is due again until it has ended."""
+        self._queue.update(self._listings, now, pace)
+        url = self._queue.pop(now, pace)
+        return None if url is None else self._listings[url]
+
+    def ended(self, listing: Listing) -> None:
+        """A poll has ended."""
+        self._queue.ended(listing.url)
+        if listing.url in self._listings:
+            self.changed(listing)
+
+    def next_at(self, now: float, pace: Pace) -> float:
+        """When a listing is to be polled, as far as is known now."""
+        self._queue.update(self._listings, now, pace)
+        return self._queue.next_at()
+
+
+class PollQueue:
+    """When listings are due, by why: their worth, their first poll, or their age; the last two within shares."""
+
+    def __init__(self) -> None:
+        self._due: dict[str, tuple[str, float]] = {}
+        self._heaps: dict[str, list[tuple[float, str]]] = {why: [] for why in _SHARES}
+        self._free_at = dict.fromkeys(_SHARES, -math.inf)  # when the next poll of its kind may be made
+        self._dirty: set[str] = set()
+        self._running: set[str] = set()
+        self._computed_at = -math.inf
+
+    def changed(self, url: str) -> None:
+        """When a listing is due is to be computed again."""
+        self._dirty.add(url)
+
+    def ended(self, url: str) -> None:
+        """A poll has ended."""
+        self._running.discard(url)
+
+    def update(self, listings: Mapping[str, Listing], now: float, pace: Pace) -> None:
+        """Compute when listings are due: those that changed, and from time to time all, because the margin moves."""
+        if now >= self._computed_at + _REFRESH:
+            self._dirty.update(listings)
+            self._heaps = {why: [] for why in _SHARES}
+            self._due.clear()
+            self._computed_at = now
+        mine = [listings[url] for url in self._dirty if url in listings and url not in self._running]
+        for url in self._dirty:
+            self._due.pop(url, None)
+        self._dirty = self._dirty & self._running
+        for listing, (why, at) in zip(mine, due_times(mine, pace), strict=True):
+            if at < math.inf:
+                self._due[listing.url] = why, at
+                heappush(self._heaps[why], (at, listing.url))
+
+    def pop(self, now: float, pace: Pace) -> str | None:
+        """The URL of a listing that is due; it runs from now on."""
+        for why, share in _SHARES.items():
+            if self._free_at[why] <= now and (top := self._top(why)) is not None and top[0] <= now:
+                heappop(self._heaps[why])
+                del self._due[top[1]]
+                self._running.add(top[1])
+                if share < 1.0:
+                    self._free_at[why] = now + 1.0 / max(share * pace.rate, 1e-9)
+                return top[1]
+        return None
+
+    def next_at(self) -> float:
+        """When a listing is due, as far as is known now."""
+        tops = [(why, self._top(why)) for why in _SHARES]
+        return min((max(top[0], self._free_at[why]) for why, top in tops if top is not None), default=math.inf)
+
+    def _top(self, why: str) -> tuple[float, str] | None:
+        heap = self._heaps[why]
+        while heap and self._due.get(heap[0][1]) != (why, heap[0][0]):
+            heappop(heap)  # computed again since
+        return heap[0] if heap else None
+
+
+def due_times(listings: Sequence[Listing], pace: Pace) -> list[tuple[str, float]]:
+    """Why and when each listing is due: at once the first time and when its index says so, later when it is worth it.
+
+    >>> due_times([Listing("https://a.example/s.xml")], Pace(1.0, 1.0))
+    [('first', 0.0)]
+    """
+    found: list[tuple[str, float]] = []
+    for one, interval in zip(listings, _intervals(listings, pace), strict=True):
+        if one.as_page or (one.follows_index and not one.waiting and one.polled_at is not None):
+            found.append(("worth", math.inf))
+        elif one.waiting:
+            found.append(("worth", one.not_before))
+        elif one.polled_at is None:
+            found.append(("first", one.not_before))
+        elif one.backlog:
+            found.append(("first", max(one.polled_at + DAY, one.not_before)))
+        else:
+            longest = one.worth.longest
+            why = "worth" if interval <= longest else "age"
+            found.append((why, max(one.polled_at + max(min(interval, longest), pace.shortest), one.not_before)))
+    return found
+
+
+def _intervals(listings: Sequence[Listing], pace: Pace) -> list[float]:
+    """The intervals of polls by their worth."""
+    if not listings:
+        return []
+    costs = np.array([max(one.requests, 1.0) for one in listings])
+    found: list[float] = poll_intervals([one.worth for one in listings], pace.threshold, costs).tolist()
+    return found
