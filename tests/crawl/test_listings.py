@@ -76,6 +76,7 @@ def listing(world, url=MAP):
     return {one.url: Listing.restore(one) for one in world.store.listings()}.get(url)
 
 
+@pytest.mark.slow
 def test_a_sitemap_that_robots_txt_names_brings_crawls_forward():
     site = Site1(200)
     for k in range(0, 60, 3):
@@ -191,6 +192,7 @@ def test_the_dates_of_an_index_decide_which_parts_are_read():
     assert listing(world, parts[1]).parent == MAP
 
 
+@pytest.mark.slow
 def test_a_listing_that_fails_is_asked_more_and_more_rarely_and_robots_txt_is_obeyed():
     site = Site1(3, other={MAP: Answer(status=500)})
     world = World(site, site.urls, budget=0.0006, delay=0.0)
@@ -206,6 +208,7 @@ def test_a_listing_that_fails_is_asked_more_and_more_rarely_and_robots_txt_is_ob
     assert listing(world).failure == "robots"
 
 
+@pytest.mark.slow
 def test_polls_that_nothing_asks_for_keep_to_their_share():
     """Many sitemaps that never say anything: first polls a fifth of the requests, later ones a hundredth."""
     hosts = [f"https://h{k}.example" for k in range(30)]
@@ -287,6 +290,7 @@ def test_a_site_is_followed_from_its_front_page_alone():
     assert listing(world, "https://docs.example.org/feed.xml").kind == "feed"
 
 
+@pytest.mark.slow
 def test_a_page_that_left_the_sitemap_and_is_gone_is_reported_once():
     site = Site1(30)
     gone_at = START + 2 * DAY

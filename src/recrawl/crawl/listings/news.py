@@ -24,7 +24,7 @@ class News(NamedTuple):
     reading: Reading
     table: bytes  # packed, for the next poll
     n_entries: int
-    told: list[Listed]  # pages that are new in it, or whose dates moved
+    signalled: list[Listed]  # pages that are new in it, or whose dates moved
     new: list[str]  # URLs that are new in it
     again: list[str]  # URLs that were in it before
     vanished: Keys
@@ -58,7 +58,7 @@ def news_of(listing: Listing, fetched: Fetched, packed: bytes, room: int) -> New
 def signals_of(news: News) -> list[Signal]:
     """The signals of a poll: who speaks is the host of the page, by this kind of listing."""
     found = []
-    for one in news.told:
+    for one in news.signalled:
         resolution = 0.0 if one.at is None or one.latest is None else one.latest - one.at
         found.append(Signal(one.url, Source(news.reading.kind, host_of(one.url)), one.at, resolution))
     return found

@@ -158,7 +158,7 @@ class Polls:
         parts = take_parts(self.registry, listing, news.reading.parts, now) if news.reading.parts else 0
         if news.reading.parts:
             listing.cost(1 + parts)
-        if listing.probing and news.told:
+        if listing.probing and news.signalled:
             listing.own_clock = True  # its index has dates that do not move
         self._read(listing, fetched, news, now, 0 if taken is None else taken.accepted)
         self._hooks.report("polled", listing=listing, failure=None, signals=len(signals), new=new)
@@ -229,8 +229,10 @@ class Polls:
         """Pages that a sitemap no longer names; those that were found gone before are reported at once."""
         self.dropped.add(urls)
         ids = self._engine.addresses.known(urls)
-        gone = np.asarray(self._engine.rows(ids)["times_gone"]) > 0 if len(ids) else []
-        for url in (url for url, is_gone in zip(urls, gone, strict=True) if is_gone):
+        if not len(ids):
+            return
+        gone = np.asarray(self._engine.rows(ids)["times_gone"]) > 0
+        for url in (url for url, is_gone in zip(urls, gone.tolist(), strict=True) if is_gone):
             self.dropped.settled(url, gone=True)
             self._hooks.report("dropped page gone", url=url)
 

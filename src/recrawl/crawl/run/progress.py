@@ -147,12 +147,13 @@ class Reporter:
         event(log, logging.DEBUG, "batch.saved", outcomes=len(outcomes))
 
     def _polled(self, listing: Any, failure: str | None, signals: int, new: int) -> None:
-        level = logging.INFO if failure is None else self._level("listing.failed")
         if failure is not None:
+            level = self._level("listing.failed")
             event(log, level, "listing.failed", url=listing.url, reason=failure, failures=listing.failures)
-        else:
-            fields = {"kind": listing.kind, "entries": listing.n_entries, "signals": signals, "new_pages": new}
-            event(log, logging.INFO if signals or new else logging.DEBUG, "listing.polled", url=listing.url, **fields)
+            return
+        level = logging.INFO if signals or new else logging.DEBUG
+        fields = {"kind": listing.kind, "entries": listing.n_entries, "signals": signals, "new_pages": new}
+        event(log, level, "listing.polled", url=listing.url, **fields)
 
     def _dropped_gone(self, url: str) -> None:
         event(log, logging.INFO, "page.dropped", url=url)
