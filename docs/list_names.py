@@ -18,6 +18,7 @@ PACKAGES = [
     "demo",
     "reproduce",
     "serve",
+    "contrib.browser",
 ]
 HEAD = """# Names of the packages
 

@@ -115,6 +115,7 @@ PACKAGES = [
     "demo",
     "reproduce",
     "serve",
+    "contrib.browser",
 ]
 
 

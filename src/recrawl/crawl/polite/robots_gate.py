@@ -119,7 +119,9 @@ class RobotsGate:
     def settle(self, host: str, fetched: Fetched) -> int:
         """Count the requests of one fetch: those after the first are charged, and the host limiter sees the answer."""
         made = max(len(fetched.redirects) + (fetched.failure != "redirects"), 1)
-        self.budget.charge(made - 1)
+        self.budget.charge(made - 1 + len(fetched.beside))
         self.limiter.charge(fetched.url, made - 1)
+        for url in fetched.beside:
+            self.limiter.charge(url)
         self.limiter.answered(host, fetched)
-        return made
+        return made + len(fetched.beside)

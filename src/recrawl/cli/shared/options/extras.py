@@ -24,6 +24,7 @@ EXTRAS = {
     "serve": ["fastapi", "uvicorn"],
     "data": ["pyarrow", "matplotlib"],
     "warc": ["warcio"],
+    "browser": ["playwright"],
     "predict": ["lightgbm"],
     "deep": ["jax", "optax"],
 }  # modules by extra
