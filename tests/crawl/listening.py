@@ -8,6 +8,7 @@ from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.http.fetcher import HttpFetcher, Limits
 from recrawl.crawl.http.memory import MemoryWeb
+from recrawl.crawl.polite.robots import Robots
 from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.run.opening.pages import add_pages, open_engine, save_pages
 from recrawl.serve.app import Context, build_app
@@ -64,14 +65,16 @@ class ListeningCrawl:
         return (await self.store.copies([url]))[url]
 
     @asynccontextmanager
-    async def running(self, urls=(), port=0):
+    async def running(self, urls=(), port=0, robots=False):
         """The crawl runs, and listens."""
         http = HttpFetcher(AGENT, allow_private=True, limits=Limits(total=10.0, redirects=0))
         engine = await open_engine(self.store, self.clock.now(), budget=self.budget, **SETTINGS)
         if urls:
             await save_pages(engine, self.store, add_pages(engine, Rules(), list(urls), self.clock.now()))
         options = CrawlOptions(callback_url=f"http://127.0.0.1:{port or 1}", **RESTING)
-        self.crawler = Crawler(engine, self.store, Mixed(self.memory, http, self.clock), options, clock=self.clock)
+        rules = Robots(self.memory, AGENT, self.clock) if robots else None
+        web = Mixed(self.memory, http, self.clock)
+        self.crawler = Crawler(engine, self.store, web, options, robots=rules, clock=self.clock)
         parts = self.crawler.components
         await parts.load()
         context = Context(engine, self.store, parts.clock, parts.inbox, parts.tokens, receivers=parts.receivers)
