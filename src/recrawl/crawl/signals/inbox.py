@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from recrawl.store.protocol import Outcome, Store
 from recrawl.store.signals import PendingSignal
 from recrawl.urls import name_of
 
+_SOURCE = attrgetter("source")
 _FULL_FOR = 60.0  # seconds after which a source with too many pending signals may try again
 
 
@@ -118,7 +120,7 @@ class Inbox:
         if done.total("limited"):
             retry_after = max(retry_after, _FULL_FOR)
         if whole and retry_after > 0:
-            n = Counter(signal.source for signal in signals)
+            n = Counter(map(_SOURCE, signals))
             self._count({source: Counter(limited=n[source]) for source in n})
             return Taken(limited=len(signals), retry_after=retry_after)
         self._apply(done, now)
@@ -131,9 +133,13 @@ class Inbox:
 
     def _within_limits(self, signals: Sequence[Signal], now: float, whole: bool) -> tuple[list[Signal], float]:
         """The signals that their speakers may send now, and the seconds until the others may be sent."""
-        speakers = Counter(signal.source for signal in signals)
+        speakers = Counter(map(_SOURCE, signals))
         wait = max((self.limits.wait(source, n, now) for source, n in speakers.items()), default=0.0)
-        if wait > 0 and whole:
+        if wait == 0.0:
+            for source, n in speakers.items():
+                self.limits.take(source, n, now)
+            return list(signals), 0.0
+        if whole:
             return [], wait
         left = {source: min(n, self.limits.left(source, now)) for source, n in speakers.items()}
         for source, n in left.items():
@@ -154,14 +160,18 @@ class Inbox:
         pages = self._engine.addresses.known(names)
         copied_at = np.full(len(pages), -np.inf)
         copied_at[pages >= 0] = self._engine.fetched_at(pages[pages >= 0])
+        source, number, counts = None, None, Counter[str]()  # of the last signal: most calls have one speaker
         for signal, url, page, copied in zip(signals, names, pages.tolist(), copied_at.tolist(), strict=True):
+            if signal.source is not source:
+                source, number, counts = signal.source, None, done.counts[signal.source]
             if page < 0:
-                done.unknown[signal.source].append(url)
-                done.counts[signal.source]["unknown"] += 1
-            else:
-                number = self.sources.number(signal.source)
-                row = PendingSignal(url, number, now, signal.changed_at, signal.resolution)
-                done.counts[signal.source][self._kind(done, page, row, copied)] += 1
+                done.unknown[source].append(url)
+                counts["unknown"] += 1
+                continue
+            if number is None:
+                number = self.sources.number(source)
+            row = PendingSignal(url, number, now, signal.changed_at, signal.resolution)
+            counts[self._kind(done, page, row, copied)] += 1
         return done
 
     def _kind(self, done: _Sorted, page: int, row: PendingSignal, copied_at: float) -> str:
