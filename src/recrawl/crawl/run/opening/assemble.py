@@ -206,7 +206,7 @@ async def open_crawl(settings: Settings, *, web: Web | None = None, **options: A
     try:
         now = web.clock.now()
         engine = await engine_of(store, settings, now, save=True)
-        if not len(engine) and not await store.commands():
+        if not len(engine) and not await store.commands() and not await store.listings():
             raise ParameterError(f"{settings.database}: has no pages; recrawl add adds some")
         chosen = options_of(settings, len(engine), now)
         chosen = replace(chosen, subscribers={} if webhook is None else {"webhook": webhook})
