@@ -43,6 +43,11 @@ class ScriptedSite:
         """One request."""
         self.log.append((request.host, request.path_qs))
         kind = request.match_info["path"].removeprefix("page/")
+        if kind == "robots.txt":
+            return web.Response(text="User-agent: *\nDisallow: /data/image\nDisallow: /data/forbidden\n")
+        if kind == "allowed":
+            script = "fetch('/data/forbidden').catch(() => 0).then(() => " + SCRIPTS["fetch"] + ")"
+            return web.Response(text=FRAME.format(script), content_type="text/html")
         if kind in SCRIPTS:
             return web.Response(text=FRAME.format(SCRIPTS[kind]), content_type="text/html", headers={"ETag": '"frame"'})
         if kind == "plain":

@@ -5,6 +5,7 @@ import contextlib
 import os
 import shutil
 import signal
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -13,9 +14,11 @@ from crawl.servers import AGENT, serving
 
 from contrib.scripted import SCRIPTS, WORDS, ScriptedSite
 from recrawl.contrib.browser import BrowserFetcher, BrowserLimits, Render
-from recrawl.crawl import HttpFetcher, Limits
+from recrawl.contrib.browser.assemble import open_rendered
+from recrawl.crawl import HttpFetcher, Limits, Settings, add_pages, engine_of, save_pages
 from recrawl.crawl.detect.visible import visible_text
 from recrawl.errors import ParameterError
+from recrawl.store import SqliteStore
 
 pytest.importorskip("playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -180,6 +183,36 @@ def test_private_addresses_are_refused_for_scripts_too():
     fetched, log = asyncio.run(run())
     assert [path for _, path in log] == ["/page/fetch"]
     assert WORDS not in visible_text(fetched.text())
+
+
+def test_rules_choose_what_is_rendered_in_a_crawl(tmp_path):
+    async def run():
+        site = ScriptedSite()
+        async with serving(site.answer) as origin:
+            urls = [f"{origin}/page/{name}" for name in ("allowed", "plain", "fetch")]
+            rules = ({"match": "*", "render": "auto"}, {"match": "*/fetch", "render": False})
+            settings = Settings(
+                database=str(tmp_path / "a.db"), contact=AGENT, allow_private=True, budget="1000/s", delay="0.001 s",
+                rule=rules, browser=CHROMIUM, event_text=True,
+            )  # fmt: skip
+            async with SqliteStore(settings.database) as store:
+                engine = await engine_of(store, settings, time.time())
+                await save_pages(engine, store, add_pages(engine, settings.rules(), urls, time.time()))
+            live = await open_rendered(settings)
+            try:
+                await live.crawler.run(once=True)
+                outcomes = {one.url: one async for one in live.store.observations()}
+                texts = {event.url: event.new_text for event in await live.store.events(0)}
+            finally:
+                await live.close()
+        return site.log, [(outcomes[url], texts[url]) for url in urls]
+
+    log, ((rendered, text), (plain, _), (frame, empty)) = asyncio.run(run())
+    assert WORDS in text
+    assert WORDS not in empty
+    assert (rendered.requests, plain.requests, frame.requests) == (2, 1, 1)
+    paths = [path for _, path in log]
+    assert sorted(paths) == ["/data/text", "/page/allowed", "/page/fetch", "/page/plain", "/robots.txt"]
 
 
 @pytest.mark.full

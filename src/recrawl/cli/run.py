@@ -106,13 +106,13 @@ def run(
 
 async def _run(read: Callable[[], Settings], seconds: float | None, once: bool, quiet: bool) -> dict[str, Any]:
     from recrawl.cli.shared.options.interrupts import reload_on_hangup, stop_on_signals
+    from recrawl.cli.shared.options.opening import opened
     from recrawl.cli.views.run_view import View
-    from recrawl.crawl.run.opening.assemble import open_crawl
     from recrawl.crawl.run.opening.pages import warm_up
     from recrawl.crawl.run.opening.reload import TAKES_RELOAD
 
     settings = read()
-    live = await open_crawl(settings)
+    live = await opened(settings)
     try:
         stop_on_signals(live.crawler)
         reload_on_hangup(lambda: live.reload(read), live.crawler.stop)

@@ -15,6 +15,7 @@ from recrawl.contrib.browser.rendering import Crashed, Rendering, TooMuch
 from recrawl.crawl.detect.visible import visible_text
 from recrawl.crawl.formats.content_kind import kind_of
 from recrawl.crawl.http.fetched import Fetched, Fetcher
+from recrawl.crawl.polite.robots import Robots
 from recrawl.errors import ParameterError
 
 _FEW = 20  # words: a plain answer with scripts and fewer words has no text
@@ -39,7 +40,9 @@ class BrowserFetcher:
         executable: str | None = None,
         limits: BrowserLimits | None = None,
     ) -> None:
-        self._plain, self._further, self._render = plain, further, render
+        self._plain, self._further = plain, further
+        self.render = render  # may be replaced while it is in use
+        self.robots: Robots | None = None  # what scripts may ask for
         self._limits = limits or BrowserLimits()
         self._running: dict[Any, Rendering] = {}
         self._process = BrowserProcess(executable, user_agent, self._limits, self._answer)
@@ -57,7 +60,7 @@ class BrowserFetcher:
         """Fetch a URL and render it where needed. A rendered page is fetched without validators: they are of its
         frame, which may stay the same while what its scripts load has changed.
         """
-        render = self._render(url)
+        render = self.render(url)
         if render is not None and render.mode == "always":
             etag = last_modified = None
         plain = await self._plain.fetch(url, etag=etag, last_modified=last_modified, headers=headers)
@@ -76,7 +79,8 @@ class BrowserFetcher:
 
     async def _rendered(self, plain: Fetched, render: Render) -> Fetched:
         loop = asyncio.get_running_loop()
-        began, rendering, failure, body = loop.time(), Rendering(plain, self._further, self._limits), None, b""
+        rendering = Rendering(plain, self._further, self._limits, self.robots)
+        began, failure, body = loop.time(), None, b""
         host = urlsplit(plain.final_url).netloc
         page = await self._opened(host)
         self._running[page] = rendering

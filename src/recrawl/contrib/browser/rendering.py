@@ -7,6 +7,7 @@ from typing import Any
 
 from recrawl.contrib.browser.options import BLOCKED, BrowserLimits, Render
 from recrawl.crawl.http.fetched import Fetched, Fetcher
+from recrawl.crawl.polite.robots import Robots
 
 # The document with the content of open shadow roots in its place, without scripts. The copy is made in a document of
 # its own, so that nothing is loaded and no element comes to life.
@@ -40,8 +41,8 @@ class Crashed(Exception):
 class Rendering:
     """Renders the plain answer of a page. ``asked`` are the URLs of the further requests that it made."""
 
-    def __init__(self, plain: Fetched, fetcher: Fetcher, limits: BrowserLimits) -> None:
-        self._plain, self._fetcher, self._limits = plain, fetcher, limits
+    def __init__(self, plain: Fetched, fetcher: Fetcher, limits: BrowserLimits, robots: Robots | None = None) -> None:
+        self._plain, self._fetcher, self._limits, self._robots = plain, fetcher, limits, robots
         self.asked: list[str] = []
         self._n_bytes = self._n_running = 0
         self._shown = False  # whether the plain answer was given to the browser
@@ -111,9 +112,12 @@ class Rendering:
         return room and url.startswith(("http://", "https://"))
 
     async def _fetch(self, route: Any, request: Any) -> None:
-        self.asked.append(request.url)
         self._n_running += 1
         try:
+            if not await self._is_allowed(request.url) or not self._may_ask(request.url):
+                await route.abort("blockedbyclient")
+                return
+            self.asked.append(request.url)
             wanted = {name: request.headers[name] for name in ("accept", "accept-language") if name in request.headers}
             found = await self._fetcher.fetch(request.url, headers=wanted or None)
             self.asked += found.redirects[1:]
@@ -125,6 +129,17 @@ class Rendering:
         finally:
             self._n_running -= 1
             self._last = asyncio.get_running_loop().time()
+
+    async def _is_allowed(self, url: str) -> bool:
+        """Whether robots.txt allows a request; reading it counts as one."""
+        if self._robots is None:
+            return True
+        return (await self._robots.rules(url, self._read_robots)).allowed
+
+    async def _read_robots(self, url: str) -> Fetched:
+        assert self._robots is not None
+        self.asked.append(url)
+        return await self._robots.fetch(url)
 
 
 def _passed(fetched: Fetched) -> dict[str, str]:

@@ -59,6 +59,8 @@ class Rule:
     ignore: tuple[str, ...] = ()
     similarity: int | None = None
     flapping: bool | None = None
+    render: bool | str | None = None  # whether a browser runs the scripts of the page; auto: if it has no text
+    wait_for: str | None = None  # a CSS selector that a rendered page waits for
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
     cookies: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -83,6 +85,7 @@ class Rule:
         _check(given, where)
         _check_budget(given, where)
         _check_detection(given, where)
+        _check_rendering(given, where)
         return cls(**given)
 
 
@@ -153,6 +156,18 @@ def _check_detection(given: Mapping[str, Any], where: str) -> None:
         raise ParameterError(f"{where}: {problem}") from None
 
 
+def _check_rendering(given: Mapping[str, Any], where: str) -> None:
+    render, wait_for = given.get("render"), given.get("wait_for")
+    if render is not None and not isinstance(render, bool) and render != "auto":
+        raise ParameterError(f'{where}: render is {render!r}: must be true, false or "auto"')
+    if wait_for is None:
+        return
+    if not isinstance(wait_for, str) or not wait_for.strip():
+        raise ParameterError(f"{where}: wait_for is {wait_for!r}: must be a CSS selector")
+    if not render:
+        raise ParameterError(f'{where}: wait_for goes with render = true or "auto"')
+
+
 def _lines(given: Any, where: str) -> tuple[str, ...]:
     patterns = (given,) if isinstance(given, str) else given
     if not isinstance(patterns, list | tuple) or not all(isinstance(one, str) and one for one in patterns):
@@ -181,9 +196,12 @@ class Ruling:
     detection: Detection = UNSPECIFIED
     discover: tuple[str, ...] | None = None
     discover_limit: int | None = None
+    render: str | None = None  # always or auto; None: the page is not rendered
+    wait_for: str | None = None
 
 
 _NOTHING = Ruling()
+_RENDER: Mapping[bool | str, str | None] = {True: "always", "auto": "auto", False: None}
 
 
 class Rules:
@@ -229,6 +247,8 @@ class Rules:
                     found[name] = getattr(rule, name)
             if rule.every is not None:
                 found["min_interval"] = found["max_interval"] = rule.every
+            if rule.render is not None:
+                found |= {"render": _RENDER[rule.render], "wait_for": rule.wait_for}
             if rule.detector is not None:
                 seen |= {"detector": rule.detector, "select": rule.select}
             seen |= {name: value for name in ("similarity", "flapping") if (value := getattr(rule, name)) is not None}

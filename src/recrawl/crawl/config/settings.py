@@ -54,6 +54,7 @@ class Settings:
     timeout: str = "60 s"  # for one fetch
     largest_body: int = 10 << 20  # bytes
     allow_private: bool = False  # private and local addresses
+    browser: str = ""  # path of Chromium, for rules with render; empty: as it is found
     event_text: bool = False  # whether events carry the text of pages
     event_rows: int = 1_000_000  # events kept at most; beyond it the oldest are dropped
     event_bytes: int = 1 << 30  # the same in bytes
