@@ -104,7 +104,7 @@ def test_items_of_feeds_keep_their_links_and_updates():
     )
     assert [item.link for item in read_feed(rss)] == ["https://a.example/g", "", "https://a.example/l"]
     reading = read_listing(page(atom, "application/atom+xml"))
-    assert reading == ("feed", [Listed("https://a.example/1", DAY, DAY)], [])
+    assert reading == ("feed", [Listed("https://a.example/1", DAY, DAY)], [], True)
 
 
 def test_links_of_a_page():
@@ -132,7 +132,8 @@ def test_what_is_no_listing():
     assert read_listing(page(b"https://a.example/", "text/plain")) is None
     assert read_listing(page(b"<p>not found", "text/html"), "sitemap") is None
     assert read_listing(page(b"<p>not found", "text/html"), "feed") is None
-    assert read_listing(page(b"<urlset></urlset>", "text/html"), "sitemap") == ("sitemap", [], [])
+    assert read_listing(page(b"<urlset></urlset>", "text/html"), "sitemap") == ("sitemap", [], [], True)
+    assert not read_listing(page(b"<urlset><url>", "text/xml"), "sitemap").is_whole
     assert read_listing(page(b"nothing here", "text/plain"), "sitemap") is None
 
 

@@ -143,7 +143,6 @@ def test_a_sitemap_speaks_only_for_its_own_host_and_those_that_name_it():
     b, c = "https://b.example/1", "https://c.example/1"
     site = Site1(3)
     site.changes |= {b: [START - DAY], c: [START - DAY]}
-    taken = []
 
     def page(url, now):
         if url == MAP:
@@ -153,18 +152,7 @@ def test_a_sitemap_speaks_only_for_its_own_host_and_those_that_name_it():
         return site(url, now)
 
     world = World(page, [*site.urls, b, c], budget=0.0006, delay=0.0)
-    world.events = []
-    crawler = world.crawler()
-    take = crawler.components.inbox.take
-
-    async def noted(signals, **options):
-        taken.extend(one.page for one in signals)
-        return await take(signals, **options)
-
-    crawler.components.inbox.take = noted
-    asyncio.run(world.clock.drive(crawler.run(START + 5 * DAY)))
-    crawler.close()
-    assert set(taken) == {site.urls[0], b}
+    assert {url for url, _ in taken_in(world, 5 * DAY)} == {site.urls[0], b}
     assert sorted(listing(world).names) == ["a.example", "b.example"]
 
 
@@ -229,6 +217,99 @@ def test_listings_can_be_switched_off():
     assert world.run(3 * DAY).polls == 0
     assert polls(world) == []
     assert world.store.listings() == []
+
+
+def taken_in(world, seconds):
+    """The signals that a run takes in, as URLs with their sources."""
+    crawler, found = world.crawler(), []
+    take = crawler.components.inbox.take
+
+    async def noted(signals, **options):
+        found.extend((one.page, str(one.source)) for one in signals)
+        return await take(signals, **options)
+
+    crawler.components.inbox.take = noted
+    asyncio.run(world.clock.drive(crawler.run(world.clock.now() + seconds)))
+    crawler.close()
+    return found
+
+
+def test_a_sitemap_that_breaks_off_drops_no_pages():
+    site = Site1(30)
+    whole = urlset([(one, START) for one in site.urls]).body
+
+    def page(url, now):
+        if url == MAP:
+            broken = START + 1.5 * DAY < now < START + 3.5 * DAY
+            return Answer(whole[:600] if broken else whole, headers={"content-type": "text/xml"})
+        return site(url, now)
+
+    world = World(page, site.urls, budget=0.0006, delay=0.0)
+    assert taken_in(world, 6 * DAY) == []
+    assert len(polls(world)) >= 4
+    assert listing(world).n_entries == 30
+
+
+def test_an_index_page_and_a_feed_give_signals_for_new_links_and_moved_updates():
+    news, feed = f"{HOST}/news/", f"{HOST}/feed"
+    site = Site1(4, robots="User-agent: *\n")
+
+    def page(url, now):
+        late = now > START + 1.5 * DAY
+        if url == news:
+            return "".join(f"<a href={one}>x</a>" for one in site.urls[: 3 if late else 2])
+        if url == feed:
+            dates = [stamp(START + (2 * DAY if late and not k else 0)) for k in range(2)]
+            items = "".join(
+                f"<entry><link href='{one}'/><updated>{date}</updated></entry>"
+                for one, date in zip(site.urls, dates, strict=False)
+            )
+            return Answer(f"<feed>{items}</feed>", headers={"content-type": "application/atom+xml"})
+        return site(url, now)
+
+    world = World(page, site.urls, budget=0.0006, delay=0.0)
+    world.store.queue([listing_command(news, "listing"), listing_command(feed, "feed")])
+    found = taken_in(world, 5 * DAY)
+    assert sorted(found) == [(site.urls[0], "feed of a.example"), (site.urls[2], "listing of a.example")]
+
+
+def test_a_feed_that_is_a_page_gives_signals_without_a_poll():
+    feed = f"{HOST}/feed"
+    site = Site1(3, robots="User-agent: *\n")
+
+    def page(url, now):
+        if url == feed:
+            n = 1 + int((now - START) // DAY)
+            items = "".join(f"<item><link>{one}</link><guid>{k}</guid></item>" for k, one in enumerate(site.urls[:n]))
+            return Answer(f"<rss><channel>{items}</channel></rss>", headers={"content-type": "application/rss+xml"})
+        return site(url, now)
+
+    world = World(page, [*site.urls, feed], budget=0.0006, delay=0.0)
+    found = taken_in(world, 4 * DAY)
+    assert found == [(one, "feed of a.example") for one in site.urls[1:]]
+    assert listing(world, feed).as_page
+    assert world.store.counts()["pages"] == 4
+
+
+def test_a_poll_that_was_killed_says_the_same_again():
+    """Signals are stored before the table: a kill in between repeats them, and loses none."""
+    site = Site1(10)
+    site.changes_at(3, 1.2 * DAY)
+    world = World(site, site.urls, budget=0.0006, delay=0.0)
+    world.run(DAY)
+    save, lost = world.store.store.save, []
+
+    async def failing(*arguments, **options):
+        if options.get("listings") and any(one.entries for one in options["listings"]):
+            lost.append(options)
+            raise asyncio.CancelledError
+        return await save(*arguments, **options)
+
+    world.store.store.save = failing
+    taken_in(world, DAY)
+    assert lost
+    world.store.store.save = save
+    assert (site.urls[3], "sitemap of a.example") in taken_in(world, 1.5 * DAY)
 
 
 # --- discovery ------------------------------------------------------------------------------------------------------
@@ -347,3 +428,23 @@ def test_listings_are_added_and_removed_while_a_crawl_runs():
 def test_what_a_later_version_stored_is_read():
     stored = StoredListing(MAP, {**Listing(MAP).stored().state, "later": 1, "worth": {"gain": 2.0, "later": 3}})
     assert Listing.restore(stored).worth.gain == 2.0
+
+
+def test_listings_of_a_host_and_in_all_are_bounded(monkeypatch):
+    from recrawl.crawl.listings import registry
+
+    monkeypatch.setattr(registry, "MOST_OF_HOST", 3)
+    monkeypatch.setattr(registry, "ENTRIES_OF_HOST", 100)
+    mine = registry.Registry()
+    added = [mine.add(Listing(f"{HOST}/{k}.xml")) for k in range(5)]
+    assert [one is not None for one in added] == [True, True, True, False, False]
+    mine.counted(added[0], 80)
+    assert [mine.room(one) for one in added[:2]] == [100, 20]
+    mine.remove(added[0].url)
+    assert mine.room(added[1]) == 100
+    assert mine.pending[added[0].url] is None
+    mine.named("b.example", [f"{HOST}/1.xml", f"{HOST}/new.xml"])
+    assert mine.get(f"{HOST}/new.xml").names == ["b.example"]
+    mine.named("b.example", [])
+    assert mine.get(f"{HOST}/new.xml") is None, "only robots.txt named it"
+    assert mine.get(f"{HOST}/1.xml").names == [], "it was added, too"

@@ -38,13 +38,13 @@ class Entry(NamedTuple):
     latest: float | None = None
 
 
-def read_sitemap(data: bytes | Iterable[bytes]) -> Iterator[Entry]:
+def read_sitemap(data: bytes | Iterable[bytes], parser: SitemapParser | None = None) -> Iterator[Entry]:
     """The entries of a sitemap, given as a whole or in pieces; reading stops at the first error, after those before it.
 
     >>> [entry.url for entry in read_sitemap(b"https://example.org/a\\nhttps://example.org/b\\n")]
     ['https://example.org/a', 'https://example.org/b']
     """
-    parser = SitemapParser()
+    parser = parser or SitemapParser()
     for piece in _pieces(data) if isinstance(data, bytes) else data:
         yield from parser.feed(piece)
         if parser.ended:
@@ -73,10 +73,14 @@ class _NoSitemap(Exception):
 
 
 class SitemapParser:
-    """Takes a sitemap in pieces and gives its entries; never raises. ``ended``: nothing more is read."""
+    """Takes a sitemap in pieces and gives its entries; never raises.
+
+    ``ended``: nothing more is read. ``is_whole``: after the end, whether all of the file was read without an error.
+    """
 
     def __init__(self) -> None:
         self.ended = False
+        self.is_whole = True
         self._head = b""
         self._unzip: zlib._Decompress | None = None
         self._form: _Form | None = None
@@ -96,7 +100,7 @@ class SitemapParser:
                 found += self._parse(part)
         except _NoSitemap as end:
             found += self._counted(end.entries)
-            self.ended = True
+            self.ended, self.is_whole = True, False
         return found
 
     def close(self) -> list[Entry]:
@@ -109,6 +113,9 @@ class SitemapParser:
                 found += self._counted(self._form.close())
         except _NoSitemap as end:
             found += self._counted(end.entries)
+            self.is_whole = False
+        if self._unzip is not None and not self._unzip.eof:
+            self.is_whole = False
         self.ended = True
         return found
 
@@ -191,6 +198,10 @@ class _Xml:
         return self._reader.taken()
 
     def close(self) -> list[Entry]:
+        try:
+            self._parser.close()
+        except (etree.XMLSyntaxError, _NoSitemap):
+            raise _NoSitemap(self._reader.taken()) from None
         return self._reader.taken()
 
 

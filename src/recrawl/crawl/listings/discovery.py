@@ -126,24 +126,42 @@ class Discovery:
         """Which URLs, named by a sitemap, feed or links, become pages; others are counted, unless named ``again``."""
         self._begin_day(now)
         given = list(dict.fromkeys(urls))
-        found = Found({}, 0)
-        for url, known in zip(given, self._is_page(given), strict=True):
-            if known or url in self._found:
-                continue
-            scope, host = self.scope(url), host_of(url)
-            self._changed = True
-            if kind not in scope.discover or _FILES.search(urlsplit(url).path):
+        new = [url for url, known in zip(given, self._is_page(given), strict=True) if not known]
+        new = [url for url in new if url not in self._found]
+        self._changed = self._changed or bool(new)
+        if not self.is_on:
+            self.elsewhere[kind] += 0 if again else len(new)
+            return Found({}, 0)
+        found, limited, full = dict[str, float](), Counter[str](), set[str]()
+        for url in new:
+            host = host_of(url)
+            scope = _NOTHING if host in full else self.scope(url)
+            if host not in full and (kind not in scope.discover or _FILES.search(urlsplit(url).path)):
                 self.elsewhere[kind] += not again
-            elif self._today[host] >= scope.limit or (host not in self._today and len(self._today) >= _MOST_HOSTS):
-                self.limited[host if host in self.limited or len(self.limited) < _MOST_HOSTS else "others"] += not again
-                found = found._replace(limited=found.limited + 1)
+            elif host in full or not self._has_room(host, scope.limit):
+                full.add(host)  # what follows of this host is not looked at
+                limited[host] += 1
             else:
                 self._today[host] += 1
-                found.pages[url] = scope.importance
+                found[url] = scope.importance
+        self._remember(found, Counter() if again else limited)
+        return Found(found, limited.total())
+
+    def count_elsewhere(self, kind: str, n: int) -> None:
+        """URLs out of scope that were not looked at."""
+        self.elsewhere[kind] += n
+        self._changed = self._changed or n > 0
+
+    def _has_room(self, host: str, limit: int) -> bool:
+        """Whether a host may get a further page today."""
+        return self._today[host] < limit and (host in self._today or len(self._today) < _MOST_HOSTS)
+
+    def _remember(self, found: Iterable[str], limited: Mapping[str, int]) -> None:
+        for host, n in limited.items():
+            self.limited[host if host in self.limited or len(self.limited) < _MOST_HOSTS else "others"] += n
         if len(self._found) > _MOST_HOSTS:
             self._found.clear()
-        self._found.update(found.pages)
-        return found
+        self._found.update(found)
 
     def _begin_day(self, now: float) -> None:
         if int(now // _DAY) != self._day:

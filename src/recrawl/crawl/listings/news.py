@@ -28,12 +28,13 @@ class News(NamedTuple):
     new: list[str]  # URLs that are new in it
     again: list[str]  # URLs that were in it before
     vanished: Keys
+    n_foreign: int  # URLs that it does not speak for, at the first poll
 
 
 def news_of(listing: Listing, fetched: Fetched, packed: bytes, room: int) -> News | None:
     """Compare what was fetched with the last poll; None if it is no listing. At most ``room`` entries are read.
 
-    URLs that the listing does not speak for are left out.
+    URLs that the listing does not speak for are left out. What a broken file does not name any more has not vanished.
     """
     reading = read_listing(fetched, listing.kind)
     if reading is None:
@@ -41,6 +42,8 @@ def news_of(listing: Listing, fetched: Fetched, packed: bytes, room: int) -> New
     pages = [one for one in reading.pages if listing.speaks_for(one.url)][:room]
     before = Table.unpack(packed)
     found, table = before.difference(pages), Table.of(pages)
+    whole = reading.is_whole and len(pages) < room
+    table = table if whole else before.merged(table)
     first = listing.read_at is None
     rows = np.sort(np.concatenate([found.new, found.moved])) if not first else found.new[:0]
     new = set(found.new.tolist())
@@ -51,7 +54,8 @@ def news_of(listing: Listing, fetched: Fetched, packed: bytes, room: int) -> New
         [pages[k] for k in rows.tolist()],
         [pages[k].url for k in sorted(new)],
         [one.url for k, one in enumerate(pages) if k not in new],
-        found.vanished if reading.kind == SITEMAP else found.vanished[:0],
+        found.vanished if reading.kind == SITEMAP and whole else found.vanished[:0],
+        len(reading.pages) - len(pages) if first else 0,
     )
 
 

@@ -19,8 +19,9 @@ def take_parts(registry: Registry, index: Listing, parts: Sequence[Listed], now:
     was not read for longest: if it has news although its date did not move, the index is not followed for it.
     """
     named = {one.url for one in parts}
-    for old in [one for one in registry if one.parent == index.url and one.url not in named]:
-        registry.remove(old.url)
+    for old in registry.parts(index.url):
+        if old.url not in named:
+            registry.remove(old.url)
     mine: list[Listing] = []
     for one in parts:
         part = registry.add(Listing(one.url, SITEMAP, "index", parent=index.url, own_clock=one.at is None))

@@ -8,6 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urljoin
 
 import numpy as np
 
@@ -175,6 +176,7 @@ class Polls:
     async def _discover(self, listing: Listing, news: News, now: float) -> int:
         """Add the pages that a listing names and that are in scope; how many."""
         kind = "links" if news.reading.kind not in (SITEMAP, FEED) else news.reading.kind
+        self.discovery.count_elsewhere(kind, news.n_foreign)
         found = self.discovery.new_pages(kind, news.new, now)
         late = self.discovery.new_pages(kind, news.again, now, again=True) if listing.backlog else None
         pages = found.pages | (late.pages if late is not None else {})
@@ -238,23 +240,15 @@ class Polls:
 
     # --- where listings are found -------------------------------------------------------------------------------------
 
-    def named(self, host: str, sitemaps: Sequence[str]) -> None:
-        """The robots.txt of a host names these sitemaps."""
+    def named(self, url: str, sitemaps: Sequence[str]) -> None:
+        """The robots.txt of a URL's host names these sitemaps."""
+        host = host_of(url)
         if not self.is_on or not len(self._engine.addresses.on_host(host)):
             return
-        now_named = _canonical(sitemaps[:_MOST_NAMED])
-        for one in self.registry:
-            if host in one.names and one.url not in now_named and one.parent is None:
-                one.names.remove(host)
-                self.registry.changed(one)
-                if one.named_by == "robots" and not one.names:
-                    self.registry.remove(one.url)
-        for url in now_named:
-            listing = self.registry.add(Listing(url, SITEMAP, "robots"))
-            if listing is not None and listing.named(host):
-                self.registry.changed(listing)
-        if not now_named and SITEMAP in self.discovery.scope(f"https://{host}/").discover:
-            self.registry.add(Listing(f"https://{host}/sitemap.xml", SITEMAP, "robots", names=[host]))
+        named = _canonical(sitemaps[:_MOST_NAMED])
+        if not named and SITEMAP in self.discovery.scope(url).discover:
+            named = [urljoin(url, "/sitemap.xml")]
+        self.registry.named(host, named)
 
     def add(self, url: str, kind: str) -> None:
         """Poll a listing from now on."""
@@ -277,14 +271,20 @@ class Polls:
         if kind == "feed":
             listing = self.registry.add(Listing(url, FEED, "page", as_page=True))
             if listing is not None and listing.as_page:
-                self._begin(self._page_feed(listing, fetched))
+                self._begin(self._guarded(url, self._take_in(listing, fetched)))
         elif kind == "html" and self.discovery.is_on:
             discover = self.discovery.scope(url).discover
             if "links" in discover or FEED in discover:
-                self._begin(self._page_links(url, fetched, discover))
+                self._begin(self._guarded(url, self._page_links(url, fetched, discover)))
 
-    async def _page_feed(self, listing: Listing, fetched: Fetched) -> None:
-        await self._take_in(listing, fetched)
+    async def _guarded(self, url: str, work: Awaitable[None]) -> None:
+        """A mistake in what reads a page does not end the crawl."""
+        try:
+            await work
+        except RecrawlError:
+            raise
+        except Exception as problem:
+            self._hooks.report("error", url=url, problem=problem)
 
     async def _page_links(self, url: str, fetched: Fetched, discover: Sequence[str]) -> None:
         links = await self._offload.call(lambda: read_links(fetched), len(fetched.body))

@@ -10,7 +10,7 @@ from urllib.parse import urljoin
 from recrawl.crawl.formats.content_kind import kind_of
 from recrawl.crawl.formats.feed_items import read_feed
 from recrawl.crawl.formats.links import read_links
-from recrawl.crawl.formats.sitemaps import ENTRIES, read_sitemap
+from recrawl.crawl.formats.sitemaps import ENTRIES, SitemapParser, read_sitemap
 from recrawl.crawl.http.fetched import Fetched
 from recrawl.crawl.urls import canonical
 from recrawl.engine.addresses import host_of
@@ -36,6 +36,7 @@ class Reading(NamedTuple):
     kind: str
     pages: list[Listed]
     parts: list[Listed]
+    is_whole: bool = True  # False: an error ended the reading, and there may be more
 
 
 def read_listing(fetched: Fetched, kind: str | None = None) -> Reading | None:
@@ -45,7 +46,7 @@ def read_listing(fetched: Fetched, kind: str | None = None) -> Reading | None:
 
     >>> text = b"https://a.example/1"
     >>> read_listing(Fetched("https://a.example/s.txt", "https://a.example/s.txt", 200, 0.0, 0.0, {}, text), "sitemap")
-    Reading(kind='sitemap', pages=[Listed(url='https://a.example/1', at=None, latest=None)], parts=[])
+    Reading(kind='sitemap', pages=[Listed(url='https://a.example/1', at=None, latest=None)], parts=[], is_whole=True)
     """
     found = _kind(fetched, kind)
     if found == SITEMAP:
@@ -76,12 +77,13 @@ def _kind(fetched: Fetched, kind: str | None) -> str | None:
 
 
 def _sitemap(fetched: Fetched) -> Reading | None:
-    entries = list(read_sitemap(fetched.body))
+    parser = SitemapParser()
+    entries = list(read_sitemap(fetched.body, parser))
     if not entries:
-        return Reading(SITEMAP, [], []) if _SITEMAP_ROOT.match(fetched.body[:2048]) else None
+        return Reading(SITEMAP, [], [], parser.is_whole) if _SITEMAP_ROOT.match(fetched.body[:2048]) else None
     pages = _once((one.url, one.lastmod, one.latest) for one in entries if not one.is_index)
     parts = _once((one.url, one.lastmod, one.latest) for one in entries if one.is_index)
-    return Reading(SITEMAP, pages, parts[:MOST_PARTS])
+    return Reading(SITEMAP, pages, parts[:MOST_PARTS], parser.is_whole)
 
 
 def urljoin_safe(base: str, link: str) -> str:

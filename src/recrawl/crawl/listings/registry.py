@@ -12,6 +12,7 @@ import numpy as np
 
 from recrawl.crawl.formats.sitemaps import ENTRIES
 from recrawl.crawl.listings.listing import Listing
+from recrawl.crawl.listings.reading import SITEMAP
 from recrawl.crawl.listings.worth import DAY, poll_intervals
 from recrawl.store.listings import StoredListing
 
@@ -38,6 +39,8 @@ class Registry:
         self._listings: dict[str, Listing] = {}
         self._of_host: Counter[str] = Counter()
         self._entries: Counter[str] = Counter()
+        self._parts: dict[str, set[str]] = {}  # by the URL of their index
+        self._named: dict[str, set[str]] = {}  # by the host whose robots.txt names them
         self._queue = PollQueue()
         self.pending: dict[str, Listing | None] = {}
 
@@ -71,14 +74,40 @@ class Registry:
         self._listings[listing.url] = listing
         self._of_host[listing.host] += 1
         self._entries[listing.host] += listing.n_entries
+        if listing.parent is not None:
+            self._parts.setdefault(listing.parent, set()).add(listing.url)
+        for host in listing.names:
+            self._named.setdefault(host, set()).add(listing.url)
         self._queue.changed(listing.url)
+
+    def parts(self, url: str) -> list[Listing]:
+        """The parts of an index."""
+        return [self._listings[one] for one in sorted(self._parts.get(url, ()))]
+
+    def named(self, host: str, urls: Sequence[str]) -> None:
+        """The robots.txt of a host names these sitemaps, and no others."""
+        for url in sorted(self._named.pop(host, set()).difference(urls)):
+            listing = self._listings.get(url)
+            if listing is not None and host in listing.names:
+                listing.names.remove(host)
+                self.changed(listing)
+                if listing.named_by == "robots" and not listing.names:
+                    self.remove(url)
+        for url in urls:
+            listing = self.add(Listing(url, SITEMAP, "robots"))
+            if listing is not None:
+                if listing.named(host):
+                    self.changed(listing)
+                self._named.setdefault(host, set()).add(url)
 
     def remove(self, url: str) -> None:
         """Poll a listing no more; the parts of an index go with it."""
-        if url not in self._listings:
+        listing = self._listings.get(url)
+        if listing is None:
             return
-        for one in [one for one in self if one.url == url or one.parent == url]:
+        for one in [listing, *self.parts(url)]:
             del self._listings[one.url]
+            self._parts.get(one.parent or "", set()).discard(one.url)
             self._queue.changed(one.url)
             self._of_host[one.host] -= 1
             self._entries[one.host] -= one.n_entries

@@ -76,6 +76,15 @@ class Table:
         vanished = self.keys[~np.isin(self.keys, keys)]
         return Difference(np.flatnonzero(~known), np.flatnonzero(moved), vanished)
 
+    def merged(self, newer: Self) -> Self:
+        """This table with all entries of a newer one, as far as there is room."""
+        old = ~np.isin(self.keys, newer.keys)
+        room = max(ENTRIES - len(newer), 0)
+        keys = np.concatenate([newer.keys, self.keys[old][:room]])
+        dates = np.concatenate([newer.dates, self.dates[old][:room]])
+        order = np.argsort(keys)
+        return type(self)(keys[order], dates[order])
+
     def date(self, url: str) -> float | None:
         """The date of a URL; NaN if it has none, None if it is not listed."""
         row = int(np.searchsorted(self.keys, np.uint64(fingerprint(url))))

@@ -51,7 +51,9 @@ class RobotsGate:
     ) -> None:
         self._robots, self._clock, self._save_notes = robots, clock, save_notes
         self.limiter, self.budget = limiter, budget
-        self.on_read: Callable[[str, Sequence[str]], None] | None = None  # gets host and sitemaps of a robots.txt
+        self.on_read: Callable[[str, Sequence[str]], None] | None = (
+            None  # gets the URL that robots.txt was read for, and its sitemaps
+        )
         self._recalling: dict[str, asyncio.Task[None]] = {}  # reads from the store, by host
 
     async def recall(self, urls: Iterable[str]) -> set[str]:
@@ -113,7 +115,7 @@ class RobotsGate:
         if notes:
             await self._save_notes(notes)
         if n and rule.unreachable is None and self.on_read is not None:
-            self.on_read(host_of(url), rule.sitemaps)
+            self.on_read(url, rule.sitemaps)
         return n
 
     def settle(self, host: str, fetched: Fetched) -> int:

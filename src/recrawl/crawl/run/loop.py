@@ -30,7 +30,8 @@ class CrawlLoop:
                 return
             commands_at = self.books.apply_commands(now)
             await self.cover(now)
-            self.components.polls.start(now)
+            if self.starter.picking:
+                self.components.polls.start(now)
             started = await self.starter.start(now, left)
             left -= started
             self.books.save_if_due(now)
