@@ -84,12 +84,12 @@ class Listing:
         self.failures, self.failure, self.polled_at = self.failures + 1, failure, now
         self.not_before = now + min(_FIRST_RETRY * 2.0 ** min(self.failures - 1, 20), _LAST_RETRY)
 
-    def answered(self, now: float, good_for: float) -> None:
+    def answered(self, now: float, good_for: float, *, is_judged: bool) -> None:
         """A poll was answered; it is not polled again while the answer is good."""
         self.failures, self.failure, self.polled_at = 0, None, now
         self.waiting = False
         self.not_before = now + good_for
-        self.worth = self.worth.polled(now)
+        self.worth = self.worth.polled(now, is_judged=is_judged)
 
     def cost(self, requests: int) -> None:
         """A poll took so many requests, those for parts included."""

@@ -17,7 +17,7 @@ from recrawl.crawl.formats.content_kind import kind_of
 from recrawl.crawl.formats.links import read_links
 from recrawl.crawl.http.cache_headers import fresh_for
 from recrawl.crawl.http.fetched import Fetched
-from recrawl.crawl.listings.credits import Credits
+from recrawl.crawl.listings.credits import Credits, Ids
 from recrawl.crawl.listings.discovery import COUNTS, PREFIX, Discovery, Site
 from recrawl.crawl.listings.dropped import DroppedPages
 from recrawl.crawl.listings.listing import Listing
@@ -40,6 +40,8 @@ AT_ONCE = 8  # polls at a time
 FOUND_LEAD = 7 * DAY  # seconds until a new page would be found otherwise
 _MOST_NAMED = 50  # sitemaps of one robots.txt
 _PRIOR_PAGES = 2000  # pages of a listing from which its worth is expected
+_RENEWED = 200  # listings whose worth is expected anew at a time
+_RENEW_EVERY = 6 * 3600.0  # seconds
 _TTL = re.compile(rb"<ttl>\s*(\d{1,6})\s*</ttl>")
 _READ = 64 << 10  # bytes in which it is looked for
 
@@ -66,6 +68,8 @@ class Polls:
         self._credits, self._offload = Credits(engine), Offload(clock)
         self._side: SideRequests | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._renewed: dict[str, float] = {}  # when what is expected of listings was computed
+        self._renew_at = -math.inf
         self.is_on = True
 
     def attach(self, side: SideRequests) -> None:
@@ -83,6 +87,7 @@ class Polls:
 
     def start(self, now: float) -> None:
         """Start the polls that are due."""
+        self._renew(now)
         while self.is_on and len(self._tasks) < AT_ONCE:
             listing = self.registry.due(now, self._hooks.pace()) if len(self.registry) else None
             if listing is None:
@@ -139,7 +144,7 @@ class Polls:
         """Take in an answer: signals are stored before the table that they are compared with the next time."""
         now, before = self._clock.now(), listing.polled_at
         if fetched.not_modified:
-            listing.answered(now, good_for(fetched, now))
+            listing.answered(now, good_for(fetched, now), is_judged=0 < self._hooks.pace().threshold < math.inf)
             self._hooks.report("polled", listing=listing, failure=None, signals=0, new=0)
             return
         packed = await self._store.listing_entries(listing.url)
@@ -149,7 +154,7 @@ class Polls:
             listing.failed("no listing", now)
             self._hooks.report("polled", listing=listing, failure="no listing", signals=0, new=0)
             return
-        listing.answered(now, good_for(fetched, now))
+        listing.answered(now, good_for(fetched, now), is_judged=0 < self._hooks.pace().threshold < math.inf)
         gone = dropped(listing, news.vanished, self._pages_of)
         signals = signals_of(news) + [Signal(url, Source(news.reading.kind, host_of(url))) for url in gone]
         taken = await self._inbox.take(signals) if signals else None
@@ -171,7 +176,9 @@ class Polls:
         listing.etag, listing.last_modified = fetched.headers.get("etag"), fetched.headers.get("last-modified")
         listing.n_signals += accepted
         self.registry.counted(listing, news.n_entries)
-        self._expect(listing, news)
+        known = self._engine.addresses.known([one.url for one in news.reading.pages[:_PRIOR_PAGES]])
+        ids = known[known >= 0]
+        self._expect(listing, ids, len(ids) * max(len(news.reading.pages) / _PRIOR_PAGES, 1.0))
 
     async def _discover(self, listing: Listing, news: News, now: float) -> int:
         """Add the pages that a listing names and that are in scope; how many."""
@@ -200,19 +207,29 @@ class Polls:
         seen = now if before is None else (before + now) / 2
         self._credits.signalled(listing.family, ids[news].tolist(), seen, self._hooks.pace().threshold)
 
-    def _expect(self, listing: Listing, news: News) -> None:
-        """What the pages of a listing let expect of it, from some of them."""
+    def _expect(self, listing: Listing, ids: Ids, n_pages: float) -> None:
+        """What some of the pages of a listing let expect of it; ``n_pages`` is how many it names."""
         threshold = self._hooks.pace().threshold
-        known = self._engine.addresses.known([one.url for one in news.reading.pages[:_PRIOR_PAGES]])
-        ids = known[known >= 0]
         root = self.registry.get(listing.family)
         if not len(ids) or root is None or not 0 < threshold < math.inf:
             return
-        more = max(len(news.reading.pages) / _PRIOR_PAGES, 1.0)
-        pages = self._engine.pages(ids)
-        worth = root.worth.with_prior(pages, self._credits.forecast(ids, threshold))
-        root.worth = worth.scaled(more)
+        worth = root.worth.with_prior(self._engine.pages(ids), self._credits.forecast(ids, threshold))
+        root.worth = worth.scaled(n_pages / len(ids))
         self.registry.changed(root)
+
+    def _renew(self, now: float) -> None:
+        """Compute again what the pages of some listings let expect of them: rates and the margin move."""
+        if now < self._renew_at:
+            return
+        listings = [one for one in self.registry if one.worth.polls and not one.follows_index and not one.as_page]
+        oldest = sorted(listings, key=lambda one: self._renewed.get(one.url, -math.inf))[:_RENEWED]
+        for one in oldest:
+            ids = self._engine.addresses.on_host(one.host)
+            some = ids[:: max(len(ids) // _PRIOR_PAGES, 1)]
+            self._expect(one, some, float(min(len(ids), max(one.n_entries, 1))))
+            self._renewed[one.url] = now
+        self._renewed = {one.url: self._renewed[one.url] for one in listings if one.url in self._renewed}
+        self._renew_at = now + _RENEW_EVERY
 
     def crawled(self, outcomes: Iterable[Outcome]) -> None:
         """Crawls are stored: what signals before them were worth, and which dropped pages are gone."""

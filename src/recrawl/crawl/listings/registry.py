@@ -151,7 +151,7 @@ class PollQueue:
     """When listings are due, by why: their worth, their first poll, or their age; the last two within shares."""
 
     def __init__(self) -> None:
-        self._due: dict[str, tuple[str, float]] = {}
+        self._due: dict[str, dict[str, float]] = {}  # by URL and why
         self._heaps: dict[str, list[tuple[float, str]]] = {why: [] for why in _SHARES}
         self._free_at = dict.fromkeys(_SHARES, -math.inf)  # when the next poll of its kind may be made
         self._dirty: set[str] = set()
@@ -177,9 +177,9 @@ class PollQueue:
         for url in self._dirty:
             self._due.pop(url, None)
         self._dirty = self._dirty & self._running
-        for listing, (why, at) in zip(mine, due_times(mine, pace), strict=True):
-            if at < math.inf:
-                self._due[listing.url] = why, at
+        for listing, due in zip(mine, due_times(mine, pace), strict=True):
+            self._due[listing.url] = due
+            for why, at in due.items():
                 heappush(self._heaps[why], (at, listing.url))
 
     def pop(self, now: float, pace: Pace) -> str | None:
@@ -201,32 +201,39 @@ class PollQueue:
 
     def _top(self, why: str) -> tuple[float, str] | None:
         heap = self._heaps[why]
-        while heap and self._due.get(heap[0][1]) != (why, heap[0][0]):
+        while heap and self._due.get(heap[0][1], {}).get(why) != heap[0][0]:
             heappop(heap)  # computed again since
         return heap[0] if heap else None
 
 
-def due_times(listings: Sequence[Listing], pace: Pace) -> list[tuple[str, float]]:
-    """Why and when each listing is due: at once the first time and when its index says so, later when it is worth it.
+def due_times(listings: Sequence[Listing], pace: Pace) -> list[dict[str, float]]:
+    """When each listing is due, by why: the first time and when its index says so at once, later by worth or age.
 
     >>> due_times([Listing("https://a.example/s.xml")], Pace(1.0, 1.0))
-    [('first', 0.0)]
+    [{'first': 0.0}]
     """
-    found: list[tuple[str, float]] = []
-    for one, interval in zip(listings, _intervals(listings, pace), strict=True):
-        if one.as_page or (one.follows_index and not one.waiting and one.polled_at is not None):
-            found.append(("worth", math.inf))
-        elif one.waiting:
-            found.append(("worth", one.not_before))
-        elif one.polled_at is None:
-            found.append(("first", one.not_before))
-        elif one.backlog:
-            found.append(("first", max(one.polled_at + DAY, one.not_before)))
-        else:
-            longest = one.worth.longest
-            why = "worth" if interval <= longest else "age"
-            found.append((why, max(one.polled_at + max(min(interval, longest), pace.shortest), one.not_before)))
-    return found
+    intervals = _intervals(listings, pace)
+    found = [_due_at(one, interval, pace) for one, interval in zip(listings, intervals, strict=True)]
+    return [
+        {why: max(at, one.not_before) for why, at in due.items() if at < math.inf}
+        for one, due in zip(listings, found, strict=True)
+    ]
+
+
+def _due_at(listing: Listing, interval: float, pace: Pace) -> dict[str, float]:
+    polled = listing.polled_at
+    if listing.as_page:
+        return {}
+    if listing.waiting:
+        return {"worth": -math.inf}
+    if polled is None:
+        return {"first": -math.inf}
+    if listing.follows_index:
+        return {}
+    if listing.backlog:
+        return {"first": polled + DAY}
+    by_age = polled + max(listing.worth.longest, pace.shortest)
+    return {"worth": polled + max(interval, pace.shortest), "age": by_age}
 
 
 def _intervals(listings: Sequence[Listing], pace: Pace) -> list[float]:

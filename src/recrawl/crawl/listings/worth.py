@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 DAY = 86400.0
 HALF_LIFE = 30 * DAY  # of what was learned
 _PRIOR_TIME = 2 * DAY  # for which the expectation counts
-_PRIOR_SHARE = 0.25  # of what signals of all changes would bring: expected of a listing that was not polled yet
+_PRIOR_SHARE = 0.5  # of what signals of all changes would bring: expected of a listing that was not polled yet
 _LONGEST_LEAD = 90 * DAY
 _FIRST, _LAST = DAY, 7 * DAY  # longest intervals between polls: of a new listing, and of any
 
@@ -66,9 +66,12 @@ class Worth:
     expected_lead: float = DAY  # seconds
     polls: int = 0
 
-    def polled(self, now: float) -> Worth:
-        """After a poll: the time since the one before is watched, and what was seen before counts less."""
-        elapsed = max(now - self.at, 0.0) if self.polls else 0.0
+    def polled(self, now: float, *, is_judged: bool = True) -> Worth:
+        """After a poll: the time since the one before is watched, and what was seen before counts less.
+
+        Time is not watched while signals cannot be judged, because the pages have no copies yet.
+        """
+        elapsed = max(now - self.at, 0.0) if self.polls and is_judged else 0.0
         weight = 0.5 ** (elapsed / HALF_LIFE)
         watched = weight * self.watched + elapsed
         return replace(

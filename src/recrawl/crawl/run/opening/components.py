@@ -161,10 +161,12 @@ class Components:
         self.counters.discovered += len(pages)
 
     def _pace(self) -> Pace:
-        """What decides when listings are polled; signals bring crawls forward for the objective freshness only."""
+        """What decides when listings are polled; signals bring crawls forward for the objective freshness only.
+
+        The margin is not known while pages have no copies: these come first whatever they are worth.
+        """
         uses_signals = self.engine.settings.schedule == "freshness"
-        threshold = self.recorder.threshold or self.engine.threshold
-        return Pace(threshold if uses_signals else math.inf, self.budget.rate)
+        return Pace(self.recorder.threshold if uses_signals else math.inf, self.budget.rate)
 
     def _report_poll(self, name: str, **fields: Any) -> None:
         self.counters.polls += name == "polled"
