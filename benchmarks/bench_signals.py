@@ -75,7 +75,7 @@ async def crawl(port: int, budget: float, folder: Path) -> None:
     fetcher = HttpFetcher(AGENT, allow_private=True, resolver=LoopbackResolver(), clock=clock)
     async with SqliteStore(folder / "crawl.db") as store:
         await store.save(rows=engine.rows(), notes={f"{PREFIX}sender": token.as_note()})
-        options = CrawlOptions(budget=Budget(budget, clock.now()), signal_delay=0.02, longest_hint=0.0)
+        options = CrawlOptions(budget=Budget(budget, clock.now()), signal_delay=0.05, longest_hint=0.0)
         crawler = new_crawler(engine, store, Web(AGENT, fetcher, fetcher, clock), options)
         components = crawler.components
         await components.load()

@@ -8,6 +8,7 @@ import pytest
 from recrawl import Engine
 from recrawl.crawl.http.memory import Answer, ManualClock
 from recrawl.crawl.run.opening.pages import open_engine
+from recrawl.crawl.signals.counts import TOTALS
 from recrawl.crawl.signals.group_commit import GroupCommit
 from recrawl.crawl.signals.inbox import Inbox, InboxOptions, Signal, Taken
 from recrawl.crawl.signals.limits import Limit, Limits
@@ -145,6 +146,13 @@ def test_repetitions_cost_no_write_and_the_engine_gets_few():
     room.take(*[Signal(URLS[1], CMS)] * 100)
     assert room.store.writes == 2, "within one call, too"
     assert room.inbox.counts[CMS] == {"accepted": 2, "repeated": 63 + 99}
+    notes = room.inbox.tally.pending_notes()
+    assert notes == {TOTALS: {"webhook:cms": {"accepted": 2, "repeated": 63 + 99}}}
+    assert room.inbox.tally.pending_notes() == {}
+    asyncio.run(room.store.save(notes=notes))
+    again = Inbox(room.engine, room.store, room.clock)
+    asyncio.run(again.load())
+    assert again.tally.by_source == notes[TOTALS]
 
 
 def test_a_newer_change_is_no_repetition():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -14,6 +15,7 @@ from recrawl.crawl.signals.tokens import Token, Tokens
 from recrawl.serve.problems import ProblemError, answer
 
 PATIENCE = 30.0  # seconds that a body may take
+_HOST = re.compile(r"(?:\[(?P<six>[0-9a-f:.]+)\]|(?P<name>[a-z0-9._-]+))(?::\d{1,5})?", re.ASCII)
 
 
 class HostGuard:
@@ -25,7 +27,8 @@ class HostGuard:
     """
 
     def __init__(self, app: ASGIApp, public_url: str = "") -> None:
-        self._app, self._public = app, urlsplit(public_url.lower())
+        parts = urlsplit(public_url.lower())
+        self._app, self._name, self._origin = app, parts.hostname, f"{parts.scheme}://{parts.netloc}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or let the app answer it."""
@@ -34,21 +37,14 @@ class HostGuard:
 
     def _problem(self, headers: Headers) -> ProblemError | None:
         host = headers.get("host", "").lower()
-        name = _name(host)
-        if not name or (name != self._public.hostname and not _is_local(name)):
+        found = _HOST.fullmatch(host)
+        name = "" if found is None else found["six"] or found["name"]
+        if not name or (name != self._name and not _is_local(name)):
             return ProblemError(421, "the Host of the request is not served here")
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin.lower()).netloc not in {host, self._public.netloc}:
+        if origin is not None and origin.lower() not in {f"http://{host}", f"https://{host}", self._origin}:
             return ProblemError(403, "requests from other origins are refused")
         return None
-
-
-def _name(host: str) -> str:
-    """The name in a Host, without the port; empty if there is none."""
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return ""
 
 
 def _is_local(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from recrawl.errors import StoreError
@@ -32,29 +33,30 @@ class ProblemError(Exception):
         return cls(429, detail, headers={"retry-after": str(max(math.ceil(seconds), 1))})
 
 
-def answer(problem: ProblemError) -> JSONResponse:
+def answer(problem: ProblemError) -> Response:
     """The answer to a request that is refused."""
     title = HTTPStatus(problem.status).phrase
     body = {"type": "about:blank", "title": title, "status": problem.status, "detail": problem.detail, **problem.more}
-    return JSONResponse(body, problem.status, headers=problem.headers, media_type=MEDIA_TYPE)
+    text = json.dumps(body)  # in ASCII: requests may hold what UTF-8 cannot
+    return Response(text, problem.status, headers=problem.headers, media_type=MEDIA_TYPE)
 
 
 def answer_with_problems(app: FastAPI) -> None:
     """Let an app answer all errors as problems."""
 
-    async def refused(_: Request, problem: Exception) -> JSONResponse:
+    async def refused(_: Request, problem: Exception) -> Response:
         assert isinstance(problem, ProblemError)
         return answer(problem)
 
-    async def by_router(_: Request, problem: Exception) -> JSONResponse:
+    async def by_router(_: Request, problem: Exception) -> Response:
         assert isinstance(problem, HTTPException)
         return answer(ProblemError(problem.status_code, problem.detail, headers=problem.headers))
 
-    async def not_stored(_: Request, problem: Exception) -> JSONResponse:
+    async def not_stored(_: Request, problem: Exception) -> Response:
         event(log, logging.ERROR, "serve.not_stored", error=problem)
         return answer(ProblemError(503, "the database cannot be written: nothing was taken"))
 
-    async def failed(request: Request, problem: Exception) -> JSONResponse:
+    async def failed(request: Request, problem: Exception) -> Response:
         event(log, logging.ERROR, "serve.failed", route=_route(request), error=problem)
         return answer(ProblemError(500, "the request could not be answered"))
 

@@ -86,9 +86,10 @@ class Bookkeeper:
         self._pool.watch(self._recorder.begin_save(notes))
 
     def _pending_notes(self) -> dict[str, object]:
-        """What was learned of feeds and robots.txt since the last time."""
+        """What was learned of feeds and robots.txt since the last time, and how many signals came."""
         robots = self._components.robots
-        return self._components.feeds.pending_notes() | ({} if robots is None else robots.pending_notes())
+        found = self._components.feeds.pending_notes() | self._components.inbox.tally.pending_notes()
+        return found | ({} if robots is None else robots.pending_notes())
 
     async def end(self) -> None:
         """Let crawls end, write what they found, and up to when the budget is spent."""

@@ -8,7 +8,7 @@ given to the engine when the crawl has ended, so that it counts for the new copy
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import NamedTuple
@@ -16,9 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from recrawl.crawl.clock import Clock
+from recrawl.crawl.signals.counts import TOTALS, SignalCounts
 from recrawl.crawl.signals.group_commit import GroupCommit
 from recrawl.crawl.signals.heard import Heard, HeardTable
-from recrawl.crawl.signals.limits import SPEAKERS, Limits
+from recrawl.crawl.signals.limits import Limits
 from recrawl.crawl.signals.sources import NOTE, Source, Sources
 from recrawl.engine import Engine
 from recrawl.errors import ParameterError
@@ -93,7 +94,7 @@ class Inbox:
         self.options = options or InboxOptions()
         self.on_unknown, self.on_new = self.options.on_unknown, self.options.on_new
         self.sources, self.limits = Sources(), Limits()
-        self.counts: dict[Source, Counter[str]] = {}  # of this run: names as in `Taken`
+        self.tally = SignalCounts()
         self._engine, self._store, self._clock = engine, store, clock
         self._heard = HeardTable()
         self._commit = GroupCommit(self._write, clock, self.options.gather)
@@ -101,6 +102,7 @@ class Inbox:
     async def load(self) -> None:
         """Take up the sources and the pending signals of earlier runs; the engine was opened with them."""
         self.sources = Sources.restore(await self._store.notes(NOTE))
+        self.tally.restore(await self._store.notes(TOTALS))
         pending = await self._store.signals()
         known = self._engine.addresses.known([one.url for one in pending]).tolist()
         for page, one in zip(known, pending, strict=True):
@@ -121,7 +123,7 @@ class Inbox:
             retry_after = max(retry_after, _FULL_FOR)
         if whole and retry_after > 0:
             n = Counter(map(_SOURCE, signals))
-            self._count({source: Counter(limited=n[source]) for source in n})
+            self.tally.add({source: Counter(limited=n[source]) for source in n})
             return Taken(limited=len(signals), retry_after=retry_after)
         self._apply(done, now)
         if done.new:
@@ -145,7 +147,7 @@ class Inbox:
         for source, n in left.items():
             self.limits.take(source, n, now)
             if n < speakers[source]:
-                self._count({source: Counter(limited=speakers[source] - n)})
+                self.tally.add({source: Counter(limited=speakers[source] - n)})
         allowed = []
         for signal in signals:
             left[signal.source] -= 1
@@ -198,7 +200,7 @@ class Inbox:
 
     def _apply(self, done: _Sorted, now: float) -> None:
         """Remember what is new, count everything, pass repetitions on, and offer unknown URLs."""
-        self._count(done.counts)
+        self.tally.add(done.counts)
         for (page, source), one in done.new.items():
             self._heard.set(page, source, one.heard)
         again = defaultdict[int, list[int]](list)
@@ -210,11 +212,6 @@ class Inbox:
         if self.on_unknown is not None:
             for speaker, urls in done.unknown.items():
                 self.on_unknown(speaker, [url for url in urls if url])
-
-    def _count(self, counts: Mapping[Source, Counter[str]]) -> None:
-        for source, found in counts.items():
-            known = source in self.counts or len(self.counts) < SPEAKERS
-            self.counts.setdefault(source if known else Source(source.kind, "others"), Counter()).update(found)
 
     # --- to the store and the engine ----------------------------------------------------------------------------------
 
@@ -276,6 +273,11 @@ class Inbox:
     def is_crawled(self, page: int) -> bool:
         """Whether a crawl of a page runs."""
         return self._heard.is_crawled(page)
+
+    @property
+    def counts(self) -> dict[Source, Counter[str]]:
+        """What became of the signals of each speaker in this run."""
+        return self.tally.by_speaker
 
     def pending(self, source: Source) -> int:
         """How many pages have a pending signal of a source."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_SIGNAL_DELAY = 0.02  # seconds that signals wait for others: at most so many transactions
+_SIGNAL_DELAY = 0.05  # seconds that signals wait for others: fewer transactions
 
 
 @dataclass(frozen=True)
