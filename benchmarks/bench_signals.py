@@ -31,6 +31,8 @@ from recrawl.crawl.http.fetcher import HttpFetcher
 from recrawl.crawl.polite.budget import Budget
 from recrawl.crawl.run.opening.assemble import Web, new_crawler
 from recrawl.crawl.run.opening.pages import add_pages, warm_up
+from recrawl.crawl.signals.limits import Limit
+from recrawl.crawl.signals.sources import Source
 from recrawl.crawl.signals.tokens import PREFIX, new_token
 from recrawl.demo.live import BUDGET
 from recrawl.demo.resolver import LoopbackResolver
@@ -79,7 +81,7 @@ async def crawl(port: int, budget: float, folder: Path) -> None:
         crawler = new_crawler(engine, store, Web(AGENT, fetcher, fetcher, clock), options)
         components = crawler.components
         await components.load()
-        components.inbox.limits.set(next(iter(components.inbox.limits.own)), None)
+        components.inbox.limits.set(Source("webhook", "sender"), Limit(1e5, 1e9))
         context = Context(engine, store, components.clock, components.inbox, components.tokens)
         server = HttpServer(build_app(context), "127.0.0.1:0")
         await server.start()

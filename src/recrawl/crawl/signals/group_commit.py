@@ -10,11 +10,15 @@ from recrawl.crawl.clock import Clock
 
 T = TypeVar("T")
 
+_REST = 3.0  # times as long as a write took: the store is free for others in between
+_LONGEST_REST = 1.0  # seconds
+
 
 class GroupCommit(Generic[T]):
     """Writes rows in groups, one group at a time; rows that come meanwhile form the next group.
 
-    ``gather`` is how many seconds a group waits for further rows.
+    ``gather`` is how many seconds a group waits for further rows; after a slow write it waits longer, so that the
+    writes of others need not wait.
     """
 
     def __init__(self, write: Callable[[list[T]], Awaitable[None]], clock: Clock, gather: float = 0.0) -> None:
@@ -22,6 +26,7 @@ class GroupCommit(Generic[T]):
         self._rows: list[T] = []
         self._next: asyncio.Future[None] | None = None  # of the rows that wait
         self._writing: asyncio.Task[None] | None = None
+        self._rest = 0.0  # seconds
         self._last: asyncio.Future[None] | None = None  # of the newest group
 
     async def add(self, rows: list[T]) -> None:
@@ -44,7 +49,7 @@ class GroupCommit(Generic[T]):
         try:
             while self._next is not None:
                 if self._gather > 0:
-                    await self._clock.sleep(self._gather)
+                    await self._clock.sleep(max(self._gather, self._rest))
                 rows, group = self._rows, self._next
                 self._rows, self._next = [], None
                 await self._write_one(rows, group)
@@ -52,8 +57,10 @@ class GroupCommit(Generic[T]):
             self._writing = None
 
     async def _write_one(self, rows: list[T], group: asyncio.Future[None]) -> None:
+        began = self._clock.now()
         try:
             await self._write(rows)
+            self._rest = min(_REST * (self._clock.now() - began), _LONGEST_REST)
         except asyncio.CancelledError:
             for waiting in (group, self._next):
                 if waiting is not None:
