@@ -332,6 +332,31 @@ def test_a_signal_while_its_page_is_crawled_counts_for_the_new_copy():
     assert room.inbox.pending(CMS) == 0
 
 
+def test_a_repetition_after_the_fetch_began_outlives_the_outcome():
+    """A crawl waits before it fetches: a signal before the fetch is over with it, one after it is not."""
+    room = Room()
+    room.inbox.began(0)
+    assert room.say() == Taken(accepted=1)
+    room.clock._now += 2.0
+    assert room.say() == Taken(repeated=1), "it costs no write"
+    outcome = Outcome(URLS[0], START + 1.0, status=200)
+    room.engine.record([0], START + 2.0, changed=[True], as_of=[START + 1.0])
+    room.inbox.ended([0])
+    assert room.heard == [(0, [0]), (0, [0])]
+    signals = room.inbox.renewed([(0, outcome)])
+    assert signals == [PendingSignal(URLS[0], 0, START + 2.0)]
+    asyncio.run(room.store.save([outcome], signals=signals))
+    room.inbox.saved([outcome])
+    assert room.stored() == signals
+    assert room.say() == Taken(repeated=1)
+    later = Outcome(URLS[0], START + 3.0, status=200)
+    assert room.inbox.renewed([(0, later)]) == []
+    asyncio.run(room.store.save([later]))
+    room.inbox.saved([later])
+    assert room.stored() == []
+    assert room.inbox.pending(CMS) == 0
+
+
 def test_a_failed_crawl_leaves_the_signal():
     room = Room()
     room.say()
@@ -424,22 +449,26 @@ def test_random_signals_and_crawls_leave_memory_and_store_equal():
     """After each step the entries in memory are those of the table."""
     rng = np.random.default_rng(0)
     room = Room(sources=4)
-    inbox, crawling = room.inbox, {}
+    inbox, crawling, said = room.inbox, {}, {}
+    room.take(Signal(URLS[0], CMS), Signal(URLS[0], FEED))  # their numbers
     for _ in range(2000):
         room.clock._now += float(rng.exponential(5.0))
         now, page = room.clock.now(), int(rng.integers(20))
         if rng.random() < 0.6:
             changed_at = None if rng.random() < 0.5 else now - float(rng.exponential(30.0))
-            room.take(Signal(URLS[page], [CMS, FEED][int(rng.integers(2))], changed_at))
+            source = int(rng.integers(2))
+            if room.take(Signal(URLS[page], [CMS, FEED][source], changed_at)).outdated == 0 and changed_at is None:
+                said[page, source] = now
         elif page not in crawling:
             inbox.began(page)
             crawling[page] = now
         else:
-            began, failed = crawling.pop(page), rng.random() < 0.2
+            began = crawling.pop(page)
+            began, failed = began + float(rng.random()) * (now - began), rng.random() < 0.2  # it waits, then fetches
             room.engine.record([page], now, changed=[rng.random() < 0.5], as_of=[began], failed=[failed])
             outcome = Outcome(URLS[page], began, failure="timeout" if failed else None)
             inbox.ended([page])
-            asyncio.run(room.store.save([outcome]))
+            asyncio.run(room.store.save([outcome], signals=inbox.renewed([(page, outcome)])))
             inbox.saved([outcome])
         table = {(one.url, one.source): (one.at, one.changed_at) for one in room.stored()}
         memory = {
@@ -448,3 +477,8 @@ def test_random_signals_and_crawls_leave_memory_and_store_equal():
             for source, heard in mine.items()
         }
         assert memory == table
+        if (page, 0) in said or (page, 1) in said:
+            assert all(
+                (URLS[page], source) in table or room.engine.fetched_at([page])[0] > said.get((page, source), 0.0)
+                for source in (0, 1)
+            ), "what was said is pending, or a later fetch answers it"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ class Heard:
     at: float  # of the newest that is stored
     changed_at: float | None
     n: int = 1  # signals, with repetitions
+    again_at: float = -math.inf  # the latest change that a repetition can be about
     crawled: bool = False  # whether a crawl has begun since: a further signal is no repetition
     waits: bool = False  # whether the engine gets it when the crawl that runs has ended
 
@@ -24,9 +26,10 @@ class Heard:
             return False
         return changed_at is None or (self.changed_at is not None and changed_at <= self.changed_at)
 
-    def passes_on(self) -> bool:
-        """Count a repetition; whether the engine gets it."""
+    def repeat(self, about: float) -> bool:
+        """Count a repetition, which is about a change at that time or before; whether the engine gets it."""
         self.n += 1
+        self.again_at = max(self.again_at, about)
         return self.n & (self.n - 1) == 0 and self.n <= 1 << PASSED_ON
 
 
@@ -82,6 +85,14 @@ class HeardTable:
         for source, heard in self._pages.get(page, {}).items():
             if heard.waits:
                 heard.waits = False
+                yield source, heard
+
+    def renewed(self, page: int, began_at: float) -> Iterator[tuple[int, Heard]]:
+        """A good outcome is about to be stored, and will delete signals that came before its fetch: those that were
+        repeated since. They count from their repetition on."""
+        for source, heard in self._pages.get(page, {}).items():
+            if heard.at < began_at <= heard.again_at:
+                heard.at, heard.changed_at = heard.again_at, None
                 yield source, heard
 
     def saved(self, page: int, began_at: float) -> None:

@@ -80,7 +80,7 @@ class _Sorted:
     counts: dict[Source, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     new: dict[tuple[int, int], _New] = field(default_factory=dict)  # by page and source
     pages: Counter[int] = field(default_factory=Counter)  # pages without a pending signal before, by source
-    repeated: list[tuple[int, int, Heard]] = field(default_factory=list)  # page, source
+    repeated: list[tuple[int, Heard, PendingSignal]] = field(default_factory=list)  # with pages
     unknown: dict[Source, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def total(self, name: str) -> int:
@@ -183,7 +183,7 @@ class Inbox:
         if row.changed_at is not None and row.about() <= copied_at:
             return "outdated"
         if earlier is not None and earlier.repeats(row.changed_at):
-            done.repeated.append((*key, earlier))
+            done.repeated.append((page, earlier, row))
             return "repeated"
         if earlier is None:
             if self._heard.count(row.source) + done.pages[row.source] >= self.options.most_pending:
@@ -204,9 +204,9 @@ class Inbox:
         for (page, source), one in done.new.items():
             self._heard.set(page, source, one.heard)
         again = defaultdict[int, list[int]](list)
-        for page, source, heard in done.repeated:
-            if heard.passes_on():
-                again[source].append(page)
+        for page, heard, signal in done.repeated:
+            if heard.repeat(signal.about()):
+                again[signal.source].append(page)
         for source, pages in again.items():
             self._give(pages, source, now, None)
         if self.on_unknown is not None:
@@ -238,7 +238,8 @@ class Inbox:
             else:
                 given[one.signal.source].append(one)
         for source, some in given.items():
-            self._give([one.page for one in some], source, now, [one.signal.about() for one in some])
+            about = [max(one.signal.about(), one.heard.again_at) for one in some]
+            self._give([one.page for one in some], source, now, about)
 
     def _give(self, pages: list[int], source: int, now: float, about: list[float] | None) -> None:
         """Give signals to the engine. One opened with fewer sources gets them when it is opened the next time."""
@@ -257,7 +258,13 @@ class Inbox:
         """Crawls have ended and are recorded in the engine."""
         for page in pages:
             for source, heard in self._heard.ended(page):
-                self._give([page], source, max(self._clock.now(), heard.at), [heard.at])
+                self._give([page], source, self._clock.now(), [max(heard.at, heard.again_at)])
+
+    def renewed(self, ended: Iterable[tuple[int, Outcome]]) -> list[PendingSignal]:
+        """Signals to store with outcomes, by page: they were repeated after the fetch began, which cost no write."""
+        good = [(page, one) for page, one in ended if one.failure is None]
+        found = [(one.url, *again) for page, one in good for again in self._heard.renewed(page, one.began_at)]
+        return [PendingSignal(url, source, heard.at) for url, source, heard in found]
 
     def saved(self, outcomes: Iterable[Outcome]) -> None:
         """Outcomes are stored: with them, the store has deleted the signals before them."""
