@@ -17,7 +17,7 @@ class Heard:
     changed_at: float | None
     n: int = 1  # signals, with repetitions
     again_at: float = -math.inf  # the latest change that a repetition can be about
-    crawled: bool = False  # whether a crawl has begun since: a further signal is no repetition
+    crawled: bool = False  # whether a crawl has begun or ended since: a further signal is no repetition
     waits: bool = False  # whether the engine gets it when the crawl that runs has ended
 
     def repeats(self, changed_at: float | None) -> bool:
@@ -80,9 +80,13 @@ class HeardTable:
         return page in self._crawling
 
     def ended(self, page: int) -> Iterator[tuple[int, Heard]]:
-        """A crawl of a page has ended: the signals that came while it ran, which the engine gets now."""
+        """A crawl of a page has ended: the signals that came while it ran, which the engine gets now.
+
+        Its outcome may be stored at any time from now on: no further signal is a repetition of those before.
+        """
         self._crawling.discard(page)
         for source, heard in self._pages.get(page, {}).items():
+            heard.crawled = True
             if heard.waits:
                 heard.waits = False
                 yield source, heard
