@@ -1,12 +1,15 @@
 """Inputs for fuzzing, from a seed: pages of the corpus broken in many ways, robots.txt, bodies in any charset."""
 
 import gzip
+import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from recrawl.crawl.detect.detector import Detection, detector_for
 from recrawl.crawl.http.fetched import Fetched
+from recrawl.crawl.signals.websub.subscriptions import Subscriptions
 
 CORPUS = Path(__file__).parent / "crawl" / "corpus"
 DETECTIONS = [
@@ -125,3 +128,88 @@ def robots_texts(rng: random.Random) -> Iterator[bytes]:
 def all_detectors():
     """Every detector that is fuzzed."""
     return [detector_for(detection) for detection in DETECTIONS]
+
+
+# --- what hubs and pings send -----------------------------------------------------------------------------------------
+
+_LINKS = [
+    "<https://hub.example/>; rel=hub",
+    "<https://a.example/>; rel=self",
+    '<x>; rel="hub self"',
+    "<",
+    ">",
+    ";",
+    ",",
+]
+_LINKS += [
+    'rel="',
+    "rel=hub",
+    "<http://[::1>; rel=hub",
+    "<\x00>; rel=self",
+    '"\\"',
+    "<>" * 30,
+    ";a" * 200,
+    "é",
+    "<//h>; rel=hub",
+]
+_TEXTS = [
+    "",
+    "subscribe",
+    "unsubscribe",
+    "denied",
+    "https://a.example/",
+    "https://ä.example/%ff?",
+    "9" * 400,
+    "-1",
+    "\x00",
+]
+_TEXTS += [
+    "0123456789",
+    "a" * 5000,
+    "ftp://a",
+    "http://[",
+    "https://a.example:99999/",
+    "//",
+    "\ud800",
+    "²",
+    "a.example",
+]
+_SIGNATURES = ["", "sha1=", "sha256=" + "0" * 64, "sha512=é", "md5=x", "=" * 300, "sha384=" + "G" * 96, "\x00"]
+
+
+def link_header(rng: random.Random) -> str:
+    """A Link header that need not be one."""
+    return ", ".join(rng.choice(_LINKS) for _ in range(rng.randint(0, 6)))
+
+
+def hub_query(rng: random.Random) -> dict[str, str]:
+    """The query of a callback or of a ping."""
+    names = ["mode", "topic", "challenge", "lease_seconds", "reason"]
+    query = {f"hub.{name}": rng.choice(_TEXTS) for name in names if rng.random() < 0.8}
+    return query | {name: rng.choice(_TEXTS) for name in ("url", "key", "keyLocation") if rng.random() < 0.8}
+
+
+def ping_body(rng: random.Random) -> bytes:
+    """The body of a ping, broken in one of two."""
+    value: Any = {name: rng.choice(_TEXTS) for name in ("host", "key", "keyLocation") if rng.random() < 0.8}
+    value["urlList"] = rng.choice(
+        [[rng.choice(_TEXTS) for _ in range(rng.randint(0, 5))], rng.choice(_TEXTS), None, {}]
+    )
+    data = json.dumps(value).encode()
+    return broken(rng, [data]) if rng.random() < 0.5 else data
+
+
+def signature(rng: random.Random) -> str:
+    """A signature that is wrong."""
+    return rng.choice(_SIGNATURES)
+
+
+def subscriptions(rng: random.Random) -> Subscriptions:
+    """An empty table."""
+    return Subscriptions("https://me.example", rng)
+
+
+def callback_name(rng: random.Random, table: Subscriptions) -> str:
+    """The name of a callback that exists, in one of two if there is any."""
+    names = [one.name for one in table]
+    return rng.choice(names) if names and rng.random() < 0.5 else rng.choice(_TEXTS)

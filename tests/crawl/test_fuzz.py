@@ -29,6 +29,13 @@ def test_broken_listings_raise_nothing(n):
     assert found["first_errors"] == []
 
 
+@pytest.mark.parametrize("n", [500, pytest.param(100_000, marks=pytest.mark.full)])
+def test_broken_requests_of_hubs_and_pings_raise_nothing(n):
+    found = fuzz.run(fuzz.receiver_calls, n, seed=7)
+    assert found["inputs"] == n
+    assert found["first_errors"] == []
+
+
 def test_the_fuzzer_finds_what_raises():
     """A detector that stumbles over one byte is found out."""
 

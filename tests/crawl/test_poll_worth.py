@@ -84,6 +84,15 @@ def engine_of(n, fetched_at):
     return engine, engine.add(urls, 0.0, fetched_at=fetched_at, change_rate=0.1 / DAY, evidence=1e6)
 
 
+def test_several_silent_sources_are_as_one():
+    several = Pages([0.5], recall=[[0.5, 0.2, 0.0, 0.0]], false_rate=[[0.1, 0.3, 0.0, 0.0]])
+    one = Pages([0.5], recall=0.6, false_rate=0.4)
+    threshold = float(crawl_value(one, 2.0)[0])
+    assert several.missed_rate[0] == pytest.approx(one.missed_rate[0])
+    assert anyway(several, threshold).interval[0] == pytest.approx(anyway(one, threshold).interval[0])
+    assert anyway(several, threshold).interval[0] == pytest.approx(2.0)
+
+
 def test_credits_go_to_the_first_signal_by_what_the_crawl_finds():
     engine, ids = engine_of(3, fetched_at=-2 * DAY)
     threshold = float(crawl_value(engine.pages(ids), 10 * DAY)[0])

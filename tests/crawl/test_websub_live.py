@@ -209,6 +209,7 @@ def test_unsigned_and_wrongly_signed_deliveries_are_ignored_and_counted():
             assert await crawl.hub.deliver(crawl.callback(), secret, b"<p>forged</p>") == 202
         await crawl.clock.advance(1.0)
         assert (crawl.counts["unsigned"], crawl.counts["wrong"]) == (1, 2)
+        assert crawl.components.counters.deliveries_ignored == 3
         assert await crawl.copy(PAGE) == before
         assert await crawl.store.signals() == []
         assert await crawl.hub.deliver(crawl.callback() + "x", None, b"") == 410
@@ -253,6 +254,7 @@ def test_a_notice_is_a_signal(content_type):
 
 def test_new_items_of_a_feed_bring_their_pages_forward():
     async def test(crawl):
+        await crawl.after(2 * 3600.0)
         crawl.site.items = [4, *crawl.site.items]
         urls = [ITEM.format(k) for k in range(1, 5)]
         assert await crawl.publish(FEED, crawl.site.feed([4]), ATOM) == [202]  # hubs may leave the others out
@@ -267,6 +269,25 @@ def test_new_items_of_a_feed_bring_their_pages_forward():
         assert {str(source) for source in counts} == {"websub of a.example"}
 
     live(test, [FEED, *(ITEM.format(k) for k in range(1, 5))])
+
+
+def test_the_hub_of_a_listing_delivers_its_news():
+    async def test(crawl):
+        crawl.components.polls.add(FEED, "feed")
+        await crawl.after(3 * DAY)
+        assert crawl.components.engine.addresses.known([FEED])[0] < 0
+        assert crawl.state(FEED) == "active"
+        polled = crawl.requests(FEED)
+        crawl.site.items = [4, *crawl.site.items]
+        assert await crawl.publish(FEED, crawl.site.feed(), ATOM) == [202]  # whole
+        assert {one.url for one in await crawl.store.signals()} == {ITEM.format(4)}
+        crawl.site.items = [5, *crawl.site.items]
+        assert await crawl.publish(FEED, crawl.site.feed([5]), ATOM) == [202]  # without what was delivered before
+        assert {one.url for one in await crawl.store.signals()} == {ITEM.format(4), ITEM.format(5)}
+        assert {str(source) for source in crawl.components.inbox.counts} == {"websub of a.example"}
+        assert crawl.requests(FEED) == polled
+
+    live(test, [ITEM.format(k) for k in range(1, 6)], budget=1 / 3600)
 
 
 # --- what goes wrong -------------------------------------------------------------------------------------------------

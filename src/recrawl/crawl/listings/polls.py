@@ -6,7 +6,7 @@ import asyncio
 import math
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urljoin
 
@@ -70,6 +70,7 @@ class Polls:
         self._tasks: set[asyncio.Task[None]] = set()
         self._renewed: dict[str, float] = {}  # when what is expected of listings was computed
         self._renew_at = -math.inf
+        self.on_fetched: Callable[[str, Fetched], None] | None = None  # gets listings that were polled
         self.is_on = True
 
     def attach(self, side: SideRequests) -> None:
@@ -130,6 +131,8 @@ class Polls:
                 listing.failed(fetched.failure, now)
                 self._hooks.report("polled", listing=listing, failure=fetched.failure, signals=0, new=0)
             else:
+                if self.on_fetched is not None:
+                    self.on_fetched(listing.url, fetched)
                 await self._take_in(listing, fetched)
         except RecrawlError:
             raise
@@ -169,6 +172,23 @@ class Polls:
         self._read(listing, fetched, news, now, 0 if taken is None else taken.accepted)
         self._hooks.report("polled", listing=listing, failure=None, signals=len(signals), new=new)
         await self._store.save(listings=[listing.stored(news.table)])
+
+    async def pushed(self, url: str, fetched: Fetched) -> bool:
+        """A hub delivered the whole of a listing: its news are the hub's signals, and no poll; whether it was taken."""
+        listing = self.registry.get(url)
+        if listing is None or not self.is_on or listing.read_at is None or self.registry.is_polled(url):
+            return False
+        now, packed, room = self._clock.now(), await self._store.listing_entries(url), self.registry.room(listing)
+        news = await self._offload.call(lambda: news_of(listing, fetched, packed, room), len(fetched.body))
+        if news is None:
+            return False
+        signals = [replace(one, source=Source("websub", one.source.speaker)) for one in signals_of(news)]
+        if signals:
+            await self._inbox.take(signals)
+        await self._discover(listing, news, now)
+        self._read(listing, fetched, news, now, 0)
+        await self._store.save(listings=[listing.stored(news.table)])
+        return True
 
     def _read(self, listing: Listing, fetched: Fetched, news: News, now: float, accepted: int) -> None:
         """Note what the next poll needs."""

@@ -135,6 +135,10 @@ class Registry:
         url = self._queue.pop(now, pace)
         return None if url is None else self._listings[url]
 
+    def is_polled(self, url: str) -> bool:
+        """Whether a poll of a listing runs."""
+        return self._queue.is_running(url)
+
     def ended(self, listing: Listing) -> None:
         """A poll has ended."""
         self._queue.ended(listing.url)
@@ -165,6 +169,10 @@ class PollQueue:
     def ended(self, url: str) -> None:
         """A poll has ended."""
         self._running.discard(url)
+
+    def is_running(self, url: str) -> bool:
+        """Whether a poll of a listing runs."""
+        return url in self._running
 
     def update(self, listings: Mapping[str, Listing], now: float, pace: Pace) -> None:
         """Compute when listings are due: those that changed, and from time to time all, because the margin moves."""

@@ -48,8 +48,10 @@ def anyway(pages: Pages, threshold: float) -> Forecast:
     >>> float(found.interval[0].round(6)), float(found.probability[0].round(6))
     (2.0, 0.864665)
     """
-    known = {"importance": pages.importance, "recall": pages.recall, "false_rate": pages.false_rate}
-    quiet = Pages(pages.change_rate, **known)
+    recall, false_rate = pages.recall, pages.false_rate
+    if pages.n_sources > 1:  # silent sources are as one that signals what any of them does
+        recall, false_rate = 1.0 - (1.0 - recall).prod(axis=1), false_rate.sum(axis=1)
+    quiet = Pages(pages.change_rate, importance=pages.importance, recall=recall, false_rate=false_rate)
     interval = elapsed_at_value(quiet, threshold)
     return Forecast(interval, 1.0 - fresh_probability(quiet, np.minimum(interval, _LONGEST_LEAD)))
 

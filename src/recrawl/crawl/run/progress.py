@@ -37,6 +37,8 @@ class Counters:
     failed: int = 0
     gone: int = 0
     pushed: int = 0  # copies that came without a request; no crawls
+    deliveries: int = 0  # of hubs, signed
+    deliveries_ignored: int = 0  # not signed, or wrongly
     set_aside: int = 0
     polls: int = 0  # of listings
     discovered: int = 0  # new pages that listings and links named

@@ -105,9 +105,10 @@ class Components:
     def _receivers(self) -> Receivers:
         recorder, clock, side = self.recorder, self.clock, self.side
         pushed = PushedCopies(self.comparer, recorder, clock, self.counters, self.pool.wake)
-        reach = Reach(side, self.inbox, pushed, clock, recorder.save_notes, self._pages_of, self.feeds.length)
+        save, feeds = recorder.save_notes, self.feeds
+        reach = Reach(side, self.inbox, pushed, clock, save, self._pages_of, feeds.length, self.polls, self.counters)
         receivers = Receivers(reach, self.options.callback_url)
-        self.page_crawler.on_fetched = receivers.page_fetched
+        self.page_crawler.on_fetched = self.polls.on_fetched = receivers.page_fetched
         return receivers
 
     async def load(self) -> None:
@@ -126,8 +127,8 @@ class Components:
         await self.inbox.load()
         for note in (await self.store.notes(TOKENS)).values():
             self.set_token(note["name"], note)
-        await self.receivers.load(self.store)
         await self.polls.load()
+        await self.receivers.load(self.store)
         await self.deliveries.resume()
         self._loaded = True
 

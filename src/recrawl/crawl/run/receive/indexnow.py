@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from recrawl.logs import event
 _AT_A_TIME = 32  # key files that are fetched, or wait for their hosts
 _HELD = 60.0  # seconds until a host that is held is tried again
 _SOME = 100  # pages that are signalled at once: as many as any limit allows
-_IDLE = 3600.0  # seconds that the task sleeps at most
+_LONGEST = 3600.0  # seconds that signals beyond a limit wait
 log = logging.getLogger(__name__)
 
 
@@ -96,7 +97,7 @@ class IndexNow:
             while True:
                 while self._checks and len(self._checking) < _AT_A_TIME:
                     self._begin(self._checks.popleft())
-                await self._pause.sleep(_IDLE)
+                await self._pause.sleep(math.inf)
                 for task in [task for task in self._checking if task.done()]:
                     self._checking.discard(task)
                     task.result()
@@ -131,7 +132,7 @@ class IndexNow:
         while some := [url for url in self.keys.waiting(check) if url not in done][:_SOME]:
             taken = await self._inbox.take(self._signals(check.location, some), whole=True)
             if taken.limited:
-                await self._clock.sleep(min(max(taken.retry_after, 1.0), _IDLE))
+                await self._clock.sleep(min(max(taken.retry_after, 1.0), _LONGEST))
             else:
                 done.update(some)
         return len(done)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 
 from recrawl.crawl.clock import Clock
 
@@ -18,8 +19,12 @@ class Pause:
         self._woken.set()
 
     async def sleep(self, seconds: float) -> None:
-        """Sleep for some seconds."""
-        timer = asyncio.ensure_future(self._clock.sleep(seconds))
+        """Sleep for some seconds; infinity: until it is woken."""
+        if seconds == math.inf:
+            await self._woken.wait()
+            self._woken.clear()
+            return
+        timer = asyncio.ensure_future(self._clock.sleep(max(seconds, 0.0)))
         woken = asyncio.ensure_future(self._woken.wait())
         try:
             await asyncio.wait({timer, woken}, return_when=asyncio.FIRST_COMPLETED)

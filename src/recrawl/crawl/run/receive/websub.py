@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from recrawl.crawl.clock import Clock
 from recrawl.crawl.http.fetched import Fetched
+from recrawl.crawl.listings.polls import Polls
 from recrawl.crawl.polite.side_requests import SideRequests
+from recrawl.crawl.run.progress import Counters
 from recrawl.crawl.run.receive.pauses import Pause
 from recrawl.crawl.run.receive.pushed import PushedCopies
 from recrawl.crawl.signals.inbox import Inbox, Signal
@@ -22,7 +25,7 @@ from recrawl.crawl.signals.sources import Source
 from recrawl.crawl.signals.websub.discovery import discover, speaks_for
 from recrawl.crawl.signals.websub.items import ItemMemory, feed_items, is_whole
 from recrawl.crawl.signals.websub.subscription import Subscription
-from recrawl.crawl.signals.websub.subscriptions import TAKEN, HubRequest, Subscriptions
+from recrawl.crawl.signals.websub.subscriptions import TAKEN, UNSIGNED, WRONG, HubRequest, Subscriptions
 from recrawl.crawl.urls import canonical
 from recrawl.engine.addresses import host_of
 from recrawl.logs import event
@@ -30,7 +33,6 @@ from recrawl.store.protocol import Copy, Outcome
 
 LARGEST = 10 << 20  # bytes of a delivery
 _AT_A_TIME = 4  # requests to hubs
-_IDLE = 3600.0  # seconds that the task sleeps at most
 log = logging.getLogger(__name__)
 
 
@@ -44,6 +46,8 @@ class Reach(NamedTuple):
     save_notes: Callable[[Mapping[str, Any]], Awaitable[None]]
     pages_of: Callable[[Sequence[str]], Sequence[int]]  # the ids of URLs, −1: no page
     feed_length: Callable[[str], int]  # items that a feed had lately
+    listings: Polls
+    counters: Counters
 
 
 class WebSub:
@@ -68,7 +72,7 @@ class WebSub:
                     self._begin(request)
                 await self._save()
                 wait = self.table.next_at() - self._clock.now()
-                await self._pause.sleep(min(max(wait, 0.0), _IDLE) if len(self._asking) < _AT_A_TIME else _IDLE)
+                await self._pause.sleep(wait if len(self._asking) < _AT_A_TIME else math.inf)
                 self._raise_problems()
         finally:
             for task in self._asking:
@@ -113,7 +117,7 @@ class WebSub:
         """Take up the notes of earlier runs; subscriptions of pages that were removed meanwhile are ended."""
         self.table.restore(notes, self._clock.now())
         for one in self.table:
-            if not self._is_page(one.page):
+            if not self._is_page(one.page) and self._reach.listings.registry.get(one.page) is None:
                 self.table.left(one.page, self._clock.now())
 
     # --- pages --------------------------------------------------------------------------------------------------------
@@ -126,8 +130,10 @@ class WebSub:
         if links is not None and not speaks_for(url, fetched.final_url, links, self._is_page):
             self.table.counts["foreign_topic"] += 1
             links = None
-        self.table.found(url, links, self._clock.now())
-        if links is not None and self.table.next_at() <= self._clock.now():
+        now = self._clock.now()
+        self.table.found(url, links, now)
+        one = self.table.of_page(url) if links is not None else None
+        if one is not None and one.next_at <= now:
             self._wake()
 
     def removed(self, url: str) -> None:
@@ -166,6 +172,9 @@ class WebSub:
             await self._take(one, self._fetched(one, headers, body))
             self.table.took(name, body, self._clock.now())
             await self._save()
+        ignored = verdict in (UNSIGNED, WRONG)
+        self._reach.counters.deliveries_ignored += ignored
+        self._reach.counters.deliveries += not ignored
         event(log, logging.DEBUG, "websub.delivered", topic=one.topic, verdict=verdict, bytes=len(body))
         return True
 
@@ -180,10 +189,12 @@ class WebSub:
         """Signal the items of a delivery and its topic; if that is whole, it is a copy."""
         topic, items = fetched.url, feed_items(fetched)
         source, said = Source("websub", host_of(topic)), self._items.news(topic, items)
+        if await self._pushed_listing(topic, fetched):
+            said = []  # its table knows what is new
         signals = [Signal(url, source, at, seconds) for url, at, seconds in said if self._is_page(url) and url != topic]
         pushed = await self._compared(topic, fetched)
         about = topic if self._is_page(topic) else one.page
-        if pushed is None or pushed[0].changed is not False:
+        if self._is_page(about) and (pushed is None or pushed[0].changed is not False):
             signals.append(Signal(about, source))
         if signals:
             await self._reach.inbox.take(signals)
@@ -191,6 +202,13 @@ class WebSub:
         page = self._page_of(topic)
         if pushed is not None and page >= 0 and not self._reach.inbox.is_crawled(page):
             self._reach.pushed.record(page, *pushed)
+
+    async def _pushed_listing(self, topic: str, fetched: Fetched) -> bool:
+        """Take a delivery that holds all of a listing; whether it did."""
+        listing = self._reach.listings.registry.get(topic)
+        if listing is None or not is_whole(fetched, None, listing.n_entries):
+            return False
+        return await self._reach.listings.pushed(topic, fetched)
 
     async def _compared(self, topic: str, fetched: Fetched) -> tuple[Outcome, Copy | None] | None:
         """The outcome of a delivery that holds all of a page; None if it does not, or while the page is crawled."""
