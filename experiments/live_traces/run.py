@@ -135,9 +135,10 @@ def table(found: Results) -> str:
     for name in [name for name in NAMES if name in found]:
         rows = [row for row in found[name].values() if "simulated" in row]
         ran = [row for row in rows if "live" in row]
-        same = sum(row["live"] == row.get("protocol") for row in ran)
+        both = [row for row in ran if "protocol" in row]
+        same = sum(row["live"] == row["protocol"] for row in both)
         cells = f"| {name} | {mean_of(rows, 'simulated'):.5f} ({len(rows)}) {compared(found[name], 'protocol')} "
-        cells += f"{compared(found[name], 'live')} | {same} of {len(ran)} "
+        cells += f"{compared(found[name], 'live')} | {same} of {len(both)} "
         cells += f"| {mean_of(ran, 'requests'):.0f} | {mean_of(ran, 'seconds'):.0f} |" if ran else "| | |"
         lines.append(cells)
     return "\n".join(lines)
