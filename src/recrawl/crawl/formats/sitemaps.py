@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from lxml import etree
 
@@ -82,7 +82,7 @@ class SitemapParser:
         self.ended = False
         self.is_whole = True
         self._head = b""
-        self._unzip: zlib._Decompress | None = None
+        self._unzip: Any = None  # unpacks a gzip file
         self._form: _Form | None = None
         self._n_bytes = self._n_entries = 0
 

@@ -17,7 +17,6 @@ from recrawl.crawl.formats.content_kind import kind_of
 from recrawl.crawl.formats.links import read_links
 from recrawl.crawl.http.cache_headers import fresh_for
 from recrawl.crawl.http.fetched import Fetched
-from recrawl.crawl.listings.credits import Credits, Ids
 from recrawl.crawl.listings.discovery import COUNTS, PREFIX, Discovery, Site
 from recrawl.crawl.listings.dropped import DroppedPages
 from recrawl.crawl.listings.listing import Listing
@@ -26,6 +25,7 @@ from recrawl.crawl.listings.parts import take_parts
 from recrawl.crawl.listings.reading import FEED, SITEMAP
 from recrawl.crawl.listings.registry import Pace, Registry
 from recrawl.crawl.listings.worth import DAY
+from recrawl.crawl.listings.worths import PRIOR_PAGES, Worths
 from recrawl.crawl.offload import Offload
 from recrawl.crawl.polite.side_requests import SideRequests
 from recrawl.crawl.signals.inbox import Inbox, Signal
@@ -39,9 +39,6 @@ from recrawl.urls import canonical
 AT_ONCE = 8  # polls at a time
 FOUND_LEAD = 7 * DAY  # seconds until a new page would be found otherwise
 _MOST_NAMED = 50  # sitemaps of one robots.txt
-_PRIOR_PAGES = 2000  # pages of a listing from which its worth is expected
-_RENEWED = 200  # listings whose worth is expected anew at a time
-_RENEW_EVERY = 6 * 3600.0  # seconds
 _TTL = re.compile(rb"<ttl>\s*(\d{1,6})\s*</ttl>")
 _READ = 64 << 10  # bytes in which it is looked for
 
@@ -65,11 +62,9 @@ class Polls:
         self._engine, self._store, self._clock, self._inbox = engine, store, clock, inbox
         self.discovery, self._hooks = discovery, hooks
         self.registry, self.dropped = Registry(), DroppedPages()
-        self._credits, self._offload = Credits(engine), Offload(clock)
+        self._worths, self._offload = Worths(engine, self.registry, hooks.pace), Offload(clock)
         self._side: SideRequests | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._renewed: dict[str, float] = {}  # when what is expected of listings was computed
-        self._renew_at = -math.inf
         self.on_fetched: Callable[[str, Fetched], None] | None = None  # gets listings that were polled
         self.is_on = True
 
@@ -88,7 +83,7 @@ class Polls:
 
     def start(self, now: float) -> None:
         """Start the polls that are due."""
-        self._renew(now)
+        self._worths.renew(now)
         while self.is_on and len(self._tasks) < AT_ONCE:
             listing = self.registry.due(now, self._hooks.pace()) if len(self.registry) else None
             if listing is None:
@@ -147,7 +142,7 @@ class Polls:
         """Take in an answer: signals are stored before the table that they are compared with the next time."""
         now, before = self._clock.now(), listing.polled_at
         if fetched.not_modified:
-            listing.answered(now, good_for(fetched, now), is_judged=0 < self._hooks.pace().threshold < math.inf)
+            listing.answered(now, good_for(fetched, now), is_judged=self._worths.is_judged)
             self._hooks.report("polled", listing=listing, failure=None, signals=0, new=0)
             return
         packed = await self._store.listing_entries(listing.url)
@@ -157,11 +152,11 @@ class Polls:
             listing.failed("no listing", now)
             self._hooks.report("polled", listing=listing, failure="no listing", signals=0, new=0)
             return
-        listing.answered(now, good_for(fetched, now), is_judged=0 < self._hooks.pace().threshold < math.inf)
+        listing.answered(now, good_for(fetched, now), is_judged=self._worths.is_judged)
         gone = dropped(listing, news.vanished, self._pages_of)
         signals = signals_of(news) + [Signal(url, Source(news.reading.kind, host_of(url))) for url in gone]
         taken = await self._inbox.take(signals) if signals else None
-        self._credit(listing, signals, before, now)
+        self._worths.signalled(listing, signals, before, now)
         self._drop(gone)
         new = await self._discover(listing, news, now)
         parts = take_parts(self.registry, listing, news.reading.parts, now) if news.reading.parts else 0
@@ -196,9 +191,9 @@ class Polls:
         listing.etag, listing.last_modified = fetched.headers.get("etag"), fetched.headers.get("last-modified")
         listing.n_signals += accepted
         self.registry.counted(listing, news.n_entries)
-        known = self._engine.addresses.known([one.url for one in news.reading.pages[:_PRIOR_PAGES]])
+        known = self._engine.addresses.known([one.url for one in news.reading.pages[:PRIOR_PAGES]])
         ids = known[known >= 0]
-        self._expect(listing, ids, len(ids) * max(len(news.reading.pages) / _PRIOR_PAGES, 1.0))
+        self._worths.expect(listing, ids, len(ids) * max(len(news.reading.pages) / PRIOR_PAGES, 1.0))
 
     async def _discover(self, listing: Listing, news: News, now: float) -> int:
         """Add the pages that a listing names and that are in scope; how many."""
@@ -216,51 +211,14 @@ class Polls:
                     root.worth = root.worth.credited(importance, FOUND_LEAD)
         return len(pages)
 
-    # --- worth --------------------------------------------------------------------------------------------------------
-
-    def _credit(self, listing: Listing, signals: Sequence[Signal], before: float | None, now: float) -> None:
-        """Note which pages the listing signals: what they are worth is known when they have been crawled."""
-        known = self._engine.addresses.known([str(one.page) for one in signals])
-        latest = np.array([now if one.changed_at is None else one.changed_at + one.resolution for one in signals])
-        ids = known[known >= 0]
-        news = latest[known >= 0] > self._engine.fetched_at(ids) if len(ids) else np.zeros(0, bool)
-        seen = now if before is None else (before + now) / 2
-        self._credits.signalled(listing.family, ids[news].tolist(), seen, self._hooks.pace().threshold)
-
-    def _expect(self, listing: Listing, ids: Ids, n_pages: float) -> None:
-        """What some of the pages of a listing let expect of it; ``n_pages`` is how many it names."""
-        threshold = self._hooks.pace().threshold
-        root = self.registry.get(listing.family)
-        if not len(ids) or root is None or not 0 < threshold < math.inf:
-            return
-        worth = root.worth.with_prior(self._engine.pages(ids), self._credits.forecast(ids, threshold))
-        root.worth = worth.scaled(n_pages / len(ids))
-        self.registry.changed(root)
-
-    def _renew(self, now: float) -> None:
-        """Compute again what the pages of some listings let expect of them: rates and the margin move."""
-        if now < self._renew_at:
-            return
-        listings = [one for one in self.registry if one.worth.polls and not one.follows_index and not one.as_page]
-        oldest = sorted(listings, key=lambda one: self._renewed.get(one.url, -math.inf))[:_RENEWED]
-        for one in oldest:
-            ids = self._engine.addresses.on_host(one.host)
-            some = ids[:: max(len(ids) // _PRIOR_PAGES, 1)]
-            self._expect(one, some, float(min(len(ids), max(one.n_entries, 1))))
-            self._renewed[one.url] = now
-        self._renewed = {one.url: self._renewed[one.url] for one in listings if one.url in self._renewed}
-        self._renew_at = now + _RENEW_EVERY
+    # --- what becomes of pages ----------------------------------------------------------------------------------------
 
     def crawled(self, outcomes: Iterable[Outcome]) -> None:
         """Crawls are stored: what signals before them were worth, and which dropped pages are gone."""
         judged = [one for one in outcomes if one.gone or (one.fetched and one.changed is not None)]
         known = self._engine.addresses.known([one.url for one in judged])
         for page, one in zip(known.tolist(), judged, strict=True):
-            credit = self._credits.crawled(page, changed=one.gone or bool(one.changed))
-            root = None if credit is None else self.registry.get(credit.listing)
-            if credit is not None and root is not None:
-                root.worth = root.worth.credited(credit.gain, credit.lead)
-                self.registry.changed(root)
+            self._worths.crawled(page, changed=one.gone or bool(one.changed))
             if self.dropped.settled(one.url, gone=one.gone):
                 self._hooks.report("dropped page gone", url=one.url)
 
