@@ -335,6 +335,15 @@ def test_what_is_no_history_is_one_line(tmp_path, case):
     assert "\n" not in str(refused.value)
 
 
+def test_a_damaged_schema_is_one_line(tmp_path):
+    path = stores.urlwatch(tmp_path / "cache.db", CHECKS)
+    data = path.read_bytes()
+    at = data.index(b"CREATE TABLE")
+    path.write_bytes(data[:at] + b"\x8aREATE\x8a" + data[at + 7 :])
+    with pytest.raises(ParameterError, match="cannot be read as SQLite"):
+        read_crawl_log(path)
+
+
 def test_another_database_is_refused(tmp_path):
     path = tmp_path / "other.db"
     with sqlite3.connect(path) as db:

@@ -30,6 +30,7 @@ from recrawl.cli.shared.histories.entries import (
 from recrawl.cli.shared.histories.msgpack import unpack
 from recrawl.errors import ParameterError
 
+_DAMAGE = (sqlite3.Error, UnicodeError)  # messages about damage may be undecodable themselves
 _RUN = 300.0  # seconds: rows of one run are not further apart
 _LARGEST_LIST = 16 << 20  # bytes of a list of jobs
 _GUID = re.compile(r"[0-9a-f]{40}")
@@ -93,14 +94,15 @@ class UrlwatchStore:
             yield url, rows
 
     def _saved(self) -> Iterator[tuple[str, Saved]]:
-        db = _opened(self._path)
+        db = sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)
         try:
+            _guard(db)
             query, entry = _query(db, self._path)
             cursor = db.execute(query)
             while True:
                 try:
                     cells = cursor.fetchone()
-                except sqlite3.Error as problem:
+                except _DAMAGE as problem:
                     self._losses.add("damaged parts of the store, left out", "SQLite", problem)
                     return
                 if cells is None:
@@ -109,19 +111,17 @@ class UrlwatchStore:
                     yield entry(cells)
                 except BadEntryError as bad:
                     self._losses.add(SNAPSHOTS, f"row {cells[0]}", bad)
-        except sqlite3.Error as problem:
+        except _DAMAGE as problem:
             raise ParameterError(f"{self._path}: cannot be read as SQLite: {problem}") from None
         finally:
             db.close()
 
 
-def _opened(path: Path) -> sqlite3.Connection:
-    """The store, read only. SQL of the file's own schema is not trusted, and no value may be larger than LARGEST."""
-    db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+def _guard(db: sqlite3.Connection) -> None:
+    """SQL of the file's own schema is not trusted, and no value may be larger than twice LARGEST."""
     db.text_factory = bytes
     db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 2 * LARGEST)
     db.execute("PRAGMA trusted_schema = OFF")
-    return db
 
 
 def _query(db: sqlite3.Connection, path: Path) -> tuple[str, Any]:
