@@ -211,6 +211,15 @@ def test_polls_that_nothing_asks_for_keep_to_their_share():
     assert 12 < counters.polls <= 12 + 0.015 * counters.requests
 
 
+def test_a_poll_waits_for_a_host_with_a_long_delay():
+    site = Site1(3, robots=f"User-agent: *\nCrawl-delay: 3000\nSitemap: {MAP}\n")
+    world = World(site, site.urls, budget=0.002, delay=0.0, longest_delay=3000.0)
+    world.run(1.5 * DAY)
+    assert polls(world)
+    assert listing(world).failures == 0
+    assert min(np.diff(sorted(at for at, _ in world.web.requests))) >= 3000.0
+
+
 def test_listings_can_be_switched_off():
     site = Site1(3)
     world = World(site, site.urls, budget=0.0006, delay=0.0, listings=False)

@@ -122,7 +122,9 @@ class Polls:
             sent = {} if listing.backlog else {"etag": listing.etag, "last_modified": listing.last_modified}
             fetched = await self._side.get(listing.url, **sent)
             now = self._clock.now()
-            if fetched.failure is not None:
+            if fetched.failure == "busy" and not fetched.status:
+                listing.not_before = now + max(self._side.wait(listing.url), 1.0)  # the host is to be left alone
+            elif fetched.failure is not None:
                 listing.failed(fetched.failure, now)
                 self._hooks.report("polled", listing=listing, failure=fetched.failure, signals=0, new=0)
             else:

@@ -14,7 +14,7 @@ from recrawl.crawl.signals.inbox import Signal
 from recrawl.engine import Engine
 
 PRIOR_PAGES = 2000  # pages of a listing from which its worth is expected
-_RENEWED = 200  # listings whose expected worth is computed at a time
+_RENEWED = 50  # listings whose expected worth is computed at a time
 _RENEW_EVERY = 6 * 3600.0  # seconds
 
 

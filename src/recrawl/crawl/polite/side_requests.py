@@ -30,6 +30,10 @@ class SideRequests:
         """Whether the fetcher can send forms."""
         return isinstance(self._fetcher, Poster)
 
+    def wait(self, url: str) -> float:
+        """Seconds until the host of a URL may be asked, as far as is known now."""
+        return self._limiter.start_wait(canonical(url))
+
     async def get(self, url: str, *, etag: str | None = None, last_modified: str | None = None) -> Fetched:
         """Fetch a URL as far as robots.txt allows; redirects are followed within the host.
 
