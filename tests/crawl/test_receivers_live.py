@@ -102,8 +102,9 @@ def test_a_hub_and_pings_on_loopback(tmp_path):
                 who = IndexNowAuthentication(origin.partition("//")[2], KEY, f"{origin}/{KEY}.txt")
                 endpoint = f"{live.settings.public_url}/indexnow"
                 assert await asyncio.to_thread(submit_url_to_index_now, who, pinged, endpoint) == 202
-                await until(lambda: live.crawler.components.inbox.counts)
+                await until(lambda: len(live.crawler.components.inbox.counts) == 2)  # the hub, and the ping
                 assert site.log[f"/{KEY}.txt"] == 1
+                await until(lambda: live.crawler.components.receivers.indexnow.keys.n_waiting == 0)
                 assert await asyncio.to_thread(submit_url_to_index_now, who, pinged, endpoint) == 200
                 assert site.log[f"/{KEY}.txt"] == 1
                 assert live.crawler.components.receivers.indexnow.counts == {202: 1, 200: 1}

@@ -548,3 +548,27 @@ class Life(RuleBasedStateMachine):
 
 Life.TestCase.settings = settings(max_examples=examples(100), stateful_step_count=30)
 TestLife = Life.TestCase
+
+
+# --- status ----------------------------------------------------------------------------------------------------------
+
+
+def test_status_names_subscriptions_by_state():
+    from recrawl.cli.views.hub_report import hub_figures, hub_rows
+    from recrawl.store import BlockingStore, MemoryStore
+
+    subscriptions, request = active()
+    subscriptions.found(PAGE + "/2", Links(PAGE + "/2", (OTHER,)), NOW)
+    (second,) = subscriptions.due(NOW)
+    subscriptions.verify(second.name, {"hub.mode": "denied", "hub.topic": PAGE + "/2"}, NOW)
+    notes = subscriptions.pending_notes()
+    notes["indexnow:a.example 0123456789"] = {"location": "x", "asked_at": NOW, "valid": True, "waiting": []}
+    store = BlockingStore(MemoryStore())
+    store.save(notes=notes)
+    found = hub_figures(store, NOW + 2)
+    assert found["states"] == {"active": 1, "denied": 1}
+    assert (found["silent"], found["troubled"], found["keys_valid"]) == (1, {OTHER: 1}, 1)
+    (hubs, keys) = hub_rows(found)
+    assert hubs[1] == f"1 active, 1 denied; 0 deliveries; 1 silent so far; refused or failed by {OTHER}"
+    assert keys == ("keys of pings", "1 valid, 0 refused")
+    assert request.fields["hub.secret"] not in str(found)

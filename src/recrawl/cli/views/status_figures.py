@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from recrawl.cli.views.hub_report import hub_figures
 from recrawl.cli.views.reasons import robots_failure
 from recrawl.cli.views.status_load import failing_figures, load_figures
 from recrawl.engine.addresses import host_of
@@ -46,6 +47,7 @@ def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -
         **{f"{name}_last_day": n for name, n in store.recent(now - _DAY).items()},
         "feeds": feed_figures(store),
         "listings": listing_figures(store),
+        "hubs": hub_figures(store, now),
         "budget": settings.budget,
         "objective": engine.settings.objective,
         "policy": engine.settings.policy,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from recrawl.cli.views.hub_report import hub_rows
 from recrawl.cli.views.status_load import failing_lines, load_lines
 from recrawl.crawl.audit.freshness import Freshness
 from recrawl.model.spans import format_span
@@ -47,6 +48,7 @@ def _counts(found: dict[str, Any]) -> list[tuple[str, str]]:
     if found["listings"]["dropped_and_gone"]:
         n = found["listings"]["dropped_and_gone"]
         rows.append(("left their sitemap, gone", f"{n}, last {found['listings']['last_dropped'][-1]}"))
+    rows += hub_rows(found["hubs"])
     if found["posted"]:
         rows.append(("waiting to be added", f"{found['posted']}"))
     if found["last_crawl"] is not None:
