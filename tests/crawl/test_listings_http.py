@@ -1,0 +1,94 @@
+"""Listings over real sockets, by a clock that stands still while a fetch is on its way; truth is the server's log."""
+
+import asyncio
+import gzip
+
+import pytest
+from aiohttp import web
+
+from recrawl.crawl.config.options import CrawlOptions
+from recrawl.crawl.config.rules import Rules
+from recrawl.crawl.http.memory import ManualClock
+from recrawl.crawl.polite.robots import Robots
+from recrawl.crawl.run.commands import listing_command
+from recrawl.crawl.run.crawler import Crawler
+from recrawl.crawl.run.opening.pages import add_pages, open_engine, save_pages
+from recrawl.store import BlockingStore, MemoryStore
+
+from .driving import DAY, START
+from .servers import AGENT, Held, fetching, serving
+from .test_listings import stamp
+
+pytestmark = pytest.mark.slow
+
+
+class Server:
+    """Ten pages, robots.txt, and a packed sitemap with an ETag whose date of page 3 moves after two days."""
+
+    def __init__(self, clock):
+        self.clock, self.log, self.origin = clock, [], ""
+
+    async def answer(self, request):
+        now = self.clock.now()
+        late = now > START + 2 * DAY
+        if request.path == "/sitemap.xml.gz":
+            tag = f'"{late}"'
+            same = request.headers.get("If-None-Match") == tag
+            self.log.append((now - START, request.path, 304 if same else 200))
+            dates = [START + (2 * DAY if late and k == 3 else 0.0) for k in range(10)]
+            rows = "".join(
+                f"<url><loc>{self.origin}/{k}</loc><lastmod>{stamp(at)}</lastmod></url>" for k, at in enumerate(dates)
+            )
+            body = gzip.compress(f"<urlset>{rows}</urlset>".encode())
+            return web.Response(status=304 if same else 200, body=b"" if same else body, headers={"ETag": tag})
+        self.log.append((now - START, request.path, 200))
+        if request.path == "/robots.txt":
+            return web.Response(text=f"User-agent: *\nSitemap: {self.origin}/sitemap.xml.gz\n")
+        return web.Response(text=f"<p>{request.path} {late and request.path == '/3'}", content_type="text/html")
+
+    def asked(self, path):
+        return [(at, status) for at, asked, status in self.log if asked == path]
+
+
+async def crawl(days, *, listings=(), private=True):
+    store, clock = MemoryStore(), ManualClock(START)
+    server = Server(clock)
+    async with serving(server.answer) as origin, fetching(clock=clock, allow_private=private) as fetcher:
+        server.origin = origin
+        held = Held(fetcher, clock)
+        engine = await open_engine(store, clock.now(), budget=0.0006, host_spacing=0.0, host_concurrency=8)
+        urls = [f"{origin}/{k}" for k in range(10)] if private else ["https://nowhere.invalid/"]
+        await save_pages(engine, store, add_pages(engine, Rules(), urls, clock.now()))
+        await store.queue([listing_command(url.replace("ORIGIN", origin), "sitemap") for url in listings])
+        options = CrawlOptions(commands_every=7200.0, notes_every=DAY, longest_sleep=7200.0, commit_delay=60.0)
+        robots = Robots(held, AGENT, clock) if private else None
+        crawler = Crawler(engine, store, held, options, robots=robots, clock=clock)
+        try:
+            counts = await clock.drive(crawler.run(clock.now() + days * DAY))
+        finally:
+            crawler.close()
+    return server, counts, BlockingStore(store)
+
+
+def test_a_packed_sitemap_is_polled_with_its_validator_and_its_dates_are_signals():
+    server, counts, store = asyncio.run(crawl(5))
+    polls = server.asked("/sitemap.xml.gz")
+    assert len(polls) == counts.polls >= 4
+    assert polls[0][1] == 200
+    changed = [at for at, status in polls if status == 200][1:]
+    assert len(changed) == 1, "all other polls are answered by 304"
+    assert changed[0] > 2 * DAY
+    (listing,) = store.listings()
+    assert (listing.state["n_entries"], listing.state["n_signals"]) in ((10, 1), (10, 0))
+    found = [outcome for outcome in store.observations() if outcome.changed]
+    assert [outcome.url.rsplit("/", 1)[1] for outcome in found] == ["3"]
+    assert listing.state["n_signals"] == (found[0].began_at - START > changed[0]), "unless a crawl came before"
+    assert counts.requests == len(server.log)
+
+
+def test_listings_at_private_addresses_are_refused():
+    listings = ["ORIGIN/sitemap.xml.gz", "http://10.0.0.1/sitemap.xml", "http://[::1]/sitemap.xml"]
+    server, counts, store = asyncio.run(crawl(2, listings=listings, private=False))
+    assert server.log == []
+    assert counts.polls >= 3
+    assert {one.state["failure"] for one in store.listings()} == {"forbidden-address"}
