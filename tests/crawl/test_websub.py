@@ -13,9 +13,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from profiles import examples
 
 from recrawl.crawl.http.fetched import Fetched
+from recrawl.crawl.signals.websub import items as items_module
 from recrawl.crawl.signals.websub import subscription as steps
 from recrawl.crawl.signals.websub import subscriptions as table
 from recrawl.crawl.signals.websub.discovery import Links, discover, header_links, speaks_for
+from recrawl.crawl.signals.websub.items import ItemMemory, Said, feed_items, is_whole
 from recrawl.crawl.signals.websub.signature import METHODS, is_signed, sign
 from recrawl.crawl.signals.websub.subscription import DAY, LEASE, VERIFY_WITHIN, Subscription
 from recrawl.crawl.signals.websub.subscriptions import Subscriptions
@@ -407,6 +409,62 @@ def test_only_the_last_bodies_are_remembered():
         assert deliver(subscriptions, request.name, sign(secret, body), body, NOW) == "taken"
     assert len(subscriptions.of_page(PAGE).recent) == steps.REMEMBERED
     assert deliver(subscriptions, request.name, sign(secret, b"99"), b"99", NOW) == "repeated"
+
+
+def feed(*entries):
+    """An Atom feed of (id, link, date) entries, as a delivery."""
+    parts = "".join(
+        f"<entry><id>{k}</id><link href='{link}'/><updated>{at}</updated></entry>" for k, link, at in entries
+    )
+    return fetched(f"<feed xmlns='http://www.w3.org/2005/Atom'>{parts}</feed>", "application/atom+xml")
+
+
+def told(memory, *entries):
+    """What a delivery of these entries says; it is stored."""
+    items = feed_items(feed(*entries))
+    said = memory.news(PAGE, items)
+    memory.keep(PAGE, items)
+    return said
+
+
+def test_items_that_are_new_or_moved_are_news():
+    memory, old = ItemMemory(), "2020-01-01T00:00:00Z"
+    first = told(memory, (1, "/1", old), (2, "https://b.example/2", old), (3, "", old), (4, "http://[", old))
+    assert first == [Said("https://a.example/1", 1577836800.0, 0.0)]  # of its own host; by its date
+    assert told(memory, (1, "/1", old)) == []
+    assert told(memory, (5, "/5", "1999-01-01"), (1, "/1", old)) == [Said("https://a.example/5")]  # a wrong clock
+    assert told(memory, (1, "/1", "2019-01-01T00:00:00Z")) == [Said("https://a.example/1")]
+    assert told(memory, (5, "/5", "1999-01-01")) == []
+
+
+def test_the_memory_of_items_is_bounded(monkeypatch):
+    monkeypatch.setattr(items_module, "MOST_TOPICS", 5)
+    monkeypatch.setattr(items_module, "MOST_ITEMS", 7)
+    memory = ItemMemory()
+    for k in range(30):
+        memory.keep(f"{PAGE}/{k % 10}", feed_items(feed((k, f"/{k}", ""), (k + 100, "/x", ""))))
+    assert len(memory._topics) == 5
+    assert max(len(known) for known in memory._topics.values()) <= 7
+
+
+@pytest.mark.parametrize(
+    ("delivery", "content_type", "length", "whole"),
+    [
+        (fetched("<p>x</p>"), "text/html", 0, True),
+        (fetched("<p>x</p>"), "TEXT/HTML; charset=latin-1", 0, True),
+        (fetched("<p>x</p>"), "application/json", 0, False),
+        (fetched("<p>x</p>"), None, 0, False),
+        (fetched(" "), "text/html", 0, False),
+        (fetched("x", ""), "", 0, False),
+        (feed(*((k, f"/{k}", "") for k in range(10))), "application/atom+xml", 10, True),
+        (feed(*((k, f"/{k}", "") for k in range(10))), "application/atom+xml", 11, True),
+        (feed(*((k, f"/{k}", "") for k in range(10))), "application/atom+xml", 12, False),
+        (feed(*((k, f"/{k}", "") for k in range(10))), "application/atom+xml", 0, False),
+        (feed(), "application/atom+xml", 0, False),
+    ],
+)
+def test_which_deliveries_hold_everything(delivery, content_type, length, whole):
+    assert is_whole(delivery, content_type, length) is whole
 
 
 # --- restarts --------------------------------------------------------------------------------------------------------
