@@ -7,6 +7,7 @@ Kernels of the engine and the simulator import from here (formulas and fields) a
 from recrawl._jit import inline
 from recrawl.schedule.exact.kernels.clocks import clock_between as group_clock_between
 from recrawl.schedule.exact.kernels.clocks import page_clock
+from recrawl.schedule.exact.kernels.mixtures import write_components as write_components
 from recrawl.schedule.exact.kernels.pages import forget_bounds
 from recrawl.schedule.exact.kernels.publish import publish_clock as publish_clock
 from recrawl.schedule.exact.kernels.view import Header as Header
@@ -15,7 +16,7 @@ from recrawl.schedule.exact.layout import BINS as BINS
 from recrawl.schedule.exact.layout import PAUSED
 from recrawl.schedule.exact.layout import State as State
 
-__all__ = ["BINS", "Header", "State", "group_clock_between", "opened", "publish_clock"]
+__all__ = ["BINS", "Header", "State", "group_clock_between", "opened", "publish_clock", "write_components"]
 
 
 # --- one page ------------------------------------------------------------------------------------------------------

@@ -212,6 +212,17 @@ class Memory:
         buckets[have:] = -1
         self.state = self.state._replace(groups=groups, buckets=buckets, bins=_larger(self.state.bins, room))
 
+    def add_mixtures(self, n: int) -> None:
+        """Room for so many more mixtures."""
+        if self.state.head[0]["objective"] != 0:
+            raise ParameterError("components: mixtures are known for the objective 'freshness' only")
+        self.optional("mixture", 0.0)
+        head, have = self.state.head[0], len(self.state.mixtures) // at.COMPONENTS
+        need = int(head["n_mixtures"] - head["n_free_mixtures"]) + n
+        if need > have:
+            room = at.COMPONENTS * max(need, have * 3 // 2)
+            self.state = self.state._replace(mixtures=_larger(self.state.mixtures, room))
+
     def hold(self, host: int, until: float) -> None:
         """See `Scheduler.hold`."""
         self.state.hosts[host]["until"] = until

@@ -43,6 +43,7 @@ def check_memory(state: State, now: float) -> None:
     _check_free_blocks(state)
     _check_log(state, used)
     _check_running(state, status)
+    _check_mixtures(state, status)
     if state.head[0]["scan_at"] < 0:
         _check_levels(state, np.flatnonzero(status == at.ASLEEP), now)
     if len(state.member):
@@ -224,6 +225,27 @@ def _check_running(state: State, status: Any) -> None:
     for h, row in enumerate(state.hosts):
         n = int((leased == h).sum())
         assert row["running"] == n, f"host {h} has {n} leased pages and counts {row['running']}"
+
+
+def _check_mixtures(state: State, status: Any) -> None:
+    """Every mixture belongs to one page that lives, or is free."""
+    head = state.head[0]
+    row, total = int(head["mixture_row"]), int(head["n_mixtures"])
+    assert total * at.COMPONENTS <= len(state.mixtures), "more mixtures in use than there are"
+    column = state.extra[row, : len(status)] if row >= 0 else np.zeros(len(status))
+    for i in np.flatnonzero(column).tolist():
+        assert status[i] != at.GONE, f"page {i} is gone and has components"
+        weight = state.mixtures[(int(column[i]) - 1) * at.COMPONENTS :][: at.COMPONENTS, 0]
+        assert (weight >= 0).all(), f"page {i} has the components of a free mixture"
+    following = np.concatenate([[0], state.mixtures[:: at.COMPONENTS, 1]])
+    free: list[int] = []
+    mixture = int(head["free_mixture"])
+    while mixture > 0 and len(free) <= total:
+        free.append(mixture)
+        mixture = int(following[mixture])
+    used = column[column > 0].astype(int).tolist()
+    assert sorted(used + free) == list(range(1, total + 1)), "a mixture is lost, or used twice"
+    assert len(free) == head["n_free_mixtures"], "the free mixtures are not as many as counted"
 
 
 def _values(state: State, ids: Any, now: float) -> Any:

@@ -10,6 +10,7 @@ from recrawl.schedule.exact.kernels.blocks import unpark
 from recrawl.schedule.exact.kernels.buckets import unlink
 from recrawl.schedule.exact.kernels.layers import rest, room_for
 from recrawl.schedule.exact.kernels.leases import end_lease
+from recrawl.schedule.exact.kernels.mixtures import drop_components, mixture_of
 from recrawl.schedule.exact.kernels.near import drop_bound
 from recrawl.schedule.exact.kernels.near_set import near_remove
 from recrawl.schedule.exact.kernels.pages import forget_bounds, host_of, set_state, state_of
@@ -142,6 +143,8 @@ def signal(header: Header, ids: Ids, now: float, changed_at: Array, weights: Arr
         if s.head[0].exponent_row >= 0:
             s.extra[s.head[0].exponent_row, i] += weight
         remember(s, i, now, weight)
+        if mixture_of(s, i) > 0:  # its components say what was heard: whoever wrote them writes them again
+            continue
         if state_of(s, i) == ASLEEP:
             wake_up(s, i)
             rest(s, i, now)
@@ -192,6 +195,7 @@ def withdraw(header: Header, ids: Ids, state: int) -> None:
             if s.member.size > 0:
                 unlink(s, i)
                 s.member[i].group = -1
+            drop_components(s, i)
             s.head[0].n_alive -= 1
             keep_signals_after(s, i, np.inf)
 
