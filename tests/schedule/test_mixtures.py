@@ -21,9 +21,7 @@ from .machine import SEEDS
 from .reads import every_byte
 from .test_machine_clocks import Clocked
 
-FEW = settings(
-    deadline=None, max_examples=examples(20), stateful_step_count=25, suppress_health_check=list(HealthCheck)
-)
+FEW = settings(deadline=None, max_examples=examples(8), stateful_step_count=25, suppress_health_check=list(HealthCheck))
 
 
 def drawn(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
@@ -42,8 +40,8 @@ def drawn(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
 class Mixed(Clocked):
     """Components come, change and go; clocks jump; pages without components have signals of their own."""
 
-    sizes = (2, 4, 8, 12)
-    most_pages = 16
+    sizes = (1, 2, 4, 8)
+    most_pages = 10
 
     @rule(seed=SEEDS, k=st.integers(0, 3), same=st.booleans())
     def set_components(self, seed, k, same):
@@ -93,6 +91,14 @@ def test_a_page_never_wakes_late_nor_much_too_early(seed):
                     at_wake = float(s.value([i], min(wake, 1e9))[0])
                     assert at_wake <= level * (1 + 1e-9)
                     assert wake == math.inf or level > 0.01 + 1.2 * value or at_wake >= 0.2 * level
+
+
+def test_a_fetch_after_the_present(scheduler):
+    """What was heard counts before the time of the fetch too."""
+    late = scheduler.add(Pages([0.1, 0.1]), 1.0)
+    scheduler.set_components(late, [1.0, 0.1, 2.0, 0.5, 1.0, 1.0, 0.0] * np.ones((1, 1)))
+    scheduler._check()
+    assert set(scheduler.pick(0.5, 2).tolist()) == set(late.tolist())
 
 
 def test_none_removes_and_rows_are_used_again(scheduler):

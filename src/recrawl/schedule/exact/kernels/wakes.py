@@ -86,8 +86,9 @@ def _clock_wake(
         return math.inf, math.inf, exponent
     mixture = mixture_of(s, i)
     if mixture > 0:
-        limit = mixture_elapsed(s, mixture, page_clock(s, i, p.last, now), value * scale, goal)
-        return _when(s, i, now, limit), limit, 0.0
+        time = page_clock(s, i, p.last, now)
+        limit = mixture_elapsed(s, mixture, time, value * scale, goal)
+        return (_when(s, i, now, limit) if limit > time else now), limit, 0.0  # a fetch may lie after now
     far = bool(level == s.head[0].far_level)
     source = believed(s, i)
     if source[1] > 0.0 and source[2] > 0.0:
