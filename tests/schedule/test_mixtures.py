@@ -21,7 +21,9 @@ from .machine import SEEDS
 from .reads import every_byte
 from .test_machine_clocks import Clocked
 
-FEW = settings(deadline=None, max_examples=examples(8), stateful_step_count=25, suppress_health_check=list(HealthCheck))
+FEW = settings(
+    deadline=None, max_examples=examples(30), stateful_step_count=25, suppress_health_check=list(HealthCheck)
+)
 
 
 def drawn(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
@@ -40,12 +42,16 @@ def drawn(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
 class Mixed(Clocked):
     """Components come, change and go; clocks jump; pages without components have signals of their own."""
 
-    sizes = (1, 2, 4, 8)
-    most_pages = 10
+    sizes = (2, 4, 8, 20)
+    most_pages = 30
+    largest = 12  # pages that get components at a time
+    kinds = 2**32  # of mixtures
 
     @rule(seed=SEEDS, k=st.integers(0, 3), same=st.booleans())
     def set_components(self, seed, k, same):
-        rng, ids = self._some(seed, 12)
+        _, ids = self._some(seed, self.largest)
+        rng = np.random.default_rng(seed % self.kinds)
+        same = same or self.kinds < 10
         given = drawn(rng, 1 if same else len(ids), k) if k else None
         if given is not None and same:
             given = np.broadcast_to(given, (len(ids), k, 7))[0] if len(ids) else given[0]
@@ -59,6 +65,14 @@ class Mixed(Clocked):
 @pytest.mark.parametrize("differs", [{}, {"hosts": ("a", "b")}, {"options": {"floor": 0.05}}, {"policy": "no-signals"}])
 def test_picks_equal_brute_force(differs):
     run_state_machine_as_test(type("Variant", (Mixed,), differs), settings=FEW)
+
+
+@pytest.mark.slow
+def test_many_pages():
+    """So many that bands, scans and shrinking happen; few kinds of mixtures, whose values the twin computes once."""
+    large = {"sizes": (200, 300, 300, 400), "most_pages": 600, "policy": "no-signals", "largest": 500, "kinds": 3}
+    few = settings(FEW, max_examples=4, stateful_step_count=15)
+    run_state_machine_as_test(type("Variant", (Mixed,), large), settings=few)
 
 
 @pytest.fixture

@@ -36,7 +36,10 @@ class Mixtures(Relations):
         given = np.zeros((0, FIELDS)) if components is None else np.asarray(components, np.float64)
         given = given.reshape(0, FIELDS) if given.size == 0 else given
         _check(given, len(rows))
-        self._memory.add_mixtures(len(rows) if given.size else 0)
+        self._memory.add_mixtures(0)
+        state = self._memory.state
+        without = state.extra[int(state.head[0]["mixture_row"]), rows] == 0.0
+        self._memory.add_mixtures(int(without.sum()) if given.size else 0)
         mixtures.write_all(self._memory.header, rows, np.ascontiguousarray(given.reshape(-1, FIELDS)), given.shape[-2])
         self._place_waiting(rows, self._now)
 
