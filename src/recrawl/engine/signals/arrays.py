@@ -19,7 +19,8 @@ UNCHANGED, UNCHANGED_REPEATS, CHANGED, LOG_TIME, CHANGED_REPEATS, FIRSTS, EXPOSU
 BOTH_FIRSTS, BOTH_REPEATS, COUNTED, COUNTED_TIME, N_STATISTICS = 7, 8, 9, 10, 11
 BOTH, BOTH_LOG_TIME = 0, 1
 CLOCK, CHANGES, LOG_CLOCK, GIVEN_CHANGES, GIVEN_TIME = range(5)  # a page's totals, with or without signals
-OPEN, SCORE, ALONE, NEEDED, SHUT_AT = range(5)
+OPEN, SCORE, ALONE, NEEDED, SHUT_AT, EVENT = range(6)
+NO_ROW = -1  # in `row_of`; a row that is reserved until the first signal comes is its complement − 1
 FOLLOWS, OPENED, SHUT = 0.0, 1.0, -1.0
 WEIGHT, MEAN, SHAPE, KAPPA = range(4)
 
@@ -27,6 +28,8 @@ WEIGHT, MEAN, SHAPE, KAPPA = range(4)
 class SignalArrays(NamedTuple):
     """One row per page that has had a signal (`rows`), per source k; a host is a row of `host_*`."""
 
+    row_of: NDArray[np.int32]  # (pages,): row of a page, see `row_of`
+    page: Ids  # (rows,)
     rates: Array  # grid of missed and change rates, ascending, one ratio
     kappas: Array  # −ln(1 − precision) of each class
     groups: Ids  # component that each class belongs to
@@ -42,6 +45,7 @@ class SignalArrays(NamedTuple):
     rate: Floats  # (rows, sources): signals per clock time
     main: NDArray[np.int8]  # (rows,): the source whose classes the components tell apart
     host: Ids  # (rows,)
+    heard_at: Array  # (rows,): when the first signal since the copy came; infinity: none did
     log_table: Array  # (2, sources, N_BINS, rates, classes): ln prior; repetitions count nothing, or in full
     bin_classes: Array  # (2, sources, N_BINS, classes): the same, summed over the missed rate
     classes: Array  # (2, sources, classes): share of each class
@@ -50,18 +54,22 @@ class SignalArrays(NamedTuple):
     mean_rate: Array  # (sources,): signals per clock time of a page
     host_share: Array  # (hosts, sources, classes): Σ posterior of the class
     host_prior: Array  # (hosts, sources, classes): Σ prior of the class
-    gate: Array  # (sources, 5)
-    host_gate: Array  # (hosts, sources, 5)
+    gate: Array  # (sources, 6)
+    host_gate: Array  # (hosts, sources, 6)
+    moved: Ids  # (1,): gates that have opened or shut and whose pages are not valued accordingly yet
     work: Array  # (sources + 2, rates, classes): scratch
+    out: Array  # (sources, rates, classes): the posterior that was computed last
 
 
 def empty(rates: Array, n_sources: int, n_rows: int, n_hosts: int, groups: Ids) -> SignalArrays:
     """Arrays before anything was learned."""
     n_classes, n_rates = len(PRECISIONS), len(rates)
     m = int(groups.max()) + 1
-    gate = np.zeros((n_hosts + 1, n_sources, 5))
+    gate = np.zeros((n_hosts + 1, n_sources, EVENT + 1))
     gate[..., NEEDED], gate[..., SHUT_AT] = 5.0, -math.inf
     return SignalArrays(
+        row_of=np.zeros(0, np.int32),
+        page=np.zeros(n_rows, np.int64),
         rates=rates,
         kappas=-np.log1p(-PRECISIONS),
         groups=groups,
@@ -77,6 +85,7 @@ def empty(rates: Array, n_sources: int, n_rows: int, n_hosts: int, groups: Ids) 
         rate=np.zeros((n_rows, n_sources), np.float32),
         main=np.zeros(n_rows, np.int8),
         host=np.zeros(n_rows, np.int64),
+        heard_at=np.full(n_rows, math.inf),
         log_table=np.zeros((2, n_sources, N_BINS, n_rates, n_classes)),
         bin_classes=np.zeros((2, n_sources, N_BINS, n_classes)),
         classes=np.tile(first_classes(), (2, n_sources, 1)),
@@ -87,7 +96,9 @@ def empty(rates: Array, n_sources: int, n_rows: int, n_hosts: int, groups: Ids) 
         host_prior=np.zeros((n_hosts, n_sources, n_classes)),
         gate=gate[0],
         host_gate=gate[1:],
+        moved=np.zeros(1, np.int64),
         work=np.zeros((n_sources + 2, n_rates, n_classes)),
+        out=np.zeros((n_sources, n_rates, n_classes)),
     )
 
 
@@ -96,6 +107,27 @@ def first_classes() -> Array:
     shares = np.full(len(PRECISIONS), 0.5 / (len(PRECISIONS) - 1))
     shares[0] = 0.5
     return shares
+
+
+@inline
+def row_of(b: SignalArrays, i: int) -> int:
+    """The row of a page that has had a signal, else a negative number."""
+    return int(b.row_of[i]) if b.row_of.size > 0 else NO_ROW
+
+
+@inline
+def reserved(row: int) -> int:
+    """The row that is reserved for a page, from its entry in `row_of`, and the other way round."""
+    return -2 - row
+
+
+@inline
+def any_open(b: SignalArrays, row: int) -> bool:
+    """Whether a source whose signals count on the page's host has signalled the page."""
+    found = False
+    for k in range(b.rate.shape[1]):
+        found = found or (b.rate[row, k] > 0.0 and is_open(b, b.host[row], k))
+    return found
 
 
 @inline

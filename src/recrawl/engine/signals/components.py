@@ -13,6 +13,7 @@ from recrawl.engine.signals.arrays import (
     SHAPE,
     WEIGHT,
     SignalArrays,
+    any_open,
     counted,
     is_open,
 )
@@ -38,11 +39,11 @@ def update_components(b: SignalArrays, row: int, totals: Array, elapsed: float, 
     posterior(b, row, totals, elapsed, out)
     best, most = 0, -1.0
     for k in range(b.rate.shape[1]):
-        told = -b.rate[row, k] * math.expm1(-b.mean_kappa[row, k])
+        signalled = -b.rate[row, k] * math.expm1(-b.mean_kappa[row, k])
         if is_open(b, b.host[row], k):
-            told += 1e9
-        if has_signals(b, row, k) and told > most:
-            best, most = k, told
+            signalled += 1e9
+        if has_signals(b, row, k) and signalled > most:
+            best, most = k, signalled
     b.main[row] = best
     components = b.components[row]
     components[:] = 0.0
@@ -67,7 +68,7 @@ def update_components(b: SignalArrays, row: int, totals: Array, elapsed: float, 
 
 
 @inline
-def _told(b: SignalArrays, row: int, m: int, k: int) -> tuple[float, float]:
+def _signalled(b: SignalArrays, row: int, m: int, k: int) -> tuple[float, float]:
     """(weight of a signal, changes that source k tells per clock time) in component m."""
     kappa = float(b.components[row, m, KAPPA] if b.main[row] == k else b.mean_kappa[row, k])
     return kappa, -float(b.rate[row, k]) * math.expm1(-kappa)
@@ -83,8 +84,8 @@ def unchanged_chance(b: SignalArrays, row: int, elapsed: float, without: int) ->
             continue
         exponent = gamma_exponent(float(c[MEAN]), float(c[SHAPE]), elapsed)[0]
         for k in range(b.rate.shape[1]):
-            kappa, told = _told(b, row, m, k)
-            exponent += told * elapsed if k == without else kappa * counted(b, k, b.heard[row, k])
+            kappa, signalled = _signalled(b, row, m, k)
+            exponent += signalled * elapsed if k == without else kappa * counted(b, k, b.heard[row, k])
         total += c[WEIGHT] * math.exp(-exponent)
     return total
 
@@ -93,30 +94,27 @@ def unchanged_chance(b: SignalArrays, row: int, elapsed: float, without: int) ->
 def open_component(b: SignalArrays, row: int, m: int) -> tuple[float, float, float, float, float, float]:
     """(missed rate, shape, signal rate, matched weight, heard exponent, whether repetitions count) by open sources."""
     c = b.components[row, m]
-    missed, rate, told, heard, repeated = 0.0, 0.0, 0.0, 0.0, 1.0
+    missed, rate, signalled, heard, repeated = 0.0, 0.0, 0.0, 0.0, 1.0
     for k in range(b.rate.shape[1]):
-        kappa, true = _told(b, row, m, k)
+        kappa, true = _signalled(b, row, m, k)
         if true <= 0.0:
             continue
         if is_open(b, b.host[row], k):
             rate += float(b.rate[row, k])
-            told += true
+            signalled += true
             heard += kappa * counted(b, k, b.heard[row, k])
             repeated = min(repeated, b.repeats[k])
         else:
             missed += true
     mean = float(c[MEAN]) + missed
     shape = float(c[SHAPE]) * (mean / float(c[MEAN])) ** 2
-    return mean, shape, rate, -math.log1p(-min(told / rate, 0.99999)) if told > 0.0 else 0.0, heard, repeated
+    return mean, shape, rate, -math.log1p(-min(signalled / rate, 0.99999)) if signalled > 0.0 else 0.0, heard, repeated
 
 
 @jit
 def mixture_value(b: SignalArrays, row: int, elapsed: float) -> float:
     """Crawl value per unit of importance; negative where no open source has signalled: the page's own value holds."""
-    used = False
-    for k in range(b.rate.shape[1]):
-        used = used or (is_open(b, b.host[row], k) and b.rate[row, k] > 0.0)
-    if not used:
+    if not any_open(b, row):
         return -1.0
     total = 0.0
     for m in range(b.components.shape[1]):
@@ -135,7 +133,25 @@ def change_rate_moments(b: SignalArrays, row: int) -> tuple[float, float]:
         c = b.components[row, m]
         d = float(c[MEAN])
         for k in range(b.rate.shape[1]):
-            d += _told(b, row, m, k)[1]
+            d += _signalled(b, row, m, k)[1]
         first += c[WEIGHT] * d
         second += c[WEIGHT] * (d * d + c[MEAN] * c[MEAN] / c[SHAPE])
     return first, max(second - first * first, 0.0)
+
+
+@jit
+def fill_qualities(b: SignalArrays, row: int, recall: Array, false_rate: Array) -> float:
+    """Share of the changes that each source with an open gate tells, and its signals without a change per time.
+
+    The mean change rate.
+    """
+    mean = change_rate_moments(b, row)[0]
+    for k in range(b.rate.shape[1]):
+        recall[k] = false_rate[k] = 0.0
+        if b.rate[row, k] > 0.0 and is_open(b, b.host[row], k):
+            true = 0.0
+            for m in range(b.components.shape[1]):
+                true += float(b.components[row, m, WEIGHT]) * _signalled(b, row, m, k)[1]
+            recall[k] = min(true / mean, 1.0)
+            false_rate[k] = max(float(b.rate[row, k]) - true, 0.0)
+    return mean

@@ -6,9 +6,13 @@ tell taken as missed ones, and also better than by the belief that knows no sign
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from recrawl._jit import inline, jit
 from recrawl.engine.signals.arrays import (
     ALONE,
+    EVENT,
     FOLLOWS,
     NEEDED,
     OPEN,
@@ -21,6 +25,8 @@ from recrawl.engine.signals.arrays import (
 )
 from recrawl.engine.signals.components import unchanged_chance
 
+Array = NDArray[np.float64]
+
 _CLIP, _CAP = 1.0, 12.0
 _CLOSE = (-6.0, -3.0)  # of a host, of a source
 NOTHING, HOST_OPENED, HOST_SHUT, SOURCE_OPENED, SOURCE_SHUT = range(5)
@@ -32,6 +38,13 @@ def _gain(with_: float, without: float, changed: bool) -> float:
     with_, without = min(max(with_, 1e-6), 1.0 - 1e-6), min(max(without, 1e-6), 1.0 - 1e-6)
     gain = math.log((1.0 - with_) / (1.0 - without)) if changed else math.log(with_ / without)
     return min(max(gain, -_CLIP), _CLIP)
+
+
+@inline
+def _note(b: SignalArrays, gate: Array, event: int) -> None:
+    """Leave word that a gate has opened or shut, for whoever values the pages that it concerns."""
+    gate[EVENT] = event
+    b.moved[0] += 1
 
 
 @jit
@@ -57,9 +70,11 @@ def score(b: SignalArrays, row: int, k: int, begin: float, elapsed: float, own: 
         if gate[OPEN] != OPENED and gate[SCORE] >= gate[NEEDED] and gate[ALONE] >= gate[NEEDED]:
             gate[OPEN] = OPENED
             event = HOST_OPENED if level == 0 else SOURCE_OPENED
+            _note(b, gate, event)
         elif gate[SCORE] < _CLOSE[level] and (gate[OPEN] == OPENED or (level == 0 and opened)):
             gate[OPEN] = SHUT if level == 0 else FOLLOWS
             event = HOST_SHUT if level == 0 else SOURCE_SHUT
+            _note(b, gate, event)
     return event
 
 

@@ -180,10 +180,10 @@ def source_posterior(
     common, messages = b.work[last], b.work[last + 1]
     both = b.both[row, BOTH] if several > 1 else 0.0
     time = math.exp(b.both[row, BOTH_LOG_TIME] / both) if both > 0.0 else 0.0
-    told, exponent = 0.0, 0.0
+    signalled, exponent = 0.0, 0.0
     for j in range(last):
         if j != k:
-            told -= b.rate[row, j] * math.expm1(-b.mean_kappa[row, j])
+            signalled -= b.rate[row, j] * math.expm1(-b.mean_kappa[row, j])
             if both > 0.0 and b.mean_kappa[row, j] > 0.0:
                 exponent += b.mean_kappa[row, j] * both_count(b, row, j, int(b.repeats[j])) / both
     n = both_count(b, row, k, way) / both if both > 0.0 else 0.0
@@ -200,7 +200,7 @@ def source_posterior(
             if both > 0.0:
                 value += _changed_term(both, decay * math.exp(-b.kappas[c] * n))
             if given:
-                d = b.rates[a] + PRECISIONS[c] * b.rate[row, k] + told
+                d = b.rates[a] + PRECISIONS[c] * b.rate[row, k] + signalled
                 value += totals[GIVEN_CHANGES] * math.log(d) - totals[GIVEN_TIME] * d
             out[a, c] = value
     return _normalise(out)

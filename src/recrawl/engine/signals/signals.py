@@ -1,155 +1,121 @@
-"""Signals: what every source's signals are worth on every page, host and in general. Used only where it has paid."""
+"""What signals are worth, as a whole: rows of the pages that have had signals, the population's tables, gates."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.engine.signals.arrays import COUNTED, COUNTED_TIME, EXPOSURE, FIRSTS, OPEN, WEIGHT, empty
-from recrawl.engine.signals.components import mixture_value, open_component, update_components
-from recrawl.engine.signals.gate import HOST_SHUT, NOTHING, SOURCE_SHUT, score, shut
-from recrawl.engine.signals.learning import begin_row, hear, learn_row, settle
-from recrawl.engine.signals.tables import count_rows, set_tables, sum_hosts, update_host
+from recrawl.engine.signals.arrays import (
+    COUNTED,
+    COUNTED_TIME,
+    EVENT,
+    EXPOSURE,
+    FIRSTS,
+    N_STATISTICS,
+    NO_ROW,
+    OPEN,
+    SignalArrays,
+    empty,
+    reserved,
+)
+from recrawl.engine.signals.gate import HOST_OPENED, HOST_SHUT, SOURCE_SHUT
+from recrawl.engine.signals.tables import count_rows, forget_row, set_tables, sum_hosts
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
+_GROUPS = np.array([0, 1, 2, 3, 3, 4, 4, 4])  # component that each precision class belongs to
 _ROUNDS = 3  # of EM per refit
 _REPEATS = 5.0  # by how much, in ln evidence, repetitions must explain the outcomes better (or worse) to count
 _SAMPLE = 20_000  # pages that a refit reads at most
-_PER_ROW = (
-    "statistics",
-    "both",
-    "heard",
-    "first",
-    "last",
-    "share",
-    "bins",
-    "components",
-    "mean_kappa",
-    "rate",
-    "main",
-    "host",
-)
+_OBSERVED = ("statistics", "both", "heard", "first", "last", "heard_at")  # of a row; all else follows from these
+_PER_ROW = (*_OBSERVED, "share", "bins", "components", "mean_kappa", "rate", "main", "host", "page")
 _PER_HOST = ("host_share", "host_prior", "host_gate")
+_TAUGHT = ("repeats", "mean_rate", "gate")  # tables follow from the pages
 _WHOLE = ("log_table", "bin_classes", "classes", "log_base", "repeats", "mean_rate", "gate")
 
 
-class Outcome(NamedTuple):
-    """A crawl's outcome: when the copy before was fetched, clock time since, what was found, how sums fade."""
+class Moved(NamedTuple):
+    """A gate that has opened or shut, and the rows it concerns."""
 
-    begin: float
-    elapsed: float
-    changed: bool
-    own: float  # exponent that the belief without signals predicted
-    keep: float = 1.0
-
-
-class Components(NamedTuple):
-    """What the scheduler needs to value a page with signals, one entry per component."""
-
-    weight: Array
-    missed_rate: Array
-    shape: Array
-    signal_weight: Array
-    signal_rate: Array
-    heard: Array  # what the signals since the copy add to the exponent
-    repeated: Array  # whether further signals add to it (1) or only the first (0)
-
-
-class Learned(NamedTuple):
-    """Rows whose components an outcome changed, and evidence (changes, time) that replaces the totals of some."""
-
+    source: int
+    has_shut: bool
     rows: Ids
-    settled: dict[int, tuple[float, float]]
 
 
 class Signals:
     """Statistics of the pages that have had signals, the population's tables, and the gates."""
 
-    def __init__(self, rates: Array, prior: Array, n_sources: int, groups: tuple[int, ...] = (0, 1, 2, 3, 3, 4, 4, 4)):
-        self.arrays = empty(np.asarray(rates, float), n_sources, 0, 0, np.array(groups))
-        self.row: dict[int, int] = {}
-        self.pages: list[int] = []
-        self._out = np.zeros((n_sources, len(rates), len(groups)))
-        self.set_prior(prior)
+    def __init__(self, rates: Array, prior: Array, n_sources: int) -> None:
+        self.arrays: SignalArrays = empty(rates, n_sources, 0, 0, _GROUPS)
+        self.n_rows = 0
+        self._hosts: dict[str, int] = {}
+        self._set_prior(prior)
         self._set_tables(None)
 
-    def set_prior(self, prior: Array) -> None:
+    def _set_prior(self, prior: Array) -> None:
         """The population's distribution of change rates, over the grid."""
-        self.arrays.log_base[:] = np.log(np.maximum(np.asarray(prior) / np.sum(prior), 1e-30))
+        self.arrays.log_base[:] = np.log(np.maximum(prior / np.sum(prior), 1e-30))
 
-    def heard(self, page: int, host: int, source: int, totals: Array, elapsed: float) -> int:
-        """Count a signal, a clock time after the copy; the page's row."""
-        row = self.row.get(page)
-        if row is None:
-            row = self.row[page] = len(self.pages)
-            self.pages.append(page)
-            self._make_room(row + 1, host + 1)
-            begin_row(self.arrays, row, host, totals)
-        hear(self.arrays, row, source, totals, elapsed, self._out)
-        return row
+    @property
+    def rows(self) -> Ids:
+        """The rows in use, or reserved."""
+        return np.arange(self.n_rows)
 
-    def learn(self, page: int, totals: Array, outcome: Outcome, all_totals: Array, now: float) -> Learned:
-        """Score the gates by an outcome and learn from it; `totals` have it already, `all_totals` are those of rows."""
-        b, row = self.arrays, self.row[page]
-        rows, settled = {row}, dict[int, tuple[float, float]]()
-        for k in range(b.rate.shape[1]):
-            if b.rate[row, k] <= 0.0:
-                continue
-            event = score(b, row, k, outcome.begin, outcome.elapsed, outcome.own, outcome.changed)
-            if event != NOTHING:
-                rows |= self._moved(event, row, k, now, settled)
-        if row in settled:
-            totals = np.array([0.0, 0.0, 0.0, *settled[row]])
-        learn_row(b, row, totals, (outcome.elapsed, outcome.changed, outcome.keep), self._out)
-        for other in rows - {row}:
-            self.refresh(other, all_totals[other], 0.0)
-        return Learned(np.array(sorted(rows)), settled)
+    def grow(self, n_pages: int) -> None:
+        """Room for so many pages, once some have had signals."""
+        if len(self.arrays.row_of):
+            self._grow_pages(n_pages)
 
-    def _moved(self, event: int, row: int, k: int, now: float, settled: dict[int, tuple[float, float]]) -> set[int]:
-        """A gate has opened or shut: the rows it concerns. On shutting their statistics become evidence."""
-        b, n, host = self.arrays, len(self.pages), int(self.arrays.host[row])
-        of_host = event <= HOST_SHUT
-        concerned = b.host[:n] == host if of_host else b.host_gate[b.host[:n], k, OPEN] == 0.0
-        rows = np.flatnonzero(concerned & (b.rate[:n, k] > 0.0))
-        if event in (HOST_SHUT, SOURCE_SHUT):
-            shut(b, host if event == HOST_SHUT else -1, k, now)
-            for r in rows:
-                evidence = settle(b, int(r), k)
-                if evidence[0] >= 0.0:
-                    settled[int(r)] = evidence
-        return set(rows.tolist())
+    def _grow_pages(self, n_pages: int) -> None:
+        size = len(self.arrays.row_of)
+        if n_pages > size:
+            larger = np.full(max(n_pages, size * 3 // 2), NO_ROW, np.int32)
+            larger[:size] = self.arrays.row_of
+            self.arrays = self.arrays._replace(row_of=larger)
 
-    def refresh(self, row: int, totals: Array, elapsed: float) -> None:
-        """Compute a page's components again, after its totals, a gate or the tables have changed."""
-        update_components(self.arrays, row, totals, elapsed, self._out)
-        update_host(self.arrays, row, self._out)
+    def reserve(self, pages: Ids, hosts: Iterable[str], n_pages: int) -> int:
+        """Reserve rows for pages that have none, by the names of their hosts; how many are new."""
+        self._grow_pages(n_pages)
+        first = self.n_rows
+        numbers = [self._hosts.setdefault(host, len(self._hosts)) for host in hosts]
+        self._make_room(first + len(pages), len(self._hosts))
+        for page, host in zip(pages.tolist(), numbers, strict=True):
+            if self.arrays.row_of[page] == NO_ROW:
+                row = self.n_rows
+                self.arrays.row_of[page], self.arrays.page[row], self.arrays.host[row] = reserved(row), page, host
+                self.n_rows += 1
+        return self.n_rows - first
 
-    def value(self, page: int, elapsed: float) -> float:
-        """Crawl value per unit of importance; negative where no open source has signalled the page."""
-        row = self.row.get(page)
-        return -1.0 if row is None else mixture_value(self.arrays, row, elapsed)
+    def host_number(self, host: str) -> int:
+        """The number of a host, −1 where none of its pages has had a signal."""
+        return self._hosts.get(host, -1)
 
-    def components(self, page: int) -> Components | None:
-        """The components of a page as the open gates let them count; None where its own belief holds."""
-        row = self.row.get(page)
-        if row is None or mixture_value(self.arrays, row, 0.0) < 0.0:
-            return None
-        found = [
-            (float(c[WEIGHT]), *open_component(self.arrays, row, m))
-            for m, c in enumerate(self.arrays.components[row])
-            if c[WEIGHT] > 0.0
-        ]
-        weight, mean, shape, rate, kappa, heard, repeated = np.array(found).T
-        return Components(weight, mean, shape, kappa, rate, heard, repeated)
+    def take_moved(self) -> list[Moved]:
+        """The gates that have opened or shut since the last call."""
+        b, found = self.arrays, list[Moved]()
+        if b.moved[0] == 0:
+            return found
+        b.moved[0] = 0
+        host_of, used = b.host[: self.n_rows], b.rate[: self.n_rows] > 0.0
+        for host, k in np.argwhere(b.host_gate[: len(self._hosts), :, EVENT] != 0.0).tolist():
+            event = b.host_gate[host, k, EVENT]
+            found.append(Moved(k, event == HOST_SHUT, np.flatnonzero((host_of == host) & used[:, k])))
+        for k in np.flatnonzero(b.gate[:, EVENT] != 0.0).tolist():
+            follows = b.host_gate[host_of, k, OPEN] == 0.0
+            found.append(Moved(k, b.gate[k, EVENT] == SOURCE_SHUT, np.flatnonzero(follows & used[:, k])))
+        b.host_gate[:, :, EVENT] = b.gate[:, EVENT] = 0.0
+        assert HOST_OPENED < HOST_SHUT
+        return found
 
     def refit(self, prior: Array, totals: Array, elapsed: Array) -> None:
         """Fit tables and classes to the pages; `totals` and `elapsed` by row. The caller refreshes the rows."""
-        b, n = self.arrays, len(self.pages)
-        self.set_prior(prior)
+        b, n = self.arrays, self.n_rows
+        self._set_prior(prior)
         if n == 0:
             return
         mean_time = 1.0 / float(np.sum(np.exp(b.log_base) * b.rates))
@@ -160,7 +126,7 @@ class Signals:
         evidence = np.zeros((2, b.rate.shape[1]))
         for _ in range(_ROUNDS):
             counts = np.zeros(b.log_table.shape)
-            evidence = count_rows(b, rows, totals, elapsed, counts, self._out)
+            evidence = count_rows(b, rows, totals, elapsed, counts, b.out)
             self._set_tables(counts)
         gain = evidence[1] - evidence[0]
         b.repeats[gain > _REPEATS] = 1.0
@@ -170,7 +136,15 @@ class Signals:
     def _set_tables(self, counts: Array | None) -> None:
         b = self.arrays
         set_tables(b, np.zeros(b.log_table.shape) if counts is None else counts)
-        sum_hosts(b, len(self.pages))
+        sum_hosts(b, self.n_rows)
+
+    def forget(self, pages: Ids) -> None:
+        """Pages are removed: nothing of them counts any more."""
+        if len(self.arrays.row_of):
+            for row in self.arrays.row_of[pages].tolist():
+                if row >= 0:
+                    forget_row(self.arrays, row)
+            self.arrays.row_of[pages] = NO_ROW
 
     def _make_room(self, rows: int, hosts: int) -> None:
         b = self.arrays
@@ -181,28 +155,82 @@ class Signals:
         for host in range(len(b.host_gate), len(self.arrays.host_gate)):
             self.arrays.host_gate[host] = empty(b.rates, b.rate.shape[1], 0, 1, b.groups).host_gate[0]
         self.arrays.bins[len(b.bins) :] = -1
+        self.arrays.heard_at[len(b.heard_at) :] = math.inf
 
-    def saved(self) -> dict[str, NDArray[Any]]:
+    def observed(self, pages: Ids) -> list[list[float] | None]:
+        """What was observed of pages with signals, as plain numbers; None for others."""
+        b = self.arrays
+        rows = b.row_of[pages] if len(b.row_of) else np.full(len(pages), NO_ROW)
+
+        def numbers(row: int) -> list[float]:
+            return [float(x) for name in _OBSERVED for x in np.ravel(getattr(b, name)[row])]
+
+        return [None if row < 0 else numbers(row) for row in rows.tolist()]
+
+    def fitted(self) -> dict[str, Any]:
+        """What all pages have taught: tables and gates, by the names of hosts."""
+        if self.n_rows == 0:
+            return {}
+        b = self.arrays
+        gates = {host: b.host_gate[k].tolist() for host, k in self._hosts.items()}
+        return {**{name: getattr(b, name).tolist() for name in _TAUGHT}, "host_gate": gates}
+
+    def fill(self, pages: Ids, observed: list[list[float]], fitted: Mapping[str, Any]) -> None:
+        """Continue from rows, perhaps with fewer sources: those that are new know nothing. The caller refits."""
+        b = self.arrays
+        for page, numbers in zip(pages.tolist(), observed, strict=True):
+            row = reserved(int(b.row_of[page]))
+            b.row_of[page] = row
+            _unpack(b, row, np.array(numbers))
+        for name in _TAUGHT if fitted else ():
+            _put(getattr(b, name), np.array(fitted[name]))
+        for host, gate in fitted.get("host_gate", {}).items():
+            if host in self._hosts:
+                _put(b.host_gate[self._hosts[host]], np.array(gate))
+
+    def saved(self) -> dict[str, Any]:
         """All that was learned, as arrays."""
-        b, n = self.arrays, len(self.pages)
+        b, n = self.arrays, self.n_rows
         rows = {name: getattr(b, name)[:n].copy() for name in _PER_ROW}
-        rest = {name: getattr(b, name).copy() for name in (*_PER_HOST, *_WHOLE)}
-        return {"pages": np.array(self.pages, np.int64), **rows, **rest}
+        rest = {name: getattr(b, name).copy() for name in (*_PER_HOST, *_WHOLE, "row_of")}
+        return {**rows, **rest, "hosts": list(self._hosts)}
 
-    def load(self, saved: dict[str, NDArray[Any]]) -> None:
+    def load(self, saved: Mapping[str, Any]) -> None:
         """Continue from what was saved, perhaps with fewer sources: those that are new know nothing."""
-        self.pages = saved["pages"].tolist()
-        self.row = {page: row for row, page in enumerate(self.pages)}
-        self._make_room(len(self.pages), len(saved["host_gate"]))
+        self.n_rows = len(saved["page"])
+        self._hosts = {host: k for k, host in enumerate(saved["hosts"])}
+        self._make_room(self.n_rows, len(saved["host_gate"]))
+        self.arrays = self.arrays._replace(row_of=np.array(saved["row_of"], np.int32))
         for name in (*_PER_ROW, *_PER_HOST, *_WHOLE):
-            part = saved[name]
-            getattr(self.arrays, name)[tuple(slice(size) for size in part.shape)] = part
+            _put(getattr(self.arrays, name), np.asarray(saved[name]))
+
+
+def _put(column: NDArray[Any], part: NDArray[Any]) -> None:
+    """Write a part that may be smaller."""
+    column[tuple(slice(size) for size in part.shape)] = part
+
+
+def _unpack(b: SignalArrays, row: int, numbers: Array) -> None:
+    """Write what was observed of a page, by fewer sources or as many."""
+    each = N_STATISTICS + 3
+    k = (len(numbers) - 3) // each
+    at = 0
+    for name in _OBSERVED:
+        shape = getattr(b, name).shape[1:]
+        shape = (k, *shape[1:]) if shape and name != "both" else shape
+        size = math.prod(shape)
+        part = numbers[at : at + size].reshape(shape)
+        at += size
+        if shape:
+            _put(getattr(b, name)[row], part)
+        else:
+            getattr(b, name)[row] = part
 
 
 def _larger(column: NDArray[Any], size: int) -> NDArray[Any]:
-    """The column with room for a size, twice as large where it grows."""
+    """The column with room for a size, half as large again where it grows."""
     if size <= len(column):
         return column
-    larger = np.zeros((max(size, 2 * len(column)), *column.shape[1:]), column.dtype)
+    larger = np.zeros((max(size, len(column) * 3 // 2), *column.shape[1:]), column.dtype)
     larger[: len(column)] = column
     return larger

@@ -25,10 +25,10 @@ def structure(b: SignalArrays, classes: Array, rate: float, out: Array) -> None:
     step = math.log(b.rates[1] / b.rates[0])
     total = 0.0
     for c in range(b.kappas.size):
-        told = PRECISIONS[c] * rate
+        signalled = PRECISIONS[c] * rate
         sum_, above = 0.0, 0.0
         for a in range(n):
-            d = b.rates[a] + told
+            d = b.rates[a] + signalled
             x = math.log(d / b.rates[0]) / step
             q = int(x)
             f = 0.0
@@ -36,7 +36,7 @@ def structure(b: SignalArrays, classes: Array, rate: float, out: Array) -> None:
                 f = math.exp(b.log_base[q]) * (1.0 - x + q) + math.exp(b.log_base[q + 1]) * (x - q)
             elif q == n - 1:
                 f = math.exp(b.log_base[q]) * max(1.0 - x + q, 0.0)
-            if b.rates[a] > told:
+            if b.rates[a] > signalled:
                 above += math.exp(b.log_base[a])
             out[a, c] = f if c == 0 else (f + 1e-9) * b.rates[a] / (d * d)
             sum_ += out[a, c]
@@ -128,6 +128,19 @@ def update_host(b: SignalArrays, row: int, out: Array) -> None:
             for c in range(b.kappas.size):
                 b.share[row, k, c] = out[k, :, c].sum()
             add_to_host(b, row, k, 1.0)
+
+
+@jit
+def forget_row(b: SignalArrays, row: int) -> None:
+    """The page of a row is gone: it counts neither in its host's sums nor in the tables."""
+    for k in range(b.rate.shape[1]):
+        if b.bins[row, k] >= 0:
+            add_to_host(b, row, k, -1.0)
+    b.bins[row] = -1
+    b.statistics[row] = 0.0
+    b.heard[row] = 0.0
+    b.rate[row] = 0.0
+    b.share[row] = 0.0
 
 
 @jit

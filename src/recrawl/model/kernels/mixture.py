@@ -90,6 +90,19 @@ def components_value(components: Array, elapsed: float) -> float:
     return total
 
 
+@jit_lean
+def components_doubt(components: Array, elapsed: float, heard: bool) -> float:
+    """−ln P(fresh) at a time since the copy, with or without what the signals since then say."""
+    fresh, total = 0.0, 0.0
+    for m in range(components.shape[0]):
+        c = components[m]
+        if c[0] > 0.0:
+            exponent = gamma_exponent(c[1], c[2], elapsed)[0] + (c[5] if heard else 0.0)
+            fresh += c[0] * math.exp(-exponent)
+            total += c[0]
+    return -math.log(max(fresh / total, 1e-300))
+
+
 @inline
 def _first_signal_interval(alpha: float, gamma: float, kappa: float, s: float) -> float:
     """ψ(s) where the first signal since the copy weighs κ and others nothing."""

@@ -117,9 +117,12 @@ def cost_column(scheduler: Scheduler, rows: Ids) -> dict[str, Array]:
     return {"cost": found} if (found != 1.0).any() else {}
 
 
-def signal_counts(scheduler: Scheduler, rows: Ids) -> NDArray[np.uint16]:
-    """Signals since the copies of pages were fetched."""
-    return np.asarray(scheduler._memory.state.rec["signals"][rows])
+def log_signals(scheduler: Scheduler, rows: Ids, now: float, source: int) -> None:
+    """Remember signals of a source, so that the record of a fetch under way can tell those after it (`signals_after`).
+
+    The pages must have components, or room for some.
+    """
+    scheduler._in_parts(events.signal, rows, now, np.array([np.inf]), np.array([float(source)]))
 
 
 def status(scheduler: Scheduler, rows: Ids) -> NDArray[np.uint8]:

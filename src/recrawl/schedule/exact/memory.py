@@ -165,7 +165,7 @@ class Memory:
         self.state = old._replace(
             log=np.zeros(room, dtype=at.SIGNAL),
             log_heads=np.full(room, -1, dtype=np.int32),
-            log_weight=np.zeros(room if old.head[0]["exponent_row"] >= 0 else 0),
+            log_weight=np.zeros(room if max(old.head[0]["exponent_row"], old.head[0]["mixture_row"]) >= 0 else 0),
         )
         refill_log(self.header, old.log, old.log_weight)
 

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import jit
-from recrawl.engine.beliefs.kernels import apply_belief, count_signal
 from recrawl.engine.clocks.kernels import bin_of
 from recrawl.engine.cohort_kernels import CohortLists, leave, promote
 from recrawl.engine.crawl_kernels import Learned, learn_crawls
+from recrawl.engine.signals.pages import hear_signal
 from recrawl.schedule.exact.access import (
     DONE,
     FIRST_GROWTH,
@@ -34,6 +34,7 @@ Ids = NDArray[np.int64]
 # clocks were published last, whether a crawl came after the end of that bin
 SLOT, SIGNAL, PENDING, PLACE, LEARNED, REINSERT, PUBLISHED, ENDED = 0, 1, 2, 3, 4, 5, 6, 7
 START = (0, 0, -1, -1, 0, -1, 0, 0)  # of a cursor
+_NO_DATE = np.array([np.inf])
 ANCHOR, PERIOD = 0, 1  # places in `pace`: slot k is at anchor + k·period
 
 
@@ -134,7 +135,10 @@ def run_draws(
 def _pass_and_count_signals(
     header: Header, learned: Learned, lists: CohortLists, queue: SignalQueue, cursor: Ids, now: float
 ) -> int:
-    """Pass on the signals up to now to a scheduler and to the beliefs behind it; what must grow first, or DONE."""
+    """Pass on the signals up to now to a scheduler and to the beliefs behind it; what must grow first, or DONE.
+
+    The weight of a signal is the number of its source.
+    """
     s = opened(header)
     if cursor[PLACE] >= 0:
         status, _ = put_back(header, cursor[PLACE : PLACE + 1], time_now(s))
@@ -143,15 +147,15 @@ def _pass_and_count_signals(
         cursor[PLACE] = -1
     while cursor[SIGNAL] < queue.at.size and queue.at[cursor[SIGNAL]] <= now:
         k = cursor[SIGNAL]
-        i, when, about = queue.page[k], queue.at[k], queue.changed_at[k : k + 1]
-        status = leave(s, lists, i) if about[0] > fetched_at(s, i) else DONE
-        if status == DONE:
-            status, _ = signal(header, queue.page[k : k + 1], when, about, queue.weight[k : k + 1])
+        i, when = queue.page[k], queue.at[k]
+        news = queue.changed_at[k] > fetched_at(s, i)
+        status = leave(s, lists, i) if news else DONE
+        if status == DONE and news:
+            status, _ = signal(header, queue.page[k : k + 1], when, _NO_DATE, queue.weight[k : k + 1])
         if FIRST_GROWTH <= status <= LAST_GROWTH:
             return int(status)
         cursor[SIGNAL] = k + 1
-        if status == DONE and about[0] > fetched_at(s, i) and count_signal(learned.belief, i, 0, when):
-            apply_belief(s, learned.belief, i, when - fetched_at(s, i))
+        if status == DONE and news and hear_signal(s, learned.belief, i, int(queue.weight[k]), when):
             cursor[PLACE] = i
             status, _ = put_back(header, cursor[PLACE : PLACE + 1], time_now(s))
             if status != DONE:
@@ -173,11 +177,12 @@ def run_engine(
 ) -> int:
     """Slots up to `last`: pass signals, pick one page, learn, place it again. What must grow first, or DONE.
 
-    It stops after the crawl by which a bin of the clocks has ended: all clocks are to be published then.
+    It stops after the crawl by which a bin of the clocks has ended (all clocks are to be published then), or by which a
+    source of signals has gained or lost trust.
     """
     s = opened(header)
     out, copies, changed = np.empty(1, np.int64), np.empty((1, 2)), np.empty(1, np.bool_)
-    while cursor[SLOT] < last and cursor[ENDED] == 0:
+    while cursor[SLOT] < last and cursor[ENDED] == 0 and learned.belief.signals.moved[0] == 0:
         now = pace[ANCHOR] + cursor[SLOT] * pace[PERIOD]
         if cursor[PENDING] < 0:
             status = _pass_and_count_signals(header, learned, lists, queue, cursor, now)

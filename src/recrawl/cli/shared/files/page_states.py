@@ -54,7 +54,7 @@ def page_rows(engine: Engine, now: float) -> Iterator[tuple[Any, ...]]:
     ids = engine.ids()
     if len(ids) == 0:
         return
-    rows, pages = engine.rows(ids), expected_pages(engine, ids, now)
+    rows, pages = engine.rows(ids), expected_pages(engine, ids)
     recall, false_rate = (np.reshape(column, (len(ids), -1))[:, :1] for column in (pages.recall, pages.false_rate))
     columns = {
         **{name: rows[name] for name in ("url", *_COUNTS, "watched", "paused")},

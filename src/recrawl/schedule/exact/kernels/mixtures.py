@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit_lean
-from recrawl.model.kernels.mixture import components_elapsed, components_growth, components_value
+from recrawl.model.kernels.mixture import (
+    components_doubt,
+    components_elapsed,
+    components_growth,
+    components_value,
+)
 from recrawl.schedule.exact.kernels.pages import forget_bounds
 from recrawl.schedule.exact.kernels.view import Header, opened
 from recrawl.schedule.exact.layout import COMPONENTS, State
@@ -27,6 +32,12 @@ def mixture_of(s: State, i: int) -> int:
 def mixture_value(s: State, mixture: int, time: float) -> float:
     """V per unit of importance at a clock time since the fetch."""
     return components_value(s.mixtures[(mixture - 1) * COMPONENTS : mixture * COMPONENTS], time)
+
+
+@jit_lean
+def mixture_doubt(s: State, mixture: int, time: float, heard: bool) -> float:
+    """−ln P(fresh) at a clock time since the fetch, with or without what the signals since then say."""
+    return components_doubt(s.mixtures[(mixture - 1) * COMPONENTS : mixture * COMPONENTS], time, heard)
 
 
 @jit_lean
