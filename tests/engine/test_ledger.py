@@ -44,7 +44,7 @@ def gamma_chance(gamma: np.ndarray, t: float) -> float:
 def test_a_copy_that_no_crawl_has_judged_is_as_stale_as_is_believed(log_rate: float, log_shape: float) -> None:
     rate, shape = 10.0**log_rate, 10.0**log_shape
     engine = one_page(rate, shape)
-    ledger, gamma = engine.ledger(10.0), engine.beliefs.belief.gamma[0, 0]
+    ledger, gamma = engine.ledger(10.0), engine.beliefs.belief.gamma[0]
     assert ledger.time == ledger.open_time == 30.0
     assert ledger.stale == ledger.open_stale
     assert ledger.stale == pytest.approx(3.0 * area(lambda t: gamma_chance(gamma, t), 0.0, 10.0), rel=2e-3)
@@ -109,7 +109,7 @@ def test_the_integral_by_clocks_equals_a_plain_one() -> None:
             continue
 
         def chance(t: float) -> float:
-            return gamma_chance(belief.gamma[page, 0], access.clock_between(engine.scheduler, page, begin, t))  # noqa: B023
+            return gamma_chance(belief.gamma[page], access.clock_between(engine.scheduler, page, begin, t))  # noqa: B023
 
         plain = area(chance, begin, end, 1000)
         off.append(stale_time(state, belief, parts, page, begin, end, False) / plain - 1.0)

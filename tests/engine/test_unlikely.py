@@ -135,7 +135,7 @@ def test_a_cohort_waits_as_one():
     engine = Engine(1.0, siblings=False)
     engine.add([f"https://a.example/{k}" for k in range(5000)], 0.0, fetched_at=0.0)
     engine.beliefs.fits = 1  # as if the tables had been fitted
-    shape, rate = engine.beliefs.belief.gamma[0, 0]
+    shape, rate = engine.beliefs.belief.gamma[0]
     at = rate * (0.99 ** (-1 / shape) - 1)
     assert engine.pick(100.0, 3).tolist() == []
     assert engine.stats["unlikely"] == 1

@@ -3,7 +3,8 @@
 Names of columns are those of the stores and stay as they are: ``told`` is `Belief.fixed_rate`, ``account`` the
 staleness ledger, ``stated`` the calibration and ``prior_at`` the fit of the tables that a gamma goes with. Gammas of
 earlier fits are computed again. Rows of earlier versions have counts but no observations (``seen``): unless the reader
-of the rows has filled them in from stored outcomes, they are estimated from the counts, and the gammas stay.
+of the rows has filled them in from stored outcomes, they are estimated from the counts, and the gammas stay. What rows
+of earlier versions say of signals (``heard``, ``signals``, gammas of sources) is not used.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from recrawl.engine.addresses import host_of
 from recrawl.engine.beliefs.beliefs import estimated_seen
+from recrawl.engine.signals.signals import moved_gates
 from recrawl.errors import ParameterError
 from recrawl.estimate.importance import RequestRates
 from recrawl.schedule.exact import access
@@ -110,7 +112,8 @@ def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
 
 def _fill_pages(engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float) -> None:
     for name, mine in _BELIEF.items():
-        getattr(engine.beliefs.belief, mine)[ids] = saved[name]
+        column = np.asarray(saved[name])
+        getattr(engine.beliefs.belief, mine)[ids] = column.reshape(len(ids), -1, 2)[:, 0] if name == "gamma" else column
     engine.beliefs.belief.counted[ids] = np.asarray(saved["n_crawls"]) > 0
     renewed = _fill_observed(engine, ids, saved)
     engine.eligibility.cohorts.leave(engine.scheduler, ids[~_equal(engine, saved)])
@@ -165,6 +168,16 @@ def _asked(engine: Engine, rows: Ids) -> dict[str, Any]:
         return {name: np.zeros(len(rows)) for name in _ASKED}
     state = engine.requests.state()
     return {name: state[column][rows] for name, column in zip(_ASKED, ("weight", "at", "start"), strict=True)}
+
+
+def move_signal_times(saved: dict[str, Any], back: float) -> None:
+    """Set the times in what rows say of signals back: when the first one since a copy came, when gates have shut."""
+    saved[SIGNALLED] = [None if row is None else [*row[:-1], row[-1] - back] for row in saved.get(SIGNALLED, ())]
+    tables = dict(saved.get("signal_tables", {}))
+    if tables:
+        tables["gate"] = moved_gates(tables["gate"], back)
+        tables["host_gate"] = {host: moved_gates(gate, back) for host, gate in tables["host_gate"].items()}
+        saved["signal_tables"] = tables
 
 
 def _fill_signalled(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> None:

@@ -59,7 +59,7 @@ def _more(rows: Mapping[str, Any], n: int) -> Sequence[str | None]:
     extra = {name: value for name, value in rows.items() if is_column(name, rows) and name not in known}
     if not extra:
         return [None] * n
-    arrays = [np.asarray(value) for value in extra.values()]
+    arrays = [value if isinstance(value, np.ndarray) else _values(list(value)) for value in extra.values()]
     texts: dict[bytes, str] = {}  # by what is in them: pages of which nothing is known yet have the same text
     found: list[str] = []
     for key, *row in zip(_keys(arrays, n), *(array.tolist() for array in arrays), strict=True):
@@ -71,10 +71,13 @@ def _more(rows: Mapping[str, Any], n: int) -> Sequence[str | None]:
 
 
 def _keys(arrays: Sequence[NDArray[Any]], n: int) -> Iterable[bytes]:
-    """The bytes of each row; rows with objects have none that can be compared, and get a number each."""
-    if any(array.dtype.hasobject for array in arrays):
-        return (b"%d" % j for j in range(n))
-    parts = [np.ascontiguousarray(array).reshape(n, -1).view(np.uint8).reshape(n, -1) for array in arrays]
+    """The bytes of each row; a row with an object that is not None has none to compare, and gets a number."""
+    strange = np.zeros(n, np.int64)
+    plain = [array for array in arrays if not array.dtype.hasobject]
+    for array in (array for array in arrays if array.dtype.hasobject):
+        there = np.array([value is not None for value in array.tolist()], np.bool_)
+        strange[there] = 1 + np.flatnonzero(there)
+    parts = [np.ascontiguousarray(array).reshape(n, -1).view(np.uint8).reshape(n, -1) for array in (strange, *plain)]
     return (row.tobytes() for row in np.concatenate(parts, axis=1))
 
 

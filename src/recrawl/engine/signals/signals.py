@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from recrawl.engine.signals.arrays import (
     COUNTED,
@@ -18,6 +18,7 @@ from recrawl.engine.signals.arrays import (
     N_STATISTICS,
     NO_ROW,
     OPEN,
+    SHUT_AT,
     SignalArrays,
     empty,
     reserved,
@@ -203,6 +204,13 @@ class Signals:
         self.arrays = self.arrays._replace(row_of=np.array(saved["row_of"], np.int32))
         for name in (*_PER_ROW, *_PER_HOST, *_WHOLE):
             _put(getattr(self.arrays, name), np.asarray(saved[name]))
+
+
+def moved_gates(gates: ArrayLike, back: float) -> list[Any]:
+    """Gates as they are saved, with their times set back."""
+    found = np.array(gates)
+    found[..., SHUT_AT] -= back
+    return list(found.tolist())
 
 
 def _put(column: NDArray[Any], part: NDArray[Any]) -> None:

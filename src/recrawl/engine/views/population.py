@@ -60,13 +60,13 @@ def drawn_rates(engine: Engine, rows: Ids, n: int, rng: np.random.Generator) -> 
     out = np.empty((n, len(rows)))
     own = GammaPrior(belief.gamma[rows[given], 0], belief.gamma[rows[given], 1])
     out[:, given] = np.maximum(rng.gamma(own.shape, 1.0 / own.rate, (n, int(given.sum()))), 1e-12 * own.mean)
-    out[:, mixed] = _drawn_missed(components[mixed], n, rng)
+    out[:, mixed] = drawn_missed(components[mixed], n, rng)
     if alone.any():
         out[:, alone] = _Population(engine, rows[alone]).draw(n, rng)
     return out
 
 
-def _drawn_missed(components: Array, n: int, rng: np.random.Generator) -> Array:
+def drawn_missed(components: Array, n: int, rng: np.random.Generator) -> Array:
     """(n, pages): draws of missed rates, from one component each."""
     weight = components[:, :, 0].cumsum(axis=1)
     chosen = (rng.random((n, len(weight), 1)) * weight[:, -1:] > weight).sum(axis=2)
