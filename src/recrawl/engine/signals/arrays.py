@@ -19,7 +19,8 @@ UNCHANGED, UNCHANGED_REPEATS, CHANGED, LOG_TIME, CHANGED_REPEATS, FIRSTS, EXPOSU
 BOTH_FIRSTS, BOTH_REPEATS, COUNTED, COUNTED_TIME, N_STATISTICS = 7, 8, 9, 10, 11
 BOTH, BOTH_LOG_TIME = 0, 1
 CLOCK, CHANGES, LOG_CLOCK, GIVEN_CHANGES, GIVEN_TIME = range(5)  # a page's totals, with or without signals
-OPEN, SCORE, ALONE, NEEDED, SHUT_AT, EVENT = range(6)
+OPEN, SCORE, ALONE, NEEDED, SHUT_AT, N_GATE = 0, 1, 2, 3, 4, 5
+MOST_MOVED = 256  # gates that can move between two looks at `moved`
 NO_ROW = -1  # in `row_of`; a row that is reserved until the first signal comes is its complement − 1
 FOLLOWS, OPENED, SHUT = 0.0, 1.0, -1.0
 WEIGHT, MEAN, SHAPE, KAPPA = range(4)
@@ -54,9 +55,11 @@ class SignalArrays(NamedTuple):
     mean_rate: Array  # (sources,): signals per clock time of a page
     host_share: Array  # (hosts, sources, classes): Σ posterior of the class
     host_prior: Array  # (hosts, sources, classes): Σ prior of the class
-    gate: Array  # (sources, 6)
-    host_gate: Array  # (hosts, sources, 6)
-    moved: Ids  # (1,): gates that have opened or shut and whose pages are not valued accordingly yet
+    host_pages: Ids  # (hosts,): how many rows it has
+    gate: Array  # (sources, 5)
+    host_gate: Array  # (hosts, sources, 5)
+    n_moved: Ids  # (1,): gates that have opened or shut and whose pages are not valued accordingly yet
+    moved: Ids  # (MOST_MOVED, 3): host (−1: the source's own gate), source, whether it has shut
     work: Array  # (sources + 2, rates, classes): scratch
     out: Array  # (sources, rates, classes): the posterior that was computed last
 
@@ -65,7 +68,7 @@ def empty(rates: Array, n_sources: int, n_rows: int, n_hosts: int, groups: Ids) 
     """Arrays before anything was learned."""
     n_classes, n_rates = len(PRECISIONS), len(rates)
     m = int(groups.max()) + 1
-    gate = np.zeros((n_hosts + 1, n_sources, EVENT + 1))
+    gate = np.zeros((n_hosts + 1, n_sources, N_GATE))
     gate[..., NEEDED], gate[..., SHUT_AT] = 5.0, -math.inf
     return SignalArrays(
         row_of=np.zeros(0, np.int32),
@@ -94,9 +97,11 @@ def empty(rates: Array, n_sources: int, n_rows: int, n_hosts: int, groups: Ids) 
         mean_rate=np.full(n_sources, rates[n_rates // 2]),
         host_share=np.zeros((n_hosts, n_sources, n_classes)),
         host_prior=np.zeros((n_hosts, n_sources, n_classes)),
+        host_pages=np.zeros(n_hosts, np.int64),
         gate=gate[0],
         host_gate=gate[1:],
-        moved=np.zeros(1, np.int64),
+        n_moved=np.zeros(1, np.int64),
+        moved=np.zeros((MOST_MOVED, 3), np.int64),
         work=np.zeros((n_sources + 2, n_rates, n_classes)),
         out=np.zeros((n_sources, n_rates, n_classes)),
     )

@@ -6,13 +6,9 @@ tell taken as missed ones, and also better than by the belief that knows no sign
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
 from recrawl._jit import inline, jit
 from recrawl.engine.signals.arrays import (
     ALONE,
-    EVENT,
     FOLLOWS,
     NEEDED,
     OPEN,
@@ -25,11 +21,9 @@ from recrawl.engine.signals.arrays import (
 )
 from recrawl.engine.signals.components import unchanged_chance
 
-Array = NDArray[np.float64]
-
 _CLIP, _CAP = 1.0, 12.0
 _CLOSE = (-6.0, -3.0)  # of a host, of a source
-NOTHING, HOST_OPENED, HOST_SHUT, SOURCE_OPENED, SOURCE_SHUT = range(5)
+NOTHING, HAS_OPENED, HAS_SHUT = range(3)
 
 
 @inline
@@ -40,26 +34,23 @@ def _gain(with_: float, without: float, changed: bool) -> float:
     return min(max(gain, -_CLIP), _CLIP)
 
 
-@inline
-def _note(b: SignalArrays, gate: Array, event: int) -> None:
-    """Leave word that a gate has opened or shut, for whoever values the pages that it concerns."""
-    gate[EVENT] = event
-    b.moved[0] += 1
-
-
 @jit
-def score(b: SignalArrays, row: int, k: int, begin: float, elapsed: float, own: float, changed: bool) -> int:
+def score(
+    b: SignalArrays, row: int, k: int, begin: float, elapsed: float, own: float, changed: bool
+) -> tuple[int, int]:
     """Score source k by an outcome, `own` being the exponent that the belief without signals predicted.
 
-    `begin` is when the copy was fetched. What happened to the gates: a host's or the source's has opened or shut.
+    `begin` is when the copy was fetched. What happened to the gates of the host and of the source: NOTHING, HAS_OPENED
+    or HAS_SHUT.
     """
     host = b.host[row]
     with_ = unchanged_chance(b, row, elapsed, -1)
     gain = _gain(with_, unchanged_chance(b, row, elapsed, k), changed)
     alone = _gain(with_, math.exp(-own), changed)
     opened = is_open(b, host, k)
-    event = NOTHING
+    host_event, source_event = NOTHING, NOTHING
     for level in range(2):
+        event = NOTHING
         gate = b.host_gate[host, k] if level == 0 else b.gate[k]
         if begin <= gate[SHUT_AT]:
             continue
@@ -68,14 +59,14 @@ def score(b: SignalArrays, row: int, k: int, begin: float, elapsed: float, own: 
         if not opened:
             gate[ALONE] = min(max(gate[ALONE] + alone, -_CAP), most)
         if gate[OPEN] != OPENED and gate[SCORE] >= gate[NEEDED] and gate[ALONE] >= gate[NEEDED]:
-            gate[OPEN] = OPENED
-            event = HOST_OPENED if level == 0 else SOURCE_OPENED
-            _note(b, gate, event)
+            gate[OPEN], event = OPENED, HAS_OPENED
         elif gate[SCORE] < _CLOSE[level] and (gate[OPEN] == OPENED or (level == 0 and opened)):
-            gate[OPEN] = SHUT if level == 0 else FOLLOWS
-            event = HOST_SHUT if level == 0 else SOURCE_SHUT
-            _note(b, gate, event)
-    return event
+            gate[OPEN], event = SHUT if level == 0 else FOLLOWS, HAS_SHUT
+        if level == 0:
+            host_event = event
+        else:
+            source_event = event
+    return host_event, source_event
 
 
 @jit

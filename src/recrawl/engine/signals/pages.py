@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit
 from recrawl.engine.beliefs.arrays import Belief
+from recrawl.engine.beliefs.kernels import apply_belief
 from recrawl.engine.beliefs.posterior_kernels import believe, count_in_tables
-from recrawl.engine.signals.arrays import MOST_SIGNALS, WEIGHT, any_open, reserved, row_of
+from recrawl.engine.signals.arrays import MOST_MOVED, MOST_SIGNALS, WEIGHT, any_open, reserved, row_of
 from recrawl.engine.signals.components import fill_qualities, open_component, update_components
-from recrawl.engine.signals.gate import HOST_SHUT, SOURCE_SHUT, score, shut
+from recrawl.engine.signals.gate import HAS_SHUT, NOTHING, score, shut
 from recrawl.engine.signals.learning import begin_row, hear, learn_row, settle
 from recrawl.engine.signals.tables import add_change_rates, update_host
 from recrawl.model.kernels.mixture import FIELDS
@@ -100,6 +101,41 @@ def _keep_later(s: State, b: Belief, i: int, row: int, begin: float) -> None:
 
 
 @jit
+def settle_page(b: Belief, row: int, k: int, room: Array) -> None:
+    """Source k has lost its trust on a page: what is known of its change rate becomes evidence, the rest is dropped.
+
+    The intervals between its crawls were chosen by signals, and would say too much about the rate.
+    """
+    i = b.signals.page[row]
+    changes, time = settle(b.signals, row, k)
+    if changes >= 0.0 and row_of(b.signals, i) == row:
+        b.seen[i] = 0.0
+        b.evidence[i, 0], b.evidence[i, 1] = changes, time
+        believe(b, i, room[0], room[1], b.n_crawls[i] > 0)
+
+
+@jit
+def _gate_moved(b: Belief, row: int, k: int, event: int, host: int, now: float) -> None:
+    """A gate has opened or shut, of a host or with −1 of source k itself: leave word for `Signals.take_moved`.
+
+    That of a host with one page concerns no other page, and is dealt with here.
+    """
+    a = b.signals
+    if event == NOTHING:
+        return
+    if event == HAS_SHUT:
+        shut(a, host, k, now)
+    if host >= 0 and a.host_pages[host] == 1:
+        if event == HAS_SHUT:
+            settle_page(b, row, k, np.empty((2, b.rates.size)))
+        return
+    n = a.n_moved[0]
+    if n < MOST_MOVED:
+        a.moved[n, 0], a.moved[n, 1], a.moved[n, 2] = host, k, event == HAS_SHUT
+    a.n_moved[0] += 1
+
+
+@jit
 def learn_signals(
     s: State, b: Belief, i: int, copies: tuple[float, float], now: float, outcome: tuple[float, float, bool, float]
 ) -> None:
@@ -114,9 +150,9 @@ def learn_signals(
     time, own, changed, fade = outcome
     for k in range(a.rate.shape[1]):
         if a.rate[row, k] > 0.0 and time > 0.0:
-            event = score(a, row, k, copies[0], time, own, changed)
-            if event in (HOST_SHUT, SOURCE_SHUT):
-                shut(a, a.host[row] if event == HOST_SHUT else -1, k, now)
+            of_host, of_source = score(a, row, k, copies[0], time, own, changed)
+            _gate_moved(b, row, k, of_host, a.host[row], now)
+            _gate_moved(b, row, k, of_source, -1, now)
     for k in range(a.rate.shape[1]):  # those after the new copy are not judged by this outcome
         a.heard[row, k] = max(a.heard[row, k] - signals_after(s, i, k), 0.0)
     totals = np.empty(5)
@@ -128,6 +164,8 @@ def learn_signals(
         rates = np.zeros(a.rates.size)
         add_change_rates(a, row, a.out, rates)
         count_in_tables(b, i, rates)
+    elif time > 0.0:
+        apply_belief(s, b, i)  # a gate may have shut
     write_page(s, b, i, row)
 
 
@@ -158,19 +196,10 @@ def refresh_pages(header: Header, b: Belief, rows: Ids, now: float) -> None:
 
 @jit
 def settle_pages(b: Belief, rows: Ids, k: int) -> None:
-    """Source k has lost its trust on pages: what is known of their change rates becomes evidence, the rest is dropped.
-
-    The intervals between their crawls were chosen by signals, and would say too much about the rates.
-    """
-    a = b.signals
-    prior, posterior = np.empty(b.rates.size), np.empty(b.rates.size)
+    """Source k has lost its trust on pages (`settle_page`)."""
+    room = np.empty((2, b.rates.size))
     for row in rows:
-        i = a.page[row]
-        changes, time = settle(a, row, k)
-        if changes >= 0.0 and row_of(a, i) == row:
-            b.seen[i] = 0.0
-            b.evidence[i, 0], b.evidence[i, 1] = changes, time
-            believe(b, i, prior, posterior, b.n_crawls[i] > 0)
+        settle_page(b, row, k, room)
 
 
 @jit

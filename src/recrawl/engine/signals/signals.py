@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from recrawl.engine.signals.arrays import (
     COUNTED,
     COUNTED_TIME,
-    EVENT,
     EXPOSURE,
     FIRSTS,
+    FOLLOWS,
+    MOST_MOVED,
     N_STATISTICS,
     NO_ROW,
     OPEN,
@@ -23,7 +24,6 @@ from recrawl.engine.signals.arrays import (
     empty,
     reserved,
 )
-from recrawl.engine.signals.gate import HOST_OPENED, HOST_SHUT, SOURCE_SHUT
 from recrawl.engine.signals.tables import count_rows, forget_row, set_tables, sum_hosts
 
 Array = NDArray[np.float64]
@@ -35,7 +35,7 @@ _REPEATS = 5.0  # by how much, in ln evidence, repetitions must explain the outc
 _SAMPLE = 20_000  # pages that a refit reads at most
 _OBSERVED = ("statistics", "both", "heard", "first", "last", "heard_at")  # of a row; all else follows from these
 _PER_ROW = (*_OBSERVED, "share", "bins", "components", "mean_kappa", "rate", "main", "host", "page")
-_PER_HOST = ("host_share", "host_prior", "host_gate")
+_PER_HOST = ("host_share", "host_prior", "host_gate", "host_pages")
 _TAUGHT = ("repeats", "mean_rate", "gate")  # tables follow from the pages
 _WHOLE = ("log_table", "bin_classes", "classes", "log_base", "repeats", "mean_rate", "gate")
 
@@ -55,6 +55,7 @@ class Signals:
         self.arrays: SignalArrays = empty(rates, n_sources, 0, 0, _GROUPS)
         self.n_rows = 0
         self._hosts: dict[str, int] = {}
+        self._order, self._starts = np.zeros(0, np.int64), np.zeros(1, np.int64)  # rows by host, as far as sorted
         self._set_prior(prior)
         self._set_tables(None)
 
@@ -89,6 +90,7 @@ class Signals:
             if self.arrays.row_of[page] == NO_ROW:
                 row = self.n_rows
                 self.arrays.row_of[page], self.arrays.page[row], self.arrays.host[row] = reserved(row), page, host
+                self.arrays.host_pages[host] += 1
                 self.n_rows += 1
         return self.n_rows - first
 
@@ -98,20 +100,23 @@ class Signals:
 
     def take_moved(self) -> list[Moved]:
         """The gates that have opened or shut since the last call."""
-        b, found = self.arrays, list[Moved]()
-        if b.moved[0] == 0:
-            return found
-        b.moved[0] = 0
-        host_of, used = b.host[: self.n_rows], b.rate[: self.n_rows] > 0.0
-        for host, k in np.argwhere(b.host_gate[: len(self._hosts), :, EVENT] != 0.0).tolist():
-            event = b.host_gate[host, k, EVENT]
-            found.append(Moved(k, event == HOST_SHUT, np.flatnonzero((host_of == host) & used[:, k])))
-        for k in np.flatnonzero(b.gate[:, EVENT] != 0.0).tolist():
-            follows = b.host_gate[host_of, k, OPEN] == 0.0
-            found.append(Moved(k, b.gate[k, EVENT] == SOURCE_SHUT, np.flatnonzero(follows & used[:, k])))
-        b.host_gate[:, :, EVENT] = b.gate[:, EVENT] = 0.0
-        assert HOST_OPENED < HOST_SHUT
+        b = self.arrays
+        n, b.n_moved[0] = int(b.n_moved[0]), 0
+        if n > MOST_MOVED:  # more than there was word left of: any may have opened or shut
+            return [Moved(k, False, self.rows) for k in range(b.rate.shape[1])]
+        found = []
+        for host, k, has_shut in b.moved[:n].tolist():
+            rows = self._of_host(host) if host >= 0 else self.rows[b.host_gate[b.host[self.rows], k, OPEN] == FOLLOWS]
+            found.append(Moved(k, bool(has_shut), rows[b.rate[rows, k] > 0.0]))
         return found
+
+    def _of_host(self, host: int) -> Ids:
+        """The rows of a host."""
+        if len(self._order) != self.n_rows:
+            hosts = self.arrays.host[: self.n_rows]
+            self._order = np.argsort(hosts, kind="stable")
+            self._starts = np.searchsorted(hosts[self._order], np.arange(len(self._hosts) + 1))
+        return np.asarray(self._order[self._starts[host] : self._starts[host + 1]])
 
     def refit(self, prior: Array, totals: Array, elapsed: Array) -> None:
         """Fit tables and classes to the pages; `totals` and `elapsed` by row. The caller refreshes the rows."""

@@ -12,8 +12,8 @@ from recrawl.engine.signals.posterior import fill_source, has_signals, posterior
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
-_PSEUDO = 4.0  # pages that the classes before anything is known are worth
-_STRUCTURE = 50.0  # pages that the structure of a table is worth
+_PSEUDO = 1.0  # pages that the classes before anything is known are worth
+_STRUCTURE = 15.0  # pages that the structure of a table is worth
 _LEAST = 1e-30
 _FIRST_CLASSES = first_classes()
 

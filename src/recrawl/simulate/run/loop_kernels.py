@@ -182,7 +182,7 @@ def run_engine(
     """
     s = opened(header)
     out, copies, changed = np.empty(1, np.int64), np.empty((1, 2)), np.empty(1, np.bool_)
-    while cursor[SLOT] < last and cursor[ENDED] == 0 and learned.belief.signals.moved[0] == 0:
+    while cursor[SLOT] < last and cursor[ENDED] == 0 and learned.belief.signals.n_moved[0] == 0:
         now = pace[ANCHOR] + cursor[SLOT] * pace[PERIOD]
         if cursor[PENDING] < 0:
             status = _pass_and_count_signals(header, learned, lists, queue, cursor, now)
