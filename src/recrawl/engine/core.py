@@ -168,6 +168,12 @@ class Core:
             self.beliefs.reserve_signals(new, map(host_of, self.addresses.urls(new)))
             access.reserve_components(self.scheduler, self.beliefs.signals.n_rows)
 
+    def refresh_signals(self, pages: Ids) -> None:
+        """Compute what is believed of pages with signals again; the caller places them."""
+        signals = self.beliefs.belief.signals
+        rows = signals.row_of[pages].astype(np.int64) if len(signals.row_of) else np.zeros(0, np.int64)
+        refresh_pages(access.header(self.scheduler), self.beliefs.belief, rows[rows >= 0], self.now)
+
     def move_gates(self) -> None:
         """Value the pages by their signals, or no longer, whose sources have gained or lost trust."""
         for moved in self.beliefs.signals.take_moved():

@@ -258,6 +258,7 @@ class Engine(Core):
             self.eligibility.reconsider(rows)
         if own is not None:
             self.beliefs.set_rate(rows, own)
+            self.refresh_signals(rows)
             self._believe(rows, self.now)
             self.eligibility.reconsider(rows)
 
