@@ -246,7 +246,7 @@ class Core:
         """Fit the tables of signals; the caller places all pages."""
         signalled = self.beliefs.belief.signals.page[self.beliefs.signals.rows]
         self.beliefs.refit_signals(np.maximum(self.now - access.last_fetched(self.scheduler, signalled), 0.0))
-        refresh_pages(access.header(self.scheduler), self.beliefs.belief, self.beliefs.signals.rows, self.now)
+        refresh_pages(access.header(self.scheduler), self.beliefs.belief, self.beliefs.signals.outdated(), self.now)
 
     def _believe(self, rows: Ids, now: float, *, everyone: bool = False) -> None:
         """Write the beliefs about pages into the scheduler, and place the pages again."""

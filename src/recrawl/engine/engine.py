@@ -231,9 +231,8 @@ class Engine(Core):
             return
         self.eligibility.cohorts.leave(scheduler, rows)
         self.reserve_signals(rows)
+        hear_signals(access.header(scheduler), self.beliefs.belief, rows, source, now)
         access.log_signals(scheduler, rows, now, source)
-        placed = hear_signals(access.header(scheduler), self.beliefs.belief, rows, source, now)
-        self._place(np.unique(rows[placed]))
         self.eligibility.reconsider(rows)
 
     def update(self, ids: ArrayLike, **columns: ArrayLike) -> None:

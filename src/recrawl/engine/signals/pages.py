@@ -12,7 +12,7 @@ from recrawl._jit import inline, jit
 from recrawl.engine.beliefs.arrays import Belief
 from recrawl.engine.beliefs.kernels import apply_belief
 from recrawl.engine.beliefs.posterior_kernels import believe, count_in_tables
-from recrawl.engine.signals.arrays import MOST_MOVED, MOST_SIGNALS, WEIGHT, any_open, reserved, row_of
+from recrawl.engine.signals.arrays import MOST_MOVED, MOST_SIGNALS, NO_ROW, WEIGHT, any_open, reserved, row_of
 from recrawl.engine.signals.components import fill_qualities, open_component, update_components
 from recrawl.engine.signals.gate import HAS_SHUT, NOTHING, score, shut
 from recrawl.engine.signals.learning import begin_row, hear, learn_row, settle
@@ -30,6 +30,8 @@ from recrawl.schedule.exact.access_kernels import (
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
+
+_SLIGHT = 0.01  # a component of this weight is left out of the value
 
 
 @inline
@@ -49,22 +51,26 @@ def write_page(s: State, b: Belief, i: int, row: int) -> None:
     """
     a = b.signals
     room = np.empty((a.components.shape[1], FIELDS))
-    n = 0
+    n, total = 0, 0.0
     if any_open(a, row):
         for m in range(a.components.shape[1]):
-            if a.components[row, m, WEIGHT] > 0.0:
+            total += a.components[row, m, WEIGHT] if a.components[row, m, WEIGHT] > _SLIGHT else 0.0
+        for m in range(a.components.shape[1]):
+            if a.components[row, m, WEIGHT] > _SLIGHT:
                 mean, shape, rate, kappa, heard, repeated = open_component(a, row, m)
-                room[n, 0], room[n, 1], room[n, 2] = a.components[row, m, WEIGHT], mean, shape
+                room[n, 0], room[n, 1], room[n, 2] = a.components[row, m, WEIGHT] / total, mean, shape
                 room[n, 3], room[n, 4], room[n, 5], room[n, 6] = rate, kappa, heard, repeated
                 n += 1
     write_components(s, i, room[:n])
 
 
 @jit
-def hear_signal(s: State, b: Belief, i: int, k: int, now: float) -> bool:
-    """Count a signal of source k for a page with a row, or a reserved one; whether the page must be placed again."""
+def hear_signal(s: State, b: Belief, i: int, k: int, now: float) -> None:
+    """Count a signal of source k for a page with a row, or a reserved one; the scheduler's `signal` must follow."""
     a, totals = b.signals, np.empty(5)
     row = row_of(a, i)
+    if row == NO_ROW:
+        return
     fill_totals(b, i, totals)
     if row < 0:
         row = reserved(row)
@@ -72,20 +78,16 @@ def hear_signal(s: State, b: Belief, i: int, k: int, now: float) -> bool:
         begin_row(a, row, a.host[row], totals)
     a.heard_at[row] = min(a.heard_at[row], now)
     hear(a, row, k, totals, max(clock_between(s, i, fetched_at(s, i), now), 0.0), a.out)
-    if a.heard[row, k] > MOST_SIGNALS or not any_open(a, row):
-        return False
-    write_page(s, b, i, row)
-    return True
+    if a.heard[row, k] <= MOST_SIGNALS and any_open(a, row):
+        write_page(s, b, i, row)
 
 
 @jit
-def hear_signals(header: Header, b: Belief, ids: Ids, k: int, now: float) -> NDArray[np.bool_]:
-    """Count signals of source k; which pages must be placed again."""
+def hear_signals(header: Header, b: Belief, ids: Ids, k: int, now: float) -> None:
+    """Count signals of source k; the scheduler's `signal` must follow."""
     s = opened(header)
-    out = np.zeros(ids.size, np.bool_)
-    for j in range(ids.size):
-        out[j] = hear_signal(s, b, ids[j], k, now)
-    return out
+    for i in ids:
+        hear_signal(s, b, i, k, now)
 
 
 @jit

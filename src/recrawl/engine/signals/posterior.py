@@ -40,6 +40,7 @@ Array = NDArray[np.float64]
 
 _HOST_PAGES = 2.0  # pages that a host's classes are worth before anything is known of them
 _LEAST = 1e-300
+_EXCLUDED = 40.0  # a rate that is less likely by this logarithm is left out
 
 
 @inline
@@ -92,7 +93,7 @@ def fill_source(b: SignalArrays, row: int, k: int, bin_: int, way: int, out: Arr
         kappa = b.kappas[c]
         constant = math.log(host_factor(b, row, k, c, way)) - kappa * exposed
         decay = math.exp(-kappa * n)
-        for a in range(b.rates.size):
+        for a in range(out.shape[0]):
             value = b.log_table[way, k, bin_, a, c] + constant
             if changed > 0.0:
                 value += _changed_term(changed, decay * math.exp(-b.rates[a] * time))
@@ -110,6 +111,19 @@ def silent_term(b: SignalArrays, row: int, totals: Array, a: float) -> float:
     if changed > 1e-9:
         value += _changed_term(changed, math.exp(-a * math.exp(log_time / changed)))
     return float(value)
+
+
+@inline
+def fill_common(b: SignalArrays, row: int, totals: Array) -> int:
+    """Write the silent term of each rate; how many rates, from the lowest on, the unchanged time does not exclude."""
+    common = b.work[b.statistics.shape[1]]
+    most, limit = -math.inf, 0
+    for a in range(b.rates.size):
+        common[a, 0] = silent_term(b, row, totals, b.rates[a])
+        most = max(most, common[a, 0])
+        if common[a, 0] > most - _EXCLUDED:
+            limit = a + 1
+    return limit
 
 
 @inline
@@ -143,9 +157,8 @@ def _mean_precision(table: Array) -> float:
 def posterior(b: SignalArrays, row: int, totals: Array, elapsed: float, out: Array) -> None:
     """Posterior (missed rate, class) of every source with signals into `out`; writes its rate and mean weight."""
     n_sources, last = b.statistics.shape[1], b.statistics.shape[1]
-    common, messages = b.work[last], b.work[last + 1]
-    for a in range(b.rates.size):
-        common[a, 0] = silent_term(b, row, totals, b.rates[a])
+    messages = b.work[last + 1]
+    limit = fill_common(b, row, totals)
     several = 0
     for k in range(n_sources):
         b.mean_kappa[row, k] = 0.0
@@ -154,11 +167,12 @@ def posterior(b: SignalArrays, row: int, totals: Array, elapsed: float, out: Arr
             continue
         several += 1
         b.rate[row, k] = signal_rate(b, row, k, elapsed)
-        fill_source(b, row, k, rate_bin(b, b.rate[row, k]), int(b.repeats[k]), b.work[k])
+        fill_source(b, row, k, rate_bin(b, b.rate[row, k]), int(b.repeats[k]), b.work[k, :limit])
+        out[k, limit:] = 0.0
     if several > 1:
         for k in range(n_sources):
             if has_signals(b, row, k):
-                for a in range(b.rates.size):
+                for a in range(limit):
                     total = 0.0
                     for c in range(b.kappas.size):
                         total += math.exp(max(b.work[k, a, c] - b.log_base[a], -700.0))
@@ -166,7 +180,7 @@ def posterior(b: SignalArrays, row: int, totals: Array, elapsed: float, out: Arr
     for _ in range(2 if several > 1 else 1):
         for k in range(n_sources):
             if has_signals(b, row, k):
-                source_posterior(b, row, (k, int(b.repeats[k])), totals, several, out[k])
+                source_posterior(b, row, (k, int(b.repeats[k])), totals, several, out[k, :limit])
                 b.mean_kappa[row, k] = -math.log1p(-_mean_precision(out[k]))
 
 
@@ -188,7 +202,7 @@ def source_posterior(
                 exponent += b.mean_kappa[row, j] * both_count(b, row, j, int(b.repeats[j])) / both
     n = both_count(b, row, k, way) / both if both > 0.0 else 0.0
     given = totals[GIVEN_CHANGES] > 0.0 or totals[GIVEN_TIME] > 0.0
-    for a in range(b.rates.size):
+    for a in range(out.shape[0]):
         start = common[a, 0]
         if several > 1:
             for j in range(last):

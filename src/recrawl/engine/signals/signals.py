@@ -32,7 +32,8 @@ Ids = NDArray[np.int64]
 _GROUPS = np.array([0, 1, 2, 3, 3, 4, 4, 4])  # component that each precision class belongs to
 _ROUNDS = 3  # of EM per refit
 _REPEATS = 5.0  # by how much, in ln evidence, repetitions must explain the outcomes better (or worse) to count
-_SAMPLE = 20_000  # pages that a refit reads at most
+_SAMPLE = 4000  # pages that a refit reads, at most twice as many
+_REFRESHED = 20_000  # pages that are computed again after a refit; of more, others each time
 _OBSERVED = ("statistics", "both", "heard", "first", "last", "heard_at")  # of a row; all else follows from these
 _PER_ROW = (*_OBSERVED, "share", "bins", "components", "mean_kappa", "rate", "main", "host", "page")
 _PER_HOST = ("host_share", "host_prior", "host_gate", "host_pages")
@@ -54,6 +55,7 @@ class Signals:
     def __init__(self, rates: Array, prior: Array, n_sources: int) -> None:
         self.arrays: SignalArrays = empty(rates, n_sources, 0, 0, _GROUPS)
         self.n_rows = 0
+        self._fits = 0
         self._hosts: dict[str, int] = {}
         self._order, self._starts = np.zeros(0, np.int64), np.zeros(1, np.int64)  # rows by host, as far as sorted
         self._set_prior(prior)
@@ -67,6 +69,12 @@ class Signals:
     def rows(self) -> Ids:
         """The rows in use, or reserved."""
         return np.arange(self.n_rows)
+
+    def outdated(self) -> Ids:
+        """The rows to be computed again after a refit: all, or of many a part, another each time."""
+        step = -(-self.n_rows // _REFRESHED)
+        self._fits += 1
+        return self.rows[self._fits % step :: step] if step > 1 else self.rows
 
     def grow(self, n_pages: int) -> None:
         """Room for so many pages, once some have had signals."""

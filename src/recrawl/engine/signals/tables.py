@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit
 from recrawl.engine.signals.arrays import N_BINS, PRECISIONS, SignalArrays, first_classes, rate_bin
-from recrawl.engine.signals.posterior import fill_source, has_signals, posterior, source_posterior
+from recrawl.engine.signals.posterior import fill_common, fill_source, has_signals, posterior, source_posterior
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -15,6 +15,7 @@ Ids = NDArray[np.int64]
 _PSEUDO = 1.0  # pages that the classes before anything is known are worth
 _STRUCTURE = 15.0  # pages that the structure of a table is worth
 _LEAST = 1e-30
+_NOTHING = 1e-6  # of a posterior: not worth counting
 _FIRST_CLASSES = first_classes()
 
 
@@ -82,6 +83,7 @@ def count_rows(b: SignalArrays, rows: Ids, totals: Array, elapsed: Array, counts
     table = np.zeros((b.rates.size, b.kappas.size))
     for row in rows:
         posterior(b, row, totals[row], elapsed[row], out)
+        limit = fill_common(b, row, totals[row])
         several = 0
         for k in range(n_sources):
             several += has_signals(b, row, k)
@@ -90,9 +92,9 @@ def count_rows(b: SignalArrays, rows: Ids, totals: Array, elapsed: Array, counts
                 continue
             bin_ = rate_bin(b, b.rate[row, k])
             for way in range(2):
-                fill_source(b, row, k, bin_, way, b.work[k])
-                evidence[way, k] += source_posterior(b, row, (k, way), totals[row], several, table)
-                counts[way, k, bin_] += table
+                fill_source(b, row, k, bin_, way, b.work[k, :limit])
+                evidence[way, k] += source_posterior(b, row, (k, way), totals[row], several, table[:limit])
+                counts[way, k, bin_, :limit] += table[:limit]
     return evidence
 
 
@@ -154,6 +156,8 @@ def add_change_rates(b: SignalArrays, row: int, out: Array, counts: Array) -> No
             other -= b.rate[row, j] * math.expm1(-b.mean_kappa[row, j])
     for a in range(b.rates.size):
         for c in range(b.kappas.size):
+            if out[k, a, c] < _NOTHING:
+                continue
             d = b.rates[a] + PRECISIONS[c] * b.rate[row, k] + other
             q = math.floor(math.log(d / b.rates[0]) / step + 0.5)
             counts[min(max(q, 0), b.rates.size - 1)] += out[k, a, c]

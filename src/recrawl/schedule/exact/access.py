@@ -118,9 +118,9 @@ def cost_column(scheduler: Scheduler, rows: Ids) -> dict[str, Array]:
 
 
 def log_signals(scheduler: Scheduler, rows: Ids, now: float, source: int) -> None:
-    """Remember signals of a source, so that the record of a fetch under way can tell those after it (`signals_after`).
+    """Signals of a source, for pages whose components were written accordingly: their values have grown.
 
-    The pages must have components, or room for some.
+    They are remembered, so that the record of a fetch under way can tell those after it (`signals_after`).
     """
     scheduler._in_parts(events.signal, rows, now, np.array([np.inf]), np.array([float(source)]))
 

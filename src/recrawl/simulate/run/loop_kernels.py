@@ -15,13 +15,12 @@ from recrawl.schedule.exact.access import (
     FIRST_GROWTH,
     LAST_GROWTH,
     pick,
-    put_back,
     record,
     reinsert_members,
     return_pages,
     signal,
 )
-from recrawl.schedule.exact.access_kernels import Header, fetched_at, group_of, opened, time_now, wanted
+from recrawl.schedule.exact.access_kernels import Header, fetched_at, group_of, opened, wanted
 from recrawl.schedule.rates.draw_kernels import give_back, pick_drawn
 from recrawl.schedule.rates.kernels import Book, crawled, pick_due, wake
 from recrawl.simulate.tally_kernels import Tally, count_crawl
@@ -29,11 +28,11 @@ from recrawl.simulate.tally_kernels import Tally, count_crawl
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
-# places in `cursor`: next slot, next signal, the page whose crawl is to be recorded (−1: none), the page to be placed
-# again (−1: none), crawls learned from, the group whose members are to be reinserted (−1: none), the bin in which all
-# clocks were published last, whether a crawl came after the end of that bin
-SLOT, SIGNAL, PENDING, PLACE, LEARNED, REINSERT, PUBLISHED, ENDED = 0, 1, 2, 3, 4, 5, 6, 7
-START = (0, 0, -1, -1, 0, -1, 0, 0)  # of a cursor
+# places in `cursor`: next slot, next signal, the page whose crawl is to be recorded (−1: none), whether the next signal
+# was counted already, crawls learned from, the group whose members are to be reinserted (−1: none), the bin in which
+# all clocks were published last, whether a crawl came after the end of that bin
+SLOT, SIGNAL, PENDING, HEARD, LEARNED, REINSERT, PUBLISHED, ENDED = 0, 1, 2, 3, 4, 5, 6, 7
+START = (0, 0, -1, 0, 0, -1, 0, 0)  # of a cursor
 _NO_DATE = np.array([np.inf])
 ANCHOR, PERIOD = 0, 1  # places in `pace`: slot k is at anchor + k·period
 
@@ -140,27 +139,20 @@ def _pass_and_count_signals(
     The weight of a signal is the number of its source.
     """
     s = opened(header)
-    if cursor[PLACE] >= 0:
-        status, _ = put_back(header, cursor[PLACE : PLACE + 1], time_now(s))
-        if status != DONE:
-            return int(status)
-        cursor[PLACE] = -1
     while cursor[SIGNAL] < queue.at.size and queue.at[cursor[SIGNAL]] <= now:
         k = cursor[SIGNAL]
         i, when = queue.page[k], queue.at[k]
-        news = queue.changed_at[k] > fetched_at(s, i)
-        status = leave(s, lists, i) if news else DONE
-        if status == DONE and news:
-            status, _ = signal(header, queue.page[k : k + 1], when, _NO_DATE, queue.weight[k : k + 1])
-        if FIRST_GROWTH <= status <= LAST_GROWTH:
-            return int(status)
-        cursor[SIGNAL] = k + 1
-        if status == DONE and news and hear_signal(s, learned.belief, i, int(queue.weight[k]), when):
-            cursor[PLACE] = i
-            status, _ = put_back(header, cursor[PLACE : PLACE + 1], time_now(s))
-            if status != DONE:
+        if queue.changed_at[k] > fetched_at(s, i):
+            status = leave(s, lists, i)
+            if status == DONE and cursor[HEARD] == 0:
+                hear_signal(s, learned.belief, i, int(queue.weight[k]), when)
+                cursor[HEARD] = 1
+            if status == DONE:
+                status, _ = signal(header, queue.page[k : k + 1], when, _NO_DATE, queue.weight[k : k + 1])
+            if FIRST_GROWTH <= status <= LAST_GROWTH:
                 return int(status)
-            cursor[PLACE] = -1
+        cursor[HEARD] = 0
+        cursor[SIGNAL] = k + 1
     return DONE
 
 

@@ -10,7 +10,7 @@ from recrawl.schedule.exact.kernels.blocks import unpark
 from recrawl.schedule.exact.kernels.buckets import unlink
 from recrawl.schedule.exact.kernels.layers import rest, room_for
 from recrawl.schedule.exact.kernels.leases import end_lease
-from recrawl.schedule.exact.kernels.mixtures import drop_components, mixture_of
+from recrawl.schedule.exact.kernels.mixtures import drop_components
 from recrawl.schedule.exact.kernels.near import drop_bound
 from recrawl.schedule.exact.kernels.near_set import near_remove
 from recrawl.schedule.exact.kernels.pages import forget_bounds, host_of, set_state, state_of
@@ -121,7 +121,10 @@ def return_pages(header: Header, ids: Ids) -> tuple[int, int]:
 
 @jit_lean
 def signal(header: Header, ids: Ids, now: float, changed_at: Array, weights: Array) -> tuple[int, int]:
-    """(status, how many were done). A signal about a change before the copy, or within the window, is not counted."""
+    """(status, how many were done). A signal about a change before the copy, or within the window, is not counted.
+
+    What a signal does to components is not computed here: the caller has written them before.
+    """
     s = opened(header)
     problem, bad = _valid(s, ids)
     if problem != DONE:
@@ -143,8 +146,6 @@ def signal(header: Header, ids: Ids, now: float, changed_at: Array, weights: Arr
         if s.head[0].exponent_row >= 0:
             s.extra[s.head[0].exponent_row, i] += weight
         remember(s, i, now, weight)
-        if mixture_of(s, i) > 0:  # its components say what was heard: whoever wrote them writes them again
-            continue
         if state_of(s, i) == ASLEEP:
             wake_up(s, i)
             rest(s, i, now)
