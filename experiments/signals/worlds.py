@@ -88,9 +88,7 @@ def _by_host(rate: Array, host: NDArray[np.int64], rng: np.random.Generator) -> 
     return recall, np.where(kinds < 2, recall * rate * (1.0 - precision) / precision, rng.uniform(0.1, 0.6, len(rate)))
 
 
-def _turned(
-    kind: str, before: Quality, rate: Array, host: NDArray[np.int64], rng: np.random.Generator
-) -> Quality:
+def _turned(kind: str, before: Quality, rate: Array, host: NDArray[np.int64], rng: np.random.Generator) -> Quality:
     """The source (liar) or that of half of the hosts (turned) goes on at the same rate, but at random."""
     if kind not in ("liar", "turned"):
         return before

@@ -154,3 +154,29 @@ def test_saved_state_and_rows_go_on_and_open_with_more_sources(trusted: dict[str
         # rows have no tables: those are fitted again, from the first ones on
         np.testing.assert_allclose(engine.scheduler.value(world.pages, at), expected, rtol=0.35)
         assert engine.scheduler.value([2], at)[0] == engine.scheduler.value(world.pages, at).max()
+
+
+def test_rows_of_pages_without_signals_keep_what_was_learned(trusted: dict[str, Any]) -> None:
+    world = again(trusted)
+    engine, now = world.engine, world.now
+    new = engine.add(["https://a.example/new", "https://b.example/new"], now, fetched_at=now)
+    engine.beliefs.belief.signals.host_gate[0, 0, 1] = 3.25
+    whole, some = engine.rows(), engine.rows(new)
+    for partial in (False, True):
+        other = Engine.restore({**some, "partial": partial}, now)
+        assert other.rows()["signal_tables"] == whole["signal_tables"]
+        assert Engine.restore(other.state()).rows()["signal_tables"]["gate"] == whole["signal_tables"]["gate"]
+        other.signal(other.id("https://a.example/new"), now + 1.0)
+        assert other.beliefs.belief.signals.host_gate[0, 0, 1] == 3.25
+        assert other.explain("https://a.example/new", now + 1.0).signals[0].counts
+
+
+def test_rows_of_more_sources_open_with_fewer(trusted: dict[str, Any]) -> None:
+    world = World(30, 3)
+    world.run(10, truthful=True, source=0)
+    saved = world.engine.rows()
+    saved["settings"] = {**saved["settings"], "sources": 1}
+    engine = Engine.restore(saved, world.now)
+    assert engine.explain(0, world.now).signals[0].counts
+    engine.signal([3], world.now + 1.0)
+    assert engine.pick(world.now + 1.1, 1).tolist() == [3]

@@ -103,6 +103,7 @@ def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
     ids = engine._add_named(list(saved["url"]), now, fetched_at=saved["fetched_at"], importance=saved["given"])
     if len(np.unique(ids)) != n:
         raise ParameterError("rows: a URL is there twice")
+    engine.beliefs.signals.take(saved.get("signal_tables", {}), partial=bool(saved.get(PARTIAL)))
     if n:
         _fill_pages(engine, ids, saved, now)
     engine.choice.load(engine, saved.get("policy", {}), saved)
@@ -187,6 +188,6 @@ def _fill_signalled(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> None:
     if not engine.settings.uses_signals or not there.any():
         return
     engine.reserve_signals(ids[there])
-    engine.beliefs.signals.fill(ids[there], [row for row in rows if row is not None], saved.get("signal_tables", {}))
+    engine.beliefs.signals.fill(ids[there], [row for row in rows if row is not None])
     engine.refit_signals()
     access.place_waiting(engine.scheduler, ids[there])

@@ -57,6 +57,8 @@ class Signals:
         self.n_rows = 0
         self._fits = 0
         self._hosts: dict[str, int] = {}
+        self._gates: dict[str, Any] = {}  # taken over of hosts none of whose pages has had a signal here
+        self._kept: Mapping[str, Any] | None = None  # of an engine of a part of the pages: what all pages have taught
         self._order, self._starts = np.zeros(0, np.int64), np.zeros(1, np.int64)  # rows by host, as far as sorted
         self._set_prior(prior)
         self._set_tables(None)
@@ -94,6 +96,8 @@ class Signals:
         first = self.n_rows
         numbers = [self._hosts.setdefault(host, len(self._hosts)) for host in hosts]
         self._make_room(first + len(pages), len(self._hosts))
+        for name in self._gates.keys() & self._hosts.keys():
+            _put(self.arrays.host_gate[self._hosts[name]], np.array(self._gates.pop(name)))
         for page, host in zip(pages.tolist(), numbers, strict=True):
             if self.arrays.row_of[page] == NO_ROW:
                 row = self.n_rows
@@ -183,36 +187,41 @@ class Signals:
 
     def fitted(self) -> dict[str, Any]:
         """What all pages have taught: tables and gates, by the names of hosts."""
-        if self.n_rows == 0:
-            return {}
+        if self._kept is not None:
+            return dict(self._kept)
         b = self.arrays
-        gates = {host: b.host_gate[k].tolist() for host, k in self._hosts.items()}
+        if self.n_rows == 0 and not self._gates and not b.gate[:, OPEN].any():
+            return {}
+        gates = {**self._gates, **{host: b.host_gate[k].tolist() for host, k in self._hosts.items()}}
         return {**{name: getattr(b, name).tolist() for name in _TAUGHT}, "host_gate": gates}
 
-    def fill(self, pages: Ids, observed: list[list[float]], fitted: Mapping[str, Any]) -> None:
+    def take(self, fitted: Mapping[str, Any], *, partial: bool) -> None:
+        """Take over what all pages have taught, perhaps of fewer sources; with `partial` it is saved as it is."""
+        self._kept = fitted if partial else None
+        for name in _TAUGHT if fitted else ():
+            _put(getattr(self.arrays, name), np.array(fitted[name]))
+        self._gates = dict(fitted.get("host_gate", {}))
+
+    def fill(self, pages: Ids, observed: list[list[float]]) -> None:
         """Continue from rows, perhaps with fewer sources: those that are new know nothing. The caller refits."""
         b = self.arrays
         for page, numbers in zip(pages.tolist(), observed, strict=True):
             row = reserved(int(b.row_of[page]))
             b.row_of[page] = row
             _unpack(b, row, np.array(numbers))
-        for name in _TAUGHT if fitted else ():
-            _put(getattr(b, name), np.array(fitted[name]))
-        for host, gate in fitted.get("host_gate", {}).items():
-            if host in self._hosts:
-                _put(b.host_gate[self._hosts[host]], np.array(gate))
 
     def saved(self) -> dict[str, Any]:
         """All that was learned, as arrays."""
         b, n = self.arrays, self.n_rows
         rows = {name: getattr(b, name)[:n].copy() for name in _PER_ROW}
         rest = {name: getattr(b, name).copy() for name in (*_PER_HOST, *_WHOLE, "row_of")}
-        return {**rows, **rest, "hosts": list(self._hosts)}
+        return {**rows, **rest, "hosts": list(self._hosts), "gates": dict(self._gates)}
 
     def load(self, saved: Mapping[str, Any]) -> None:
         """Continue from what was saved, perhaps with fewer sources: those that are new know nothing."""
         self.n_rows = len(saved["page"])
         self._hosts = {host: k for k, host in enumerate(saved["hosts"])}
+        self._gates = dict(saved["gates"])
         self._make_room(self.n_rows, len(saved["host_gate"]))
         self.arrays = self.arrays._replace(row_of=np.array(saved["row_of"], np.int32))
         for name in (*_PER_ROW, *_PER_HOST, *_WHOLE):
@@ -227,8 +236,9 @@ def moved_gates(gates: ArrayLike, back: float) -> list[Any]:
 
 
 def _put(column: NDArray[Any], part: NDArray[Any]) -> None:
-    """Write a part that may be smaller."""
-    column[tuple(slice(size) for size in part.shape)] = part
+    """Write a part that may be of fewer sources, or of more."""
+    common = tuple(slice(min(sizes)) for sizes in zip(column.shape, part.shape, strict=True))
+    column[common] = part[common]
 
 
 def _unpack(b: SignalArrays, row: int, numbers: Array) -> None:
