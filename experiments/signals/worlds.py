@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +56,7 @@ def draw(kind: str, seed: int, delay: float = 0.0) -> Drawn:
     """One draw of a world; with ``delay``, signals come so many days after their changes, on average."""
     rng = np.random.default_rng(seed)
     if kind in ("none", "proof", "noisy"):
-        late = {"delay": partial(_delays, delay)} if delay else {}
+        late: dict[str, Any] = {"delay": partial(_delays, delay)} if delay else {}
         trace = world("uniform", N, signals=kind, **late).draw(DAYS, rng)
         assert trace.pages is not None
         quality = Quality(*(np.reshape(c, (N, -1)) for c in (trace.pages.recall, trace.pages.false_rate)))

@@ -127,4 +127,5 @@ def settle(b: SignalArrays, row: int, k: int) -> tuple[float, float]:
         first += math.exp(b.log_base[a]) * b.rates[a]
         second += math.exp(b.log_base[a]) * b.rates[a] ** 2
     spread = max(second - first * first, 1e-6 * first * first)
-    return max(mean * mean / variance - first * first / spread, 0.0), max(mean / variance - first / spread, 0.0)
+    changes = max(mean * mean / variance - first * first / spread, 0.0)
+    return changes, changes / mean
