@@ -180,3 +180,23 @@ def test_rows_of_more_sources_open_with_fewer(trusted: dict[str, Any]) -> None:
     assert engine.explain(0, world.now).signals[0].counts
     engine.signal([3], world.now + 1.0)
     assert engine.pick(world.now + 1.1, 1).tolist() == [3]
+
+
+def test_every_page_with_signals_goes_on_from_rows(trusted: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a refit only a part of many pages is computed again; from rows, all are."""
+    world = again(trusted)
+    monkeypatch.setattr("recrawl.engine.signals.signals._REFRESHED", 10)
+    engine = Engine.restore(world.engine.rows(), world.now)
+    assert all(access.components_of(engine.scheduler, world.pages).any(axis=(1, 2)))
+    before = engine.beliefs.belief.signals.components.copy()
+    engine.beliefs.belief.signals.statistics[:30, 0, 0] += 1.0
+    engine.beliefs.refit_at = 0
+    engine.refit_if_due()
+    moved = (engine.beliefs.belief.signals.components[:30] != before[:30]).any(axis=(1, 2))
+    assert moved.sum() == 10
+    other = Engine.restore(engine.state())
+    for one in (engine, other):
+        one.beliefs.refit_at = 0
+        one.refit_if_due()
+    first, second = (one.beliefs.belief.signals.components for one in (engine, other))
+    np.testing.assert_array_equal(first[:30], second[:30])

@@ -32,11 +32,12 @@ def open_components(components, sources):
 
     `sources` have: whether it is open, the main one, signals per time, its mean weight of a signal, signals since the
     copy, whether repetitions count. An open source's true signals are matched by one source that signals as often as
-    all open ones; those of others count as missed.
+    all open ones; those of others count as missed. Slight components are left out.
     """
     out = []
+    total = sum(weight for weight, *_ in components if weight > 0.01)
     for weight, mean, shape, main_kappa in components:
-        if weight <= 0:
+        if weight <= 0.01:
             continue
         missed, often, true, heard, repeated = mean, 0.0, 0.0, 0.0, 1.0
         for source in sources:
@@ -49,7 +50,7 @@ def open_components(components, sources):
             elif told > 0:
                 missed += told
         one = -math.log1p(-min(true / often, 0.99999)) if true > 0 else 0.0
-        out.append((weight, missed, shape * (missed / mean) ** 2, often, one, heard, repeated))
+        out.append((weight / total, missed, shape * (missed / mean) ** 2, often, one, heard, repeated))
     return out
 
 

@@ -242,11 +242,15 @@ class Core:
         hasten(self, self.now)
         return True
 
-    def refit_signals(self) -> None:
-        """Fit the tables of signals; the caller places all pages."""
+    def refit_signals(self, *, everyone: bool = False) -> None:
+        """Fit the tables of signals, and compute what is believed of all pages with signals or of a part of many.
+
+        The caller places all pages.
+        """
         signalled = self.beliefs.belief.signals.page[self.beliefs.signals.rows]
         self.beliefs.refit_signals(np.maximum(self.now - access.last_fetched(self.scheduler, signalled), 0.0))
-        refresh_pages(access.header(self.scheduler), self.beliefs.belief, self.beliefs.signals.outdated(), self.now)
+        rows = self.beliefs.signals.rows if everyone else self.beliefs.signals.outdated()
+        refresh_pages(access.header(self.scheduler), self.beliefs.belief, rows, self.now)
 
     def _believe(self, rows: Ids, now: float, *, everyone: bool = False) -> None:
         """Write the beliefs about pages into the scheduler, and place the pages again."""

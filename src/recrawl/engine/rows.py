@@ -189,5 +189,5 @@ def _fill_signalled(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> None:
         return
     engine.reserve_signals(ids[there])
     engine.beliefs.signals.fill(ids[there], [row for row in rows if row is not None])
-    engine.refit_signals()
+    engine.refit_signals(everyone=True)
     access.place_waiting(engine.scheduler, ids[there])

@@ -215,13 +215,13 @@ class Signals:
         b, n = self.arrays, self.n_rows
         rows = {name: getattr(b, name)[:n].copy() for name in _PER_ROW}
         rest = {name: getattr(b, name).copy() for name in (*_PER_HOST, *_WHOLE, "row_of")}
-        return {**rows, **rest, "hosts": list(self._hosts), "gates": dict(self._gates)}
+        return {**rows, **rest, "hosts": list(self._hosts), "gates": dict(self._gates), "fits": self._fits}
 
     def load(self, saved: Mapping[str, Any]) -> None:
         """Continue from what was saved, perhaps with fewer sources: those that are new know nothing."""
         self.n_rows = len(saved["page"])
         self._hosts = {host: k for k, host in enumerate(saved["hosts"])}
-        self._gates = dict(saved["gates"])
+        self._gates, self._fits = dict(saved["gates"]), int(saved["fits"])
         self._make_room(self.n_rows, len(saved["host_gate"]))
         self.arrays = self.arrays._replace(row_of=np.array(saved["row_of"], np.int32))
         for name in (*_PER_ROW, *_PER_HOST, *_WHOLE):
