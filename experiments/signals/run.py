@@ -12,12 +12,14 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from worlds import DAYS, KINDS, Drawn, draw
 
+from recrawl.model import Pages
 from recrawl.schedule import Scheduler
 from recrawl.simulate import Contender, Trace, simulate
 from recrawl.simulate.run.policies import admit_unknown, greedy, learning
@@ -36,13 +38,14 @@ def known(drawn: Drawn, budget: float, *, ignoring: bool) -> Any:
 
     def turn(share: float) -> None:
         if share >= 0.5 and drawn.after is not drawn.before and not ignoring and len(made) == 1:
-            pages = drawn.after.pages(rates, drawn.trace.importance)
+            pages = drawn.after.pages(drawn.rate, drawn.trace.importance)
             made[0].update(np.arange(len(pages)), recall=pages.recall, false_rate=pages.false_rate)
             made.append(made[0])
 
-    assert drawn.trace.pages is not None
-    rates = np.asarray(drawn.trace.pages.change_rate)
-    return simulate(Contender("known", make), drawn.trace, budget, bins=_BINS, progress=turn)
+    trace = drawn.trace
+    if ignoring:
+        trace = replace(trace, pages=Pages(drawn.rate, trace.importance), signals=None)
+    return simulate(Contender("known", make), trace, budget, bins=_BINS, progress=turn)
 
 
 def learned(drawn: Drawn, budget: float, **settings: Any) -> Any:

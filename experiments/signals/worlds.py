@@ -48,6 +48,7 @@ class Drawn:
     """A trace and the quality of its sources, before and after half of the time."""
 
     trace: Trace
+    rate: Array
     before: Quality
     after: Quality
 
@@ -57,15 +58,16 @@ def draw(kind: str, seed: int, delay: float = 0.0) -> Drawn:
     rng = np.random.default_rng(seed)
     if kind in ("none", "proof", "noisy"):
         late: dict[str, Any] = {"delay": partial(_delays, delay)} if delay else {}
-        trace = world("uniform", N, signals=kind, **late).draw(DAYS, rng)
+        trace = world("uniform", N, **{**late, "signals": kind}).draw(DAYS, rng)
         assert trace.pages is not None
         quality = Quality(*(np.reshape(c, (N, -1)) for c in (trace.pages.recall, trace.pages.false_rate)))
-        return Drawn(_named(trace, np.zeros(N, np.int64)), quality, quality)
+        return Drawn(_named(trace, np.zeros(N, np.int64)), np.asarray(trace.pages.change_rate), quality, quality)
     rate, importance, host = rng.random(N), rng.random(N), np.arange(N) // PER_HOST
     before = _quality(kind, rate, host, rng)
     after = _turned(kind, before, rate, host, rng)
     trace = _trace(rate, importance, (before, after), rng)
-    return Drawn(_named(trace, np.zeros(N, np.int64) if kind in ("useless", "liar") else host), before, after)
+    one_host = kind in ("useless", "liar")
+    return Drawn(_named(trace, np.zeros(N, np.int64) if one_host else host), rate, before, after)
 
 
 def _delays(mean: float, rng: np.random.Generator, n: int) -> Array:
