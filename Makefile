@@ -53,8 +53,10 @@ $(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) -e .[data,crawl]
 	@touch $@
 
-$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
+# Clients that test the HTTP interface pin other versions of packages than recrawl uses: theirs are left out.
+$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt tests/clients.txt
 	$(PIP) -e .[test]
+	$(PIP) --no-deps -r tests/clients.txt
 	@touch $@ $(VENV)/.demo
 
 $(VENV)/.docs: $(BIN)/python pyproject.toml constraints.txt

@@ -6,7 +6,20 @@ import re
 from pathlib import Path
 
 PAGE = Path(__file__).parent / "reference/names.md"
-PACKAGES = ["model", "solver", "estimate", "schedule", "engine", "store", "crawl", "simulate", "demo", "reproduce"]
+PACKAGES = [
+    "model",
+    "solver",
+    "estimate",
+    "schedule",
+    "engine",
+    "store",
+    "crawl",
+    "simulate",
+    "demo",
+    "reproduce",
+    "serve",
+    "contrib.browser",
+]
 HEAD = """# Names of the packages
 
 Public names of each package, imported from the package itself (`from recrawl.crawl import Crawler`) and

@@ -1,11 +1,15 @@
 """Inputs for fuzzing, from a seed: pages of the corpus broken in many ways, robots.txt, bodies in any charset."""
 
+import gzip
+import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from recrawl.crawl.detect.detector import Detection, detector_for
 from recrawl.crawl.http.fetched import Fetched
+from recrawl.crawl.signals.websub.subscriptions import Subscriptions
 
 CORPUS = Path(__file__).parent / "crawl" / "corpus"
 DETECTIONS = [
@@ -49,6 +53,27 @@ LINES = [
     b"Disallow: /[a", b"Clean-param: a /b", b"Noindex: /x", b"\xef\xbb\xbfUser-agent: *",
     b"User-agent:", b"Allow: //", b"Disallow: /?*=",
 ]  # fmt: skip
+
+
+LISTINGS = [
+    b"<?xml version='1.0'?><urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>"
+    + b"".join(b"<url><loc>https://a.example/%d</loc><lastmod>2026-01-%02d</lastmod></url>" % (k, k) for k in range(12))
+    + b"</urlset>",
+    b"<sitemapindex><sitemap><loc>https://a.example/s1.xml.gz</loc><lastmod>2026-01-01T00:00:00+01:00</lastmod>"
+    b"</sitemap><sitemap><loc>https://b.example/s2.xml</loc></sitemap></sitemapindex>",
+    b"<urlset xmlns:news='n'><url><loc>https://a.example/n</loc><news:news><news:publication_date>2026-01-01T00:00Z"
+    b"</news:publication_date></news:news></url></urlset>",
+    b"https://a.example/1\nhttps://a.example/2\r\nhttps://a.example/\xc3\xa9\n",
+    b"<rss version='2.0'><channel><title>t</title>"
+    + b"".join(b"<item><link>https://a.example/%d</link><guid>%d</guid></item>" % (k, k) for k in range(6))
+    + b"</channel></rss>",
+    b"<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>tag:1</id><link href='/1'/>"
+    b"<updated>2026-01-01T00:00:00Z</updated></entry></feed>",
+    b"<html><base href='/b/'><a href='1'>1</a><a href=\"https://a.example/2?x=1&amp;y=2\" rel=nofollow>2</a>"
+    b"<link rel=alternate type=application/atom+xml href=/feed></html>",
+    gzip.compress(b"<urlset><url><loc>https://a.example/z</loc></url></urlset>", mtime=0),
+    "<urlset><url><loc>https://a.example/\u00e9</loc></url></urlset>".encode("utf-16"),
+]
 
 
 def pages() -> list[bytes]:
@@ -103,3 +128,88 @@ def robots_texts(rng: random.Random) -> Iterator[bytes]:
 def all_detectors():
     """Every detector that is fuzzed."""
     return [detector_for(detection) for detection in DETECTIONS]
+
+
+# --- what hubs and pings send -----------------------------------------------------------------------------------------
+
+_LINKS = [
+    "<https://hub.example/>; rel=hub",
+    "<https://a.example/>; rel=self",
+    '<x>; rel="hub self"',
+    "<",
+    ">",
+    ";",
+    ",",
+]
+_LINKS += [
+    'rel="',
+    "rel=hub",
+    "<http://[::1>; rel=hub",
+    "<\x00>; rel=self",
+    '"\\"',
+    "<>" * 30,
+    ";a" * 200,
+    "é",
+    "<//h>; rel=hub",
+]
+_TEXTS = [
+    "",
+    "subscribe",
+    "unsubscribe",
+    "denied",
+    "https://a.example/",
+    "https://ä.example/%ff?",
+    "9" * 400,
+    "-1",
+    "\x00",
+]
+_TEXTS += [
+    "0123456789",
+    "a" * 5000,
+    "ftp://a",
+    "http://[",
+    "https://a.example:99999/",
+    "//",
+    "\ud800",
+    "²",
+    "a.example",
+]
+_SIGNATURES = ["", "sha1=", "sha256=" + "0" * 64, "sha512=é", "md5=x", "=" * 300, "sha384=" + "G" * 96, "\x00"]
+
+
+def link_header(rng: random.Random) -> str:
+    """A Link header that need not be one."""
+    return ", ".join(rng.choice(_LINKS) for _ in range(rng.randint(0, 6)))
+
+
+def hub_query(rng: random.Random) -> dict[str, str]:
+    """The query of a callback or of a ping."""
+    names = ["mode", "topic", "challenge", "lease_seconds", "reason"]
+    query = {f"hub.{name}": rng.choice(_TEXTS) for name in names if rng.random() < 0.8}
+    return query | {name: rng.choice(_TEXTS) for name in ("url", "key", "keyLocation") if rng.random() < 0.8}
+
+
+def ping_body(rng: random.Random) -> bytes:
+    """The body of a ping, broken in one of two."""
+    value: Any = {name: rng.choice(_TEXTS) for name in ("host", "key", "keyLocation") if rng.random() < 0.8}
+    value["urlList"] = rng.choice(
+        [[rng.choice(_TEXTS) for _ in range(rng.randint(0, 5))], rng.choice(_TEXTS), None, {}]
+    )
+    data = json.dumps(value).encode()
+    return broken(rng, [data]) if rng.random() < 0.5 else data
+
+
+def signature(rng: random.Random) -> str:
+    """A signature that is wrong."""
+    return rng.choice(_SIGNATURES)
+
+
+def subscriptions(rng: random.Random) -> Subscriptions:
+    """An empty table."""
+    return Subscriptions("https://me.example", rng)
+
+
+def callback_name(rng: random.Random, table: Subscriptions) -> str:
+    """The name of a callback that exists, in one of two if there is any."""
+    names = [one.name for one in table]
+    return rng.choice(names) if names and rng.random() < 0.5 else rng.choice(_TEXTS)

@@ -103,7 +103,20 @@ def test_every_public_name_is_described(name):
     assert getattr(recrawl, name).__doc__
 
 
-PACKAGES = ["model", "solver", "estimate", "schedule", "engine", "store", "crawl", "simulate", "demo", "reproduce"]
+PACKAGES = [
+    "model",
+    "solver",
+    "estimate",
+    "schedule",
+    "engine",
+    "store",
+    "crawl",
+    "simulate",
+    "demo",
+    "reproduce",
+    "serve",
+    "contrib.browser",
+]
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -12,7 +12,7 @@ from recrawl.crawl import Answer, ManualClock, MemoryWeb, Settings
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.polite.host_budgets import PREFIX as HOST_PACED
 from recrawl.crawl.polite.host_limiter import DELAY
-from recrawl.crawl.run.commands import CommandQueue
+from recrawl.crawl.run.commands import CommandHooks, CommandQueue
 from recrawl.crawl.run.opening.pages import open_engine
 from recrawl.engine.addresses import host_of
 from recrawl.errors import ParameterError
@@ -69,7 +69,7 @@ def test_beside_a_running_crawl_it_says_how_many_pages_are_new(run, here):  # no
         assert found == {"database": "recrawl.db", "posted": 1, "known": 1}, "queued pages are known too"
         run("remove", f"{A}/2")
         assert "1 new page queued" in run("add", f"{A}/2").out, "it is removed before"
-        store.run(CommandQueue(engine, store.store, Rules(), lambda *_: None).apply(1.7e9))
+        store.run(CommandQueue(engine, store.store, Rules(), CommandHooks()).apply(1.7e9))
     assert given() == {f"{A}/1": 1.0, f"{A}/3": 4.0, f"{A}/4": 1.0, f"{A}/5": 1.0, f"{A}/2": 1.0}
 
 
@@ -108,7 +108,7 @@ def test_the_crawl_knows_which_hosts_were_asked_and_add_what_the_crawl_learned(r
         command = store.commands()[0][1]
         assert command["rest"]["127.0.0.1"] > until
         engine = store.run(open_engine(store.store, 1.7e9))
-        store.run(CommandQueue(engine, store.store, Rules(), lambda *_: None).apply(1.7e9))
+        store.run(CommandQueue(engine, store.store, Rules(), CommandHooks()).apply(1.7e9))
         assert engine.held_until("127.0.0.1") == command["rest"]["127.0.0.1"]
     assert known_hosts(Settings())[0] == {"127.0.0.1": 0.2}
 

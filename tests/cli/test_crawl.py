@@ -66,7 +66,14 @@ def test_pages_come_from_everywhere_once(run, site, here, monkeypatch):
     monkeypatch.setenv("RECRAWL_ALLOW_PRIVATE", "true")
     result = run("add", *arguments, *web, "--importance", 3, "--json")
     assert result.code == 0, result
-    assert json.loads(result.out) == {"database": "recrawl.db", "added": 8, "known": 0, "pages": 8}
+    polled = [f"{site.url}/sitemap.xml"]
+    assert json.loads(result.out) == {
+        "database": "recrawl.db",
+        "added": 8,
+        "known": 0,
+        "pages": 8,
+        "listings": polled,
+    }
     result = run("add", f"{site.url}/p/1", f"{site.url}/p/99")
     assert result.out == "1 page added, 1 known already, 9 in recrawl.db\n"
     with BlockingStore(SqliteStore("recrawl.db", exclusive=False)) as store:

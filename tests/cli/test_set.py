@@ -5,7 +5,7 @@ import json
 import pytest
 
 from recrawl.crawl.config.rules import Rule, Rules
-from recrawl.crawl.run.commands import CommandQueue
+from recrawl.crawl.run.commands import CommandHooks, CommandQueue
 from recrawl.crawl.run.opening.pages import open_engine
 from recrawl.store import BlockingStore, SqliteStore
 
@@ -62,7 +62,7 @@ def test_a_running_crawl_takes_the_importance_over(run, here):  # noqa: F811
         engine = store.run(open_engine(store.store, 1.7e9, rules=rules))
         result = run("set", URLS[0], URLS[3], "--importance", 8)
         assert result.out == "importance 8 is queued for the running crawl, for 2 pages\n"
-        store.run(CommandQueue(engine, store.store, rules, lambda *_: None).apply(1.7e9))
+        store.run(CommandQueue(engine, store.store, rules, CommandHooks()).apply(1.7e9))
         assert store.commands() == []
     assert engine.given.tolist() == [8.0, 1.0, 1.0, 2.0], "the rule of the crawl wins"
     assert given()[URLS[0]] == 8.0

@@ -152,3 +152,22 @@ def test_poisson_control(run, folder):
     assert all(row["stderr"]["staleness"] > 0 for row in rows)
     refused = run("simulate", "--world", "poisson", "--poisson")
     assert (refused.code, refused.err) == (2, "recrawl: --poisson goes with --trace\n")
+
+
+@pytest.mark.slow
+def test_the_live_crawler_beside_policies(run, folder):
+    budgets = ("--budget", "0.05/page/day,0.1/page/day")
+    common = ("--days", 60, "--warm", 20, "--policy", "learned,uniform", "--jobs", 1, "--live", "--json")
+    result = run("simulate", "--trace", folder, *budgets, *common)
+    assert (result.code, result.err) == (0, "")
+    rows = json.loads(result.out)
+    assert [row["policy"] for row in rows] == 2 * ["learned", "uniform", "live"]
+    for learned, _, live in (rows[:3], rows[3:]):
+        assert live["budget"] == learned["budget"]
+        assert abs(live["requests"] - learned["requests"]) <= 1
+        assert live["staleness"] == pytest.approx(learned["staleness"], rel=0.03)
+
+
+def test_live_needs_a_recorded_trace_and_a_budget(run, folder):
+    assert run("simulate", "--world", "poisson", "--live").code == 2
+    assert run("simulate", "--trace", folder, "--live", "--own-demand").err.count("\n") == 1

@@ -1,4 +1,4 @@
-"""Broken inputs: detectors, feeds, robots and charset raise nothing; `experiments/fuzz.py` runs many more."""
+"""Broken inputs: detectors, feeds, listings, robots and charset raise nothing; `experiments/fuzz.py` runs many more."""
 
 import fuzzing as fuzz
 import pytest
@@ -18,6 +18,20 @@ from recrawl.crawl.http.fetched import Fetched
 )
 def test_broken_inputs_raise_nothing(makes, n):
     found = fuzz.run(makes, n, seed=7)
+    assert found["inputs"] == n
+    assert found["first_errors"] == []
+
+
+@pytest.mark.parametrize("n", [500, pytest.param(100_000, marks=pytest.mark.full)])
+def test_broken_listings_raise_nothing(n):
+    found = fuzz.run(fuzz.listing_calls, n, seed=7)
+    assert found["inputs"] == n
+    assert found["first_errors"] == []
+
+
+@pytest.mark.parametrize("n", [500, pytest.param(100_000, marks=pytest.mark.full)])
+def test_broken_requests_of_hubs_and_pings_raise_nothing(n):
+    found = fuzz.run(fuzz.receiver_calls, n, seed=7)
     assert found["inputs"] == n
     assert found["first_errors"] == []
 

@@ -133,3 +133,29 @@ def test_a_delay_of_0_is_allowed_and_a_contact_needed():
         Settings().agent("1")
     assert Settings(contact="a@example.org").agent("1") == "recrawl/1 (+a@example.org)"
     assert Settings(user_agent="mine/2 (+b@example.org)").agent("1") == "mine/2 (+b@example.org)"
+
+
+def test_rules_say_which_pages_are_rendered():
+    tables = [
+        {"match": "*", "render": "auto"},
+        {"match": "*/app*", "render": True, "wait_for": "#done"},
+        {"match": "*/app/old*", "render": False},
+    ]
+    rules = Rules([Rule.parse(table, k) for k, table in enumerate(tables, 1)])
+    found = [rules.of(f"https://a.example/{path}") for path in ("x", "app", "app/old")]
+    assert [(one.render, one.wait_for) for one in found] == [("auto", None), ("always", "#done"), (None, None)]
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"render": "yes"}, "rule 1: render is 'yes': must be true, false or \"auto\""),
+        ({"render": 1.0}, "render is 1.0"),
+        ({"render": True, "wait_for": 3}, "wait_for is 3: must be a CSS selector"),
+        ({"wait_for": "#a"}, "wait_for goes with render"),
+        ({"render": False, "wait_for": "#a"}, "wait_for goes with render"),
+    ],
+)
+def test_bad_rules_of_rendering_are_refused(given, line):
+    with pytest.raises(ParameterError, match=line):
+        Rule.parse({"match": "*", **given}, 1)

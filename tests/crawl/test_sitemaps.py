@@ -28,7 +28,7 @@ def read(data):
 def test_pages():
     data = urlset(url("https://a.example/", "1970-01-02"), url(" https://a.example/?a=1&amp;b=2\n"))
     assert read(data) == [
-        Entry("https://a.example/", 86400.0, False),
+        Entry("https://a.example/", 86400.0, False, 2 * 86400.0),
         Entry("https://a.example/?a=1&b=2", None, False),
     ]
 

@@ -23,6 +23,7 @@ from recrawl.crawl.run.opening.pages import open_engine
 from recrawl.crawl.run.opening.replay import replayed_seen
 from recrawl.engine.beliefs.beliefs import estimated_seen
 from recrawl.store import BlockingStore, SqliteStore
+from recrawl.store.sqlite.migrate import migrate
 
 NOW, DAY = 1700417639.5, 86400.0
 GIVEN = "https://b.example/x/9"
@@ -34,6 +35,7 @@ def old(tmp_path):
     connection = sqlite3.connect(path)
     connection.executescript((Path(__file__).parent / "version_4.sql").read_text())
     connection.execute("PRAGMA user_version = 4")
+    migrate(connection, "old.db")  # the tables of today, with the rows of that version
     connection.close()
     return path
 

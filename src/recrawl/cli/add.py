@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 EPILOG = (
     "Example:  recrawl add https://docs.example.org/ urls.txt --importance 5\n\n"
     "Example:  recrawl add urls.csv\n\n"
-    "Example:  recrawl add --sitemap https://example.org/sitemap.xml --contact you@example.org"
+    "Example:  recrawl add --sitemap https://example.org/sitemap.xml --contact you@example.org\n\n"
+    "Example:  recrawl add https://docs.example.org/ --discover"
 )
 _QUEUED = 5000  # URLs in one queued command
 
@@ -45,6 +46,10 @@ def add(
         typer.Argument(metavar="URL|FILE|-", help="URLs, files of URLs, tables or sitemaps, - for stdin."),
     ] = None,
     sitemap: Annotated[list[str] | None, typer.Option(help="Sitemap to read, a URL or file; may be repeated.")] = None,
+    listing: Annotated[
+        list[str] | None, typer.Option(help="Sitemap, feed or index page that the crawl polls; may be repeated.")
+    ] = None,
+    discover: Annotated[bool, typer.Option("--discover", help="Follow the sites of the URLs: find new pages.")] = False,
     importance: Annotated[float, typer.Option(help="Weight of the pages.", min=0.0)] = 1.0,
     model: Annotated[Path | None, typer.Option(help="Model file that predicts change rates from URLs.")] = None,
     contact: Annotated[str | None, typer.Option(help="How site owners can reach you.")] = None,
@@ -57,6 +62,7 @@ def add(
 ) -> None:
     """Add pages to a database and create it if it does not exist. Pages that it has already stay unchanged."""
     need("crawl")
+    from recrawl.cli.shared.files.listing_sources import follow
     from recrawl.cli.shared.files.page_sources import gather
     from recrawl.crawl.run.opening.assemble import check_settings
 
@@ -64,8 +70,9 @@ def add(
     check_importance(importance)
     settings = settings_of(config, database=database, contact=contact, allow_private=allow_private)
     check_settings(settings)
-    if not pages and not sitemap:
-        raise ParameterError("nothing to add: give URLs, files, - or --sitemap")
+    if not pages and not sitemap and not listing:
+        raise ParameterError("nothing to add: give URLs, files, -, --sitemap or --listing")
+    followed = follow(pages or [], sitemap or [], listing or [], importance if discover else None)
     gathered = gather(pages or [], sitemap or [], settings)
     urls = list(gathered.weights)
     weights = [importance if weight is None else weight for weight in gathered.weights.values()]
@@ -74,13 +81,16 @@ def add(
     if store is None:
         with shared_store(settings) as store:
             found = _queue(store, settings, urls, known, gathered.rests)
+            store.queue(followed.commands())
         text = f"{count(found['posted'], 'new page')} queued for the running crawl, {found['known']} known already"
     else:
         with store:
             found = _add(store, settings, urls, known, gathered.rests)
+            followed.save(store)
         text = f"{count(found['added'], 'page')} added, {found['known']} known already, "
         text += f"{found['pages']} in {settings.database}"
-    typer.echo(json.dumps(found) if as_json else text)
+    found |= followed.figures()
+    typer.echo(json.dumps(found) if as_json else text + followed.words())
 
 
 def _queue(

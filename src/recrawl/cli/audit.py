@@ -85,9 +85,9 @@ def _make_or_queue(settings: Settings, requests: int, level: float) -> bool:
 
 async def _make(settings: Settings, requests: int, level: float) -> None:
     from recrawl.cli.shared.options.interrupts import stop_on_signals
-    from recrawl.crawl.run.opening.assemble import open_crawl
+    from recrawl.cli.shared.options.opening import opened
 
-    live = await open_crawl(settings)
+    live = await opened(settings)
     try:
         stop_on_signals(live.crawler)
         await live.crawler.run(audit=(requests, level))

@@ -30,6 +30,7 @@ from recrawl.cli import (
     simulate,
     solve,
     status,
+    token,
     trace,
     why,
 )
@@ -58,6 +59,7 @@ app.command(name="import", epilog=import_log.EPILOG, cls=Command)(import_log.imp
 app.command(name="export", epilog=export.EPILOG, cls=Command)(export.export)
 app.command(name="remove", epilog=remove.EPILOG, cls=Command)(remove.remove)
 app.command(name="set", epilog=set.EPILOG, cls=Command)(set.set_pages)
+app.add_typer(token.app, name="token", cls=Group)
 app.command(name="reload", epilog=reload.EPILOG, cls=Command)(reload.reload)
 app.command(name="solve", epilog=solve.EPILOG, cls=Command)(solve.solve)
 app.command(name="estimate", epilog=estimate.EPILOG, cls=Command)(estimate.estimate)

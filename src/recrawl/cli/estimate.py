@@ -19,7 +19,7 @@ EPILOG = (
     "Example:  recrawl estimate crawls.csv --output rates.csv --plot rates.png\n\n"
     "A crawl log is CSV, TSV, JSON lines or Parquet with the columns url, time and changed (since the page's previous "
     "row), or digest, etag, last_modified or length instead, and optionally signals or signals_NAME, importance, "
-    "status. CDX files, access logs and Scrapy items are read too."
+    "status. CDX files, access logs, Scrapy items and histories of other tools are read too."
 )
 UNITS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0}
 

@@ -9,12 +9,14 @@ from typing import Annotated
 import typer
 
 from recrawl.cli.shared.options.crawl_options import AsJson, Config, Database, exclusive_store, settings_of
-from recrawl.cli.shared.options.options import Columns, Encoding, Lenient, log_options
+from recrawl.cli.shared.options.options import AccessLog, Columns, Encoding, Every, Jobs, Lenient, log_options
 from recrawl.errors import ParameterError, StoreError
 
 EPILOG = (
     "Example:  recrawl import crawls.csv\n\n"
-    "Example:  recrawl import crawls.parquet --pages pages.parquet --database copy.db"
+    "Example:  recrawl import crawls.parquet --pages pages.parquet --database copy.db\n\n"
+    "Histories of other tools are read too: WARC files, the stores of changedetection.io and urlwatch, sitemaps saved "
+    "over time."
 )
 
 
@@ -28,6 +30,9 @@ def import_log(
     ] = None,
     columns: Columns = None,
     encoding: Encoding = None,
+    jobs: Jobs = None,
+    every: Every = None,
+    access_log: AccessLog = None,
     lenient: Lenient = False,
     config: Config = None,
     database: Database = None,
@@ -38,12 +43,12 @@ def import_log(
     from recrawl.cli.shared.files.warc_files import WarcBodies
 
     settings = settings_of(config, database=database)
-    options = log_options(lenient, columns, encoding)
+    options = log_options(lenient, columns, encoding, jobs, every, nameless=False)
     if log is None and pages is None:
         raise ParameterError("nothing to import: give a crawl log, --pages, or both")
     if log is None and bodies is not None:
         raise ParameterError("--bodies needs the log of the crawls that fetched them")
-    read = Imported.read(log, pages, options)
+    read = Imported.read(log, pages, options, access_log)
     archive = None if bodies is None else WarcBodies(bodies)
     store = exclusive_store(settings)
     if store is None:

@@ -9,11 +9,25 @@ from typing import Annotated
 import typer
 
 from recrawl.cli.shared.files.outputs import check_outputs
-from recrawl.cli.shared.options.options import Columns, Encoding, Group, Lenient, check_level, log_options, split_commas
+from recrawl.cli.shared.options.options import (
+    AccessLog,
+    Columns,
+    Encoding,
+    Every,
+    Group,
+    Jobs,
+    Lenient,
+    check_level,
+    log_options,
+    split_commas,
+)
 
 EPILOG = (
     "Example:  recrawl plan crawls.csv --target 0.95 --plot plan.png\n\n"
-    "Example:  recrawl plan crawls.parquet --budget 5000/day --budgets 1000/day,20k/day --json"
+    "Example:  recrawl plan crawls.parquet --budget 5000/day --budgets 1000/day,20k/day --json\n\n"
+    "Example:  recrawl plan ~/.urlwatch/cache.db --every 1h --budget 500/day\n\n"
+    "Histories of other tools are read too: WARC files, the stores of changedetection.io and urlwatch, sitemaps saved "
+    "over time."
 )
 
 
@@ -29,6 +43,9 @@ def plan(
     plot: Annotated[Path | None, typer.Option(help="Draw freshness against budget (PNG).")] = None,
     columns: Columns = None,
     encoding: Encoding = None,
+    jobs: Jobs = None,
+    every: Every = None,
+    access_log: AccessLog = None,
     lenient: Lenient = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
@@ -39,7 +56,7 @@ def plan(
     check_outputs(None, plot)
     others = split_commas(budgets) if budgets else None
     asked = Asked(budget, others, None if target is None else share(target), group.value, level)
-    found = worked_out(log, asked, log_options(lenient, columns, encoding))
+    found = worked_out(log, asked, log_options(lenient, columns, encoding, jobs, every), access_log)
     if plot is not None:
         from recrawl.cli.views.plots.plan_plot import draw_plan
 

@@ -26,10 +26,12 @@ def remove(
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Remove pages with their rates, observations and bodies."""
+    """Remove pages with their rates, observations and bodies, and listings that are polled."""
     settings = settings_of(config, database=database)
     with shared_store(settings) as reader:
-        urls = matching(reader, pages)
+        urls = matching(reader, pages, [one.url for one in reader.listings()])
+    from recrawl.store.listings import StoredListing
+
     store = exclusive_store(settings)
     if store is None:
         from recrawl.crawl.run.commands import remove_command
@@ -39,7 +41,7 @@ def remove(
         text = f"removal of {len(urls)} pages queued for the running crawl"
     else:
         with store:
-            store.save(removed=urls)
+            store.save(removed=urls, listings=[StoredListing(url, None) for url in urls])
         text = f"{len(urls)} pages removed"
     found = {"database": settings.database, "removed": len(urls), "urls": urls}
     typer.echo(json.dumps(found) if as_json else text)

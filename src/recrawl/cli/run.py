@@ -22,12 +22,15 @@ from recrawl.cli.shared.options.crawl_options import (
     shared_store,
 )
 from recrawl.cli.shared.options.effect_options import NoSiblings
+from recrawl.cli.shared.options.extras import need
 from recrawl.cli.shared.options.policy_options import Objective, Policy, Price, VeryStale, VeryStaleShare
 from recrawl.logs import configure
 from recrawl.model.spans import format_span
 
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
+    from recrawl.crawl.run.opening.assemble import LiveCrawl
+    from recrawl.serve import HttpServer
 
 EPILOG = (
     "Example:  recrawl run --budget 2/s --contact you@example.org\n\n"
@@ -56,6 +59,7 @@ def run(
     very_stale_share: VeryStaleShare = None,
     contact: Annotated[str | None, typer.Option(help="How site owners can reach you.")] = None,
     allow_private: Annotated[bool | None, typer.Option("--allow-private", help="Also local addresses.")] = None,
+    listen: Annotated[str | None, typer.Option(help="Take signals by HTTP there, such as 127.0.0.1:8321.")] = None,
     no_siblings: NoSiblings = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No live view.")] = False,
     log_level: Annotated[
@@ -76,7 +80,7 @@ def run(
     words = {"budget": budget, "hours": hours, "delay": delay, "contact": contact, "audit_share": audit_share}
     flags: dict[str, Any] = {**words, "concurrency": concurrency, "min_change_probability": min_change_probability}
     flags |= {"objective": objective, "policy": policy, "price": price, "siblings": False if no_siblings else None}
-    flags |= {"very_stale": very_stale, "very_stale_share": very_stale_share}
+    flags |= {"very_stale": very_stale, "very_stale_share": very_stale_share, "listen": listen}
     read = partial(settings_of, config, database=database, allow_private=allow_private, **flags)
     settings = read()
     from recrawl import __version__
@@ -89,6 +93,8 @@ def run(
         return
     settings.agent(__version__)
     check_settings(settings)
+    if settings.listen.strip():
+        need("serve")
     found = asyncio.run(_run(read, seconds, once, quiet or as_json))
     if as_json:
         typer.echo(json.dumps(found))
@@ -100,18 +106,19 @@ def run(
 
 async def _run(read: Callable[[], Settings], seconds: float | None, once: bool, quiet: bool) -> dict[str, Any]:
     from recrawl.cli.shared.options.interrupts import reload_on_hangup, stop_on_signals
+    from recrawl.cli.shared.options.opening import opened
     from recrawl.cli.views.run_view import View
-    from recrawl.crawl.run.opening.assemble import open_crawl
     from recrawl.crawl.run.opening.pages import warm_up
     from recrawl.crawl.run.opening.reload import TAKES_RELOAD
 
     settings = read()
-    live = await open_crawl(settings)
+    live = await opened(settings)
     try:
         stop_on_signals(live.crawler)
         reload_on_hangup(lambda: live.reload(read), live.crawler.stop)
         live.store.announce(TAKES_RELOAD)
-        warm_up()
+        warm_up(sources=live.crawler.engine.settings.sources)
+        server = await _served(live)
         began = live.clock.now()
         view = View(live.crawler, settings, quiet)
         watching = asyncio.create_task(view.watch())
@@ -121,10 +128,23 @@ async def _run(read: Callable[[], Settings], seconds: float | None, once: bool, 
         finally:
             watching.cancel()
             view.close()
+            if server is not None:
+                await server.close()
         took = live.clock.now() - began
         return {"seconds": round(took, 3), **counters.as_dict(), "freshness": view.freshness()}
     finally:
         await live.close()
+
+
+async def _served(live: LiveCrawl) -> HttpServer | None:
+    """The HTTP interface of a crawl, if its settings say where it listens."""
+    listen = live.settings.listen.strip()
+    if not listen:
+        return None
+    from recrawl.serve import serve_crawl
+
+    await live.crawler.components.load()
+    return await serve_crawl(live, listen)
 
 
 def _print_next(settings: Settings, n: int, as_json: bool) -> None:

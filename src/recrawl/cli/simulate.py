@@ -44,15 +44,16 @@ def simulate(
     seed: Annotated[int, typer.Option(help="Seed of all random draws.")] = 0,
     jobs: Annotated[int | None, typer.Option(help="Processes.  [default: one per core]")] = None,
     no_siblings: NoSiblings = False,
+    live: Annotated[bool, typer.Option("--live", help="Add the live crawler on the recorded trace.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw staleness against budget (PNG).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list and nothing else.")] = False,
 ) -> None:
     """Compare how fresh policies keep copies with the same number of requests."""
     check_outputs(None, plot)
-    if own_demand and budget:
-        raise ParameterError("give --budget or --own-demand, not both")
+    if own_demand and (budget or live):
+        raise ParameterError(f"give {'--budget' if budget else '--live'} or --own-demand, not both")
     if trace is None:
-        refuse({"--days": days, "--from": start, "--poisson": poisson or None}, "--trace")
+        refuse({"--days": days, "--from": start, "--poisson": poisson or None, "--live": live or None}, "--trace")
     else:
         refuse({"--pages": pages, "--horizon": horizon, "--readers": readers}, "--world")
     from recrawl.cli.views import simulate_report as report
@@ -60,14 +61,19 @@ def simulate(
     policies = split_commas(policy or [_POLICIES])
     drawn = {"n_pages": pages, "days": horizon, "readers": readers}
     sources = sources_of(world, trace, warm, {"days": days, "start": start, "poisson": poisson}, drawn)
+    budgets = None if own_demand else split_commas(budget or [_BUDGET])
     found = report.compared(
         sources,
         without_siblings(policies) if no_siblings else policies,
-        None if own_demand else split_commas(budget or [_BUDGET]),
+        budgets,
         repetitions=(1 if trace is not None else 5) if repetitions is None else repetitions,
         seed=seed,
         jobs=jobs,
     )
+    if live and budgets:
+        from recrawl.cli.views.live_rows import LiveRuns, with_live
+
+        found = with_live(found, sources[0], budgets, LiveRuns(seed, repetitions or 1, not no_siblings))
     if plot is not None:
         from recrawl.cli.views.plots.simulate_plot import draw_comparison
 

@@ -65,6 +65,10 @@ if TYPE_CHECKING:
     from recrawl.crawl.run.opening.pages import save_pages as save_pages
     from recrawl.crawl.run.opening.pages import warm_up as warm_up
     from recrawl.crawl.run.progress import Counters as Counters
+    from recrawl.crawl.signals.inbox import Inbox as Inbox
+    from recrawl.crawl.signals.inbox import Signal as Signal
+    from recrawl.crawl.signals.inbox import Taken as Taken
+    from recrawl.crawl.signals.sources import Source as Source
     from recrawl.crawl.urls import canonical as canonical
 
 __getattr__, __dir__, __all__ = attach(
@@ -98,6 +102,8 @@ __getattr__, __dir__, __all__ = attach(
         "run.progress": ["Counters"],
         "run.crawler": ["Crawler"],
         "run.opening.pages": ["add_pages", "open_engine", "save_pages", "warm_up"],
+        "signals.inbox": ["Inbox", "Signal", "Taken"],
+        "signals.sources": ["Source"],
         "urls": ["canonical"],
     },
 )

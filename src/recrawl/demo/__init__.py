@@ -1,4 +1,4 @@
-"""The changing web on loopback: known changes, served, crawled live and judged by what happened."""
+"""The changing web, on loopback and in memory: known changes, served, crawled live and judged by what happened."""
 
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from recrawl.demo.live import Progress as Progress
     from recrawl.demo.politeness import Manners as Manners
     from recrawl.demo.politeness import manners as manners
+    from recrawl.demo.replay.happenings import ReplayOptions as ReplayOptions
+    from recrawl.demo.replay.live import Replay as Replay
+    from recrawl.demo.replay.live import even_budget as even_budget
+    from recrawl.demo.replay.live import replay_trace as replay_trace
+    from recrawl.demo.replay.web import TraceWeb as TraceWeb
     from recrawl.demo.resolver import LoopbackResolver as LoopbackResolver
     from recrawl.demo.server import DemoServer as DemoServer
     from recrawl.demo.verdict import Renewal as Renewal
@@ -32,6 +37,9 @@ __getattr__, __dir__, __all__ = attach(
         "judge": ["Rival", "rivals", "true_freshness", "window"],
         "live": ["LiveDemo", "Progress"],
         "politeness": ["Manners", "manners"],
+        "replay.happenings": ["ReplayOptions"],
+        "replay.live": ["Replay", "even_budget", "replay_trace"],
+        "replay.web": ["TraceWeb"],
         "resolver": ["LoopbackResolver"],
         "server": ["DemoServer"],
         "verdict": ["Renewal", "Sample", "SecondHalf", "Verdict"],

@@ -9,12 +9,14 @@ if TYPE_CHECKING:
     from recrawl.store.events import Event as Event
     from recrawl.store.events import EventLimits as EventLimits
     from recrawl.store.events import Subscriber as Subscriber
+    from recrawl.store.listings import StoredListing as StoredListing
     from recrawl.store.memory.store import MemoryStore as MemoryStore
     from recrawl.store.protocol import Copy as Copy
     from recrawl.store.protocol import Outcome as Outcome
     from recrawl.store.protocol import Store as Store
     from recrawl.store.protocol import Totals as Totals
     from recrawl.store.protocol import Version as Version
+    from recrawl.store.signals import PendingSignal as PendingSignal
     from recrawl.store.sqlite.store import SqliteStore as SqliteStore
     from recrawl.store.testing.contract import check_store as check_store
 
@@ -23,8 +25,10 @@ __getattr__, __dir__, __all__ = attach(
     {
         "blocking": ["BlockingStore"],
         "events": ["Event", "EventLimits", "Subscriber"],
+        "listings": ["StoredListing"],
         "memory.store": ["MemoryStore"],
         "protocol": ["Copy", "Outcome", "Store", "Totals", "Version"],
+        "signals": ["PendingSignal"],
         "sqlite.store": ["SqliteStore"],
         "testing.contract": ["check_store"],
     },

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from recrawl.errors import StoreError
 from recrawl.store.events import Event, Subscriber
-from recrawl.store.protocol import Copy, Outcome, Store, Totals, Version
+from recrawl.store.listings import StoredListing
+from recrawl.store.protocol import Copy, Outcome, SavedToo, Store, Totals, Version
+from recrawl.store.signals import PendingSignal
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Store)
@@ -52,9 +54,13 @@ class BlockingStore(Generic[S]):
         removed: Iterable[str] = (),
         applied: Iterable[int] = (),
         at: float | None = None,
+        signals: Sequence[PendingSignal] = (),
+        listings: Sequence[StoredListing] = (),
     ) -> None:
         """See `Store.save`."""
-        self.run(self.store.save(outcomes, rows, notes=notes, removed=removed, applied=applied, at=at))
+        more: SavedToo = {"notes": notes, "removed": removed, "applied": applied, "at": at}
+        more |= {"signals": signals, "listings": listings}
+        self.run(self.store.save(outcomes, rows, **more))
 
     def load(self, urls: Iterable[str] | None = None) -> dict[str, Any] | None:
         """See `Store.load`."""
@@ -68,9 +74,9 @@ class BlockingStore(Generic[S]):
         """See `Store.totals`."""
         return self.run(self.store.totals(importance=importance))
 
-    def urls(self, prefix: str = "") -> list[str]:
+    def urls(self, prefix: str = "", *, most: int | None = None) -> list[str]:
         """See `Store.urls`."""
-        return self.run(self.store.urls(prefix))
+        return self.run(self.store.urls(prefix, most=most))
 
     def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
         """See `Store.copies`."""
@@ -127,6 +133,18 @@ class BlockingStore(Generic[S]):
     def event_counts(self) -> dict[str, int]:
         """See `Store.event_counts`."""
         return self.run(self.store.event_counts())
+
+    def signals(self, urls: Iterable[str] | None = None) -> list[PendingSignal]:
+        """See `Store.signals`."""
+        return self.run(self.store.signals(urls))
+
+    def listings(self) -> list[StoredListing]:
+        """See `Store.listings`."""
+        return self.run(self.store.listings())
+
+    def listing_entries(self, url: str) -> bytes:
+        """See `Store.listing_entries`."""
+        return self.run(self.store.listing_entries(url))
 
     def queue(self, commands: Sequence[Mapping[str, Any]]) -> None:
         """See `Store.queue`."""

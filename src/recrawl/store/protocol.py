@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from recrawl.store.events import Event, Subscriber
+    from recrawl.store.listings import StoredListing
+    from recrawl.store.signals import PendingSignal
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,8 @@ class SavedToo(TypedDict, total=False):
     removed: Iterable[str]
     applied: Iterable[int]
     at: float | None
+    signals: Sequence[PendingSignal]
+    listings: Sequence[StoredListing]
 
 
 @runtime_checkable
@@ -174,10 +178,14 @@ class Store(Protocol):
         removed: Iterable[str] = (),
         applied: Iterable[int] = (),
         at: float | None = None,
+        signals: Sequence[PendingSignal] = (),
+        listings: Sequence[StoredListing] = (),
     ) -> None:
         """Write outcomes with their events, the engine's rows, and notes (JSON values by name; None deletes one);
         delete removed pages and applied commands. All in one transaction. Outcomes of unknown pages are ignored.
-        ``at`` is when pages were removed (default: the machine's time).
+        ``at`` is when pages were removed (default: the machine's time). ``signals`` replace those of their pages and
+        sources; a signal is deleted with the first outcome without a failure that began after it.
+        ``listings`` replace those of their URLs.
         """
 
     async def load(self, urls: Iterable[str] | None = None) -> dict[str, Any] | None:
@@ -192,8 +200,11 @@ class Store(Protocol):
     async def totals(self, *, importance: float = math.inf) -> Totals:
         """Figures about all pages; ``importance`` is what `Totals.as_important` compares with."""
 
-    async def urls(self, prefix: str = "") -> list[str]:
-        """The URLs of all pages, or of those that begin with a text, in the order in which they were added."""
+    async def urls(self, prefix: str = "", *, most: int | None = None) -> list[str]:
+        """The URLs of all pages, or of those that begin with a text, in the order in which they were added.
+
+        With ``most``, some so many of them.
+        """
 
     async def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
         """The newest copies of those pages that have one."""
@@ -236,6 +247,15 @@ class Store(Protocol):
 
     async def event_counts(self) -> dict[str, int]:
         """The ``last`` number given, and of events that are kept the ``first``, their ``rows`` and ``size`` (bytes)."""
+
+    async def signals(self, urls: Iterable[str] | None = None) -> list[PendingSignal]:
+        """The pending signals of all pages, or of some, in the order in which the pages were added."""
+
+    async def listings(self) -> list[StoredListing]:
+        """The listings without their entries, by URL."""
+
+    async def listing_entries(self, url: str) -> bytes:
+        """The entries of a listing at its last poll; empty if there are none."""
 
     async def queue(self, commands: Sequence[Mapping[str, Any]]) -> None:
         """Queue commands (JSON objects) for the running crawler, from any process."""

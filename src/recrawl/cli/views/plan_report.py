@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from recrawl.cli.shared.files.crawl_log import CrawlLog, read_crawl_log, remarks
+from recrawl.cli.shared.histories.readers import importance_of
 from recrawl.cli.shared.logs.roles import LogOptions
 from recrawl.errors import ParameterError
 from recrawl.estimate import GammaPrior, estimate_change_rate, fit_group_priors, poisson_look
@@ -50,9 +51,14 @@ def share(text: str) -> float:
     return value
 
 
-def worked_out(path: Path, asked: Asked, options: LogOptions | None = None) -> dict[str, Any]:
-    """Read a log and compute all figures."""
+def worked_out(
+    path: Path, asked: Asked, options: LogOptions | None = None, access_log: Path | None = None
+) -> dict[str, Any]:
+    """Read a log and compute all figures. Requests of an access log are the importance."""
     log = read_crawl_log(path, options)
+    if access_log is not None:
+        importance, said = importance_of(access_log, log.urls)
+        log = replace(log, importance=importance, notes=[*log.notes, *said])
     return {"file": str(path), **prospects_of(log, asked, str(path))}
 
 

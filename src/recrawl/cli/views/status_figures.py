@@ -45,6 +45,7 @@ def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -
         "last_crawl": None if last is None else last.began_at,
         **{f"{name}_last_day": n for name, n in store.recent(now - _DAY).items()},
         "feeds": feed_figures(store),
+        "listings": listing_figures(store),
         "budget": settings.budget,
         "objective": engine.settings.objective,
         "policy": engine.settings.policy,
@@ -111,6 +112,27 @@ def unspent_figures(store: BlockingStore[SqliteStore], now: float) -> dict[str, 
     from recrawl.crawl.polite.unspent import NOTE, figures_of
 
     return figures_of(store.notes(NOTE).get(NOTE), now)
+
+
+def listing_figures(store: BlockingStore[SqliteStore]) -> dict[str, Any]:
+    """Listings that are polled, what they said, and what was discovered."""
+    from recrawl.crawl.listings.discovery import COUNTS
+    from recrawl.crawl.listings.dropped import DroppedPages
+
+    states = [one.state or {} for one in store.listings()]
+    dropped = store.notes(DroppedPages.NOTE).get(DroppedPages.NOTE, {"n_gone": 0, "gone": []})
+    counts = store.notes(COUNTS).get(COUNTS, {"today": {}, "elsewhere": {}, "limited": {}})
+    return {
+        "polled": len(states),
+        "failing": sum(state.get("failures", 0) > 0 for state in states),
+        "entries": sum(state.get("n_entries", 0) for state in states),
+        "signals": sum(state.get("n_signals", 0) for state in states),
+        "discovered_today": sum(counts["today"].values()),
+        "found_elsewhere": sum(counts["elsewhere"].values()),
+        "beyond_limit_today": sum(counts["limited"].values()),
+        "dropped_and_gone": dropped["n_gone"],
+        "last_dropped": dropped["gone"],
+    }
 
 
 def feed_figures(store: BlockingStore[SqliteStore]) -> dict[str, int]:

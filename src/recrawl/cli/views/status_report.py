@@ -42,6 +42,11 @@ def _counts(found: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("flapping in the last day", f"{found['flapping_last_day']} returns to content seen before"))
     if found["feeds"]["pages"]:
         rows.append(("feeds", _feeds(found["feeds"], found["rolled_off_last_day"])))
+    if found["listings"]["polled"]:
+        rows.append(("listings", _listings(found["listings"])))
+    if found["listings"]["dropped_and_gone"]:
+        n = found["listings"]["dropped_and_gone"]
+        rows.append(("left their sitemap, gone", f"{n}, last {found['listings']['last_dropped'][-1]}"))
     if found["posted"]:
         rows.append(("waiting to be added", f"{found['posted']}"))
     if found["last_crawl"] is not None:
@@ -74,6 +79,19 @@ def _feeds(feeds: dict[str, int], last_day: int) -> str:
     text = f"{feeds['pages']}, {feeds['hurried']} polled in time for their items"
     if feeds["rolled_off"]:
         text += f"; items rolled off in {feeds['rolled_off']}, in the last day {last_day} times"
+    return text
+
+
+def _listings(listings: dict[str, Any]) -> str:
+    text = f"{listings['polled']} polled, {listings['signals']} signals so far"
+    if listings["failing"]:
+        text += f"; {listings['failing']} fail"
+    if listings["discovered_today"] or listings["beyond_limit_today"]:
+        text += f"; {listings['discovered_today']} new pages today"
+    if listings["beyond_limit_today"]:
+        text += f", {listings['beyond_limit_today']} beyond the limit"
+    if listings["found_elsewhere"]:
+        text += f"; {listings['found_elsewhere']} new URLs elsewhere"
     return text
 
 

@@ -20,8 +20,7 @@ from recrawl.schedule.exact import access
 Ids = NDArray[np.int64]
 
 NOTE = "freshness"  # the name of the note that holds the figures
-_EVERY = 60.0  # seconds between two notes, at least
-_PAGES_PER_SECOND = 2000.0  # and so many pages that a second between two notes stands for: large crawls write rarely
+_PAGES_PER_SECOND = 2000.0  # so many pages that a second between two notes stands for: large crawls write rarely
 ENOUGH = 50  # comparisons before freshness is reported; with few pages two for each of them
 
 
@@ -83,15 +82,15 @@ def _so_far(engine: Engine, now: float) -> float | None:
 class FreshnessNotes:
     """The freshness that a running crawl reports, as notes in its store."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, every: float = 60.0) -> None:
+        self._engine, self._every = engine, every  # seconds between two notes, at least
         self._due_at = -math.inf
 
     def pending_notes(self, now: float, *, last: bool = False) -> dict[str, object]:
         """What is to be written to the store now; the ``last`` note of a run holds for its moment alone."""
         if not last and now < self._due_at:
             return {}
-        every = 0.0 if last else max(_EVERY, len(self._engine) / _PAGES_PER_SECOND)
+        every = 0.0 if last else max(self._every, len(self._engine) / _PAGES_PER_SECOND)
         self._due_at = now + every
         return {NOTE: {"at": now, "every": every, **reported_freshness(self._engine, now)._asdict()}}
 

@@ -34,10 +34,15 @@ class CrawlOptions:
     commit_delay: float = 0.1  # outcomes wait at most this long for a batch
     commit_size: int = 500  # outcomes in a batch
     commands_every: float = 2.0  # between two checks for commands of other processes
+    notes_every: float = 60.0  # between two notes of how fresh the copies are
+    longest_sleep: float = 60.0  # of a loop that has nothing to do
     audit_share: float = 0.0  # share of the crawls that are audits
     audit_draws: int = 100  # pages drawn for one audit
     audit_rng: np.random.Generator | None = None
     subscribers: Mapping[str, Callback] = field(default_factory=dict)  # who gets events, by name
+    listings: bool = True  # whether sitemaps, feeds and index pages are polled
+    signal_delay: float = 0.0  # signals wait so long for others to be written with
+    callback_url: str = ""  # where hubs reach the crawler; empty: it subscribes to none
     texts: bool = False  # whether events carry the text of pages
     on_event: OnEvent | None = None  # called with a name and fields: "crawled", "saved", "commands", "error" …
 

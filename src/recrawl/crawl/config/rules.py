@@ -14,6 +14,7 @@ from recrawl.model.pages import MOST_IMPORTANT
 
 _SPAN = re.compile(r"(\d+\.?\d*|\.\d+)\s*([a-z]*)", re.ASCII | re.IGNORECASE)
 _HOSTS = re.compile(r"(?:[a-z*]+://)?([^/:]+)(?::[0-9*]+)?(?:/\*)?", re.IGNORECASE)
+DISCOVER = ("sitemap", "feed", "links")  # what can name new pages
 _BROKEN = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -51,11 +52,15 @@ class Rule:
     every: float | None = None
     never: bool | None = None
     budget: str | None = None  # requests that each host of the pattern may get
+    discover: tuple[str, ...] | None = None  # what may name new pages of the pattern: sitemap, feed, links
+    discover_limit: int | None = None  # new pages per host and day
     detector: str | None = None
     select: str | None = None  # what the detectors css and json look for
     ignore: tuple[str, ...] = ()
     similarity: int | None = None
     flapping: bool | None = None
+    render: bool | str | None = None  # whether a browser runs the scripts of the page; auto: if it has no text
+    wait_for: str | None = None  # a CSS selector that a rendered page waits for
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
     cookies: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -76,9 +81,11 @@ class Rule:
         for name in ("headers", "cookies"):
             given[name] = _texts(given.get(name, {}), f"{where}: {name}")
         given["ignore"] = _lines(given.get("ignore", ()), f"{where}: ignore")
+        _check_discovery(given, where)
         _check(given, where)
         _check_budget(given, where)
         _check_detection(given, where)
+        _check_rendering(given, where)
         return cls(**given)
 
 
@@ -93,6 +100,17 @@ def _check(given: Mapping[str, Any], where: str) -> None:
     least, most = given.get("min_interval"), given.get("max_interval")
     if least is not None and most is not None and least > most:
         raise ParameterError(f"{where}: min_interval is longer than max_interval")
+
+
+def _check_discovery(given: dict[str, Any], where: str) -> None:
+    if "discover" in given:
+        given["discover"] = _lines(given["discover"], f"{where}: discover")
+        for name in given["discover"]:
+            if name not in DISCOVER:
+                raise unknown(f"{where}: discover", name, list(DISCOVER))
+    limit = given.get("discover_limit", 0)
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+        raise ParameterError(f"{where}: discover_limit is {limit!r}: must be a whole number, 0 or more")
 
 
 def _check_budget(given: Mapping[str, Any], where: str) -> None:
@@ -138,6 +156,18 @@ def _check_detection(given: Mapping[str, Any], where: str) -> None:
         raise ParameterError(f"{where}: {problem}") from None
 
 
+def _check_rendering(given: Mapping[str, Any], where: str) -> None:
+    render, wait_for = given.get("render"), given.get("wait_for")
+    if render is not None and not isinstance(render, bool) and render != "auto":
+        raise ParameterError(f'{where}: render is {render!r}: must be true, false or "auto"')
+    if wait_for is None:
+        return
+    if not isinstance(wait_for, str) or not wait_for.strip():
+        raise ParameterError(f"{where}: wait_for is {wait_for!r}: must be a CSS selector")
+    if not render:
+        raise ParameterError(f'{where}: wait_for goes with render = true or "auto"')
+
+
 def _lines(given: Any, where: str) -> tuple[str, ...]:
     patterns = (given,) if isinstance(given, str) else given
     if not isinstance(patterns, list | tuple) or not all(isinstance(one, str) and one for one in patterns):
@@ -164,9 +194,14 @@ class Ruling:
     never: bool = False
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     detection: Detection = UNSPECIFIED
+    discover: tuple[str, ...] | None = None
+    discover_limit: int | None = None
+    render: str | None = None  # always or auto; None: the page is not rendered
+    wait_for: str | None = None
 
 
 _NOTHING = Ruling()
+_RENDER: Mapping[bool | str, str | None] = {True: "always", "auto": "auto", False: None}
 
 
 class Rules:
@@ -207,11 +242,13 @@ class Rules:
         cookies: dict[str, str] = {}
         seen: dict[str, Any] = {"ignore": ()}
         for rule in mine:
-            for name in ("importance", "min_interval", "max_interval", "never"):
+            for name in ("importance", "min_interval", "max_interval", "never", "discover", "discover_limit"):
                 if getattr(rule, name) is not None:
                     found[name] = getattr(rule, name)
             if rule.every is not None:
                 found["min_interval"] = found["max_interval"] = rule.every
+            if rule.render is not None:
+                found |= {"render": _RENDER[rule.render], "wait_for": rule.wait_for}
             if rule.detector is not None:
                 seen |= {"detector": rule.detector, "select": rule.select}
             seen |= {name: value for name in ("similarity", "flapping") if (value := getattr(rule, name)) is not None}

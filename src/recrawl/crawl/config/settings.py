@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from recrawl.crawl.config.choices import CHOICES, choices_of
+from recrawl.crawl.config.listening import check_public_url, listen_address
 from recrawl.crawl.config.rules import Rule, Rules, span
 from recrawl.crawl.config.shares import share_of
 from recrawl.crawl.polite.hours import Hours, rates
@@ -48,10 +49,12 @@ class Settings:
     audit_draws: int = 100  # pages drawn for one audit
     detector: str = "main"
     feed_interval: str = "5 min"  # a feed is polled no more often than this to keep its items; 0 s: never for that
+    listings: bool = True  # whether sitemaps that robots.txt names, feeds and index pages are polled for signals
     keep: int = 1  # bodies kept of each page
     timeout: str = "60 s"  # for one fetch
     largest_body: int = 10 << 20  # bytes
     allow_private: bool = False  # private and local addresses
+    browser: str = ""  # path of Chromium, for rules with render; empty: as it is found
     event_text: bool = False  # whether events carry the text of pages
     event_rows: int = 1_000_000  # events kept at most; beyond it the oldest are dropped
     event_bytes: int = 1 << 30  # the same in bytes
@@ -60,6 +63,9 @@ class Settings:
     webhook_secret: str = field(default="", repr=False)  # only from the environment
     webhook_secret_file: str = ""  # a file that holds the secret
     webhook_timeout: str = "10 s"  # for one request
+    listen: str = ""  # where the HTTP interface listens, such as 127.0.0.1:8321; empty: nowhere
+    websub: bool = True  # whether hubs that pages name are subscribed to, if listen and public_url are given
+    public_url: str = ""  # the URL under which others reach it
     rule: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
@@ -71,6 +77,10 @@ class Settings:
         for name, least in _LEAST.items():
             if getattr(self, name) < least:
                 raise ParameterError(f"{name} is {getattr(self, name)}: must be at least {least}")
+        if self.listen.strip():
+            listen_address(self.listen)
+        if self.public_url.strip():
+            check_public_url(self.public_url)
         self.rates(1)
         self.rules()
         share_of(self.audit_share)
@@ -102,6 +112,15 @@ class Settings:
     def choices(self) -> dict[str, Any]:
         """How pages are chosen, as settings of the engine: those that are given, the others stay as they are stored."""
         return choices_of(**{name: getattr(self, name) for name in CHOICES})
+
+    def callback_url(self) -> str:
+        """Where hubs reach the crawler; empty: it subscribes to none."""
+        return self.public_url.strip() if self.websub and self.listen.strip() else ""
+
+    def signal_kinds(self) -> tuple[str, ...]:
+        """The kinds of signal sources that are switched on."""
+        received = ("websub", "indexnow", "webhook") if self.listen.strip() else ()
+        return (*(("sitemap", "feed", "listing") if self.listings else ()), *received)
 
     def seconds(self, name: str) -> float:
         """A setting that is a span of time."""

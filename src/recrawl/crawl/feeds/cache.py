@@ -60,6 +60,11 @@ class FeedCache:
         feed = self._feeds.get(url)
         return math.inf if feed is None or feed.interval is None else feed.interval
 
+    def length(self, url: str) -> int:
+        """The most items that a feed had lately; 0 if a page is no feed."""
+        feed = self._feeds.get(url)
+        return 0 if feed is None else feed.length
+
     def apply(self, engine: Engine, rules: Rules, pages: Sequence[tuple[int, str]]) -> None:
         """Give the engine the intervals that changed."""
         for page, url in pages:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
 import xxhash
 from lxml import etree
 
-from recrawl.crawl.formats.sitemaps import instant
+from recrawl.crawl.formats.dates import Moment, moment
+from recrawl.crawl.formats.xml_guard import pull_parser
 
 MOST = 500  # items of one feed
 _LONGEST = 100_000  # characters of a field
@@ -19,16 +18,20 @@ _PIECE = 1 << 16
 _ROOTS = ("rss", "feed", "RDF")
 _IDS = ("guid", "id")
 _TEXTS = ("title", "description", "summary", "content", "encoded")
-_DATES = ("published", "pubDate", "date", "updated")  # the first that is there
-_FIELDS = frozenset((*_IDS, *_TEXTS, *_DATES, "link"))
+_DATES = ("published", "pubDate", "date", "updated")  # when an item was published: the first that is there
+_UPDATES = ("updated", "modified", "date", "pubDate", "published")  # when it last changed
+_FIELDS = frozenset((*_IDS, *_TEXTS, *_DATES, *_UPDATES, "link"))
+_LONGEST_LINK = 4096  # characters
 
 
 class Item(NamedTuple):
-    """One item of a feed."""
+    """One item of a feed. ``link`` is the page that it is about, as the feed writes it: it may be relative."""
 
     id: int  # 48 bits of what names it
     text: str
     published: float | None  # seconds since 1970
+    link: str = ""
+    updated: Moment | None = None  # the date of its last change, else of its publication
 
 
 def read_feed(data: bytes) -> list[Item] | None:
@@ -38,9 +41,7 @@ def read_feed(data: bytes) -> list[Item] | None:
     ['one']
     """
     reader = _Reader()
-    parser = etree.XMLParser(
-        target=reader, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_pis=True
-    )
+    parser = pull_parser(reader)
     data = data.lstrip(b" \t\r\n")
     if b"<!ENTITY" in data[:_PIECE] and b"<!ENTITY" in data.partition(b"]>")[0]:
         return None
@@ -84,6 +85,10 @@ class _Reader:
             self._field = name
             if name == "link":
                 self._texts.setdefault("href", attributes.get("href", "")[:_LONGEST])
+                if attributes.get("rel", "alternate") == "alternate":
+                    self._texts.setdefault("page", attributes.get("href", "")[:_LONGEST])
+            elif name == "guid" and attributes.get("isPermaLink", "true") == "true":
+                self._texts["permanent"] = "yes"
 
     def data(self, text: str) -> None:
         """Text within an element, and within those inside it."""
@@ -109,9 +114,19 @@ class _Reader:
         text = "\n".join(texts[key] for key in _TEXTS if texts.get(key))
         date = next((texts[key] for key in _DATES if texts.get(key)), "")
         number = xxhash.xxh3_64_intdigest((name or text).encode("utf-8", "replace")) >> 16
-        self.items.append(Item(number, text, published(date)))
+        updated = next((texts[key] for key in _UPDATES if texts.get(key)), "")
+        self.items.append(Item(number, text, published(date), _link(texts), moment(updated)))
         if len(self.items) >= MOST:
             raise _Enough
+
+
+def _link(texts: dict[str, str]) -> str:
+    """The page that an item is about: its link, else an id that is a URL."""
+    guid = texts.get("guid", "") if texts.get("permanent") else ""
+    named = (guid, texts.get("about", ""), texts.get("id", ""))
+    urls = (one for one in named if one.startswith(("http://", "https://")))
+    link = texts.get("page") or texts.get("link") or next(urls, "")
+    return link if len(link) <= _LONGEST_LINK else ""
 
 
 def published(text: str) -> float | None:
@@ -120,13 +135,5 @@ def published(text: str) -> float | None:
     >>> published("Thu, 01 Jan 1970 00:01:00 GMT"), published("1970-01-01T00:01:00Z"), published("soon")
     (60.0, 60.0, None)
     """
-    if not text or len(text) > 100:
-        return None
-    found = instant(text)
-    if found is not None:
-        return found
-    try:
-        at = parsedate_to_datetime(text)
-        return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, TypeError, IndexError, OverflowError, OSError):
-        return None
+    found = moment(text)
+    return None if found is None else found.at

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from recrawl.crawl.http.charset import as_utf8, decode
 
@@ -48,6 +48,7 @@ class Fetched:
     failure: str | None = None  # one of FAILURES
     gone: bool = False  # 404 and 410
     retry_after: float | None = None  # seconds from began_at + took
+    beside: tuple[str, ...] = ()  # URLs of further requests that the fetch made, such as those of a page's scripts
 
     def text(self) -> str:
         """The body as text: charset from a byte order mark, the header, a meta element or a guess; never raises."""
@@ -74,4 +75,13 @@ class Fetcher(Protocol):
 
     async def close(self) -> None:
         """Close connections."""
+        ...
+
+
+@runtime_checkable
+class Poster(Protocol):
+    """A fetcher that can also send forms, as subscriptions need it."""
+
+    async def post(self, url: str, form: Mapping[str, str]) -> Fetched:
+        """Send a form to a URL; failures are returned, not raised."""
         ...

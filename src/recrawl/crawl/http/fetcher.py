@@ -26,7 +26,7 @@ from recrawl.crawl.http.encoding import ACCEPTED, Body, TooLarge
 from recrawl.crawl.http.exchange import Exchange
 from recrawl.crawl.http.failures import failure_name
 from recrawl.crawl.http.fetched import Fetched
-from recrawl.crawl.http.semantics import REDIRECTS
+from recrawl.crawl.http.semantics import KEEP_METHOD, REDIRECTS
 from recrawl.errors import ParameterError
 
 _DRAINED = 64 << 10  # bytes of an unwanted body that are read so that the connection can be used again
@@ -97,10 +97,16 @@ class HttpFetcher:
         """Fetch a URL, following redirects; failures are returned, not raised."""
         extra = headers or {}
         check_headers(extra)
-        exchange = Exchange(self._clock, url, extra, etag, last_modified)
+        return await self._made(Exchange(self._clock, url, extra, etag, last_modified))
+
+    async def post(self, url: str, form: Mapping[str, str]) -> Fetched:
+        """Send a form to a URL, also where redirects that keep the method lead; failures are returned, not raised."""
+        return await self._made(Exchange(self._clock, url, {}, None, None), dict(form))
+
+    async def _made(self, exchange: Exchange, form: dict[str, str] | None = None) -> Fetched:
         try:
             async with asyncio.timeout(self._limits.total):
-                return await self._follow(exchange)
+                return await self._follow(exchange, form)
         except Exception as error:
             failure = failure_name(error)
             if failure is None:
@@ -115,15 +121,17 @@ class HttpFetcher:
         if self._own_resolver is not None:
             await self._own_resolver.close()
 
-    async def _follow(self, exchange: Exchange) -> Fetched:
+    async def _follow(self, exchange: Exchange, form: dict[str, str] | None) -> Fetched:
         exchange.begin()
+        method, followed = ("GET", REDIRECTS) if form is None else ("POST", KEEP_METHOD)
         while True:
             if not self._allow_private:
                 _check_literal(exchange.at)
-            request = self._opened().get(URL(exchange.at, encoded=True), headers=exchange.sent, allow_redirects=False)
+            at, sent = URL(exchange.at, encoded=True), exchange.sent
+            request = self._opened().request(method, at, headers=sent, data=form, allow_redirects=False)
             async with request as response:
                 exchange.answered(response.status, response.headers.items(), self._limits.headers)
-                goal = response.headers.get("Location") if response.status in REDIRECTS else None
+                goal = response.headers.get("Location") if response.status in followed else None
                 if goal is None:
                     return await self._finish(exchange, response)
                 await _drain(response)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from recrawl.crawl.http.fetched import Fetched
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
+KEEP_METHOD = frozenset({307, 308})  # redirects after which a form is sent again
 LONGEST_WAIT = 7 * 86400.0  # a server cannot ask for more
 
 _BUSY = frozenset({429, 503})

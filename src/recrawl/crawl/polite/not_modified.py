@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from math import exp, lgamma
 from random import Random
 from typing import Any, NamedTuple, Self
@@ -24,6 +24,7 @@ DISTRUSTED_FOR = 30 * 86400.0  # seconds until a host or page is tried again
 _WRONG_PAGES = 3  # pages with wrong 304 answers after which the host is distrusted
 _MOVED = 5  # times an ETag moved without a change before it is no longer sent
 _COUNTED = 2000  # fetches of a host after which older ones fade
+_NEGLIGIBLE = 1e-12  # of a sum
 _MOST = 100_000  # hosts remembered, and pages
 
 
@@ -52,7 +53,14 @@ class _Host:
 
     def faded(self) -> _Host:
         """The same with half the weight: what was long ago counts less."""
-        return _Host(**{name: count // 2 for name, count in asdict(self).items() if isinstance(count, int)})
+        return _Host(**{name: count // 2 for name, count in self.counts().items() if isinstance(count, int)})
+
+    def counts(self) -> dict[str, int | float]:
+        """The fields by name; crawls of many hosts note them often, so that no deep copy is made."""
+        return {name: getattr(self, name) for name in _FIELDS}
+
+
+_FIELDS = tuple(field.name for field in fields(_Host))
 
 
 class NotModified:
@@ -129,7 +137,7 @@ class NotModified:
 
     def state(self) -> dict[str, Any]:
         """What was learned, in plain values that JSON can hold."""
-        return {"hosts": {name: asdict(host) for name, host in self._hosts.items()}, "pages": dict(self._pages)}
+        return {"hosts": {name: host.counts() for name, host in self._hosts.items()}, "pages": dict(self._pages)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take up what ``state`` gave."""
@@ -151,7 +159,13 @@ def correctness(host: _Host) -> float:
     a, b = 1.0 + host.asked_changed, 1.0 + host.asked - host.asked_changed
     if k == 0 or k * (a + b) <= n * a:
         return 1.0
-    return min(sum(_beta_binomial(i, n, a, b) for i in range(k, n + 1)), 1.0)
+    total = term = _beta_binomial(k, n, a, b)
+    for i in range(k, n):  # each term from the one before
+        term *= (n - i) * (i + a) / ((i + 1) * (n - i - 1 + b))
+        total += term
+        if term < _NEGLIGIBLE * total:  # the terms have one maximum: those that follow are less
+            break
+    return min(total, 1.0)
 
 
 def _beta_binomial(k: int, n: int, a: float, b: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from recrawl.crawl.clock import Clock, hold
@@ -51,6 +51,9 @@ class RobotsGate:
     ) -> None:
         self._robots, self._clock, self._save_notes = robots, clock, save_notes
         self.limiter, self.budget = limiter, budget
+        self.on_read: Callable[[str, Sequence[str]], None] | None = (
+            None  # gets the URL that robots.txt was read for, and its sitemaps
+        )
         self._recalling: dict[str, asyncio.Task[None]] = {}  # reads from the store, by host
 
     async def recall(self, urls: Iterable[str]) -> set[str]:
@@ -111,12 +114,16 @@ class RobotsGate:
         notes = self.limiter.set_crawl_delay(host_of(url), rule.crawl_delay)
         if notes:
             await self._save_notes(notes)
+        if n and rule.unreachable is None and self.on_read is not None:
+            self.on_read(url, rule.sitemaps)
         return n
 
     def settle(self, host: str, fetched: Fetched) -> int:
         """Count the requests of one fetch: those after the first are charged, and the host limiter sees the answer."""
         made = max(len(fetched.redirects) + (fetched.failure != "redirects"), 1)
-        self.budget.charge(made - 1)
+        self.budget.charge(made - 1 + len(fetched.beside))
         self.limiter.charge(fetched.url, made - 1)
+        for url in fetched.beside:
+            self.limiter.charge(url)
         self.limiter.answered(host, fetched)
-        return made
+        return made + len(fetched.beside)

@@ -25,6 +25,7 @@ class Attempts:
     def begin(self, page: int, url: str, copies: Copies, *, audit: bool = False) -> asyncio.Task[bool]:
         """Start a crawl; the task answers whether the page was crawled, and not only the robots.txt of its host."""
         self._counters.started += 1
+        self._components.inbox.began(page)
         return self._components.pool.begin(self._attempt(page, url, copies, audit))
 
     async def _attempt(self, page: int, url: str, copies: Copies, audit: bool) -> bool:
@@ -37,6 +38,7 @@ class Attempts:
             elif result.outcome is None and self._engine.addresses.known([url])[0] == page:
                 self._engine.release([page], self._clock.now())
         if result.outcome is None:
+            self._components.inbox.ended([page])
             self._counters.requests += result.n_requests
             return False
         if audit:

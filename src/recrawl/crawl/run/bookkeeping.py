@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from recrawl.crawl.run.commands import CommandQueue
+from recrawl.crawl.run.commands import CommandHooks, CommandQueue
 from recrawl.crawl.run.opening.components import TRUST, Components
 from recrawl.crawl.run.run_log import described, log_progress
 from recrawl.errors import StoreError
@@ -20,7 +20,16 @@ class Bookkeeper:
         self._components = components
         self._recorder, self._pool, self._audits = components.recorder, components.pool, components.audits
         rules = components.options.rules
-        self._commands = CommandQueue(components.engine, components.store, rules, self._audits.request)
+        hooks = CommandHooks(
+            self._audits.request,
+            components.inbox.forget,
+            components.receivers.removed,
+            components.set_token,
+            components.polls.add,
+            components.polls.follow,
+            components.polls.remove,
+        )
+        self._commands = CommandQueue(components.engine, components.store, rules, hooks)
         self._commands_at = components.clock.now()
         self._applying: asyncio.Task[None] | None = None
         self._trust_written_at = components.clock.now()
@@ -77,15 +86,17 @@ class Bookkeeper:
         self._pool.watch(self._recorder.begin_save(notes))
 
     def _pending_notes(self) -> dict[str, object]:
-        """What was learned of feeds and robots.txt since the last time."""
+        """What was learned of feeds and robots.txt since the last time, and how many signals came."""
         robots = self._components.robots
-        return self._components.feeds.pending_notes() | ({} if robots is None else robots.pending_notes())
+        found = self._components.feeds.pending_notes() | self._components.inbox.tally.pending_notes()
+        return found | ({} if robots is None else robots.pending_notes())
 
     async def end(self) -> None:
         """Let crawls end, write what they found, and up to when the budget is spent."""
         components = self._components
         components.budget.end()
         await self._pool.end(_GRACE)
+        await components.polls.end(save=not self._broken)
         if self._broken:
             return
         await components.budget.covered()

@@ -1,16 +1,21 @@
 """Commands that other processes queue for the running crawler: add pages, remove pages, set their
-importance, make an audit."""
+importance, make an audit, add and remove tokens, poll listings, follow sites."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from recrawl.crawl.config.rules import Rules
+from recrawl.crawl.listings.discovery import Site
+from recrawl.crawl.listings.listing import new_listing
 from recrawl.crawl.run.opening.pages import add_pages, set_importance
+from recrawl.crawl.signals.tokens import PREFIX as TOKENS
 from recrawl.engine import Engine
+from recrawl.store.listings import StoredListing
 from recrawl.store.protocol import Store
 
 
@@ -39,11 +44,44 @@ def audit_command(draws: int, level: float) -> dict[str, Any]:
     return {"audit": draws, "level": level}
 
 
+def token_command(name: str, note: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The command that adds a token, as it is noted, or removes one."""
+    return {"token": name, "note": note}
+
+
+def listing_command(url: str, kind: str) -> dict[str, Any]:
+    """The command that polls a listing from now on."""
+    return {"listing": url, "kind": kind}
+
+
+def follow_command(site: Site) -> dict[str, Any]:
+    """The command that follows a site from now on: new pages of it are found."""
+    ((name, note),) = site.note().items()
+    return {"follow": name, "note": note}
+
+
+def _nothing(*_: object) -> None:
+    """By default commands call nothing else."""
+
+
+@dataclass(frozen=True)
+class CommandHooks:
+    """What commands call besides the engine and the store."""
+
+    audit: Callable[[int, float], None] = _nothing
+    removed: Callable[[list[int]], None] = _nothing  # pages
+    left: Callable[[list[str]], None] = _nothing  # URLs of pages that were removed
+    token: Callable[[str, Mapping[str, Any] | None], None] = _nothing  # name and note
+    listing: Callable[[str, str], None] = _nothing  # URL and kind
+    follow: Callable[[Site], None] = _nothing
+    ended: Callable[[list[str]], None] = _nothing  # URLs that are not to be crawled or polled any more
+
+
 class CommandQueue:
     """Applies queued commands; each leaves the queue in the transaction that writes what it changed."""
 
-    def __init__(self, engine: Engine, store: Store, rules: Rules, audit: Callable[[int, float], None]) -> None:
-        self._engine, self._store, self._rules, self._audit = engine, store, rules, audit
+    def __init__(self, engine: Engine, store: Store, rules: Rules, hooks: CommandHooks) -> None:
+        self._engine, self._store, self._rules, self._hooks = engine, store, rules, hooks
 
     async def apply(self, now: float) -> int:
         """Apply the queued commands; how many pages were added or removed."""
@@ -56,17 +94,31 @@ class CommandQueue:
                 await self._store.save(rows=self._engine.rows(new), applied=[number])
                 n += len(new)
             elif "audit" in command:
-                self._audit(int(command["audit"]), float(command.get("level", 0.9)))
+                self._hooks.audit(int(command["audit"]), float(command.get("level", 0.9)))
                 await self._store.save(applied=[number])
             elif "rest" in command:
                 for host, until in command["rest"].items():
                     self._engine.hold(host, max(float(until), self._engine.held_until(host)))
                 await self._store.save(applied=[number])
+            elif "token" in command:
+                name, note = command["token"], command.get("note")
+                await self._store.save(notes={f"{TOKENS}{name}": note}, applied=[number])
+                self._hooks.token(name, note)
+            elif "listing" in command:
+                await self._poll(command["listing"], command["kind"], number)
+            elif "follow" in command:
+                await self._store.save(notes={command["follow"]: command["note"]}, applied=[number])
+                self._hooks.follow(Site.restore(command["follow"], command["note"]))
             elif "set" in command:
                 await self._set(command["set"], float(command["importance"]), number)
             else:
                 n += await self._remove(command.get("remove", []), number, now)
         return n
+
+    async def _poll(self, url: str, kind: str, number: int) -> None:
+        known = any(one.url == url for one in await self._store.listings())
+        await self._store.save(applied=[number], listings=[] if known else [new_listing(url, kind)])
+        self._hooks.listing(url, kind)
 
     async def _set(self, urls: list[str], importance: float, number: int) -> None:
         ids = set_importance(self._engine, self._rules, urls, importance)
@@ -76,5 +128,9 @@ class CommandQueue:
         known = self._engine.addresses.known(urls)
         ids = np.unique(known[known >= 0])
         self._engine.remove(ids)
-        await self._store.save(removed=urls, applied=[number], at=now)
+        self._hooks.removed(ids.tolist())
+        self._hooks.left(urls)
+        self._hooks.ended(urls)
+        listings = [StoredListing(url, None) for url in urls]
+        await self._store.save(removed=urls, applied=[number], at=now, listings=listings)
         return len(ids)

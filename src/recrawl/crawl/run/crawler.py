@@ -58,6 +58,7 @@ class Crawler:
         loop.stopped = False
         components.budget.begin(components.clock.now())
         components.deliveries.begin(components.pool.watch)
+        components.receivers.begin(components.pool.watch)
         loop.starter.picking = audit is None
         if audit is not None:
             components.audits.request(*audit)
@@ -71,6 +72,7 @@ class Crawler:
             raise
         finally:
             progress.cancel()
+            await components.receivers.close()
             try:
                 await self._end()
             finally:

@@ -10,14 +10,13 @@ from recrawl.crawl.run.opening.components import Components
 from recrawl.crawl.run.start import Starter
 from recrawl.crawl.run.tasks import GATHER
 
-_IDLE = 60.0  # seconds that a loop with nothing to do sleeps at most
-
 
 class CrawlLoop:
     """Runs until a time, until n crawls have started, or until it is stopped."""
 
     def __init__(self, components: Components) -> None:
         self.components, self.starter, self.books = components, Starter(components), Bookkeeper(components)
+        self._longest = components.options.longest_sleep
         self.stopped = False
 
     async def run(self, until: float, n: int | None) -> None:
@@ -31,6 +30,8 @@ class CrawlLoop:
                 return
             commands_at = self.books.apply_commands(now)
             await self.cover(now)
+            if self.starter.picking:
+                self.components.polls.start(now)
             started = await self.starter.start(now, left)
             left -= started
             self.books.save_if_due(now)
@@ -54,7 +55,8 @@ class CrawlLoop:
         unsettled = recorder.unsettled
         if unsettled and (not busy or pool.free > 0):
             return
-        at = min(until, recorder.due_at(now), now + (GATHER if unsettled else _IDLE), self.starter.next_at(now))
+        at = min(until, recorder.due_at(now), now + (GATHER if unsettled else self._longest), self.starter.next_at(now))
+        at = min(at, self.components.polls.next_at(now)) if self.starter.picking else at
         if budget.n_waiting:
             at = min(at, budget.next_at(now))
         await (asyncio.sleep(0) if busy and at <= now else pool.sleep(at - now))

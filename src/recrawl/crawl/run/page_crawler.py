@@ -45,6 +45,8 @@ class PageCrawler:
         self._fetcher, self._gate, self._comparer, self._rules = fetcher, gate, comparer, rules
         self._clock, self._is_page = clock, is_page
         self._limiter, self._budget = gate.limiter, gate.budget
+        self.on_fetched: Callable[[str, Fetched], None] | None = None  # gets the page and the last answer to a crawl
+        self.on_changed: Callable[[str, Fetched], None] | None = None  # gets pages that are new or changed
 
     async def crawl(self, url: str, copy: Copy | None, *, full: bool = False) -> CrawlResult:
         """Crawl a page whose first request is paid for; with ``full`` it is fetched without validators."""
@@ -63,8 +65,12 @@ class PageCrawler:
             failure = await self._follow(hop, goal, fetched.status)
             if failure is not None:
                 return CrawlResult(self._stopped(hop, fetched, failure))
+        if self.on_fetched is not None:
+            self.on_fetched(url, fetched)
         good_for = fresh_for(fetched.headers, self._clock.now())
         outcome = await self._comparer.outcome(hop, fetched, copy)
+        if self.on_changed is not None and outcome.fetched and outcome.changed is not False and fetched.body:
+            self.on_changed(url, fetched)
         return CrawlResult(outcome, n_bytes=len(fetched.body), good_for=good_for)
 
     async def _read_robots(self, url: str, began: float) -> CrawlResult:

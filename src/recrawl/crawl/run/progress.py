@@ -36,7 +36,12 @@ class Counters:
     not_modified: int = 0
     failed: int = 0
     gone: int = 0
+    pushed: int = 0  # copies that came without a request; no crawls
+    deliveries: int = 0  # of hubs, signed
+    deliveries_ignored: int = 0  # not signed, or wrongly
     set_aside: int = 0
+    polls: int = 0  # of listings
+    discovered: int = 0  # new pages that listings and links named
     errors: int = 0  # mistakes in a fetcher or detector; failures too
     n_bytes: int = 0
     acknowledged: int = 0
@@ -143,6 +148,18 @@ class Reporter:
     def _saved(self, outcomes: list[Any]) -> None:
         event(log, logging.DEBUG, "batch.saved", outcomes=len(outcomes))
 
+    def _polled(self, listing: Any, failure: str | None, signals: int, new: int) -> None:
+        if failure is not None:
+            level = self._level("listing.failed")
+            event(log, level, "listing.failed", url=listing.url, reason=failure, failures=listing.failures)
+            return
+        level = logging.INFO if signals or new else logging.DEBUG
+        fields = {"kind": listing.kind, "entries": listing.n_entries, "signals": signals, "new_pages": new}
+        event(log, level, "listing.polled", url=listing.url, **fields)
+
+    def _dropped_gone(self, url: str) -> None:
+        event(log, logging.INFO, "page.dropped", url=url)
+
     def _commands(self, n: int) -> None:
         event(log, logging.INFO, "commands.applied", pages=n)
 
@@ -161,4 +178,6 @@ _RECORDS: dict[str, Callable[..., None]] = {
     "commands": Reporter._commands,
     "not delivered": Reporter._not_delivered,
     "dropped": Reporter._dropped,
+    "polled": Reporter._polled,
+    "dropped page gone": Reporter._dropped_gone,
 }

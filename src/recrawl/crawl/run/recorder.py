@@ -11,6 +11,7 @@ import numpy as np
 
 from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.feeds.cache import FeedCache
+from recrawl.crawl.signals.inbox import Inbox
 from recrawl.engine import Engine
 from recrawl.store.protocol import Copy, Outcome, Store
 
@@ -46,6 +47,7 @@ class Recorder:
         self._newest: dict[str, Copy] = {}  # copies that the store does not have yet
         self._saving: asyncio.Task[None] | None = None
         self.threshold = 0.0  # smoothed over picks
+        self.inbox: Inbox | None = None  # of signals
 
     # --- copies and outcomes ----------------------------------------------------------------------------------------
 
@@ -84,6 +86,7 @@ class Recorder:
         if not self._ended:
             return
         ended, self._ended = self._ended, []
+        pages = [one.page for one in ended]
         known = self._engine.addresses.known([one.outcome.url for one in ended])
         ended = [one for one, page in zip(ended, known.tolist(), strict=True) if one.page == page]  # else: removed
         fetched = [(one.page, one.outcome) for one in ended if one.retry_at is None]
@@ -93,6 +96,8 @@ class Recorder:
                 self._record(some, now, compared)
         self._defer(ended, now)
         self._feeds.apply(self._engine, self._rules, [(one.page, one.outcome.url) for one in ended])
+        if self.inbox is not None:
+            self.inbox.ended(pages)
         if not self._pending:
             self._pending_since = now
         self._pending += [(one.page, one.outcome) for one in ended]
@@ -143,7 +148,8 @@ class Recorder:
         try:
             outcomes = [outcome for _, outcome in batch]
             rows = self.rows(batch) if batch else None
-            await self._store.save(outcomes, rows, notes=notes)
+            signals = [] if self.inbox is None else self.inbox.renewed(batch)
+            await self._store.save(outcomes, rows, notes=notes, signals=signals)
             for outcome in outcomes:
                 copy = self._newest.get(outcome.url)
                 if copy is not None and copy.fetched_at == outcome.began_at:

@@ -56,8 +56,11 @@ class Starter:
         """When the next crawl may start, as far as is known now."""
         if self._components.pool.free <= 0:
             return now + SLOT_WAIT  # slow crawls may have to be ended
+        paid_at = self._budget.next_at(now)
+        if paid_at > now:
+            return paid_at  # the engine is asked when a crawl could start
         picked_at = self._engine.next_at(now) if self.picking else math.inf
-        return max(self._budget.next_at(now), min(picked_at, self._audits.next_at(now)))
+        return max(paid_at, min(picked_at, self._audits.next_at(now)))
 
     async def allowed(self, page: int, url: str, now: float) -> bool:
         """Whether robots.txt, if it was read, allows a page to be fetched; otherwise the page is deferred."""

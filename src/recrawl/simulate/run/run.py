@@ -95,7 +95,7 @@ class _Simulation:
         if not isinstance(self.policy, DuePolicy):
             raise ParameterError(f"policy {self.contender.name!r} needs a budget: it has no demand of its own")
         now = self.trace.start
-        for at, come, gone in _membership(self.trace, self.trace.start, self.trace.end):
+        for at, come, gone in membership(self.trace, self.trace.start, self.trace.end):
             self.runner.run_demand(now, at)
             self._change(at, come, gone)
             now = at
@@ -115,14 +115,14 @@ class _Simulation:
             return int(self.runner.run(begin, 1.0 / rate, slot, last, batch))
 
         slot = 1
-        for at, come, gone in _membership(self.trace, begin, end):
+        for at, come, gone in membership(self.trace, begin, end):
             slot = run_to(slot, min(max(int(np.ceil((at - begin) * rate)), slot), n_slots + 1))
             self._change(at, come, gone)
         run_to(slot, n_slots + 1)
 
     def wait(self, begin: float, end: float) -> None:
         """Crawl nothing; pages are added and removed."""
-        for at, come, gone in _membership(self.trace, begin, end):
+        for at, come, gone in membership(self.trace, begin, end):
             self._change(at, come, gone)
 
     def _change(self, at: float, come: Ids, gone: Ids) -> None:
@@ -153,7 +153,7 @@ def _pieces(budget: Budget, trace: Trace) -> list[tuple[float, float, float]]:
     return [(t, end, rate) for (t, rate), end in zip(given, ends, strict=True)]
 
 
-def _membership(trace: Trace, begin: float, end: float) -> Iterator[tuple[float, Ids, Ids]]:
+def membership(trace: Trace, begin: float, end: float) -> Iterator[tuple[float, Ids, Ids]]:
     """(time, pages added, pages removed) from begin to before end; pages that exist at the start come first."""
     came, went = trace.created_at, np.maximum(trace.deleted_at, trace.created_at)
     coming = np.flatnonzero((came >= begin) & (came < end))

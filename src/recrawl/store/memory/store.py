@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, Self
 
 import numpy as np
@@ -14,9 +15,11 @@ from numpy.typing import NDArray
 
 from recrawl.store.columns import TABLE, Gathered, cells, whole
 from recrawl.store.events import Event, EventLimits, Subscriber, event_of, removed_event
+from recrawl.store.listings import StoredListing
 from recrawl.store.memory.events import EventList
 from recrawl.store.protocol import Copy, Outcome, Totals, Version, body_key
 from recrawl.store.sampling import draw
+from recrawl.store.signals import PendingSignal
 
 
 class MemoryStore:
@@ -35,6 +38,8 @@ class MemoryStore:
         self._notes: dict[str, str] = {}
         self._commands: dict[int, str] = {}
         self._n_commands = 0
+        self._signals: dict[str, dict[int, PendingSignal]] = {}
+        self._listings: dict[str, tuple[str, bytes]] = {}  # state as JSON, entries
 
     async def save(
         self,
@@ -45,14 +50,20 @@ class MemoryStore:
         removed: Iterable[str] = (),
         applied: Iterable[int] = (),
         at: float | None = None,
+        signals: Sequence[PendingSignal] = (),
+        listings: Sequence[StoredListing] = (),
     ) -> None:
         """See `Store.save`."""
         texts = {name: json.dumps(value) for name, value in (notes or {}).items()}
+        states = [(one.url, None if one.state is None else json.dumps(one.state), one.entries) for one in listings]
         new = list(cells(rows)) if rows is not None else []
         if rows is not None:
             self._whole = whole(rows)
             self._hosts.update(rows["hosts"])
             self._rows.update((cell[0], cell) for cell in new)
+        for signal in signals:
+            if signal.url in self._rows:
+                self._signals.setdefault(signal.url, {})[signal.source] = signal
         for outcome in outcomes:
             if outcome.url in self._rows:
                 self._save_one(outcome)
@@ -60,14 +71,23 @@ class MemoryStore:
         for name, value in (notes or {}).items():
             if value is None:
                 del self._notes[name]
-        for url in removed:
-            self._forget(url, time.time() if at is None else at)
+        self._forget(dict.fromkeys(removed), time.time() if at is None else at)
+        self._save_listings(states)
         for number in applied:
             self._commands.pop(number, None)
+
+    def _save_listings(self, states: Iterable[tuple[str, str | None, bytes | None]]) -> None:
+        for url, state, entries in states:
+            before = self._listings.pop(url, ("", b""))
+            if state is not None:
+                self._listings[url] = state, before[1] if entries is None else entries
 
     def _save_one(self, outcome: Outcome) -> None:
         url = outcome.url
         self._observations.append(replace(outcome, body=None, text=None))
+        if outcome.failure is None and url in self._signals:
+            later = {k: one for k, one in self._signals.pop(url).items() if one.at >= outcome.began_at}
+            self._signals |= {url: later} if later else {}
         if outcome.fetched:
             before = self._copies.get(url)
             self._copies[url] = Copy.first(outcome) if before is None else before.after(outcome)
@@ -85,12 +105,15 @@ class MemoryStore:
         used = {version.key for kept in self._versions.values() for version in kept}
         self._bodies = {key: body for key, body in self._bodies.items() if key in used}
 
-    def _forget(self, url: str, at: float) -> None:
-        if (event := removed_event(self._events.last_events.get(url), url, at)) is not None:
-            self._events.add(event)
-        for table in (self._rows, self._copies, self._versions, self._events.last_events):
-            table.pop(url, None)
-        self._observations = [outcome for outcome in self._observations if outcome.url != url]
+    def _forget(self, urls: dict[str, None], at: float) -> None:
+        if not urls:
+            return
+        for url in urls:
+            if (event := removed_event(self._events.last_events.get(url), url, at)) is not None:
+                self._events.add(event)
+            for table in (self._rows, self._copies, self._versions, self._signals, self._events.last_events):
+                table.pop(url, None)
+        self._observations = [outcome for outcome in self._observations if outcome.url not in urls]
         self._sweep()
 
     async def load(self, urls: Iterable[str] | None = None) -> dict[str, Any] | None:
@@ -121,9 +144,9 @@ class MemoryStore:
         at = TABLE.index(name)
         return np.array([cell[at] for cell in self._rows.values()], np.float64)
 
-    async def urls(self, prefix: str = "") -> list[str]:
+    async def urls(self, prefix: str = "", *, most: int | None = None) -> list[str]:
         """See `Store.urls`."""
-        return [url for url in self._rows if url.startswith(prefix)]
+        return list(islice((url for url in self._rows if url.startswith(prefix)), most))
 
     async def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
         """See `Store.copies`."""
@@ -203,6 +226,20 @@ class MemoryStore:
     async def event_counts(self) -> dict[str, int]:
         """See `Store.event_counts`."""
         return self._events.totals()
+
+    async def signals(self, urls: Iterable[str] | None = None) -> list[PendingSignal]:
+        """See `Store.signals`."""
+        wanted = self._signals if urls is None else set(urls) & self._signals.keys()
+        by_page = (self._signals[url] for url in self._rows if url in wanted)
+        return [mine[source] for mine in by_page for source in sorted(mine)]
+
+    async def listings(self) -> list[StoredListing]:
+        """See `Store.listings`."""
+        return [StoredListing(url, json.loads(state)) for url, (state, _) in sorted(self._listings.items())]
+
+    async def listing_entries(self, url: str) -> bytes:
+        """See `Store.listing_entries`."""
+        return self._listings.get(url, ("", b""))[1]
 
     async def queue(self, commands: Sequence[Mapping[str, Any]]) -> None:
         """See `Store.queue`."""

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from recrawl.store.columns import Gathered
 from recrawl.store.events import Event, Subscriber
+from recrawl.store.listings import StoredListing
 from recrawl.store.protocol import Copy, Outcome, Totals, Version
 from recrawl.store.sampling import draw
+from recrawl.store.signals import PendingSignal
 from recrawl.store.sqlite import statements as sql
 from recrawl.store.sqlite.bodies import Bodies
 from recrawl.store.sqlite.database import Database, select_in
@@ -54,12 +56,31 @@ class Reads:
         with self._database.reading() as connection:
             return Totals(*connection.execute(sql.TOTALS, (importance,)).fetchone())
 
-    def urls(self, prefix: str = "") -> list[str]:
+    def urls(self, prefix: str = "", most: int | None = None) -> list[str]:
         """See `Store.urls`."""
-        question = sql.URLS if not prefix else f"SELECT url FROM ({sql.URLS_FROM}) ORDER BY id"
+        question, bounds = (sql.URLS_FROM, (prefix, prefix + "\U0010ffff")) if prefix else (sql.URLS, ())
         with self._database.reading() as connection:
-            given = (prefix, prefix + "\U0010ffff") if prefix else ()
-            return [row[0] for row in connection.execute(question, given)]
+            return [row[0] for row in connection.execute(question, (*bounds, -1 if most is None else most))]
+
+    def signals(self, urls: Sequence[str] | None) -> list[PendingSignal]:
+        """See `Store.signals`."""
+        with self._database.reading() as connection:
+            if urls is None:
+                rows = connection.execute(f"{sql.SIGNALS} ORDER BY page, source").fetchall()
+            else:
+                rows = sorted(select_in(connection, f"{sql.SIGNALS} WHERE url", dict.fromkeys(urls)))
+            return [PendingSignal(*row[2:]) for row in rows]
+
+    def listings(self) -> list[StoredListing]:
+        """See `Store.listings`."""
+        with self._database.reading() as connection:
+            return [StoredListing(url, json.loads(state)) for url, state in connection.execute(sql.LISTINGS)]
+
+    def listing_entries(self, url: str) -> bytes:
+        """See `Store.listing_entries`."""
+        with self._database.reading() as connection:
+            row = connection.execute("SELECT entries FROM listing WHERE url = ?", (url,)).fetchone()
+        return b"" if row is None else bytes(row[0])
 
     @contextmanager
     def _at_once(self) -> Iterator[sqlite3.Connection]:

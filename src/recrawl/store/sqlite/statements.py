@@ -7,6 +7,7 @@ from typing import Any
 
 from recrawl.store.columns import TABLE
 from recrawl.store.protocol import Copy, Outcome
+from recrawl.store.signals import PendingSignal
 
 
 def _marks(names: tuple[str, ...]) -> str:
@@ -55,9 +56,25 @@ SET_COPY = _upsert("copy", "page", ("page", *_COPY))
 ADD_OBSERVATION = (
     f"INSERT INTO observation (page, {', '.join(_OBSERVATION)}) VALUES ({_marks(('page', *_OBSERVATION))})"
 )
+SET_SIGNAL = (
+    "INSERT INTO signal (page, source, at, changed_at, resolution) SELECT id, ?, ?, ?, ? FROM page WHERE url = ? "
+    "ON CONFLICT (page, source) DO UPDATE SET at = excluded.at, changed_at = excluded.changed_at, "
+    "resolution = excluded.resolution"
+)
+END_SIGNALS = "DELETE FROM signal WHERE page = ? AND at < ?"
+SET_LISTING = _upsert("listing", "url", ("url", "state", "entries"))
+SET_LISTING_STATE = (
+    "INSERT INTO listing (url, state, entries) VALUES (?, ?, x'') "
+    "ON CONFLICT (url) DO UPDATE SET state = excluded.state"
+)  # fmt: skip
+LISTINGS = "SELECT url, state FROM listing ORDER BY url"
+SIGNALS = (
+    "SELECT signal.page AS page, source, url, source, at, signal.changed_at, resolution "
+    "FROM signal JOIN page ON page.id = signal.page"
+)
 PAGES = f"SELECT {', '.join(TABLE)} FROM page"
-URLS = "SELECT url FROM page ORDER BY id"
-URLS_FROM = "SELECT id, url FROM page WHERE url >= ? AND url < ?"
+URLS = "SELECT url FROM page ORDER BY id LIMIT ?"
+URLS_FROM = "SELECT url FROM (SELECT id, url FROM page WHERE url >= ? AND url < ? LIMIT ?) ORDER BY id"
 IMPORTANCE = "SELECT id, importance FROM page ORDER BY id"
 TOTALS = (
     "SELECT count(*), coalesce(sum(failures > 0), 0), coalesce(sum(times_gone > 0), 0), max(fetched_at), "
@@ -117,6 +134,11 @@ def observed(row: tuple[Any, ...]) -> Outcome:
 def observation_cells(page: int, outcome: Outcome) -> tuple[Any, ...]:
     """A row of observations from an outcome."""
     return (page, *(getattr(outcome, name) for name in _OBSERVATION))
+
+
+def signal_cells(signal: PendingSignal) -> tuple[Any, ...]:
+    """The values of SET_SIGNAL."""
+    return (signal.source, signal.at, signal.changed_at, signal.resolution, signal.url)
 
 
 def copy_cells(page: int, copy: Copy) -> tuple[Any, ...]:

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from recrawl._worker import Worker
 from recrawl.store.events import Event, EventLimits, Subscriber
+from recrawl.store.listings import StoredListing
 from recrawl.store.protocol import Copy, Outcome, SavedToo, Totals, Version
+from recrawl.store.signals import PendingSignal
 from recrawl.store.sqlite.bodies import Bodies
 from recrawl.store.sqlite.database import Database
 from recrawl.store.sqlite.events import EventTables
@@ -83,9 +85,9 @@ class SqliteStore:
         """See `Store.totals`."""
         return await self._read(self._reads.totals, importance)
 
-    async def urls(self, prefix: str = "") -> list[str]:
+    async def urls(self, prefix: str = "", *, most: int | None = None) -> list[str]:
         """See `Store.urls`."""
-        return await self._read(self._reads.urls, prefix)
+        return await self._read(self._reads.urls, prefix, most)
 
     async def copies(self, urls: Iterable[str]) -> dict[str, Copy]:
         """See `Store.copies`."""
@@ -148,6 +150,18 @@ class SqliteStore:
     async def event_counts(self) -> dict[str, int]:
         """See `Store.event_counts`."""
         return await self._read(self._reads.event_counts)
+
+    async def signals(self, urls: Iterable[str] | None = None) -> list[PendingSignal]:
+        """See `Store.signals`."""
+        return await self._read(self._reads.signals, None if urls is None else list(urls))
+
+    async def listings(self) -> list[StoredListing]:
+        """See `Store.listings`."""
+        return await self._read(self._reads.listings)
+
+    async def listing_entries(self, url: str) -> bytes:
+        """See `Store.listing_entries`."""
+        return await self._read(self._reads.listing_entries, url)
 
     async def commands(self) -> list[tuple[int, dict[str, Any]]]:
         """See `Store.commands`."""

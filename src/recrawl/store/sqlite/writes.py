@@ -10,7 +10,9 @@ from typing import Any
 
 from recrawl.store.columns import cells, whole
 from recrawl.store.events import Subscriber, event_of, removed_event
+from recrawl.store.listings import StoredListing
 from recrawl.store.protocol import Copy, Outcome
+from recrawl.store.signals import PendingSignal
 from recrawl.store.sqlite import statements as sql
 from recrawl.store.sqlite.bodies import Bodies
 from recrawl.store.sqlite.database import Database, select_in
@@ -32,11 +34,14 @@ class Writes:
         removed: Iterable[str] = (),
         applied: Iterable[int] = (),
         at: float | None = None,
+        signals: Sequence[PendingSignal] = (),
+        listings: Sequence[StoredListing] = (),
     ) -> None:
         """See `Store.save`."""
         with self._database.transaction() as connection:
             if rows is not None:
                 _save_rows(connection, rows)
+            connection.executemany(sql.SET_SIGNAL, [sql.signal_cells(signal) for signal in signals])
             if outcomes:
                 self._save_outcomes(connection, outcomes)
             for name, value in (notes or {}).items():
@@ -44,6 +49,7 @@ class Writes:
                     connection.execute("DELETE FROM note WHERE name = ?", (name,))
                 else:
                     connection.execute(sql.SET_NOTE, (name, json.dumps(value)))
+            _save_listings(connection, listings)
             for url in removed:
                 self._remove(connection, url, time.time() if at is None else at)
             connection.executemany("DELETE FROM post WHERE id = ?", [(number,) for number in applied])
@@ -65,6 +71,8 @@ class Writes:
         copies = sql.copies(select_in(connection, sql.COPIES, urls))
         known = [outcome for outcome in outcomes if outcome.url in pages]
         connection.executemany(sql.ADD_OBSERVATION, [sql.observation_cells(pages[o.url], o) for o in known])
+        ended = [(pages[outcome.url], outcome.began_at) for outcome in known if outcome.failure is None]
+        connection.executemany(sql.END_SIGNALS, ended)
         changed = set()
         for outcome in known:
             if outcome.fetched:
@@ -102,3 +110,13 @@ def _save_rows(connection: sqlite3.Connection, rows: Mapping[str, Any]) -> None:
     connection.executemany(sql.SET_PAGE, cells(rows))
     connection.executemany(sql.SET_HOST, [(name, *rule) for name, rule in rows["hosts"].items()])
     connection.execute(sql.SET_NOTE, ("engine", whole(rows)))
+
+
+def _save_listings(connection: sqlite3.Connection, listings: Iterable[StoredListing]) -> None:
+    for one in listings:
+        if one.state is None:
+            connection.execute("DELETE FROM listing WHERE url = ?", (one.url,))
+        elif one.entries is None:
+            connection.execute(sql.SET_LISTING_STATE, (one.url, json.dumps(one.state)))
+        else:
+            connection.execute(sql.SET_LISTING, (one.url, json.dumps(one.state), one.entries))

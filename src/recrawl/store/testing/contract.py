@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from recrawl.store.protocol import Outcome, Store
-from recrawl.store.testing import events, outcomes, rows
+from recrawl.store.testing import events, listings, outcomes, rows, signals
 from recrawl.store.testing.rows import NOW, example_rows, listed, page_urls
 
 Check = Callable[[Store], Awaitable[None]]
@@ -31,6 +31,9 @@ async def check_store(make: Callable[[], Store]) -> None:
         outcomes.check_bodies,
         outcomes.check_atomic,
         outcomes.check_removal,
+        signals.check_signals,
+        signals.check_signals_end,
+        listings.check_listings,
         check_notes,
         check_commands,
         check_concurrent_calls,

@@ -46,6 +46,7 @@ class CrawlLog:
     computed: dict[str, int] = field(default_factory=dict)  # intervals whose outcome was computed, by column
     unused: list[str] = field(default_factory=list)  # columns without a role
     details: list[dict[str, Any]] = field(default_factory=list)  # cells of recrawl's own exports, in order of rows
+    notes: list[str] = field(default_factory=list)  # of the history of another tool
 
     @property
     def hosts(self) -> list[str]:
@@ -65,6 +66,7 @@ def remarks(log: CrawlLog) -> list[str]:
         parts = ", ".join(f"{name} ({n})" for name, n in log.computed.items())
         weak = "; changes that keep the length are missed" if "length" in log.computed else ""
         said.append(f"changed is computed from {parts}{weak}")
+    said += log.notes
     if log.unused:
         said.append(f"columns that are not used: {', '.join(log.unused)}")
     return said
@@ -103,8 +105,11 @@ def read_crawl_log(
     reader = LogReader(path, options, repairs)
     columns = reader.read(progress)
     if not len(columns.time):
-        raise ParameterError(f"{path}: no usable row")
-    order = _order(path, columns, options.lenient or reader.rows.header.exported, repairs)
+        raise ParameterError("; ".join([f"{path}: no usable {reader.rows.counted}", *reader.rows.notes[-1:]]))
+    if reader.rows.is_history:
+        order = np.lexsort((columns.row, columns.time, columns.page))
+    else:
+        order = _order(path, columns, options.lenient or reader.rows.header.exported, repairs)
     return _observe(path, columns.take(order), reader, [reader.details[j] for j in order] if reader.details else [])
 
 
@@ -151,7 +156,7 @@ def _observe(path: Path, rows: Columns, reader: LogReader, details: list[dict[st
     crawled_at, gone, left_at = _ends(rows, good, n_pages)
     days = float(rows.time.max() - rows.time.min()) / 86400.0
     ends = (len(rows.time), n_failed, crawled_at, gone, left_at, days, rows)
-    rest = (dict(reader.repairs), computed, header.unused, details)
+    rest = (dict(reader.repairs), computed, header.unused, details, reader.rows.notes)
     return CrawlLog(urls, seen, rows.time[end], importance, reader.sources, *ends, *rest)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from recrawl.cli.shared.files.crawl_log import CrawlLog, read_crawl_log, remarks
 from recrawl.cli.shared.files.page_states import PageStates, read_page_states, with_states
 from recrawl.cli.shared.files.warc_files import WarcBodies
+from recrawl.cli.shared.histories.readers import importance_of
 from recrawl.cli.shared.logs.roles import LogOptions
 from recrawl.cli.shared.options.crawl_options import engine_of
 from recrawl.crawl.config.settings import Settings
@@ -37,19 +38,27 @@ class Imported:
     states: PageStates | None
     urls: list[str]
     log_urls: list[str]  # of the log's pages, canonical
+    requests: Array | None = None  # of readers, for each page
+    notes: list[str] = field(default_factory=list)  # about them
 
     @classmethod
-    def read(cls, log: Path | None, pages: Path | None, options: LogOptions) -> Imported:
+    def read(
+        cls, log: Path | None, pages: Path | None, options: LogOptions, access_log: Path | None = None
+    ) -> Imported:
         """Read the files. ParameterError for bad URLs, duplicates and times in the future."""
         states = None if pages is None else read_page_states(pages)
         read = None if log is None else read_crawl_log(log, options)
         mine = [] if read is None or log is None else _canonical_urls(read, log)
         listed = dict.fromkeys([] if states is None else states.urls)
-        return cls(read, states, list(listed | dict.fromkeys(mine)), mine)
+        urls = list(listed | dict.fromkeys(mine))
+        requests, notes = (None, []) if access_log is None else importance_of(access_log, urls)
+        return cls(read, states, urls, mine, requests, notes)
 
     @property
     def importance(self) -> Array:
-        """The importance of each page: the table's, else the log's, else 1."""
+        """The importance of each page: its requests, else the table's, else the log's, else 1."""
+        if self.requests is not None:
+            return self.requests
         known = dict.fromkeys(self.urls, 1.0)
         if self.log is not None and self.log.importance is not None:
             known |= dict(zip(self.log_urls, self.log.importance.tolist(), strict=True))
@@ -83,7 +92,7 @@ def import_pages(
         "known": known,
         "bodies": 0 if bodies is None else bodies.n_used,
         "repairs": {} if log is None else dict(log.repairs),
-        "remarks": [] if log is None else remarks(log),
+        "remarks": [*([] if log is None else remarks(log)), *read.notes],
         "signals_left_out": log is not None and bool(log.sources),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from recrawl.errors import ParameterError
@@ -10,16 +11,19 @@ if TYPE_CHECKING:
     from recrawl.store import BlockingStore, SqliteStore
 
 
-def matching(store: BlockingStore[SqliteStore], patterns: list[str]) -> list[str]:
-    """The pages that URLs and patterns (``*`` matches any text) name, each once; one without a page is refused."""
+def matching(store: BlockingStore[SqliteStore], patterns: list[str], listings: Iterable[str] = ()) -> list[str]:
+    """The pages that URLs and patterns (``*`` matches any text) name, each once; one without a page is refused.
+
+    The URLs of ``listings`` can be named too, but not by patterns.
+    """
     from recrawl.crawl.config.rules import pattern
     from recrawl.crawl.urls import canonical
 
-    known = dict.fromkeys(store.urls())
+    known, polled = dict.fromkeys(store.urls()), set(listings)
     found: dict[str, None] = {}
     for text in patterns:
         urls = [url for url in known if pattern(text).fullmatch(url)] if "*" in text else [canonical(text)]
-        if not urls or urls[0] not in known:
+        if not urls or (urls[0] not in known and urls[0] not in polled):
             raise ParameterError(f"{text}: no such page in {store.store.path}")
         found |= dict.fromkeys(urls)
     return list(found)

@@ -37,11 +37,17 @@ _ONE_ONLY = ("url", "time")  # roles for which a second candidate is refused, un
 
 @dataclass(frozen=True)
 class LogOptions:
-    """How a log is read: strict or lenient, the roles of its columns by name, and its encoding."""
+    """How a log is read: strict or lenient, the roles of its columns by name, and its encoding.
+
+    Of other tools' stores: the list of jobs, seconds between two checks, and whether pages without a known URL count.
+    """
 
     lenient: bool = False
     columns: dict[str, str] = field(default_factory=dict)
     encoding: str | None = None
+    jobs: Path | None = None
+    every: float | None = None
+    nameless: bool = True
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The rows of a crawl log of any form, as dictionaries of cells by role, with row numbers.
 
 Tables (CSV, TSV, JSON lines, JSON arrays, Parquet) count rows after the header from 1. Access logs and CDX files count
-lines.
+lines. Histories of other tools (``histories``) count entries.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from recrawl.cli.shared.histories.entries import COLUMNS
 from recrawl.cli.shared.logs.roles import Header, LogOptions, header_of
 from recrawl.cli.shared.logs.shapes import AccessLog, BadLineError, CdxLog
 from recrawl.cli.shared.logs.text_lines import TextLines
@@ -32,8 +33,20 @@ class LogRows:
         self.path, self.options, self.repairs = path, options, repairs
         self.header = Header([], True, [])
         self.counted = "row"
+        self.is_history = False  # a store of another tool: its rows are in no order
+        self.notes: list[str] = []
 
     def __iter__(self) -> Iterator[Row]:
+        from recrawl.cli.shared.histories.detect import history_at
+
+        history = history_at(self.path, self.options, self.repairs)
+        if history is not None:
+            self.is_history, self.counted = True, "entry"
+            self._take_header(COLUMNS)
+            for number, cells in enumerate(history, 1):
+                yield number, 0.0, self._record(cells[name] for name in COLUMNS)
+            self.notes = history.notes
+            return
         suffix = self._suffix()
         if suffix in (".parquet", ".pq"):
             yield from self._parquet_rows()

@@ -21,8 +21,10 @@ EXTRAS = {
         "re2",
         *(["backports.zstd"] if sys.version_info < (3, 14) else []),
     ],
+    "serve": ["fastapi", "uvicorn"],
     "data": ["pyarrow", "matplotlib"],
     "warc": ["warcio"],
+    "browser": ["playwright"],
     "predict": ["lightgbm"],
     "deep": ["jax", "optax"],
 }  # modules by extra

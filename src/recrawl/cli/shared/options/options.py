@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -25,6 +26,16 @@ Encoding = Annotated[
         help="Encoding of the log, such as cp1252.  [default: by byte order mark, else UTF-8]", metavar="NAME"
     ),
 ]
+Jobs = Annotated[
+    Path | None, typer.Option(help="List of jobs of urlwatch.  [default: beside its store]", metavar="FILE")
+]
+Every = Annotated[
+    str | None,
+    typer.Option(help="How often a tool that keeps only changes has looked, such as 3h.", metavar="SPAN"),
+]
+AccessLog = Annotated[
+    Path | None, typer.Option(help="Access log of the web server: importance is requests per page.", metavar="FILE")
+]
 
 
 class Group(StrEnum):
@@ -35,13 +46,25 @@ class Group(StrEnum):
     all = "all"
 
 
-def log_options(lenient: bool, columns: list[str] | None, encoding: str | None) -> LogOptions:
-    """How a log is read. ParameterError for a bad role or encoding."""
+def log_options(
+    lenient: bool,
+    columns: list[str] | None,
+    encoding: str | None,
+    jobs: Path | None = None,
+    every: str | None = None,
+    nameless: bool = True,
+) -> LogOptions:
+    """How a log is read. ParameterError for a bad role, encoding or span."""
     from recrawl.cli.shared.logs.roles import LogOptions, parse_columns
     from recrawl.cli.shared.logs.text_lines import check_encoding
 
     check_encoding(encoding)
-    return LogOptions(lenient, parse_columns(split_commas(columns or [])), encoding)
+    seconds = None
+    if every is not None:
+        from recrawl.crawl.config.rules import span
+
+        seconds = span(every, "--every")
+    return LogOptions(lenient, parse_columns(split_commas(columns or [])), encoding, jobs, seconds, nameless)
 
 
 def check_level(level: float) -> None:

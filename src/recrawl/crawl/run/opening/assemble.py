@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_SIGNAL_DELAY = 0.05  # seconds that signals wait for others: fewer transactions
+
 
 @dataclass(frozen=True)
 class Web:
@@ -111,6 +113,7 @@ async def engine_of(
         siblings=settings.siblings,
         **settings.choices(),
         part=part,
+        kinds=settings.signal_kinds() if save else (),
         save=save,
     )
     n_pages = len(engine) if part is None else part.totals.pages
@@ -131,7 +134,10 @@ def options_of(settings: Settings, n_pages: int, now: float) -> CrawlOptions:
         feed_interval=settings.seconds("feed_interval"),
         audit_share=share_of(settings.audit_share),
         audit_draws=settings.audit_draws,
+        callback_url=settings.callback_url(),
         texts=settings.event_text,
+        listings=settings.listings,
+        signal_delay=_SIGNAL_DELAY,
     )
 
 
@@ -200,7 +206,7 @@ async def open_crawl(settings: Settings, *, web: Web | None = None, **options: A
     try:
         now = web.clock.now()
         engine = await engine_of(store, settings, now, save=True)
-        if not len(engine) and not await store.commands():
+        if not len(engine) and not await store.commands() and not await store.listings():
             raise ParameterError(f"{settings.database}: has no pages; recrawl add adds some")
         chosen = options_of(settings, len(engine), now)
         chosen = replace(chosen, subscribers={} if webhook is None else {"webhook": webhook})

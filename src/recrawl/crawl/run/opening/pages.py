@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.feeds.cache import apply_notes
 from recrawl.crawl.feeds.polling import PREFIX
 from recrawl.crawl.polite.budget import MARK
+from recrawl.crawl.run.opening.pending import hear_pending, sources_setting, without_heard
 from recrawl.crawl.run.opening.replay import replay_outcomes
 from recrawl.engine import Engine
 from recrawl.engine.addresses import host_of
@@ -48,15 +49,18 @@ async def open_engine(
     *,
     rules: Rules | None = None,
     part: Part | None = None,
+    kinds: Collection[str] = (),
     save: bool = False,
     **settings: Any,
 ) -> Engine:
     """The engine of a store as it was left, or a new one; ``settings`` are those of `Engine`.
 
+    ``kinds`` are the kinds of signal sources that are switched on. Pending signals are given to the engine again.
     If the clock was set back since, all saved times move back with it. Observations that rows of earlier versions lack
     are filled in from stored outcomes; with ``save`` they are written, so that this is done once.
     """
     saved = await store.load(None if part is None else part.urls)
+    settings = {**await sources_setting(store, kinds, saved), **settings}
     if saved is None:
         return Engine(start=now, **settings)
     newest = float(np.max(saved["fetched_at"], initial=now))
@@ -77,7 +81,11 @@ async def open_engine(
     rule = (spacing or 0.0, np.inf if most is None else most)
     saved["hosts"] = {host: (*rule, until) for host, (*_, until) in saved["hosts"].items()}
     replayed = await replay_outcomes(store, saved)
+    pending = await store.signals(None if part is None else part.urls)
+    if pending:
+        without_heard(saved)
     engine = Engine.restore(saved, now)
+    hear_pending(engine, pending, now)
     if replayed:
         event(log, logging.INFO, "beliefs.replayed", pages=len(replayed))
     if replayed and save:

@@ -1,0 +1,227 @@
+"""What signals by HTTP cost a crawl: its rate while they arrive, as a share of its rate without them, in one run.
+
+    python benchmarks/bench_signals.py                   about two minutes
+    python benchmarks/bench_signals.py --quick           phases of 3 s; results are not written
+
+The demo's web is served by one process and crawled by another, first once, then at a budget. A third process sends
+5,000 signals a second in batches of 100, and 200 requests a second with one signal each, for 10 s; each signal has a
+new ``changed_at``, so that each is written. Before and after, nothing is sent for as long. The crawl is measured at the
+demo's budget, at the largest that the demo takes, and without a budget, where signals and crawls compete for one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+
+from recrawl.crawl.clock import SystemClock
+from recrawl.crawl.config.options import CrawlOptions
+from recrawl.crawl.config.rules import Rules
+from recrawl.crawl.http.fetcher import HttpFetcher
+from recrawl.crawl.polite.budget import Budget
+from recrawl.crawl.run.opening.assemble import Web, new_crawler
+from recrawl.crawl.run.opening.pages import add_pages, warm_up
+from recrawl.crawl.signals.limits import Limit
+from recrawl.crawl.signals.sources import Source
+from recrawl.crawl.signals.tokens import PREFIX, new_token
+from recrawl.demo.live import BUDGET
+from recrawl.demo.resolver import LoopbackResolver
+from recrawl.demo.server import DemoServer
+from recrawl.demo.web import DemoWeb
+from recrawl.demo.world import DAY, DemoWorld, draw_world
+from recrawl.engine import Engine
+from recrawl.serve import Context, HttpServer, build_app
+from recrawl.store import SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+HERE = Path(__file__)
+RESULTS = HERE.parent / "results" / "signals.json"
+BATCHES, SINGLES, BATCH = 50.0, 200.0, 100  # requests a second; signals of a batch
+BUDGETS = {"the demo's budget": BUDGET, "the demo's largest budget": 200.0, "no budget": 1e6}  # requests a second
+AGENT = "recrawl-bench/1 (+http://127.0.0.1/)"
+
+
+def world() -> DemoWorld:
+    """The same in each process."""
+    return draw_world(1, 300.0)
+
+
+async def serve() -> None:
+    """The demo's web, until standard input ends."""
+    async with DemoServer(web := DemoWeb(world(), SystemClock())):
+        print(web.port, flush=True)
+        await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+
+
+async def crawl(port: int, budget: float, folder: Path) -> None:
+    """Crawl the demo's web, take signals, and print what was done every quarter of a second."""
+    clock, web = SystemClock(), DemoWeb(world(), SystemClock(), port)
+    warm_up()
+    text, token = new_token("sender", ["signal"], clock.now())
+    engine = Engine(
+        budget, start=clock.now(), day=DAY, host_spacing=0.0, host_concurrency=8, min_change_probability=0.0
+    )
+    add_pages(engine, Rules(), web.urls, clock.now(), importance=web.world.trace.importance)
+    fetcher = HttpFetcher(AGENT, allow_private=True, resolver=LoopbackResolver(), clock=clock)
+    async with SqliteStore(folder / "crawl.db") as store:
+        await store.save(rows=engine.rows(), notes={f"{PREFIX}sender": token.as_note()})
+        options = CrawlOptions(budget=Budget(budget, clock.now()), signal_delay=0.05, longest_hint=0.0)
+        crawler = new_crawler(engine, store, Web(AGENT, fetcher, fetcher, clock), options)
+        components = crawler.components
+        await components.load()
+        components.inbox.limits.set(Source("webhook", "sender"), Limit(1e5, 1e9))
+        context = Context(engine, store, components.clock, components.inbox, components.tokens)
+        server = HttpServer(build_app(context), "127.0.0.1:0")
+        await server.start()
+        await crawler.run(clock.now() + 60.0, once=True)
+        print(json.dumps({"url": server.url, "token": text, "pages": web.urls}), flush=True)
+        running = asyncio.create_task(crawler.run())
+        ended = asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+        while not ended.done() and not running.done():
+            used, counts = resource.getrusage(resource.RUSAGE_SELF), crawler.counters
+            done = sum(counts.as_dict()[name] for name in ("changed", "unchanged"))
+            print(json.dumps([time.monotonic(), done, used.ru_utime + used.ru_stime]), flush=True)
+            await asyncio.sleep(0.25)
+        crawler.stop()
+        await running
+        await server.close()
+        crawler.close()
+    await fetcher.close()
+
+
+class Sender:
+    """Sends requests at a rate; what was answered, and how fast."""
+
+    def __init__(self, client: aiohttp.ClientSession, url: str, pages: list[str]) -> None:
+        self._client, self._url, self._pages = client, f"{url}/v1/signals", pages
+        self.took: list[float] = []
+        self.accepted = self.refused = 0
+        self._next = 0
+
+    async def send(self, n: int) -> None:
+        """One request with n signals about the next pages."""
+        some = [self._pages[(self._next + k) % len(self._pages)] for k in range(n)]
+        self._next += n
+        began, now = time.monotonic(), time.time()
+        async with self._client.post(self._url, json=[{"url": url, "changed_at": now} for url in some]) as answer:
+            found = await answer.json()
+            self.accepted += found.get("accepted", 0)
+            self.refused += answer.status != 200
+        self.took.append(time.monotonic() - began)
+
+    async def at_rate(self, rate: float, n: int, seconds: float) -> None:
+        """Requests of n signals at a rate."""
+        began, sent, tasks = time.monotonic(), 0, set[asyncio.Task[None]]()
+        while (passed := time.monotonic() - began) < seconds:
+            for _ in range(int(passed * rate) - sent):
+                tasks.add(asyncio.create_task(self.send(n)))
+                sent += 1
+            await asyncio.sleep(0.002)
+        await asyncio.gather(*tasks)
+
+
+async def child(*words: str) -> asyncio.subprocess.Process:
+    """This file in a process of its own."""
+    pipes = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE}
+    return await asyncio.create_subprocess_exec(sys.executable, str(HERE), *words, **pipes, limit=1 << 20)
+
+
+async def measure(budget: float, seconds: float) -> dict[str, Any]:
+    """Rates without signals, with them, and without."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = await child("--role", "server")
+        assert server.stdout is not None
+        port = int(await server.stdout.readline())
+        crawler = await child("--role", "crawl", "--port", str(port), "--budget", str(budget), "--folder", folder)
+        assert crawler.stdout is not None
+        begun = json.loads(await crawler.stdout.readline())
+        lines: list[list[float]] = []
+
+        async def read() -> None:
+            while crawler.stdout is not None and (line := await crawler.stdout.readline()):
+                lines.append(json.loads(line))
+
+        reading = asyncio.create_task(read())
+        try:
+            return await phases(begun, lines, seconds)
+        finally:
+            for process in (crawler, server):
+                if process.stdin is not None:
+                    process.stdin.close()
+            await asyncio.wait_for(asyncio.gather(crawler.wait(), server.wait(), reading), 60.0)
+
+
+async def phases(begun: dict[str, Any], lines: list[list[float]], seconds: float) -> dict[str, Any]:
+    """Three phases, and what the crawl did in each."""
+    headers = {"authorization": f"Bearer {begun['token']}"}
+    async with aiohttp.ClientSession(headers=headers) as client:
+        sender = Sender(client, begun["url"], begun["pages"])
+        await asyncio.sleep(3.0)
+        found: list[dict[str, float]] = []
+        work: list[Callable[[], Awaitable[object]]] = [
+            lambda: asyncio.sleep(seconds),
+            lambda: asyncio.gather(sender.at_rate(BATCHES, BATCH, seconds), sender.at_rate(SINGLES, 1, seconds)),
+            lambda: asyncio.sleep(seconds),
+        ]
+        for one in work:
+            began = time.monotonic()
+            await one()
+            found.append(rate_of(lines, began, time.monotonic()))
+            await asyncio.sleep(1.0)
+    quiet = (found[0]["crawls_per_second"] + found[2]["crawls_per_second"]) / 2
+    took = sorted(sender.took)
+    return {
+        "crawls_per_second": [round(one["crawls_per_second"], 1) for one in found],
+        "cpu": [round(one["cpu"], 3) for one in found],
+        "ratio": round(found[1]["crawls_per_second"] / quiet, 3),
+        "requests": len(took),
+        "refused": sender.refused,
+        "accepted_per_second": round(sender.accepted / seconds, 1),
+        "answer_seconds": {str(q): round(took[int(q * (len(took) - 1))], 4) for q in (0.5, 0.99)},
+    }
+
+
+def rate_of(lines: list[list[float]], began: float, ended: float) -> dict[str, float]:
+    """Crawls per second, and seconds of processor per second, between two times."""
+    some = [line for line in lines if began <= line[0] <= ended]
+    span = some[-1][0] - some[0][0]
+    return {"crawls_per_second": (some[-1][1] - some[0][1]) / span, "cpu": (some[-1][2] - some[0][2]) / span}
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--role", choices=["server", "crawl"])
+    parser.add_argument("--port", type=int)
+    parser.add_argument("--budget", type=float)
+    parser.add_argument("--folder", type=Path)
+    given = parser.parse_args()
+    if given.role == "server":
+        asyncio.run(serve())
+        return
+    if given.role == "crawl":
+        asyncio.run(crawl(given.port, given.budget, given.folder))
+        return
+    seconds = 3.0 if given.quick else 10.0
+    found = {name: asyncio.run(measure(budget, seconds)) for name, budget in BUDGETS.items()}
+    text = json.dumps({"seconds": seconds, "cores": os.cpu_count(), **found}, indent=1)
+    print(text)
+    if not given.quick:
+        RESULTS.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

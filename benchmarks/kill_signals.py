@@ -1,0 +1,197 @@
+"""Kill a crawl while signals arrive by HTTP, and see whether one that was acknowledged is missing: none may be.
+
+    python benchmarks/kill_signals.py --kills 100 --out benchmarks/results/kill_signals.json
+
+The crawl is ``recrawl run --listen`` in a process of its own, killed with SIGKILL with requests in flight and started
+again on the same database. Its pages are on loopback. A signal that was answered with 200 must afterwards be pending,
+or a crawl of its page that did not fail must have begun after the signal was sent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import aiohttp
+from aiohttp import web
+
+from recrawl.crawl.config.rules import Rules
+from recrawl.crawl.run.opening.pages import add_pages, open_engine, save_pages
+from recrawl.crawl.signals.tokens import PREFIX, new_token
+from recrawl.store import SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+PAGES, RATE = 300, 200.0  # pages; signals per second
+RUN = ["run", "--listen", "127.0.0.1:0", "--allow-private", "--contact", "kill@example.org", "--budget", "100/s"]
+LOGS = ["--delay", "0.005", "--quiet", "--log-level", "info", "--log-format", "json"]
+
+
+class Answered(NamedTuple):
+    """A signal that was answered with 200."""
+
+    url: str
+    sent_at: float
+    accepted: int
+
+
+@asynccontextmanager
+async def pages() -> AsyncIterator[str]:
+    """Pages on loopback that change all the time; where they are."""
+
+    async def page(request: web.Request) -> web.Response:
+        if request.path == "/robots.txt":
+            raise web.HTTPNotFound
+        await asyncio.sleep(random.uniform(0.0, 0.02))
+        return web.Response(text=f"<p>{request.path} {time.time()}</p>", content_type="text/html")
+
+    app = web.Application()
+    app.router.add_get("/{tail:.*}", page)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+async def prepared(database: Path, urls: list[str]) -> str:
+    """A database with pages and a token; the token."""
+    text, token = new_token("sender", ["signal"], time.time())
+    async with SqliteStore(database) as store:
+        engine = await open_engine(store, time.time(), budget=1.0)
+        notes = {f"{PREFIX}sender": token.as_note()}
+        await save_pages(engine, store, add_pages(engine, Rules(), urls, time.time()), notes=notes)
+    return text
+
+
+async def started(database: Path) -> tuple[asyncio.subprocess.Process, str]:
+    """A crawl that listens, and where."""
+    command = [sys.executable, "-m", "recrawl", *RUN, *LOGS, "--database", str(database)]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RECRAWL_")}
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        env=environment,
+        cwd=database.parent,
+    )
+    assert process.stderr is not None
+    async for line in process.stderr:
+        if b'"serve.started"' in line:
+            return process, str(json.loads(line)["url"])
+    raise AssertionError("the crawl did not start")
+
+
+class Sender:
+    """Sends single signals at a rate, whether earlier ones are answered or not."""
+
+    def __init__(self, client: aiohttp.ClientSession, url: str, urls: list[str], rng: random.Random) -> None:
+        self._client, self._url, self._urls, self._rng = client, f"{url}/v1/signals", urls, rng
+        self.answered: list[Answered] = []
+        self.refused, self.in_flight = 0, 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def send(self, seconds: float) -> None:
+        """Send for some seconds, and until a request is in flight."""
+        began, n = time.monotonic(), 0
+        while time.monotonic() < began + seconds or (not self.in_flight and time.monotonic() < began + seconds + 5.0):
+            due = int((time.monotonic() - began) * RATE)
+            for _ in range(due - n):
+                task = asyncio.create_task(self._one(self._rng.choice(self._urls)))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+            n = max(n, due)
+            await asyncio.sleep(0.002)
+
+    async def _one(self, url: str) -> None:
+        sent_at = time.time()
+        self.in_flight += 1
+        with suppress(aiohttp.ClientError, ConnectionError):
+            try:
+                async with self._client.post(self._url, json=[url]) as answer:
+                    if answer.status == 200:
+                        self.answered.append(Answered(url, sent_at, (await answer.json())["accepted"]))
+                    else:
+                        self.refused += 1
+            finally:
+                self.in_flight -= 1
+
+    async def end(self) -> None:
+        """Wait for the answers that still come."""
+        await asyncio.gather(*self._tasks)
+
+
+async def missing(database: Path, answered: list[Answered]) -> dict[str, int]:
+    """Signals that were acknowledged and are neither pending nor followed by a crawl; and contradictions."""
+    crawled = defaultdict[str, float](float)
+    async with SqliteStore(database) as store:
+        pending = {signal.url for signal in await store.signals()}
+        async for one in store.observations():
+            if one.failure is None:
+                crawled[one.url] = max(crawled[one.url], one.began_at)
+        problems = await store.check()
+    lost = [one for one in answered if one.url not in pending and crawled[one.url] < one.sent_at]
+    return {"missing": len(lost), "pending": len(pending), "damage": len(problems)}
+
+
+async def kill_all(kills: int, seed: int, folder: Path) -> dict[str, Any]:
+    """Kill a crawl again and again; what was lost."""
+    rng, database = random.Random(seed), folder / "signals.db"
+    totals: dict[str, Any] = defaultdict(int)
+    async with pages() as origin:
+        urls = [f"{origin}/{k}" for k in range(PAGES)]
+        headers = {"authorization": f"Bearer {await prepared(database, urls)}"}
+        for _ in range(kills):
+            process, url = await started(database)
+            async with aiohttp.ClientSession(headers=headers) as client:
+                sender = Sender(client, url, urls, rng)
+                await sender.send(rng.uniform(0.3, 1.2))
+                totals["kills_with_requests_in_flight"] += sender.in_flight > 0
+                process.kill()
+                await process.wait()
+                await sender.end()
+            found = await missing(database, sender.answered)
+            totals["acknowledged"] += len(sender.answered)
+            totals["accepted"] += sum(one.accepted for one in sender.answered)
+            totals["refused"] += sender.refused
+            totals["missing"] += found["missing"]
+            totals["damage"] += found["damage"]
+    return {"kills": kills, **totals}
+
+
+def run(kills: int, seed: int, folder: Path) -> dict[str, Any]:
+    """The same, from outside of event loops."""
+    return asyncio.run(kill_all(kills, seed, folder))
+
+
+def main() -> None:
+    """Kill, judge, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        found = run(given.kills, given.seed, Path(folder))
+    text = json.dumps(found, indent=1)
+    print(text)
+    if given.out is not None:
+        given.out.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

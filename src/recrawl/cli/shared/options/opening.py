@@ -1,0 +1,23 @@
+"""Opening of a crawl by its settings: with a browser where rules let pages be rendered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recrawl.cli.shared.options.extras import need
+
+if TYPE_CHECKING:
+    from recrawl.crawl.config.settings import Settings
+    from recrawl.crawl.run.opening.assemble import LiveCrawl
+
+
+async def opened(settings: Settings) -> LiveCrawl:
+    """The crawl of a database. ParameterError if its rules need a browser and there is none."""
+    if any(rule.render for rule in settings.rules().rules):
+        need("browser")
+        from recrawl.contrib.browser.assemble import open_rendered
+
+        return await open_rendered(settings)
+    from recrawl.crawl.run.opening.assemble import open_crawl
+
+    return await open_crawl(settings)

@@ -1,0 +1,1 @@
+"""Connections to other crawlers and to browsers; none of them imports another."""

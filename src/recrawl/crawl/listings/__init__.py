@@ -1,0 +1,1 @@
+"""Listings: sitemaps, feeds and index pages, what they say of pages, and when they are polled."""

@@ -1,0 +1,86 @@
+"""Credits: which listing signalled a page first, and what that was worth when the page was crawled."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.crawl.listings.worth import Forecast, anyway
+from recrawl.model.pages import Pages
+
+Ids = NDArray[np.int64]
+
+MOST = 100_000  # pages that wait for their crawl
+
+
+class Beliefs(Protocol):
+    """What credits need to know of pages: an engine, or a table of what is true."""
+
+    def copied(self, rows: Ids) -> NDArray[np.bool_]:
+        """Which pages have a copy."""
+
+    def fetched_at(self, rows: Ids) -> NDArray[np.float64]:
+        """When the copies were fetched."""
+
+    def pages(self, ids: Ids) -> Pages:
+        """The beliefs about pages."""
+
+
+class Signalled(NamedTuple):
+    """A signal whose page was not crawled yet."""
+
+    listing: str
+    at: float
+    anyway_at: float  # when the page would be crawled without it
+    probability: float  # that it has changed by then
+    importance: float
+
+
+class Credit(NamedTuple):
+    """What a signal was worth: importance·(changed − p), and by how long it came before the crawl made anyway."""
+
+    listing: str
+    gain: float
+    lead: float
+
+
+class Credits:
+    """The first signal of each page since its last crawl, of at most 100,000 pages; others are forgotten."""
+
+    def __init__(self, engine: Beliefs) -> None:
+        self._engine = engine
+        self._waiting: OrderedDict[int, Signalled] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def signalled(self, listing: str, pages: Sequence[int], at: float, threshold: float) -> None:
+        """A listing signals pages; ``at`` is when the news are thought to have appeared in it."""
+        ids = np.array([page for page in pages if page not in self._waiting], np.int64)
+        ids = ids[self._engine.copied(ids)]
+        if not len(ids) or not 0 < threshold < np.inf:
+            return
+        forecast = self.forecast(ids, threshold)
+        due = self._engine.fetched_at(ids) + forecast.interval
+        importance = self._engine.pages(ids).importance
+        for k in np.flatnonzero(np.isfinite(due)).tolist():
+            found = float(due[k]), float(forecast.probability[k]), float(importance[k])
+            self._waiting[int(ids[k])] = Signalled(listing, at, *found)
+        while len(self._waiting) > MOST:
+            self._waiting.popitem(last=False)
+
+    def forecast(self, ids: Ids, threshold: float) -> Forecast:
+        """When pages would be crawled anyway."""
+        return anyway(self._engine.pages(ids), threshold)
+
+    def crawled(self, page: int, *, changed: bool) -> Credit | None:
+        """A page was compared with its copy, or found gone: what the signal before was worth."""
+        signal = self._waiting.pop(page, None)
+        if signal is None:
+            return None
+        gain = signal.importance * (float(changed) - signal.probability)
+        return Credit(signal.listing, gain, max(signal.anyway_at - signal.at, 0.0))

@@ -1,0 +1,73 @@
+"""What listings are worth, as a crawl learns it: credits for signals, and what their pages let expect."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from recrawl.crawl.listings.credits import Credits, Ids
+from recrawl.crawl.listings.listing import Listing
+from recrawl.crawl.listings.registry import Pace, Registry
+from recrawl.crawl.signals.inbox import Signal
+from recrawl.engine import Engine
+
+PRIOR_PAGES = 2000  # pages of a listing from which its worth is expected
+_RENEWED = 200  # listings whose worth is expected anew at a time
+_RENEW_EVERY = 6 * 3600.0  # seconds
+
+
+class Worths:
+    """Changes the worth of the listings of a registry."""
+
+    def __init__(self, engine: Engine, registry: Registry, pace: Callable[[], Pace]) -> None:
+        self._engine, self._registry, self._pace = engine, registry, pace
+        self._credits = Credits(engine)
+        self._renewed: dict[str, float] = {}  # when what is expected of listings was computed
+        self._renew_at = -math.inf
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the crawl value at the margin is known, by which signals are judged."""
+        return 0 < self._pace().threshold < math.inf
+
+    def signalled(self, listing: Listing, signals: Sequence[Signal], before: float | None, now: float) -> None:
+        """Note which pages a listing signals: what they are worth is known when they have been crawled."""
+        known = self._engine.addresses.known([str(one.page) for one in signals])
+        latest = np.array([now if one.changed_at is None else one.changed_at + one.resolution for one in signals])
+        ids = known[known >= 0]
+        news = latest[known >= 0] > self._engine.fetched_at(ids) if len(ids) else np.zeros(0, bool)
+        seen = now if before is None else (before + now) / 2
+        self._credits.signalled(listing.family, ids[news].tolist(), seen, self._pace().threshold)
+
+    def crawled(self, page: int, *, changed: bool) -> None:
+        """A page was crawled: the listing that signalled it first gets what that was worth."""
+        credit = self._credits.crawled(page, changed=changed)
+        root = None if credit is None else self._registry.get(credit.listing)
+        if credit is not None and root is not None:
+            root.worth = root.worth.credited(credit.gain, credit.lead)
+            self._registry.changed(root)
+
+    def expect(self, listing: Listing, ids: Ids, n_pages: float) -> None:
+        """What some of the pages of a listing let expect of it; ``n_pages`` is how many it names."""
+        root = self._registry.get(listing.family)
+        if not len(ids) or root is None or not self.is_judged:
+            return
+        forecast = self._credits.forecast(ids, self._pace().threshold)
+        root.worth = root.worth.with_prior(self._engine.pages(ids), forecast).scaled(n_pages / len(ids))
+        self._registry.changed(root)
+
+    def renew(self, now: float) -> None:
+        """Compute again what the pages of some listings let expect of them: rates and the margin move."""
+        if now < self._renew_at:
+            return
+        listings = [one for one in self._registry if one.worth.polls and not one.follows_index and not one.as_page]
+        oldest = sorted(listings, key=lambda one: self._renewed.get(one.url, -math.inf))[:_RENEWED]
+        for one in oldest:
+            ids = self._engine.addresses.on_host(one.host)
+            some = ids[:: max(len(ids) // PRIOR_PAGES, 1)]
+            self.expect(one, some, float(min(len(ids), max(one.n_entries, 1))))
+            self._renewed[one.url] = now
+        self._renewed = {one.url: self._renewed[one.url] for one in listings if one.url in self._renewed}
+        self._renew_at = now + _RENEW_EVERY

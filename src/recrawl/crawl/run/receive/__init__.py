@@ -1,0 +1,1 @@
+"""What reaches a crawl from outside while it runs: deliveries of hubs, pings of sites."""

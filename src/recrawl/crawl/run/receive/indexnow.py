@@ -1,0 +1,138 @@
+"""IndexNow in a crawl: takes pings, has keys verified, and signals the pages of verified ones."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from recrawl.crawl.clock import Clock
+from recrawl.crawl.polite.side_requests import SideRequests
+from recrawl.crawl.run.receive.pauses import Pause
+from recrawl.crawl.signals.inbox import Inbox, Signal
+from recrawl.crawl.signals.indexnow.keys import KeyCheck, Keys
+from recrawl.crawl.signals.indexnow.ping import Ping, Refusal, holds_key
+from recrawl.crawl.signals.sources import Source
+from recrawl.engine.addresses import host_of
+from recrawl.logs import event
+
+_AT_A_TIME = 32  # key files that are fetched, or wait for their hosts
+_HELD = 60.0  # seconds until a host that is held is tried again
+_SOME = 100  # pages that are signalled at once: as many as any limit allows
+_LONGEST = 3600.0  # seconds that signals beyond a limit wait
+log = logging.getLogger(__name__)
+
+
+class Answer(NamedTuple):
+    """What a ping is answered."""
+
+    status: int
+    reason: str = ""
+    retry_after: float = 0.0
+
+
+class IndexNow:
+    """The pings of a crawl; ``is_page`` answers which URLs are pages."""
+
+    def __init__(
+        self,
+        side: SideRequests,
+        inbox: Inbox,
+        clock: Clock,
+        save_notes: Callable[[Mapping[str, Any]], Awaitable[None]],
+        is_page: Callable[[Sequence[str]], Sequence[bool]],
+    ) -> None:
+        self._side, self._inbox, self._clock, self._save_notes = side, inbox, clock, save_notes
+        self.keys = Keys(is_page)
+        self.counts: Counter[int] = Counter()  # answers by status
+        self._checks: deque[KeyCheck] = deque()
+        self._checking: set[asyncio.Task[None]] = set()
+        self._pause: Pause | None = None
+
+    def restore(self, notes: Mapping[str, Any]) -> None:
+        """Take up the notes of earlier runs; checks that were not finished are made again."""
+        self._checks.extend(self.keys.restore(notes, self._clock.now()))
+
+    async def receive(self, ping: Ping | Refusal) -> Answer:
+        """Take a ping; returns when what was taken is stored."""
+        answer = await self._received(ping)
+        self.counts[answer.status] += 1
+        return answer
+
+    async def _received(self, ping: Ping | Refusal) -> Answer:
+        if isinstance(ping, Refusal):
+            return Answer(*ping)
+        taken = self.keys.take(ping, self._clock.now())
+        if isinstance(taken, Refusal):
+            return Answer(*taken, retry_after=3600.0 if taken.status == 429 else 0.0)
+        await self._save()
+        if taken.urls:
+            done = await self._inbox.take(self._signals(ping.location, taken.urls), whole=True)
+            if done.limited:
+                return Answer(429, "too many URLs of this host", done.retry_after)
+        if taken.check is not None:
+            self._checks.append(taken.check)
+            if self._pause is not None:
+                self._pause.wake()
+        return Answer(taken.status)
+
+    def _signals(self, location: str, urls: Sequence[str]) -> list[Signal]:
+        source = Source("indexnow", host_of(location))
+        return [Signal(url, source) for url in urls]
+
+    async def _save(self) -> None:
+        notes = self.keys.pending_notes()
+        if notes:
+            await self._save_notes(notes)
+
+    # --- key files ----------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Fetch key files, a few at a time, until cancelled."""
+        self._pause = Pause(self._clock)
+        try:
+            while True:
+                while self._checks and len(self._checking) < _AT_A_TIME:
+                    self._begin(self._checks.popleft())
+                await self._pause.sleep(math.inf)
+                for task in [task for task in self._checking if task.done()]:
+                    self._checking.discard(task)
+                    task.result()
+        finally:
+            for task in self._checking:
+                task.cancel()
+            await asyncio.gather(*self._checking, return_exceptions=True)
+            self._checking.clear()
+            self._pause = None
+
+    def _begin(self, check: KeyCheck) -> None:
+        task = asyncio.create_task(self._check(check))
+        self._checking.add(task)
+        task.add_done_callback(lambda _: self._pause.wake() if self._pause is not None else None)
+
+    async def _check(self, check: KeyCheck) -> None:
+        """Fetch a key file and signal what waited for it; the signals are stored before they wait no more."""
+        fetched = await self._side.get(check.location)
+        while fetched.failure == "busy" and not fetched.status:  # nothing was asked: the host is held
+            await self._clock.sleep(_HELD)
+            fetched = await self._side.get(check.location)
+        valid = fetched.failure is None and holds_key(fetched.body, check.key)
+        n = await self._signal_waiting(check) if valid else 0
+        self.keys.checked(check, valid)
+        await self._save()
+        words = {"site": check.site, "valid": valid, "failure": fetched.failure, "pages": n}
+        event(log, logging.INFO, "indexnow.checked", **words)
+
+    async def _signal_waiting(self, check: KeyCheck) -> int:
+        """Signal the pages that wait for a key, also those that come meanwhile; how many they are."""
+        done: set[str] = set()
+        while some := [url for url in self.keys.waiting(check) if url not in done][:_SOME]:
+            taken = await self._inbox.take(self._signals(check.location, some), whole=True)
+            if taken.limited:
+                await self._clock.sleep(min(max(taken.retry_after, 1.0), _LONGEST))
+            else:
+                done.update(some)
+        return len(done)

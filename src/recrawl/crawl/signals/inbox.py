@@ -1,0 +1,291 @@
+"""Inbox: takes change signals in, stores what is new before it is acknowledged, and gives it to the engine.
+
+A repetition costs no write: the same page and source since the page's last crawl began, and no newer ``changed_at``.
+The engine gets the 2nd, 4th, 8th … signal of a source about a copy. A signal that comes while its page is crawled is
+given to the engine when the crawl has ended, so that it counts for the new copy.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import NamedTuple
+
+import numpy as np
+
+from recrawl.crawl.clock import Clock
+from recrawl.crawl.signals.counts import TOTALS, SignalCounts
+from recrawl.crawl.signals.group_commit import GroupCommit
+from recrawl.crawl.signals.heard import Heard, HeardTable
+from recrawl.crawl.signals.limits import Limits
+from recrawl.crawl.signals.sources import NOTE, Source, Sources
+from recrawl.engine import Engine
+from recrawl.errors import ParameterError
+from recrawl.store.protocol import Outcome, Store
+from recrawl.store.signals import PendingSignal
+from recrawl.urls import name_of
+
+_SOURCE = attrgetter("source")
+_FULL_FOR = 60.0  # seconds after which a source with too many pending signals may try again
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A source says that a page changed at ``changed_at``, or up to ``resolution`` seconds later.
+
+    ``page`` is a URL or the engine's id. ``changed_at`` is None where the source does not say when; a date without a
+    time has a resolution of 86400.
+    """
+
+    page: str | int
+    source: Source
+    changed_at: float | None = None
+    resolution: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of signals."""
+
+    accepted: int = 0  # new, and stored
+    repeated: int = 0  # nothing new since the page's last crawl began
+    outdated: int = 0  # about a change before the page's copy
+    unknown: int = 0  # URLs that are no page
+    limited: int = 0  # beyond a limit: not taken
+    retry_after: float = 0.0  # seconds after which those would be taken
+
+
+@dataclass(frozen=True)
+class InboxOptions:
+    """How an inbox works."""
+
+    gather: float = 0.0  # seconds that signals wait for others to be written with
+    most_pending: int = 200_000  # pages with a pending signal of one source
+    on_unknown: Callable[[Source, list[str]], None] | None = None  # gets canonical URLs that are no page
+    on_new: Callable[[], None] | None = None  # called after the engine got signals
+
+
+class _New(NamedTuple):
+    page: int
+    heard: Heard
+    signal: PendingSignal
+
+
+@dataclass
+class _Sorted:
+    """What is to be done with the signals of one call."""
+
+    counts: dict[Source, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    new: dict[tuple[int, int], _New] = field(default_factory=dict)  # by page and source
+    pages: Counter[int] = field(default_factory=Counter)  # pages without a pending signal before, by source
+    repeated: list[tuple[int, Heard, PendingSignal]] = field(default_factory=list)  # with pages
+    unknown: dict[Source, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    def total(self, name: str) -> int:
+        return sum(counts[name] for counts in self.counts.values())
+
+
+class Inbox:
+    """The signals of a crawl. Nothing is read from the store before ``load``."""
+
+    def __init__(self, engine: Engine, store: Store, clock: Clock, options: InboxOptions | None = None) -> None:
+        self.options = options or InboxOptions()
+        self.on_unknown, self.on_new = self.options.on_unknown, self.options.on_new
+        self.sources, self.limits = Sources(), Limits()
+        self.tally = SignalCounts()
+        self._engine, self._store, self._clock = engine, store, clock
+        self._heard = HeardTable()
+        self._commit = GroupCommit(self._write, clock, self.options.gather)
+
+    async def load(self) -> None:
+        """Take up the sources and the pending signals of earlier runs; the engine was opened with them."""
+        self.sources = Sources.restore(await self._store.notes(NOTE))
+        self.tally.restore(await self._store.notes(TOTALS))
+        pending = await self._store.signals()
+        known = self._engine.addresses.known([one.url for one in pending]).tolist()
+        for page, one in zip(known, pending, strict=True):
+            if page >= 0:
+                self._heard.set(page, one.source, Heard(one.at, one.changed_at))
+
+    # --- taking in ----------------------------------------------------------------------------------------------------
+
+    async def take(self, signals: Sequence[Signal], *, whole: bool = False) -> Taken:
+        """Take signals; returns when those that are new are stored. With ``whole``, none is taken if one is limited.
+
+        Raises StoreError if they could not be stored.
+        """
+        now = self._clock.now()
+        allowed, retry_after = self._within_limits(signals, now, whole)
+        done = self._sort(allowed, now)
+        if done.total("limited"):
+            retry_after = max(retry_after, _FULL_FOR)
+        if whole and retry_after > 0:
+            n = Counter(map(_SOURCE, signals))
+            self.tally.add({source: Counter(limited=n[source]) for source in n})
+            return Taken(limited=len(signals), retry_after=retry_after)
+        self._apply(done, now)
+        if done.new:
+            await self._commit.add(list(done.new.values()))
+        elif done.repeated:
+            await self._commit.settled()  # what they repeat may not be stored yet
+        found = {name: done.total(name) for name in ("accepted", "repeated", "outdated", "unknown")}
+        return Taken(**found, limited=len(signals) - sum(found.values()), retry_after=retry_after)
+
+    def _within_limits(self, signals: Sequence[Signal], now: float, whole: bool) -> tuple[list[Signal], float]:
+        """The signals that their speakers may send now, and the seconds until the others may be sent."""
+        speakers = Counter(map(_SOURCE, signals))
+        wait = max((self.limits.wait(source, n, now) for source, n in speakers.items()), default=0.0)
+        if wait == 0.0:
+            for source, n in speakers.items():
+                self.limits.take(source, n, now)
+            return list(signals), 0.0
+        if whole:
+            return [], wait
+        left = {source: min(n, self.limits.left(source, now)) for source, n in speakers.items()}
+        for source, n in left.items():
+            self.limits.take(source, n, now)
+            if n < speakers[source]:
+                self.tally.add({source: Counter(limited=speakers[source] - n)})
+        allowed = []
+        for signal in signals:
+            left[signal.source] -= 1
+            if left[signal.source] >= 0:
+                allowed.append(signal)
+        return allowed, wait
+
+    def _sort(self, signals: Sequence[Signal], now: float) -> _Sorted:
+        """Find out what is new; nothing is changed but the numbers of sources."""
+        done = _Sorted()
+        names = [self._name(signal.page) for signal in signals]
+        pages = self._engine.addresses.known(names)
+        copied_at = np.full(len(pages), -np.inf)
+        copied_at[pages >= 0] = self._engine.fetched_at(pages[pages >= 0])
+        source, number, counts = None, None, Counter[str]()  # of the last signal: most calls have one speaker
+        for signal, url, page, copied in zip(signals, names, pages.tolist(), copied_at.tolist(), strict=True):
+            if signal.source is not source:
+                source, number, counts = signal.source, None, done.counts[signal.source]
+            if page < 0:
+                done.unknown[source].append(url)
+                counts["unknown"] += 1
+                continue
+            if number is None:
+                number = self.sources.number(source)
+            row = PendingSignal(url, number, now, signal.changed_at, signal.resolution)
+            counts[self._kind(done, page, row, copied)] += 1
+        return done
+
+    def _kind(self, done: _Sorted, page: int, row: PendingSignal, copied_at: float) -> str:
+        """Whether a signal about a page is new, and what is to be done with it."""
+        key = (page, row.source)
+        earlier = done.new[key].heard if key in done.new else self._heard.of(*key)
+        if row.changed_at is not None and row.about() <= copied_at:
+            return "outdated"
+        if earlier is not None and earlier.repeats(row.changed_at):
+            done.repeated.append((page, earlier, row))
+            return "repeated"
+        if earlier is None:
+            if self._heard.count(row.source) + done.pages[row.source] >= self.options.most_pending:
+                return "limited"
+            done.pages[row.source] += 1
+        done.new[key] = _New(page, Heard(row.at, row.changed_at), row)
+        return "accepted"
+
+    def _name(self, page: str | int) -> str:
+        try:
+            return name_of(page) if isinstance(page, str) else self._engine.url([page])[0]
+        except ParameterError:
+            return ""
+
+    def _apply(self, done: _Sorted, now: float) -> None:
+        """Remember what is new, count everything, pass repetitions on, and offer unknown URLs."""
+        self.tally.add(done.counts)
+        for (page, source), one in done.new.items():
+            self._heard.set(page, source, one.heard)
+        again = defaultdict[int, list[int]](list)
+        for page, heard, signal in done.repeated:
+            if heard.repeat(signal.about()):
+                again[signal.source].append(page)
+        for source, pages in again.items():
+            self._give(pages, source, now, None)
+        if self.on_unknown is not None:
+            for speaker, urls in done.unknown.items():
+                self.on_unknown(speaker, [url for url in urls if url])
+
+    # --- to the store and the engine ----------------------------------------------------------------------------------
+
+    async def _write(self, rows: list[_New]) -> None:
+        """Write one group, then give it to the engine."""
+        notes, self.sources.changed = self.sources.note() if self.sources.changed else {}, False
+        try:
+            await self._store.save(signals=[one.signal for one in rows], notes=notes)
+        except BaseException:
+            self.sources.changed = self.sources.changed or bool(notes)
+            for one in rows:
+                if self._heard.of(one.page, one.signal.source) is one.heard:
+                    self._heard.drop(one.page, one.signal.source)  # the next signal is written again
+            raise
+        here = self._engine.addresses.known([one.signal.url for one in rows]).tolist()
+        self._hear([one for one, page in zip(rows, here, strict=True) if one.page == page])
+
+    def _hear(self, rows: Iterable[_New]) -> None:
+        """Give stored signals to the engine; of pages that are being crawled, later."""
+        now, given = self._clock.now(), defaultdict[int, list[_New]](list)
+        for one in rows:
+            if self._heard.is_crawled(one.page):
+                one.heard.waits = True
+            else:
+                given[one.signal.source].append(one)
+        for source, some in given.items():
+            about = [max(one.signal.about(), one.heard.again_at) for one in some]
+            self._give([one.page for one in some], source, now, about)
+
+    def _give(self, pages: list[int], source: int, now: float, about: list[float] | None) -> None:
+        """Give signals to the engine. One opened with fewer sources gets them when it is opened the next time."""
+        if source < self._engine.settings.sources:
+            self._engine.signal(pages, now, source=source, changed_at=about)
+            if self.on_new is not None:
+                self.on_new()
+
+    # --- what becomes of pages ----------------------------------------------------------------------------------------
+
+    def began(self, page: int) -> None:
+        """A crawl of a page begins."""
+        self._heard.began(page)
+
+    def ended(self, pages: Iterable[int]) -> None:
+        """Crawls have ended and are recorded in the engine."""
+        for page in pages:
+            for source, heard in self._heard.ended(page):
+                self._give([page], source, self._clock.now(), [max(heard.at, heard.again_at)])
+
+    def renewed(self, ended: Iterable[tuple[int, Outcome]]) -> list[PendingSignal]:
+        """Signals to store with outcomes, by page: they were repeated after the fetch began, which cost no write."""
+        good = [(page, one) for page, one in ended if one.failure is None]
+        found = [(one.url, *again) for page, one in good for again in self._heard.renewed(page, one.began_at)]
+        return [PendingSignal(url, source, heard.at) for url, source, heard in found]
+
+    def saved(self, outcomes: Iterable[Outcome]) -> None:
+        """Outcomes are stored: with them, the store has deleted the signals before them."""
+        good = [one for one in outcomes if one.failure is None]
+        for page, one in zip(self._engine.addresses.known([one.url for one in good]).tolist(), good, strict=True):
+            self._heard.saved(page, one.began_at)
+
+    def forget(self, pages: Iterable[int]) -> None:
+        """Pages are removed."""
+        for page in pages:
+            self._heard.forget(page)
+
+    def is_crawled(self, page: int) -> bool:
+        """Whether a crawl of a page runs."""
+        return self._heard.is_crawled(page)
+
+    @property
+    def counts(self) -> dict[Source, Counter[str]]:
+        """What became of the signals of each speaker in this run."""
+        return self.tally.by_speaker
+
+    def pending(self, source: Source) -> int:
+        """How many pages have a pending signal of a source."""
+        return self._heard.count(self.sources.number(source))

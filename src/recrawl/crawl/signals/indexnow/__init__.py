@@ -1,0 +1,1 @@
+"""IndexNow, the part of the receiver, without input and output."""

@@ -1,0 +1,15 @@
+"""The HTTP interface of a running crawl: what others may tell it."""
+
+from typing import TYPE_CHECKING
+
+from recrawl._lazy import attach
+
+if TYPE_CHECKING:
+    from recrawl.serve.app import Context as Context
+    from recrawl.serve.app import build_app as build_app
+    from recrawl.serve.server import HttpServer as HttpServer
+    from recrawl.serve.server import serve_crawl as serve_crawl
+
+__getattr__, __dir__, __all__ = attach(
+    __name__, {"app": ["Context", "build_app"], "server": ["HttpServer", "serve_crawl"]}
+)

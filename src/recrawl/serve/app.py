@@ -1,0 +1,45 @@
+"""The app: routes on top of a running crawl."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fastapi import FastAPI
+
+from recrawl.crawl.clock import Clock
+from recrawl.crawl.run.receive.receivers import Receivers
+from recrawl.crawl.signals.inbox import Inbox
+from recrawl.crawl.signals.tokens import Tokens
+from recrawl.engine import Engine
+from recrawl.serve.guard import HostGuard
+from recrawl.serve.indexnow import indexnow_routes
+from recrawl.serve.problems import answer_with_problems
+from recrawl.serve.signals import signal_routes
+from recrawl.serve.websub import websub_routes
+from recrawl.store.protocol import Store
+
+
+@dataclass(frozen=True)
+class Context:
+    """What routes need of a crawl; ``public_url`` is what others call, empty: only this machine does."""
+
+    engine: Engine
+    store: Store
+    clock: Clock
+    inbox: Inbox
+    tokens: Tokens
+    public_url: str = ""
+    receivers: Receivers | None = None  # of hubs and pings
+
+
+def build_app(context: Context) -> FastAPI:
+    """The app of a crawl."""
+    app = FastAPI(title="recrawl", docs_url=None, redoc_url=None, openapi_url=None)
+    answer_with_problems(app)
+    app.include_router(signal_routes(context))
+    if context.receivers is not None:
+        app.include_router(indexnow_routes(context.receivers.indexnow))
+        if context.receivers.websub is not None:
+            app.include_router(websub_routes(context.receivers.websub))
+    app.add_middleware(HostGuard, public_url=context.public_url)
+    return app

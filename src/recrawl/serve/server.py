@@ -1,0 +1,113 @@
+"""The server: an app on a socket, in the event loop of the crawl. Signals of the process stay with the crawl."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import uvicorn
+
+from recrawl.crawl.config.listening import listen_address
+from recrawl.crawl.run.opening.assemble import LiveCrawl
+from recrawl.errors import ParameterError
+from recrawl.logs import event
+from recrawl.serve.app import Context, build_app
+from recrawl.serve.connection import Connection
+
+_GRACE = 5  # seconds that requests have to end after close()
+_BACKLOG = 512  # connections that wait to be accepted
+_LARGEST_HEAD = 64 << 10  # bytes of a request line and headers
+log = logging.getLogger(__name__)
+
+
+class _Server(uvicorn.Server):
+    """Leaves SIGTERM and SIGINT to the crawl."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Capture none."""
+        yield
+
+
+class HttpServer:
+    """A server that runs until ``close``; `url` is where it listens."""
+
+    def __init__(self, app: Any, listen: str) -> None:
+        self._socket = bound_socket(listen)
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            http=Connection,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=_GRACE,
+            h11_max_incomplete_event_size=_LARGEST_HEAD,
+        )
+        self._server = _Server(config)
+        self._running: asyncio.Task[None] | None = None
+        _mute()
+
+    @property
+    def url(self) -> str:
+        """Where the server listens."""
+        host, port = self._socket.getsockname()[:2]
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    async def start(self) -> None:
+        """Accept connections from now on."""
+        url = self.url
+        self._running = asyncio.create_task(self._server.serve(sockets=[self._socket]))
+        while not self._server.started:
+            if self._running.done():
+                await self._running
+            await asyncio.sleep(0.001)
+        event(log, logging.INFO, "serve.started", url=url)
+
+    async def close(self) -> None:
+        """Accept no more connections, answer the requests that came, and end."""
+        self._server.should_exit = True
+        if self._running is not None:
+            with suppress(asyncio.CancelledError):
+                await self._running
+        self._socket.close()
+
+
+def bound_socket(listen: str) -> socket.socket:
+    """A socket on an address such as ``127.0.0.1:8321``."""
+    host, port = listen_address(listen)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as problem:
+        raise ParameterError(f"listen {listen}: {problem.strerror or problem}") from None
+
+
+async def serve_crawl(live: LiveCrawl, listen: str) -> HttpServer:
+    """Serve the HTTP interface of a crawl."""
+    components = live.crawler.components
+    context = Context(
+        components.engine,
+        components.store,
+        components.clock,
+        components.inbox,
+        components.tokens,
+        live.settings.public_url,
+        components.receivers,
+    )
+    server = HttpServer(build_app(context), listen)
+    await server.start()
+    return server
+
+
+def _mute() -> None:
+    """The server's own records name addresses and requests: none of them is logged."""
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [logging.NullHandler()], False

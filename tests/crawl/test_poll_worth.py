@@ -1,0 +1,131 @@
+"""The poll rule: its formula against the loss that polls prevent, and what credits teach."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recrawl.crawl.listings.credits import MOST, Credits
+from recrawl.crawl.listings.worth import DAY, Worth, anyway, poll_interval, poll_value
+from recrawl.engine import Engine
+from recrawl.model import Pages, crawl_value
+
+
+def worth(gain=3.0, lead=5 * DAY, watched=60 * DAY):
+    return Worth(gain=gain, lead=gain * lead, watched=watched, polls=9)
+
+
+def cost(one, interval, threshold):
+    """Naive: what polls at an interval and the news that wait for them cost per second."""
+    t = (np.arange(2000) + 0.5) * interval / 2000
+    lost = one.rate * one.mean_lead * (1.0 - np.exp(-t / one.mean_lead))
+    return (threshold + lost.sum() * interval / 2000) / interval
+
+
+@pytest.mark.parametrize("gain", [0.5, 3.0, 100.0])
+@pytest.mark.parametrize("threshold", [0.01 * DAY, 0.1 * DAY])
+def test_the_rule_polls_where_polls_and_waiting_news_cost_least(gain, threshold):
+    one = worth(gain=gain)
+    best = poll_interval(one, threshold)
+    assert np.isfinite(best)
+    for factor in (0.5, 0.8, 1.25, 2.0):
+        assert cost(one, best * factor, threshold) > cost(one, best, threshold)
+    assert poll_value([one], np.array([best]))[0] == pytest.approx(threshold, rel=1e-6)
+
+
+@given(st.floats(0.01, 100.0), st.floats(60.0, 30 * DAY), st.floats(1.0, 100 * DAY))
+def test_the_value_of_a_poll_is_that_of_a_page(gain, lead, elapsed):
+    one = worth(gain=gain, lead=lead)
+    x = elapsed / one.mean_lead
+    expected = one.rate * one.mean_lead**2 * (1.0 - np.exp(-x) * (1.0 + x))
+    assert poll_value([one], np.array([elapsed]))[0] == pytest.approx(expected, rel=1e-4, abs=1e-6)
+
+
+def test_short_intervals_go_with_the_root():
+    """For news that are seldom found anyway: sqrt(2·threshold/gain)."""
+    one = replace(worth(lead=80 * DAY), watched=1e12, gain=1e12 / DAY)
+    one = replace(one, lead=one.gain * 80 * DAY)
+    assert poll_interval(one, 1e-4 * DAY) == pytest.approx(np.sqrt(2e-4 * DAY / one.rate), rel=0.01)
+
+
+def test_polls_that_cost_more_requests_are_rarer_and_worthless_ones_never_come():
+    assert poll_interval(worth(), 100.0, requests=9.0) > 2 * poll_interval(worth(), 100.0)
+    assert poll_interval(worth(gain=0.0), 100.0) == np.inf
+    assert poll_interval(worth(gain=-3.0), 100.0) == np.inf
+    assert poll_interval(worth(), 1e12) == np.inf
+    assert poll_interval(worth(), 0.0) == poll_interval(worth(), np.inf) == np.inf
+
+
+def test_what_was_learned_long_ago_counts_less():
+    before = worth(watched=10 * DAY).polled(DAY)
+    after = before.polled(31 * DAY)
+    assert (after.gain, after.watched) == pytest.approx((before.gain / 2, before.watched / 2 + 30 * DAY))
+    assert after.rate < before.rate
+    assert [Worth(polls=n).longest / DAY for n in (0, 3, 4, 5, 6, 50)] == [1, 1, 2, 4, 7, 7]
+
+
+def test_an_unknown_listing_is_expected_to_tell_some_of_the_changes():
+    pages = Pages([0.1 / DAY, 0.0])
+    threshold = float(crawl_value(pages[:1], 10 * DAY)[0])
+    forecast = anyway(pages, threshold)
+    assert forecast.interval[0] == pytest.approx(10 * DAY)
+    assert np.isinf(forecast.interval[1])
+    one = Worth().with_prior(pages, forecast)
+    assert one.expected == pytest.approx(0.1 / DAY * np.exp(-1.0))
+    assert one.mean_lead == pytest.approx(5 * DAY)
+    assert Worth().with_prior(pages[1:], anyway(pages[1:], threshold)).rate == 0.0
+
+
+def engine_of(n, fetched_at):
+    engine = Engine(1.0 / DAY, min_change_probability=0.0)
+    urls = [f"https://a.example/{k}" for k in range(n)]
+    return engine, engine.add(urls, 0.0, fetched_at=fetched_at, change_rate=0.1 / DAY, evidence=1e6)
+
+
+def test_several_silent_sources_are_as_one():
+    several = Pages([0.5], recall=[[0.5, 0.2, 0.0, 0.0]], false_rate=[[0.1, 0.3, 0.0, 0.0]])
+    one = Pages([0.5], recall=0.6, false_rate=0.4)
+    threshold = float(crawl_value(one, 2.0)[0])
+    assert several.missed_rate[0] == pytest.approx(one.missed_rate[0])
+    assert anyway(several, threshold).interval[0] == pytest.approx(anyway(one, threshold).interval[0])
+    assert anyway(several, threshold).interval[0] == pytest.approx(2.0)
+
+
+def test_credits_go_to_the_first_signal_by_what_the_crawl_finds():
+    engine, ids = engine_of(3, fetched_at=-2 * DAY)
+    threshold = float(crawl_value(engine.pages(ids), 10 * DAY)[0])
+    credits = Credits(engine)
+    credits.signalled("one", ids[:2].tolist(), 0.0, threshold)
+    credits.signalled("two", ids.tolist(), 0.0, threshold)
+    stale, fresh, late = (
+        credits.crawled(int(page), changed=changed) for page, changed in zip(ids, (1, 0, 1), strict=True)
+    )
+    assert (stale.listing, fresh.listing, late.listing) == ("one", "one", "two")
+    assert stale.lead == pytest.approx(8 * DAY, rel=0.01)
+    assert stale.gain == pytest.approx(np.exp(-1.0), rel=0.01)
+    assert fresh.gain == pytest.approx(np.exp(-1.0) - 1.0, rel=0.01)
+    assert credits.crawled(int(ids[0]), changed=True) is None
+    assert len(credits) == 0
+
+
+def test_signals_that_say_nothing_are_worth_nothing():
+    """Of crawls that are made anyway, as many find a change as were expected to: gains cancel out."""
+    engine, ids = engine_of(2000, fetched_at=-2 * DAY)
+    threshold = float(crawl_value(engine.pages(ids[:1]), 10 * DAY)[0])
+    credits = Credits(engine)
+    credits.signalled("liar", ids.tolist(), 0.0, threshold)
+    changed = np.random.default_rng(1).random(len(ids)) < 1.0 - np.exp(-1.0)
+    found = [credits.crawled(int(page), changed=bool(one)).gain for page, one in zip(ids, changed, strict=True)]
+    assert abs(np.mean(found)) < 0.03
+
+
+def test_credits_are_bounded_and_need_a_copy_and_a_threshold():
+    engine, ids = engine_of(4, fetched_at=[-np.inf, -DAY, -DAY, -DAY])
+    credits = Credits(engine)
+    credits.signalled("one", ids.tolist(), 0.0, 0.0)
+    assert len(credits) == 0
+    credits.signalled("one", ids.tolist(), 0.0, 1.0)
+    assert len(credits) == 3
+    assert MOST <= 100_000
