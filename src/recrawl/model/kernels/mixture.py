@@ -46,8 +46,8 @@ def first_signal_value(alpha: float, gamma: float, kappa: float, s: float) -> fl
     value = _both_before(below, b) / gamma
     if s > kappa:
         above = s - kappa
-        told = -math.expm1(-b * kappa) / gamma
-        value += math.exp(-kappa) * (fresh_value(above) / alpha - told * math.expm1(-(1.0 + b) * above) / (1.0 + b))
+        heard = -math.expm1(-b * kappa) / gamma
+        value += math.exp(-kappa) * (fresh_value(above) / alpha - heard * math.expm1(-(1.0 + b) * above) / (1.0 + b))
     return value
 
 
