@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -233,6 +233,12 @@ def moved_gates(gates: ArrayLike, back: float) -> list[Any]:
     found = np.array(gates)
     found[..., SHUT_AT] -= back
     return list(found.tolist())
+
+
+def without_latest(numbers: Sequence[float]) -> list[float]:
+    """What was observed of a page (`Signals.observed`) without the signals since its copy."""
+    k = (len(numbers) - 3) // (N_STATISTICS + 3)
+    return [*numbers[: k * N_STATISTICS + 2], *[0.0] * (3 * k), math.inf]
 
 
 def _put(column: NDArray[Any], part: NDArray[Any]) -> None:
