@@ -88,7 +88,8 @@ def _bytes(policy: Engine | Scheduler) -> int:
     """Arrays of what is believed; URLs are not counted."""
     if isinstance(policy, Scheduler):
         return 0
-    arrays = [*policy.beliefs.belief, *policy.calibration, *policy.clocks.arrays]
+    *beliefs, signals = policy.beliefs.belief
+    arrays: list[Any] = [*beliefs, *signals, *policy.calibration, *policy.clocks.arrays]
     return sum(array.nbytes for array in arrays)
 
 

@@ -77,6 +77,12 @@ def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partial, "SAMPLED", 500)
 
 
+def as_known(found: Any) -> dict[str, Any]:
+    """An explanation without how often sources were right: a part of the pages knows that of its own pages alone."""
+    signals = [(facts.source, facts.heard, facts.counts) for facts in found.signals]
+    return {**found.as_dict(), "signals": signals}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("rules", [(), RULES], ids=["no rules", "rules"])
 def test_a_page_is_explained_as_by_the_engine_of_all_pages(filled: Counting, rules: Any) -> None:
@@ -91,7 +97,7 @@ def test_a_page_is_explained_as_by_the_engine_of_all_pages(filled: Counting, rul
             found = await explain_page(filled, settings, url_of(k), NOW)
             reads.append(filled.read - before)
             before = filled.read
-            assert found.as_dict() == whole.explain(k, NOW).as_dict(), url_of(k)
+            assert as_known(found) == as_known(whole.explain(k, NOW)), url_of(k)
         assert rules or max(reads) == 1, "the page alone"
 
     asyncio.run(compare())
@@ -104,7 +110,7 @@ def test_without_siblings_a_page_is_explained_as_well() -> None:
     store.read = 0
     for k in (3, 50, 1999):
         found = asyncio.run(explain_page(store, settings, url_of(k), NOW))
-        assert found.as_dict() == whole.explain(k, NOW).as_dict()
+        assert as_known(found) == as_known(whole.explain(k, NOW))
     assert store.read == 3
 
 
@@ -112,7 +118,7 @@ def test_a_clock_that_was_set_back_moves_the_times_of_parts_too(filled: Counting
     settings, now = Settings(), NOW - 10 * DAY
     whole = asyncio.run(engine_of(filled, settings, now))
     found = asyncio.run(explain_page(filled, settings, url_of(3), now))
-    assert found.as_dict() == whole.explain(3, now).as_dict()
+    assert as_known(found) == as_known(whole.explain(3, now))
 
 
 @pytest.mark.slow

@@ -8,9 +8,12 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from naive.beliefs import Observed
-from naive.engine import Known, NaiveEngine
+from naive.engine import Known, NaiveEngine, Source, open_components
+from naive.mixture import mixture
 
 from recrawl import Engine
+from recrawl.engine.signals.arrays import ALONE, NEEDED, SCORE, any_open, is_open, row_of
+from recrawl.schedule.exact import access
 
 from .snapshot import assert_reading_changes_nothing
 
@@ -40,10 +43,8 @@ class EngineMachine(RuleBasedStateMachine):
         self.time = self.starts[start]
         given = {"objective": self.objective, "sources": self.sources, "half_life": self.half_life, "lease": self.lease}
         self.engine = Engine(budget, start=self.time, siblings=self.together, **given, **self.options)
-        remembers = self.sources == 1 and self.objective == "freshness"
-        self.twin = NaiveEngine(
-            day=86400.0, lease=self.lease, half_life=self.half_life, remembers=remembers, now=self.time
-        )
+        hears = self.sources > 0 and self.objective == "freshness"
+        self.twin = NaiveEngine(day=86400.0, lease=self.lease, half_life=self.half_life, hears=hears, now=self.time)
         self.n_urls = 0
         self.add(n, seed, False, "now", False)
 
@@ -92,29 +93,35 @@ class EngineMachine(RuleBasedStateMachine):
         """The gammas of pages' own rates are near those of the twin, which goes on from there."""
         b, ids = self.engine.beliefs.belief, self.engine.id(urls).tolist()
         for i, page in zip(ids, map(self.twin.pages.get, urls), strict=True):
-            (shape, rate), mean = b.gamma[i, 0], page.gammas[0][0] / page.gammas[0][1]
+            (shape, rate), mean = b.gamma[i], page.gamma[0] / page.gamma[1]
             if not self.together:
                 found = f"{page.url}: {page.observed}"
                 np.testing.assert_allclose(shape / rate, mean, rtol=page.close, err_msg=found)
-                np.testing.assert_allclose(shape, page.gammas[0][0], rtol=0.03 + 4 * page.close, err_msg=found)
-                counted = np.zeros(len(b.rates)) if page.share is None else page.share
-                assert np.abs(b.share[i] - counted).max() <= 1, page.url
+                np.testing.assert_allclose(shape, page.gamma[0], rtol=0.03 + 4 * page.close, err_msg=found)
+                if not page.by_signals and not self.by_signals(i):
+                    counted = np.zeros(len(b.rates)) if page.share is None else page.share
+                    assert np.abs(b.share[i] - counted).max() <= 1, page.url
         self.follow_beliefs()
 
     def follow_beliefs(self):
-        """The twin takes over gammas of own rates and shares."""
+        """The twin takes over gammas of own rates and shares, and which pages are valued by signals."""
         b, gammas = self.engine.beliefs.belief, self.gammas()
         self.twin.strength = b.strength.tolist()
         for url, page in self.twin.pages.items():
             i = int(self.engine.id(url)[0])
-            page.gammas = [gammas[i][0], *page.gammas[1:]]
+            page.gamma, page.by_signals = gammas[i], self.by_signals(i)
             page.share = b.share[i].astype(float) if b.n_crawls[i] else None
             if self.together:
-                page.gammas, page.observed = gammas[i], Observed(*b.seen[i].tolist(), *b.evidence[i].tolist())
-                page.own = float(b.own[i])
+                page.observed = Observed(*b.seen[i].tolist(), *b.evidence[i].tolist())
 
     def gammas(self):
-        return [[tuple(pair) for pair in rows] for rows in self.engine.beliefs.belief.gamma.tolist()]
+        return [tuple(pair) for pair in self.engine.beliefs.belief.gamma.tolist()]
+
+    def by_signals(self, page):
+        """Whether a source that counts on the page's host has signalled it."""
+        b = self.engine.beliefs.belief.signals
+        row = row_of(b, page)
+        return row >= 0 and bool(any_open(b, row))
 
     def some(self, seed, most=12, repeat=False, leased=False):
         rng = np.random.default_rng(seed)
@@ -150,31 +157,59 @@ class EngineMachine(RuleBasedStateMachine):
         changed = rng.random(len(ids)) < 0.4
         if refit:
             self.engine.beliefs.refit_at = 0
-        prior, before = self.engine.beliefs.belief.prior.tolist(), self.engine.stats["refits"]
         flags = {"failed": failed, "gone": gone} if fails else {}
         flags |= {"changed": changed} if judged else {}
-        self.engine.record(ids, self.time, as_of=None if ago is None else as_of, **flags)
+        flags |= {} if ago is None else {"as_of": as_of}
         distinct = len(set(urls)) == len(urls)
-        order = np.arange(len(urls)) if distinct else np.argsort(as_of, kind="stable")
+        signalled = [j for j, page in enumerate(ids.tolist()) if self.by_signals(page)]
+        if signalled and distinct and seed % 2:  # one by one: what pages with signals add to tables is known between
+            for j in range(len(ids)):
+                one = {name: column[j : j + 1] for name, column in flags.items()}
+                self.record_some([urls[j]], one, as_of[j : j + 1], here, compare=True)
+        else:
+            self.record_some(urls, flags, as_of, here, compare=distinct and not signalled)
+
+    def record_some(self, urls, flags, as_of, here, *, compare):
+        fits, shuts = self.engine.stats["refits"], self.shuts()
+        self.engine.record(self.engine.id(urls), self.time, **flags)
+        order = np.arange(len(urls)) if len(set(urls)) == len(urls) else np.argsort(as_of, kind="stable")
         for j in order.tolist():
-            outcome = (bool(changed[j]) if judged else None, bool(failed[j]), bool(gone[j]))
-            self.twin.record(urls[j], float(as_of[j]), *outcome, here, prior)
+            changed, failed, gone = (
+                flags[name][j] if name in flags else None for name in ("changed", "failed", "gone")
+            )
+            outcome = (None if changed is None else bool(changed), bool(failed), bool(gone))
+            self.twin.record(urls[j], float(as_of[j]), *outcome, here)
         for page in self.twin.first_copies:
             self.twin.believe(page, count=False)
         self.twin.first_copies.clear()
-        if self.engine.stats["refits"] > before or not distinct:
-            self.believe_as_fitted()
-        else:
+        moved = any(self.by_signals(int(self.engine.id(url)[0])) != self.twin.pages[url].by_signals for url in urls)
+        if self.shuts() != shuts:
+            self.settle()
+        if compare and self.engine.stats["refits"] == fits and self.shuts() == shuts and not (moved and len(urls) > 1):
             self.compare_beliefs(urls)
+        else:
+            self.believe_as_fitted()
+
+    def shuts(self):
+        """A number that changes when a gate shuts: the next opening needs twice as much."""
+        b = self.engine.beliefs.belief.signals
+        return b.gate[:, NEEDED].tolist(), float(b.host_gate[:, :, NEEDED].sum() - 5.0 * b.host_gate[:, :, 0].size)
+
+    def settle(self):
+        """A gate has shut: where no other source has signalled, what was known of a page's rate is evidence now."""
+        b = self.engine.beliefs.belief
+        for url, page in self.twin.pages.items():
+            i = int(self.engine.id(url)[0])
+            found = Observed(*b.seen[i].tolist(), *b.evidence[i].tolist())
+            if row_of(b.signals, i) >= 0 and not any(found[:3]):
+                assert min(found) >= 0.0
+                assert max(found) < math.inf
+                page.observed = found
 
     def believe_as_fitted(self):
         """How tables are fitted is not repeated here: beliefs stay gammas, and the story goes on from there."""
-        gammas = self.gammas()
-        for url, page in self.twin.pages.items():
-            i = int(self.engine.id(url)[0])
-            page.gammas, page.own = gammas[i], float(self.engine.beliefs.belief.own[i])
-            assert all(0 < x < math.inf for pair in page.gammas for x in pair)
         self.follow_beliefs()
+        assert all(0 < x < math.inf for page in self.twin.pages.values() for x in page.gamma)
 
     @rule(seed=SEEDS, back=st.sampled_from([0.0, 0.0, 1.0]), dated=st.booleans())
     def signal(self, seed, back, dated):
@@ -184,6 +219,40 @@ class EngineMachine(RuleBasedStateMachine):
         self.engine.signal(ids, now, source=source, changed_at=changed_at if dated else None)
         for url, about in zip(urls, changed_at.tolist(), strict=True):
             self.twin.signal(url, max(now, self.twin.now), source, about)
+        self.follow_signals()
+
+    @precondition(lambda self: self.twin.hears)
+    @rule(seed=SEEDS, source=st.integers(0, 3), wait=st.sampled_from([10.0, 4e4, 4e5]))
+    def tell_truly(self, seed, source, wait):
+        """Signals about some pages, and crawls of all that find changes on these alone."""
+        rng, source = np.random.default_rng(seed), source % self.sources
+        urls = [url for url, page in self.twin.pages.items() if page.last > self.twin.no_copy_at]
+        changed = rng.random(len(urls)) < 0.5
+        told = [url for url, flag in zip(urls, changed.tolist(), strict=True) if flag]
+        self.engine.signal(self.engine.id(told), self.time, source=source)
+        for url in told:
+            self.twin.signal(url, self.here, source, math.inf)
+        self.follow_signals()
+        self.time = self.here + wait
+        as_of = np.full(len(urls), self.here)
+        self.record_some(urls, {"changed": changed}, as_of, self.here, compare=not self.any_by_signals())
+
+    @precondition(lambda self: self.twin.hears)
+    @rule(source=st.integers(0, 3), host=st.integers(-1, 2), trusted=st.booleans())
+    def score_before(self, source, host, trusted):
+        """A gate was scored so that the next outcome opens it, or shuts it if it is open."""
+        b, source = self.engine.beliefs.belief.signals, source % self.sources
+        number = -1 if host < 0 else self.engine.beliefs.signals.host_number(HOSTS[host])
+        gate = b.gate[source] if number < 0 else b.host_gate[number, source]
+        gate[SCORE] = gate[ALONE] = gate[NEEDED] + 1.0 if trusted else -11.0
+
+    def any_by_signals(self):
+        return any(page.by_signals for page in self.twin.pages.values())
+
+    def follow_signals(self):
+        """Which pages are valued by signals, after a signal."""
+        for url, page in self.twin.pages.items():
+            page.by_signals = self.by_signals(int(self.engine.id(url)[0]))
 
     @rule(seed=SEEDS)
     def request(self, seed):
@@ -251,17 +320,21 @@ class EngineMachine(RuleBasedStateMachine):
     def build_again_from_rows(self):
         rows = self.engine.rows()
         now = max([self.here, *(page.last for page in self.twin.pages.values())])
-        values = self.values(now)
+        values, signalled = self.values(now), {u for u, page in self.twin.pages.items() if page.by_signals}
         self.engine = Engine.restore(rows, now)
         self.time = self.twin.now = now
         self.twin.listens = self.engine.requests is not None
         for page in self.twin.pages.values():
             page.lease_end = -math.inf
-            page.heard = [[now] * len(times) for times in page.heard]
+            page.heard = [[-math.inf] * len(times) for times in page.heard]  # crawls under way are over
             self.twin.put_in_folder(page, self.engine.beliefs.crawls > 0)
         self.follow_beliefs()
-        if self.sources < 2 and not self.together:  # with several, signals weigh what they weigh now
-            assert self.values(now) == values  # and what groups did lately is not in the rows
+        assert signalled == {url for url, page in self.twin.pages.items() if page.by_signals}
+        if not self.together:  # what groups did lately is not in the rows, nor are tables of signals
+            found = self.values(now)
+            assert {url: found[url] for url in found if url not in signalled} == {
+                url: values[url] for url in values if url not in signalled
+            }
 
     @rule(n=COUNTS)
     def pick(self, n):
@@ -347,12 +420,10 @@ class EngineMachine(RuleBasedStateMachine):
         ids, b = self.engine.id(list(self.twin.pages)), self.engine.beliefs.belief
         record = self.engine.scheduler._memory.state.rec[ids]
         close = np.testing.assert_allclose
-        close(b.gamma[ids], [page.gammas for page in pages], rtol=TOLERANCE)
+        close(b.gamma[ids], [page.gamma for page in pages], rtol=TOLERANCE)
         close(b.seen[ids], [page.observed[:3] for page in pages], rtol=TOLERANCE, atol=1e-9)
         close(b.evidence[ids], [page.observed[3:] for page in pages], rtol=TOLERANCE)
-        close(b.own[ids], [page.own for page in pages], rtol=1e-6)
-        assert b.heard[ids].tolist() == [[len(times) for times in page.heard] for page in pages]
-        assert b.signals[ids].tolist() == [page.signals for page in pages]
+        assert self.heard(ids) == [[len(times) for times in page.heard] for page in pages]
         assert b.n_crawls[ids].tolist() == [page.n_crawls for page in pages]
         assert b.n_changes[ids].tolist() == [page.n_changes for page in pages]
         close(b.watched[ids], [page.watched for page in pages], rtol=TOLERANCE)
@@ -361,15 +432,44 @@ class EngineMachine(RuleBasedStateMachine):
         assert self.engine.has_copy(ids).tolist() == copied
         assert not self.engine.fresh(ids, self.here)[~np.array(copied)].any()
         close(record["importance"], [page.importance for page in pages], rtol=TOLERANCE)
-        if self.sources < 2 and not self.together:
-            missed = [page.gammas[0][0] / page.gammas[0][1] for page in pages]
-            rate = record["change_rate"]
-            close(rate * (1 - record["recall"]), missed, rtol=1e-6, atol=1e-15 * rate.max())  # recall is rounded
+        close(record["change_rate"], [page.gamma[0] / page.gamma[1] for page in pages], rtol=1e-12)
+        assert not record["recall"].any()
         for i, page in zip(ids.tolist(), pages, strict=True):
             assert self.engine.eligibility.waiting.failures(i) == page.failures
             assert self.engine.eligibility.waiting.times_gone(i) == page.times_gone
             if page.until > self.twin.now:
                 assert self.engine.eligibility.waiting.until(i) == page.until
+
+    def heard(self, ids):
+        """Signals since the copy, per page and source."""
+        b = self.engine.beliefs.belief.signals
+        rows = [row_of(b, page) for page in ids.tolist()]
+        return [b.heard[row].tolist() if row >= 0 else [0.0] * self.sources for row in rows]
+
+    @invariant()
+    def pages_have_the_components_of_their_open_sources(self):
+        """And only those; the value of one of them is that of a naive mixture."""
+        if not hasattr(self, "engine") or not self.twin.pages:
+            return
+        b, scheduler = self.engine.beliefs.belief.signals, self.engine.scheduler
+        ids = self.engine.id(list(self.twin.pages))
+        found = access.components_of(scheduler, ids)
+        for i, page, components in zip(ids.tolist(), self.twin.pages.values(), found, strict=True):
+            used, row = components[components[:, 0] > 0], row_of(b, i)
+            assert (len(used) > 0) == page.by_signals, page.url
+            if page.by_signals:
+                columns = zip(b.rate[row].tolist(), b.mean_kappa[row].tolist(), b.heard[row], b.repeats, strict=True)
+                host, main = int(b.host[row]), int(b.main[row])
+                sources = [Source(bool(is_open(b, host, k)), k == main, *one) for k, one in enumerate(columns)]
+                expected = open_components(b.components[row].astype(float).tolist(), sources)
+                np.testing.assert_allclose(used, expected, rtol=1e-6, err_msg=page.url)
+        mixed = [j for j, page in enumerate(self.twin.pages.values()) if page.by_signals]
+        for j in mixed[:1]:
+            page, i = list(self.twin.pages.values())[j], int(ids[j])
+            time = access.clock_between(scheduler, i, page.last, max(self.here, page.last))
+            unit = mixture(found[j].tolist(), time) * page.importance / access.cost(scheduler, ids[j : j + 1])[0]
+            value = float(scheduler.value([i], self.here)[0])
+            np.testing.assert_allclose(value, unit, rtol=1e-6, atol=1e-300, err_msg=page.url)
 
     @rule(ahead=st.sampled_from([0.0, 0.0, 3e4, 1e7, -5.0]))
     def read(self, ahead):

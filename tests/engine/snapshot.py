@@ -60,7 +60,7 @@ READS = {
     "hosts": lambda engine, ids, now: [engine.held_until(host) for host in [*engine.hosts(), "unknown.example"]],
     "is_paused": lambda engine, ids, now: engine.is_paused(ids),
     "expected_fresh": lambda engine, ids, now: (
-        (expected_fresh(engine, ids, now), expected_pages(engine, ids, now)) if len(ids) else None
+        (expected_fresh(engine, ids, now), expected_pages(engine, ids)) if len(ids) else None
     ),
 }
 

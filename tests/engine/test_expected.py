@@ -36,14 +36,14 @@ def test_forecasts_are_right_on_average(worlds):
 
 
 def test_the_mean_of_believed_rates_is_near_the_truth(worlds):
-    engine, _, trace, now = worlds[0]
-    believed = expected_pages(engine, engine.ids(), now).change_rate
+    engine, _, trace, _ = worlds[0]
+    believed = expected_pages(engine, engine.ids()).change_rate
     assert believed.mean() == pytest.approx(trace.pages.change_rate.mean(), rel=0.15)
 
 
 def test_no_believed_rate_is_far_above_the_fastest_true_one(worlds):
-    for engine, _, trace, now in worlds:
-        believed = expected_pages(engine, engine.ids(), now).change_rate
+    for engine, _, trace, _ in worlds:
+        believed = expected_pages(engine, engine.ids()).change_rate
         assert believed.max() < 10.0 * trace.pages.change_rate.max()
 
 

@@ -41,7 +41,7 @@ def test_the_clock_says_how_often_pages_beside_it_changed(engine):
 def test_doubt_is_split_by_where_it_comes_from(engine):
     for page in range(N):
         found = engine.explain(page, engine.now + HOUR)
-        shape, rate = engine.beliefs.belief.gamma[page, 0]
+        shape, rate = engine.beliefs.belief.gamma[page]
         assert found.doubt["own rate"] == pytest.approx(shape * np.log1p(found.elapsed / rate))
         assert sum(found.doubt.values()) == pytest.approx(shape * np.log1p(found.clock.time / rate))
         assert found.doubt["signals"] == 0.0

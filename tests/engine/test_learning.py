@@ -25,6 +25,13 @@ def test_staleness_approaches_that_of_known_rates():
     assert (stale["learned"] < stale["uniform"])[1:].all()
 
 
+def by_page(signals):
+    """What is known of pages by their signals, in the order of their ids."""
+    rows = signals.row_of[signals.row_of >= 0]
+    found = {name: getattr(signals, name)[rows] for name in ("page", "statistics", "both", "heard", "components")}
+    return {**found, "gate": signals.gate}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"half_life": 5.0}], ids=["remembers", "forgets"])
 @pytest.mark.parametrize(("signals", "n"), [(True, 60), (False, 60), (True, 300)])
@@ -47,14 +54,16 @@ def test_compiled_and_plain_runs_are_one(signals, n, settings, monkeypatch):
         assert compiled.staleness == plain.staleness
         one, other = (engine.beliefs.belief for engine in engines)
         assert engines[0].beliefs.crawls == engines[1].beliefs.crawls
-        for name in ("gamma", "heard", "signals", "watched", "n_crawls", "n_changes", "prior"):
+        for name in ("gamma", "watched", "n_crawls", "n_changes", "prior"):
             np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-9, err_msg=name)
+        first, second = (by_page(belief.signals) for belief in (one, other))
+        for name, column in first.items():  # rows are numbered in another order, in which sums are rounded
+            np.testing.assert_allclose(column, second[name], rtol=1e-4, atol=1e-6, err_msg=name)
         for engine in engines:
             engine.scheduler._check()
             engine.eligibility._check()
 
 
-@pytest.mark.xfail(strict=True, reason="weights of signals still go with the gammas of the earlier learner")
 def test_learning_from_signals_is_better_than_not_listening():
     rng = np.random.default_rng(6)
     pages = Pages(rng.uniform(0.05, 1.0, 300), recall=0.7, false_rate=0.1)

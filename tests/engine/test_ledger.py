@@ -13,8 +13,11 @@ from profiles import examples
 
 from recrawl.engine import Engine
 from recrawl.engine.beliefs.staleness_kernels import stale_time
+from recrawl.engine.calibration import calibrated_chance
+from recrawl.engine.signals.arrays import row_of
 from recrawl.schedule.exact import access
 
+from .test_signal_gates import World
 from .together import run, trace_of
 
 URL = "https://a.example/"
@@ -44,7 +47,7 @@ def gamma_chance(gamma: np.ndarray, t: float) -> float:
 def test_a_copy_that_no_crawl_has_judged_is_as_stale_as_is_believed(log_rate: float, log_shape: float) -> None:
     rate, shape = 10.0**log_rate, 10.0**log_shape
     engine = one_page(rate, shape)
-    ledger, gamma = engine.ledger(10.0), engine.beliefs.belief.gamma[0, 0]
+    ledger, gamma = engine.ledger(10.0), engine.beliefs.belief.gamma[0]
     assert ledger.time == ledger.open_time == 30.0
     assert ledger.stale == ledger.open_stale
     assert ledger.stale == pytest.approx(3.0 * area(lambda t: gamma_chance(gamma, t), 0.0, 10.0), rel=2e-3)
@@ -87,15 +90,41 @@ def test_copies_older_than_the_page_count_from_their_first_crawl() -> None:
     assert engine.ledger(207.0).time == 7.0
 
 
-def test_doubt_that_came_with_a_signal_is_dated_by_it() -> None:
-    engine = one_page(1e-6, 1e9, sources=1)
-    ids = engine.id([URL])
-    engine.beliefs.belief.gamma[0, 1] = [50.0, 10.0]  # a signal proves next to everything
-    engine.signal(ids, 8.0)
-    assert engine.ledger(10.0).stale == pytest.approx(3.0 * 2.0 * -math.expm1(-5.0), rel=1e-4)
-    engine.record(ids, 10.0, changed=True)
-    assert engine.ledger(10.0).stale == pytest.approx(3.0 * 2.0, rel=1e-4)
-    assert engine.beliefs.belief.heard_at[0, 0] == math.inf
+@pytest.mark.parametrize("proven", [True, False])
+def test_doubt_that_came_with_a_signal_is_dated_by_it(proven: bool) -> None:
+    world = World(30, siblings=False)
+    world.run(10, truthful=proven)
+    assert world.opened == proven
+    engine, now, page = world.engine, world.now, np.array([7])
+
+    def stale(end: float) -> float:
+        return engine.ledger(end, page).open_stale  # of one page, whose importance is 1
+
+    silent = stale(now + 10.0)
+    engine.signal(page, now + 8.0)
+    if not proven:
+        assert stale(now + 10.0) == silent
+        return
+    components = access.components_of(engine.scheduler, page)[0]
+    weight, mean, shape, _, _, heard, _ = components[components[:, 0] > 0].T
+
+    def computed(t: float) -> float:
+        unchanged = (1.0 + mean * t / shape) ** -shape * np.exp(-heard * (t >= 8.0))
+        return float(1.0 - weight @ unchanged / weight.sum())
+
+    def chance(t: float) -> float:
+        return float(calibrated_chance(engine.calibration, computed(t)))
+
+    before, after = (area(chance, begin, end, 2000) for begin, end in ((0.0, 8.0 - 1e-9), (8.0, 10.0)))
+    assert after / 2.0 > 2.0 * before / 8.0
+    assert stale(now + 8.0) == pytest.approx(before, rel=5e-3)  # the calibration has corners
+    assert stale(now + 10.0) == pytest.approx(before + after, rel=5e-3)
+    judged = engine.ledger(now + 10.0, page).stale - stale(now + 10.0)
+    found = area(computed, 0.0, 8.0 - 1e-9, 2000) + area(computed, 8.0, 10.0, 2000)
+    engine.record(page, now + 10.0, changed=True)
+    later = engine.ledger(now + 10.0, page)
+    assert later.stale - judged == pytest.approx(found / computed(10.0), rel=1e-3)  # the change is certain now
+    assert engine.beliefs.belief.signals.heard_at[row_of(engine.beliefs.belief.signals, 7)] == math.inf
 
 
 @pytest.mark.slow
@@ -109,7 +138,7 @@ def test_the_integral_by_clocks_equals_a_plain_one() -> None:
             continue
 
         def chance(t: float) -> float:
-            return gamma_chance(belief.gamma[page, 0], access.clock_between(engine.scheduler, page, begin, t))  # noqa: B023
+            return gamma_chance(belief.gamma[page], access.clock_between(engine.scheduler, page, begin, t))  # noqa: B023
 
         plain = area(chance, begin, end, 1000)
         off.append(stale_time(state, belief, parts, page, begin, end, False) / plain - 1.0)

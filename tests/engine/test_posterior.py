@@ -73,7 +73,7 @@ def test_the_posterior_equals_its_twin(unchanged: float, changes: int, log: floa
     beliefs = made(observed)
     prior = naive.prior_of(None, [], TABLE, (5.0, 5.0))
     assert moments(beliefs) == pytest.approx(naive.moments(naive.posterior(prior, observed, RATES), RATES), rel=1e-9)
-    (shape, scale), (twin_shape, twin_scale, close) = beliefs.belief.gamma[0, 0], naive.gamma_of(prior, observed, RATES)
+    (shape, scale), (twin_shape, twin_scale, close) = beliefs.belief.gamma[0], naive.gamma_of(prior, observed, RATES)
     assert shape / scale == pytest.approx(twin_shape / twin_scale, rel=close)
     assert shape == pytest.approx(twin_shape, rel=0.03 + 4 * close)
 
@@ -82,7 +82,7 @@ def test_the_posterior_equals_its_twin(unchanged: float, changes: int, log: floa
 def test_a_narrow_posterior_is_not_rounded_to_the_grid(changes: int) -> None:
     """Half of the intervals of one day have a change: the rate is ln 2, between two rates of the grid."""
     observed = Observed(float(changes), changes, 0.0)
-    shape, rate = made(observed).belief.gamma[0, 0]
+    shape, rate = made(observed).belief.gamma[0]
     fine = np.exp(np.linspace(-1.0, 1.0, 4001) * 8.0 / math.sqrt(changes)) * math.log(2)
     weight = naive.posterior(naive.interpolated(TABLE, RATES, fine), observed, fine)
     mean, mean_log = naive.moments(weight, fine)
@@ -95,14 +95,14 @@ def test_a_narrow_posterior_is_not_rounded_to_the_grid(changes: int) -> None:
 @pytest.mark.parametrize("rate", [1e-9, 1e-3, 0.3, 40.0, 1e7])
 def test_a_given_rate_is_evidence(rate: float, evidence: float) -> None:
     observed = Observed(0.0, 0.0, 0.0, evidence, evidence / rate)
-    gamma = made(observed).belief.gamma[0, 0]
+    gamma = made(observed).belief.gamma[0]
     mean = gamma[0] / gamma[1]
     if evidence >= 50.0:
         assert mean == pytest.approx(rate, rel=3.0 / math.sqrt(evidence))
         assert gamma[0] == pytest.approx(min(evidence, MOST_SHAPE), rel=0.1)
     else:
         assert mean == pytest.approx(naive.exact_moments(TABLE, [], RATES, (evidence, evidence / rate))[0], rel=1e-9)
-    without = made(Observed()).belief.gamma[0, 0]
+    without = made(Observed()).belief.gamma[0]
     assert gamma[0] > without[0]
 
 
@@ -131,7 +131,7 @@ def test_one_crawl_by_the_engine_is_that_of_bayes(changed: bool) -> None:
     engine = Engine(1.0, day=1.0, half_life=1e9)
     ids = engine.add(["https://a.example/"], 0.0, fetched_at=0.0)
     engine.record(ids, 3.0, changed=changed)
-    shape, rate = engine.beliefs.belief.gamma[0, 0]
+    shape, rate = engine.beliefs.belief.gamma[0]
     assert shape / rate == pytest.approx(naive.exact_moments(TABLE, [(3.0, changed)], RATES)[0], rel=1e-7)
 
 
@@ -166,7 +166,7 @@ def test_given_rates_fade_like_other_observations() -> None:
 
 def test_a_posterior_at_one_rate_of_the_grid_is_not_certain() -> None:
     """A rate of nearly 0 with little evidence: all is at the lowest rate, known as well as the grid is fine."""
-    shape, rate = made(Observed(0.0, 0.0, 0.0, 2.0, 1e8)).belief.gamma[0, 0]
+    shape, rate = made(Observed(0.0, 0.0, 0.0, 2.0, 1e8)).belief.gamma[0]
     assert shape / rate == pytest.approx(RATES[0])
     assert shape == pytest.approx(12.0 / math.log(2) ** 2, rel=0.05)
 

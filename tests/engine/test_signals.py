@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from recrawl import Engine
+from recrawl.engine.signals.arrays import OPEN, OPENED
 
 N = 150
 
@@ -42,19 +43,22 @@ def drawn_world(precision, n_sources=1, end=150.0, seed=0, period=0.5, refit_at=
 
 
 def believed(engine, now):
-    return np.array([[share for _, share in engine.explain(i, now).signals] for i in range(N)])
+    """Precision by page and source."""
+    return np.array([[facts.precision for facts in engine.explain(i, now).signals] for i in range(N)])
 
 
-OLD_WEIGHTS = pytest.mark.xfail(reason="weights of signals still go with the gammas of the earlier learner")
-
-
-@pytest.mark.parametrize("precision", [0.25, 0.5, pytest.param(0.8, marks=OLD_WEIGHTS)])
+@pytest.mark.parametrize("precision", [0.25, 0.5, 0.8])
 def test_learned_precision_approaches_the_truth(precision):
     engine, change_rate, end = drawn_world([precision])
     assert believed(engine, end).mean() == pytest.approx(precision, abs=0.12)
+    facts = engine.explain(0, end).signals[0]
+    assert facts.counts
+    assert facts.host_precision == pytest.approx(precision, abs=0.12)
+    assert facts.host_pages == N
     pages = engine.pages()
     assert pages.change_rate.mean() == pytest.approx(change_rate.mean(), rel=0.1)
     assert pages.recall.mean() == pytest.approx(0.5, abs=0.1)
+    assert pages.false_rate.mean() == pytest.approx(0.2 * (1 - precision) / precision, rel=0.3)
 
 
 @pytest.mark.slow
@@ -81,7 +85,7 @@ def alike(sources=1, n=40):
 def test_a_useful_source_raises_the_value_of_its_pages_and_a_useless_one_does_not(sources):
     engine, useful = alike(sources)
     pages = np.arange(len(useful))
-    shares = np.array([engine.explain(i, 40.5).signals[0][1] for i in range(len(useful))])
+    shares = np.array([engine.explain(i, 40.5).signals[0].precision for i in range(len(useful))])
     assert shares[useful].min() > 0.7
     assert shares[~useful].max() < 0.1
     fresh = engine.fresh(pages, 40.5)
@@ -93,6 +97,20 @@ def test_a_useful_source_raises_the_value_of_its_pages_and_a_useless_one_does_no
     assert set(engine.pick(40.6, 10).tolist()) <= set(pages[useful].tolist())
 
 
+def heard(engine, page, now):
+    """Signals of source 0 since the copy."""
+    return next((facts.heard for facts in engine.explain(page, now).signals if facts.source == 0), 0)
+
+
+def test_a_page_without_a_copy_hears_nothing():
+    engine = Engine(1.0)
+    engine.add("a.example/", 0.0)
+    engine.signal([0], 10.0)
+    assert engine.explain(0, 10.0).signals == ()
+    engine.record([0], 20.0)
+    assert heard(engine, 0, 20.0) == 0
+
+
 @pytest.mark.parametrize("sources", [1, 2])
 def test_a_signal_about_a_change_before_the_copy_says_nothing(sources):
     engine = Engine(1.0, sources=sources)
@@ -102,7 +120,7 @@ def test_a_signal_about_a_change_before_the_copy_says_nothing(sources):
     engine.signal([0], 150.0, changed_at=[100.0])
     assert str(engine.rows()) == str(before)
     engine.signal([0], 150.0, changed_at=[100.5])
-    assert engine.explain(0, 150.0).signals[0][0] == 1
+    assert heard(engine, 0, 150.0) == 1
 
 
 def test_signals_after_the_fetch_began_still_count():
@@ -111,9 +129,9 @@ def test_signals_after_the_fetch_began_still_count():
     engine.signal([0, 0], 50.0)
     engine.signal([0], 101.0)
     engine.record([0], 102.0, as_of=[100.0], changed=[True])
-    assert engine.explain(0, 102.0).signals[0][0] == 1
+    assert heard(engine, 0, 102.0) == 1
     engine.record([0], 103.0, changed=[True])
-    assert engine.explain(0, 103.0).signals[0][0] == 0
+    assert heard(engine, 0, 103.0) == 0
 
 
 @pytest.mark.parametrize("outcome", [{}, {"gone": True}])
@@ -122,8 +140,7 @@ def test_a_copy_of_which_nothing_is_learned_ends_its_signals_too(outcome):
     engine.add("a.example/", 0.0, fetched_at=0.0)
     engine.signal([0, 0, 0], 50.0)
     engine.record([0], 100.0, **outcome)
-    signalled = engine.explain(0, 100.0)
-    assert (signalled.signals[0][0], signalled.fresh) == (0, 1.0)
+    assert (heard(engine, 0, 100.0), engine.explain(0, 100.0).fresh) == (0, 1.0)
     assert engine.pages().change_rate[0] == pytest.approx(float(engine.beliefs.prior.mean))
 
 
@@ -133,4 +150,16 @@ def test_signals_without_sources_are_only_counted():
     value = engine.scheduler.value([0], 500.0)
     engine.signal([0], 400.0)
     assert engine.scheduler.value([0], 500.0) == value
+    assert engine.stats["signals"] == 1
+
+
+@pytest.mark.parametrize("settings", [{"objective": "harmonic"}, {"policy": "no-signals"}, {"policy": "deadline"}])
+def test_signals_are_ignored_where_the_choice_knows_none(settings):
+    engine = Engine(1.0, **settings)
+    engine.add("a.example/", 0.0, fetched_at=0.0)
+    engine.beliefs.belief.signals.gate[0, OPEN] = OPENED
+    value = engine.scheduler.value([0], 500.0)
+    engine.signal([0], 400.0)
+    assert engine.scheduler.value([0], 500.0) == value
+    assert engine.explain(0, 500.0).signals == ()
     assert engine.stats["signals"] == 1

@@ -9,6 +9,8 @@ import pytest
 from recrawl import Engine
 from recrawl.engine.eligibility import Reason
 
+from .test_signal_gates import World
+
 DAY = 86400.0
 
 
@@ -66,11 +68,29 @@ def test_a_floor_overrides_it():
     assert engine.pick(500.0, 1).tolist() == [0]
 
 
-def test_a_signal_overrides_it():
+def trusting():
+    """An engine that trusts its source, in days, and the time."""
+    world = World(30, budget=1.0, siblings=False)
+    world.run(10, truthful=True)
+    assert world.opened
+    world.engine.min_change_probability = 0.01
+    return world.engine, world.now
+
+
+def test_a_signal_that_counts_overrides_it():
+    engine, now = trusting()
+    assert engine.pick(now + 1e-3, 1).tolist() == []
+    engine.signal([7], now + 2e-3)
+    assert engine.pick(now + 2e-3, 2).tolist() == [7]
+    engine.eligibility._check()
+
+
+def test_a_signal_that_is_not_proven_does_not():
     engine, ids = known(1e-6)
     assert engine.pick(100.0, 1).tolist() == []
     engine.signal(ids, 101.0)
-    assert engine.pick(101.0, 1).tolist() == [0]
+    assert engine.pick(101.0, 1).tolist() == []
+    engine.eligibility._check()
 
 
 def test_another_rate_ends_it():
@@ -135,20 +155,30 @@ def test_a_cohort_waits_as_one():
     engine = Engine(1.0, siblings=False)
     engine.add([f"https://a.example/{k}" for k in range(5000)], 0.0, fetched_at=0.0)
     engine.beliefs.fits = 1  # as if the tables had been fitted
-    shape, rate = engine.beliefs.belief.gamma[0, 0]
+    shape, rate = engine.beliefs.belief.gamma[0]
     at = rate * (0.99 ** (-1 / shape) - 1)
     assert engine.pick(100.0, 3).tolist() == []
     assert engine.stats["unlikely"] == 1
     assert engine.eligibility.reasons(4000, 100.0)[0] is Reason.UNLIKELY
     assert engine.next_at(100.0) == pytest.approx(at, rel=1e-6)
     engine.eligibility._check()
-    engine.signal([77], 200.0)
+    engine.update([77], change_rate=1.0 / 200.0)
     assert engine.pick(200.0, 3).tolist() == [77]
     other = Engine.restore(engine.state())
     for one in (engine, other):
         assert len(one.pick(1.001 * at, 10)) == 10
         one.eligibility._check()
         one.scheduler._check()
+
+
+def test_a_signal_that_counts_takes_a_page_out_of_its_cohort():
+    engine, now = trusting()
+    ids = engine.add([f"https://a.example/new/{k}" for k in range(500)], now, fetched_at=now)
+    assert engine.pick(now + 1e-3, 3).tolist() == []
+    engine.signal(ids[77:78], now + 2e-3)
+    assert engine.pick(now + 2e-3, 3).tolist() == [ids[77]]
+    engine.eligibility._check()
+    engine.scheduler._check()
 
 
 def test_siblings_bring_pages_back():

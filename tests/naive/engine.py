@@ -1,12 +1,12 @@
-"""A plain twin of the engine's bookkeeping: dictionaries by URL, gammas by their moments; imports nothing of it."""
+"""A plain twin of the engine's bookkeeping: dictionaries by URL; it imports nothing of it."""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
-from mpmath import mp, mpf
 
 from naive import beliefs
 from naive.beliefs import Observed
@@ -16,53 +16,59 @@ FIRST_RECHECK, LAST_RECHECK = 30.0, 365.0
 REQUEST_HALF_LIFE = 30.0
 
 
-def after_outcome(gammas, amounts, changed):
-    """Gammas (shape, rate) of independent parameters x_j, of P(changed) = 1 − e^{−Σ x_j·amount_j}, after an outcome.
+class Source(NamedTuple):
+    """A source of signals, as one page knows it."""
 
-    Unchanged: the rate grows by the amount. Changed: the moments of the difference of two gammas, E x^k ∝
-    m_k(a, b) − R·m_k(a, b + amount) with R the chance of no change, are those of the new gamma.
+    open: bool
+    main: bool
+    rate: float
+    kappa: float
+    heard: float
+    repeated: float
+
+
+def open_components(components, sources):
+    """What the scheduler gets of (weight, missed rate, shape, weight of a signal of the main source) components.
+
+    `sources` have: whether it is open, the main one, signals per time, its mean weight of a signal, signals since the
+    copy, whether repetitions count. An open source's true signals are matched by one source that signals as often as
+    all open ones; those of others count as missed. Slight components are left out.
     """
-    if not changed:
-        return [(a, b + x) for (a, b), x in zip(gammas, amounts, strict=True)]
-    with mp.workdps(60):
-        unchanged = mpf(1)
-        for (a, b), x in zip(gammas, amounts, strict=True):
-            unchanged *= (mpf(b) / (mpf(b) + mpf(x))) ** mpf(a)
-        if unchanged == 1:
-            return list(gammas)
-        new = []
-        for (a, b), x in zip(gammas, amounts, strict=True):
-            if x == 0:
-                new.append((a, b))
-                continue
-            a, b, x = mpf(a), mpf(b), mpf(x)
-            first = (a / b - unchanged * a / (b + x)) / (1 - unchanged)
-            second = a * (a + 1) * (1 / b**2 - unchanged / (b + x) ** 2) / (1 - unchanged)
-            spread = second - first**2
-            new.append((float(first**2 / spread), float(first / spread)))
-        return new
-
-
-def forgotten(gammas, prior, kept):
-    """Evidence beyond the prior counts less."""
-    return [
-        (p + (a - p) * kept, q + (b - q) * kept) for (a, b), (p, q) in zip(gammas, prior, strict=True)
-    ]  # fmt: skip
+    out = []
+    total = sum(weight for weight, *_ in components if weight > 0.01)
+    for weight, mean, shape, main_kappa in components:
+        if weight <= 0.01:
+            continue
+        missed, often, true, heard, repeated = mean, 0.0, 0.0, 0.0, 1.0
+        for source in sources:
+            kappa = main_kappa if source.main else source.kappa
+            told = source.rate * -math.expm1(-kappa)
+            if told > 0 and source.open:
+                often, true, repeated = often + source.rate, true + told, min(repeated, source.repeated)
+                n = min(source.heard, 16.0)
+                heard += kappa * (n if source.repeated else min(n, 1.0))
+            elif told > 0:
+                missed += told
+        one = -math.log1p(-min(true / often, 0.99999)) if true > 0 else 0.0
+        out.append((weight / total, missed, shape * (missed / mean) ** 2, often, one, heard, repeated))
+    return out
 
 
 class Known:
     """What is known of one page."""
 
-    def __init__(self, url, last, given, gammas, n_sources):
+    def __init__(self, url, last, given, gamma, n_sources):
         self.url, self.host, self.last = url, urlsplit(url).hostname, last
         self.folder = None  # pages of one folder learn from each other; those that came later apart
         self.given = self.importance = given
-        self.gammas = gammas
-        self.observed, self.own = Observed(), 0.0
+        self.gamma = gamma  # (shape, rate) of the change rate, by a belief that knows no signals
+        self.observed = Observed()
         self.share = None  # the posterior as it counts for other pages
         self.close = 0.0  # how near to the mean of the gamma another one is
         self.heard = [[] for _ in range(n_sources)]  # when each signal since the copy came
-        self.signals = [0] * n_sources  # those before
+        self.by_signals = (
+            False  # whether a source that counts has signalled it: then signals say what it adds to tables
+        )
         self.watched, self.n_crawls, self.n_changes = 0.0, 0, 0
         self.lease_end = self.until = -math.inf
         self.paused = False
@@ -74,9 +80,9 @@ class Known:
 class NaiveEngine:
     """Computes, after any sequence of calls, the belief about every page and the pages that may be picked."""
 
-    def __init__(self, *, day, lease, half_life, remembers, now):
+    def __init__(self, *, day, lease, half_life, hears, now):
         self.no_copy_at = -1e6 * day  # a page without a copy counts as fetched then
-        self.day, self.lease, self.half_life, self.remembers, self.now = day, lease, half_life * day, remembers, now
+        self.day, self.lease, self.half_life, self.hears, self.now = day, lease, half_life * day, hears, now
         self.pages: dict[str, Known] = {}
         self.hosts: dict[str, dict[str, float]] = {}
         self.listens = False  # to readers
@@ -98,7 +104,7 @@ class NaiveEngine:
         """The gamma of a page's rate, from what was observed of it and of other pages."""
         prior = beliefs.prior_of(page, self.pages.values(), self.first, self.strength)
         shape, rate, page.close = beliefs.gamma_of(prior, page.observed, self.rates)
-        page.gammas = [(shape, rate), *page.gammas[1:]]
+        page.gamma = (shape, rate)
         if count:
             page.share = beliefs.shares(beliefs.posterior(prior, page.observed, self.rates))
 
@@ -107,7 +113,7 @@ class NaiveEngine:
 
     def signal(self, url, now, source, changed_at):
         page = self.pages[url]
-        if page.heard and changed_at > page.last:
+        if self.hears and page.last > self.no_copy_at and changed_at > page.last:
             page.heard[source].append(now)
 
     def request(self, urls, now):
@@ -129,7 +135,7 @@ class NaiveEngine:
         total = sum(2 ** (-(newest - t) / half) for t in page.asked)
         page.importance = page.given + self.day * total * math.log(2) / half / seen
 
-    def record(self, url, as_of, changed, failed, gone, here, prior):
+    def record(self, url, as_of, changed, failed, gone, here):
         """One crawl that ended; changed is None where that is not known."""
         page = self.pages[url]
         if not failed and as_of < page.last:
@@ -139,7 +145,7 @@ class NaiveEngine:
         if as_of < page.last:
             return
         if not failed:
-            self._fetched(page, as_of, None if gone else changed, prior)
+            self._fetched(page, as_of, None if gone else changed)
             self._weigh(page, here)
         if gone:
             page.times_gone += 1
@@ -151,33 +157,23 @@ class NaiveEngine:
             page.failures = page.times_gone = 0
             page.until = -math.inf
 
-    def _fetched(self, page, as_of, changed, prior):
-        kept = [[t for t in times if t > as_of] if self.remembers else [] for times in page.heard]
-        counts = [len(times) - len(stay) for times, stay in zip(page.heard, kept, strict=True)]
+    def _fetched(self, page, as_of, changed):
+        page.heard = [[t for t in times if t > as_of] for times in page.heard]
         compared = changed is not None and page.last > self.no_copy_at
         if page.last <= self.no_copy_at:
             self.first_copies.append(page)
-        interval, page.last, page.heard = as_of - page.last, as_of, kept
+        interval, page.last = as_of - page.last, as_of
         if not compared or interval <= 0:
             return
-        own = page.gammas[0][0] * math.log1p(interval / page.gammas[0][1])
-        heard = sum(n * shape / rate for n, (shape, rate) in zip(counts, page.gammas[1:], strict=True))
-        mine = (own / (own + heard) if heard else 1.0) if changed else 0.0
-        kept_share = 2 ** (-interval / self.half_life)
-        faded = [page.gammas[0], *forgotten(page.gammas[1:], prior[1:], kept_share)]
-        page.gammas = [page.gammas[0], *after_outcome(faded, [interval, *counts], changed)[1:]]
-        page.observed = Observed(*(kept_share * np.array(page.observed)).tolist())
-        unchanged, changes, logs, *given = page.observed
-        if mine > 0.0:
-            page.observed = Observed(unchanged, changes + mine, logs + mine * math.log(interval), *given)
+        unchanged, changes, logs, *given = (2 ** (-interval / self.half_life) * np.array(page.observed)).tolist()
+        if changed:
+            page.observed = Observed(unchanged, changes + 1, logs + math.log(interval), *given)
         else:
             page.observed = Observed(unchanged + interval, changes, logs, *given)
-        page.own += mine
-        page.signals = [a + b for a, b in zip(page.signals, counts, strict=True)]
         page.watched += interval
         page.n_crawls += 1
         page.n_changes += changed
-        self.believe(page, count=True)
+        self.believe(page, count=not page.by_signals)
 
     def eligible(self, url):
         page = self.pages[url]

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from naive.clocks import Clock
 from naive.float_value import OVERDUE, noisy, plain
+from naive.mixture import mixture
 
 
 def proportional(weight: Sequence[float], budget: float, ceiling: Sequence[float]) -> list[float]:
@@ -96,6 +97,7 @@ class Copy:
         self.lease_end = -math.inf
         self.paused = False
         self.group = -1
+        self.components: list[list[float]] = []  # none: the parameters hold
 
 
 class BruteForce:
@@ -149,7 +151,9 @@ class BruteForce:
             return 0.0
         alpha, gamma, kappa = self._source(page)
         time = self.clocks[page.group].between(page.last, now) if page.group in self.clocks else elapsed
-        if not (gamma > 0 and kappa > 0):
+        if page.components:
+            unit = mixture(page.components, time)
+        elif not (gamma > 0 and kappa > 0):
             unit = plain(self.objective, page.change_rate, page.evidence, time)
         elif self.objective == "harmonic":
             unit = len(page.signals) / page.change_rate

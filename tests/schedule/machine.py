@@ -118,7 +118,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         for k, i in enumerate(ids.tolist()):
             new = self._copy(pages, k, old[k].last)
             new.host = columns["host"][k] if "host" in chosen else old[k].host
-            for name in ("signals", "lease_end", "paused", "group"):
+            for name in ("signals", "lease_end", "paused", "group", "components"):
                 setattr(new, name, getattr(old[k], name))
             self.twin.pages[i] = new
 

@@ -273,3 +273,13 @@ def test_a_large_group_is_not_scanned_at_each_publication() -> None:
 def test_wrong_use_says_so(call, says) -> None:
     with pytest.raises(ParameterError, match=says):
         call(Scheduler(Pages([0.1, 0.2]), budget=1.0))
+
+
+def test_a_publication_leaves_due_pages_to_the_next_pick() -> None:
+    s = Scheduler(Pages([1.0, 1.0]))
+    s.relate(2.0, 5.0)
+    s.add(Pages([1.0, 1.0]), 3.0)
+    s.update([2, 3], importance=1.0)  # placed at the time of the scheduler, before their fetch
+    s.publish(0, [], 40.0, 3.0 + 1e-9)
+    s._check()
+    assert sorted(s.pick(3.0 + 1e-9, 4).tolist()) == [0, 1, 2, 3]

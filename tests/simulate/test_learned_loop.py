@@ -3,15 +3,24 @@
 import numpy as np
 import pytest
 
+from recrawl.engine.signals.arrays import OPEN
 from recrawl.simulate import Contender, Signals, Trace, simulate
 from recrawl.simulate.run import run as run_module
 from recrawl.simulate.run.policies import admit_unknown, learning
-from recrawl.simulate.run.runners import PlainRunner
+from recrawl.simulate.run.runners import EngineRunner, PlainRunner
 
 END = 40.0
 
 
-def folders_that_change_together(seed, n=60, *, signals=False):
+class Plain(EngineRunner):
+    """Drives an engine by its protocol, with room for the same pages with signals in the same order."""
+
+    def run(self, anchor, period, slot, last, batch):
+        self._reserve_signals()
+        return PlainRunner.run(self, anchor, period, slot, last, batch)
+
+
+def folders_that_change_together(seed, n=60, *, sources=0):
     """Folders on two hosts, each with bursts; pages come and go, and for a while there are none."""
     rng = np.random.default_rng(seed)
     created = np.where(rng.random(n) < 0.6, 0.0, rng.uniform(0.0, END / 2, n))
@@ -32,7 +41,13 @@ def folders_that_change_together(seed, n=60, *, signals=False):
     heard = rng.random(len(page)) < 0.5
     url = np.array([f"https://h{i % 2}.example/f{i % 6}/{i}" for i in range(n)])
     life = {"created_at": created, "deleted_at": deleted, "importance": rng.uniform(0.1, 2.0, n), "url": url}
-    told = Signals.of(changed_at[heard], page[heard]) if signals else None
+    told = None
+    if sources:  # half of the changes by the last source; by the one before it, as many at any time
+        at, who, n_told = changed_at[heard], page[heard], int(heard.sum())
+        if sources > 1:
+            who = np.concatenate([who, rng.integers(0, n, n_told)])
+            at = np.concatenate([at, rng.uniform(created, deleted)[who[n_told:]]])
+        told = Signals.of(at, who, np.where(np.arange(len(at)) < n_told, sources - 1, sources - 2))
     return Trace(0.0, END, offset=offset, changed_at=changed_at, signals=told, **life)
 
 
@@ -54,19 +69,25 @@ def as_bytes(state):
     return state.tobytes() if isinstance(state, np.ndarray) else state
 
 
-@pytest.mark.parametrize("signals", [False, True])
+@pytest.mark.parametrize("sources", [0, 1, 2])
 @pytest.mark.parametrize("budget", [7.3, [(0.0, 16.0), (10.0, 2.0), (25.0, 20.0)]])
 @pytest.mark.parametrize("settings", [{}, {"siblings": False}], ids=["clocks", "alone"])
-def test_the_compiled_loop_learns_what_the_protocol_learns(monkeypatch, budget, signals, settings):
+def test_the_compiled_loop_learns_what_the_protocol_learns(monkeypatch, budget, sources, settings):
+    opened = False
     for seed in range(3):
-        trace = folders_that_change_together(seed, signals=signals)
+        trace = folders_that_change_together(seed, sources=sources)
+        settings = {**settings, "sources": sources}
         compiled, fast = run(trace, budget, **settings)
         with monkeypatch.context() as patch:
-            patch.setattr(run_module, "runner_of", PlainRunner)
+            patch.setattr(run_module, "runner_of", Plain)
             plain, slow = run(trace, budget, **settings)
         assert compiled.crawls.tolist() == plain.crawls.tolist()
         assert compiled.staleness == plain.staleness
         assert slow.beliefs.fits > 0
         for part in ("beliefs", "calibration", "clocks"):
             assert as_bytes(fast.state()[part]) == as_bytes(slow.state()[part])
+        for engine in (fast, slow):
+            engine.scheduler._check()
         assert (fast.clocks.arrays.found.sum() > 0.0) == fast.clocks.enabled
+        opened = opened or bool((fast.beliefs.belief.signals.gate[:, OPEN] > 0.0).any())
+    assert opened == (sources > 0)

@@ -16,7 +16,7 @@ from recrawl.store.testing.rows import example_rows, page_urls
 
 def rows_of(n: int) -> dict[str, Any]:
     more = {"factor": np.ones(n), "twin": np.zeros((n, 3)), "changed_at": np.full(n, -np.inf)}
-    return {**example_rows(page_urls(n)), **more}
+    return {**example_rows(page_urls(n), sources=0), **more}
 
 
 def allocated(n_pages: int) -> int:

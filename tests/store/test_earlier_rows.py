@@ -151,12 +151,11 @@ def test_it_is_crawled_further(old):
 # --- counts and outcomes that do not go together ---------------------------------------------------------------------
 
 
-def counts(n_crawls, n_changes, watched, own=None):
+def counts(n_crawls, n_changes, watched):
     return {
         "n_crawls": np.array([n_crawls], float),
         "n_changes": np.array([n_changes], float),
         "watched": np.array([watched]),
-        "own": np.array([n_changes if own is None else own], float),
     }
 
 
@@ -173,12 +172,6 @@ def test_counts_that_contradict_the_outcomes_stay_alone(kept):
     page, interval, changed = np.zeros(2, np.int64), np.array([10.0, 30.0]), np.array([True, False])
     found = replayed_seen(page, interval, changed, counts(*kept), half_life=1e9)
     assert found.tolist() == estimated_seen(*(np.array([float(one)]) for one in kept)).tolist()
-
-
-def test_changes_that_signals_explain_count_less():
-    page, interval, changed = np.zeros(2, np.int64), np.array([10.0, 30.0]), np.array([True, True])
-    found = replayed_seen(page, interval, changed, counts(2, 2, 40.0, own=0.5), half_life=1e12)[0]
-    assert found == pytest.approx([0.0, 0.5, 0.25 * math.log(300.0)], abs=1e-6)
 
 
 def test_without_outcomes_the_counts_are_used(old):

@@ -17,6 +17,8 @@ from recrawl.engine.eligibility import Eligibility
 from recrawl.engine.likely import hasten, hasten_if_due
 from recrawl.engine.policies.choice import choice_of
 from recrawl.engine.settings import Settings
+from recrawl.engine.signals.arrays import NO_ROW
+from recrawl.engine.signals.pages import refresh_pages, renew_signals, settle_pages
 from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.estimate.importance import RequestRates
@@ -37,7 +39,7 @@ class Core:
         self.scheduler = Scheduler(
             budget=settings.budget,
             objective=settings.schedule,
-            policy="signals" if settings.uses_signals else "no-signals",
+            policy="no-signals",
             start=start,
             lease=settings.lease,
             floor=settings.floor,
@@ -123,10 +125,8 @@ class Core:
         groups = [(names[0], names[-1]) for names in map(folders, urls)]
         pages = Pages(np.ones(n), weight, host=listed if any(h is not None for h in listed) else None)
         self.beliefs.append(groups, fetched >= now, own)
-        shape, rate = self.beliefs.belief.gamma[rows, 0].T
+        shape, rate = self.beliefs.belief.gamma[rows].T
         pages = pages.replace(change_rate=shape / rate, evidence=shape)
-        if self.settings.sources > 1:
-            pages = pages.replace(recall=np.zeros((n, self.settings.sources)), false_rate=0.0)
         ids = self.scheduler.add(pages, now, fetched_at=np.minimum(fetched, max(now, self.now)))
         assert np.array_equal(ids, rows)
         self.added_without_copy |= bool((fetched <= self.no_copy_at).any())
@@ -147,23 +147,43 @@ class Core:
                 self.scheduler.host(host, spacing=default[0], concurrency=default[1])
         return ids
 
-    def _later_signals(self, rows: Ids) -> Array:
-        """Signals that came after the new copies; with several sources they are not known by source, and dropped."""
-        heard = self.beliefs.belief.heard[rows]
-        if heard.shape[1] != 1:
-            return np.zeros_like(heard)
-        return np.asarray(np.minimum(access.signal_counts(self.scheduler, rows)[:, None], heard))
-
     def _learn(self, rows: Ids, copies: Array, changed: NDArray[np.bool_], now: float) -> None:
         """Learn from crawls; `copies` has the times of the copies before and of the new ones."""
         learn_crawls(access.header(self.scheduler), self.learned, rows, copies, now, changed)
         self.beliefs.crawls += len(rows)
         self._counts["changed"] += int(changed.sum())
+        self.move_gates()
         if not self.refit_if_due():
-            self._return(rows, now)
+            access.in_batches(self.scheduler, lambda header, done: access.return_pages(header, rows[done:]))
         self.keep_clocks(rows, now)
         self.crawls_since += len(rows)
         hasten_if_due(self, now)
+
+    def reserve_signals(self, rows: Ids) -> None:
+        """Room for what is learned of pages by their signals, in the beliefs and the scheduler."""
+        b = self.beliefs.belief.signals
+        new = rows if len(b.row_of) == 0 else rows[b.row_of[rows] == NO_ROW]
+        if len(new):
+            new = np.unique(new)
+            self.beliefs.reserve_signals(new, map(host_of, self.addresses.urls(new)))
+            access.reserve_components(self.scheduler, self.beliefs.signals.n_rows)
+
+    def refresh_signals(self, pages: Ids) -> None:
+        """Compute what is believed of pages with signals again; the caller places them."""
+        signals = self.beliefs.belief.signals
+        rows = signals.row_of[pages].astype(np.int64) if len(signals.row_of) else np.zeros(0, np.int64)
+        refresh_pages(access.header(self.scheduler), self.beliefs.belief, rows[rows >= 0], self.now)
+
+    def move_gates(self) -> None:
+        """Value the pages by their signals, or no longer, whose sources have gained or lost trust."""
+        for moved in self.beliefs.signals.take_moved():
+            belief, header, rows = self.beliefs.belief, access.header(self.scheduler), moved.rows
+            pages = belief.signals.page[rows]
+            if moved.has_shut:
+                settle_pages(belief, rows, moved.source)
+                apply_beliefs(header, belief, pages)
+            refresh_pages(header, belief, rows, self.now)
+            access.place_waiting(self.scheduler, pages)
 
     def keep_clocks(self, rows: Ids, now: float) -> None:
         """Reinsert the pages that follow the clocks of some pages; all clocks are published when a bin has ended."""
@@ -172,13 +192,6 @@ class Core:
         elif self.clocks.enabled:
             for clock in np.unique(self.clocks.folder_of(rows)).tolist():
                 access.reinsert_group(self.scheduler, clock, now)
-
-    def _return(self, rows: Ids, now: float) -> None:
-        """Place pages whose crawls have ended; with several sources, write the beliefs about them as well."""
-        if self.settings.sources > 1:
-            self._place(rows, now)
-        else:
-            access.in_batches(self.scheduler, lambda header, done: access.return_pages(header, rows[done:]))
 
     def _join_groups(self, rows: Ids, now: float) -> None:
         """Pages have their first copy: they follow their clocks, and are believed to be like others of their folders.
@@ -204,9 +217,8 @@ class Core:
             return
         self._close(rows, copies)
         self.beliefs.belief.counted[rows] = True
-        if self.settings.sources:
-            self.beliefs.hear(rows, self._later_signals(rows), copies[:, 1])
-            self._believe(rows, now)
+        renew_signals(access.header(self.scheduler), self.beliefs.belief, rows, copies[:, 1].copy())
+        self._place(rows)
 
     def _close(self, rows: Ids, copies: Array) -> None:
         """Add copies that were never judged to the ledger, as stale as they are believed to have been."""
@@ -220,6 +232,7 @@ class Core:
             return False
         rows = self.ids()
         self.beliefs.fit(rows)
+        self.refit_signals()
         self.clocks.fit()
         if self.clocks.respan(self.scheduler):
             self.clocks.join(self.scheduler, rows)
@@ -229,23 +242,27 @@ class Core:
         hasten(self, self.now)
         return True
 
+    def refit_signals(self, *, everyone: bool = False) -> None:
+        """Fit the tables of signals, and compute what is believed of all pages with signals or of a part of many.
+
+        The caller places all pages.
+        """
+        signalled = self.beliefs.belief.signals.page[self.beliefs.signals.rows]
+        self.beliefs.refit_signals(np.maximum(self.now - access.last_fetched(self.scheduler, signalled), 0.0))
+        rows = self.beliefs.signals.rows if everyone else self.beliefs.signals.outdated()
+        refresh_pages(access.header(self.scheduler), self.beliefs.belief, rows, self.now)
+
     def _believe(self, rows: Ids, now: float, *, everyone: bool = False) -> None:
         """Write the beliefs about pages into the scheduler, and place the pages again."""
-        if len(rows) and self.settings.sources <= 1:
-            header = access.header(self.scheduler)
-            apply_beliefs(header, self.beliefs.belief, rows, now)
-        self._place(rows, now, everyone=everyone)
+        if len(rows):
+            apply_beliefs(access.header(self.scheduler), self.beliefs.belief, rows)
+        self._place(rows, everyone=everyone)
 
-    def _place(self, rows: Ids, now: float, *, everyone: bool = False) -> None:
-        """Place pages again after their beliefs were written; with several sources, write them as well."""
-        if len(rows) == 0:
-            return
-        if self.settings.sources > 1:
-            elapsed = np.maximum(now - access.last_fetched(self.scheduler, rows), 0.0)
-            self.scheduler.update(rows, **self.beliefs.columns(rows, elapsed))
-        elif everyone:
+    def _place(self, rows: Ids, *, everyone: bool = False) -> None:
+        """Place pages again after their beliefs were written."""
+        if everyone:
             access.place_all(self.scheduler)
-        else:
+        elif len(rows):
             access.place_waiting(self.scheduler, rows)
 
     def _rule(self, host: str) -> None:

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from recrawl._jit import jit
 from recrawl.engine.beliefs.arrays import Belief
-from recrawl.engine.beliefs.kernels import learn_outcome
+from recrawl.engine.beliefs.kernels import fade_of, learn_outcome
 from recrawl.engine.calibration import Calibration
 from recrawl.engine.clocks.arrays import Clocks
 from recrawl.engine.clocks.publish_kernels import ROOM, learn_clock
+from recrawl.engine.signals.pages import learn_signals
 from recrawl.schedule.exact.access import renew_copy
-from recrawl.schedule.exact.access_kernels import BINS, Header, group_of, opened, signals_since
+from recrawl.schedule.exact.access_kernels import BINS, Header, group_of, opened
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -41,20 +42,18 @@ def learn_crawls(
 ) -> None:
     """Set the copies of pages and learn from what their crawls found; the caller places the pages again.
 
-    `copies` has the times of the copies before and of the new ones. With several signal sources the signals that came
-    after a new copy are not known by source, and dropped; the caller writes the beliefs then.
+    `copies` has the times of the copies before and of the new ones.
     """
     s = opened(header)
     b, c = learned.belief, learned.calibration
     paces = np.empty((ROOM, BINS))
-    room = np.zeros((3, max(b.rates.size, b.heard.shape[1])))
-    later = room[2]  # signals that came after the new copy
+    room = np.zeros((2, b.rates.size))
     for k in range(ids.size):
         i = ids[k]
         renew_copy(s, i, copies[k, 1])
-        if b.heard.shape[1] == 1:
-            later[0] = min(signals_since(s, i), b.heard[i, 0])
         both = (copies[k, 0], copies[k, 1])
-        time, own, heard = learn_outcome(s, b, c, i, both, now, changed[k], room)
+        time, doubt, missed, own = learn_outcome(s, b, c, i, both, changed[k], room)
+        if b.signals.row_of.size > 0:
+            learn_signals(s, b, i, both, now, (time, own, changed[k], fade_of(b, both[1] - both[0])))
         if group_of(s, i) >= 0:
-            learn_clock(s, learned.clocks, i, both, now, (time, own, heard, changed[k]), paces)
+            learn_clock(s, learned.clocks, i, both, now, (time, missed, doubt - missed, changed[k]), paces)

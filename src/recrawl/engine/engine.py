@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recrawl.engine.addresses import Addresses, url_list
-from recrawl.engine.beliefs.beliefs import pages_of
-from recrawl.engine.beliefs.kernels import count_signals
 from recrawl.engine.beliefs.staleness_kernels import fill_fresh
 from recrawl.engine.calibration import Calibration, calibrated_fresh
 from recrawl.engine.core import Core, own_belief
@@ -20,6 +18,8 @@ from recrawl.engine.likely import hasten, in_order, pick_likely
 from recrawl.engine.policies.choice import Ended
 from recrawl.engine.rows import fill, rows_of
 from recrawl.engine.settings import EngineOptions, Settings, without_removed
+from recrawl.engine.signals.pages import hear_signals
+from recrawl.engine.views.expected import expected_pages
 from recrawl.engine.views.explain import Explanation, explain
 from recrawl.engine.views.forecast import Forecast, Question, forecast
 from recrawl.engine.views.ledger import Ledger, ledger_of
@@ -200,26 +200,40 @@ class Engine(Core):
         self.scheduler.release(ids, now)
         self.choice.released(access.check_ids(self.scheduler, ids))
 
-    def signal(self, ids: ArrayLike, now: float, *, source: int = 0, changed_at: ArrayLike | None = None) -> None:
-        """Change signals from a source; how far each is believed is learned."""
+    def signal(
+        self,
+        ids: ArrayLike,
+        now: float,
+        *,
+        source: int = 0,
+        changed_at: ArrayLike | None = None,
+        resolution: ArrayLike = 0.0,
+    ) -> None:
+        """Change signals from a source; how far each is believed is learned.
+
+        ``changed_at`` is when the change was, at any time from then to ``resolution`` later: a date alone has that of a
+        day. A signal about a change before the copy was fetched, or for a page without a copy, says nothing new.
+        """
         scheduler = self.scheduler
         rows = access.check_ids(scheduler, ids)
         n_sources = self.settings.sources
         if not 0 <= source < max(n_sources, 1):
             raise ParameterError(f"source is {source}: there are {n_sources}, counted from 0")
         about = column_of("changed_at", changed_at, len(rows), math.inf)
+        about = np.minimum(
+            about + column_of("resolution", resolution, len(rows), 0.0), np.where(np.isinf(about), about, now)
+        )
         now = max(time_of(now), self.now)
         self._counts["signals"] += len(rows)
-        if not n_sources or len(rows) == 0 or self.settings.policy == "no-signals":
+        last = access.last_fetched(scheduler, rows)
+        rows = rows[(about > last) & (last > self.no_copy_at)]
+        if not self.settings.uses_signals or len(rows) == 0:
             return
-        news = about > access.last_fetched(scheduler, rows)
-        self.eligibility.cohorts.leave(scheduler, rows[news])
-        at_once = count_signals(self.beliefs.belief, rows[news], source, now)
-        if at_once.any():
-            self._believe(np.unique(rows[news][at_once]), now)
-        self.eligibility.reconsider(rows[news])
-        if scheduler.policy == "signals":
-            scheduler.signal(rows, now, source=source, changed_at=changed_at)
+        self.eligibility.cohorts.leave(scheduler, rows)
+        self.reserve_signals(rows)
+        hear_signals(access.header(scheduler), self.beliefs.belief, rows, source, now)
+        access.log_signals(scheduler, rows, now, source)
+        self.eligibility.reconsider(rows)
 
     def update(self, ids: ArrayLike, **columns: ArrayLike) -> None:
         """Set importance or cost of pages, or a change rate (with the evidence behind it) from now on."""
@@ -243,6 +257,7 @@ class Engine(Core):
             self.eligibility.reconsider(rows)
         if own is not None:
             self.beliefs.set_rate(rows, own)
+            self.refresh_signals(rows)
             self._believe(rows, self.now)
             self.eligibility.reconsider(rows)
 
@@ -372,17 +387,13 @@ class Engine(Core):
     def pages(self, ids: ArrayLike | None = None) -> Pages:
         """The beliefs about pages as of the last known time: all of them, or some."""
         rows = self.ids() if ids is None else access.check_ids(self.scheduler, ids)
-        elapsed = np.maximum(self.now - access.last_fetched(self.scheduler, rows), 0.0)
-        columns = self.beliefs.columns(rows, elapsed)
-        columns |= access.cost_column(self.scheduler, rows)
-        return pages_of(columns, access.importance(self.scheduler, rows))
+        return expected_pages(self, rows)
 
     def fresh(self, ids: ArrayLike, now: float) -> Array:
         """The probability that each page's copy is fresh, calibrated against recent outcomes; 0 without a copy."""
         rows = access.check_ids(self.scheduler, ids)
         out = np.empty(len(rows))
-        belief = self.beliefs.belief
-        fill_fresh(access.header(self.scheduler), belief, rows, belief.gamma[rows, 0], time_of(now), out)
+        fill_fresh(access.header(self.scheduler), self.beliefs.belief, rows, time_of(now), out)
         return np.where(self.copied(rows), calibrated_fresh(self.calibration, out), 0.0)
 
     def has_copy(self, ids: ArrayLike) -> NDArray[np.bool_]:

@@ -3,7 +3,8 @@
 Names of columns are those of the stores and stay as they are: ``told`` is `Belief.fixed_rate`, ``account`` the
 staleness ledger, ``stated`` the calibration and ``prior_at`` the fit of the tables that a gamma goes with. Gammas of
 earlier fits are computed again. Rows of earlier versions have counts but no observations (``seen``): unless the reader
-of the rows has filled them in from stored outcomes, they are estimated from the counts, and the gammas stay.
+of the rows has filled them in from stored outcomes, they are estimated from the counts, and the gammas stay. What rows
+of earlier versions say of signals (``heard``, ``signals``, gammas of sources) is not used.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from recrawl.engine.addresses import host_of
 from recrawl.engine.beliefs.beliefs import estimated_seen
+from recrawl.engine.signals.signals import moved_gates
 from recrawl.errors import ParameterError
 from recrawl.estimate.importance import RequestRates
 from recrawl.schedule.exact import access
@@ -25,14 +27,15 @@ if TYPE_CHECKING:
 
 Ids = NDArray[np.int64]
 
-_BELIEF = {name: name for name in ("gamma", "heard", "signals", "watched", "n_crawls", "n_changes", "own")}
+_BELIEF = {name: name for name in ("gamma", "watched", "n_crawls", "n_changes")}
 FIXED_RATE = "told"  # name in rows of `Belief.fixed_rate`
 _BELIEF[FIXED_RATE] = "fixed_rate"
 _ASKED = ("request_weight", "requested_at", "watched_from")
 _WAITING = ("paused", "failures", "times_gone", "wait_until")
-_DECIDING = ("change_rate", "importance", "recall", "false_rate", "cost", "evidence")  # the scheduler's parameters
-COLUMNS = ("url", "given", "fetched_at", "prior_at", *_DECIDING, *_BELIEF, *_ASKED, *_WAITING)
+_DECIDING = ("change_rate", "importance", "cost", "evidence")  # the scheduler's parameters
+COLUMNS = ("url", "given", "fetched_at", "prior_at", "own", *_DECIDING, *_BELIEF, *_ASKED, *_WAITING)
 RATE_EVIDENCE = "rate_evidence"  # name in rows of `Belief.evidence`
+SIGNALLED = "signalled"  # what was observed of a page with signals, None for others
 _CALIBRATION = {"recent": "lately", "knots": "knots"}
 _WHOLE = ("settings", "prior", "crawls", "refit_at", "hosts")
 PARTIAL = "partial"  # set by a reader of a part of the pages
@@ -46,7 +49,7 @@ def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
     """
     belief = engine.beliefs.belief
     return {
-        "columns": [*COLUMNS, "seen", RATE_EVIDENCE, *engine.choice.columns(rows)],
+        "columns": [*COLUMNS, "seen", RATE_EVIDENCE, SIGNALLED, *engine.choice.columns(rows)],
         "policy": engine.choice.saved(),
         **engine.choice.columns(rows),
         "settings": engine.settings.as_dict(),
@@ -59,6 +62,7 @@ def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
         "account": belief.ledger.tolist(),
         "stated": {name: getattr(engine.calibration, mine).tolist() for mine, name in _CALIBRATION.items()},
         "clocks": engine.clocks.fitted(),
+        "signal_tables": engine.beliefs.signals.fitted(),
         "threshold": engine.threshold,
         "hosts": _hosts(engine, engine._ruled if all_hosts else {host_of(url) for url in engine.url(rows)}),
         "url": engine.url(rows),
@@ -67,6 +71,8 @@ def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
         "prior_at": np.full(len(rows), engine.beliefs.fits),
         "seen": belief.seen[rows],
         RATE_EVIDENCE: belief.evidence[rows],
+        SIGNALLED: engine.beliefs.signals.observed(rows),
+        "own": belief.n_changes[rows].astype(np.float64),  # in earlier versions, those that no signal explained
         **_deciding(engine, rows),
         **{name: getattr(belief, mine)[rows] for name, mine in _BELIEF.items()},
         **_asked(engine, rows),
@@ -97,6 +103,7 @@ def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
     ids = engine._add_named(list(saved["url"]), now, fetched_at=saved["fetched_at"], importance=saved["given"])
     if len(np.unique(ids)) != n:
         raise ParameterError("rows: a URL is there twice")
+    engine.beliefs.signals.take(saved.get("signal_tables", {}), partial=bool(saved.get(PARTIAL)))
     if n:
         _fill_pages(engine, ids, saved, now)
     engine.choice.load(engine, saved.get("policy", {}), saved)
@@ -106,8 +113,8 @@ def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
 
 def _fill_pages(engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float) -> None:
     for name, mine in _BELIEF.items():
-        getattr(engine.beliefs.belief, mine)[ids] = saved[name]
-    engine.beliefs.hear(ids, np.asarray(saved["heard"], np.float64).reshape(len(ids), -1), now)
+        column = np.asarray(saved[name])
+        getattr(engine.beliefs.belief, mine)[ids] = column.reshape(len(ids), -1, 2)[:, 0] if name == "gamma" else column
     engine.beliefs.belief.counted[ids] = np.asarray(saved["n_crawls"]) > 0
     renewed = _fill_observed(engine, ids, saved)
     engine.eligibility.cohorts.leave(engine.scheduler, ids[~_equal(engine, saved)])
@@ -117,7 +124,7 @@ def _fill_pages(engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float) 
         state = {"half_life": engine.request_half_life, **dict(zip(("start", "weight", "at"), asked, strict=True))}
         engine.requests = RequestRates.restore(state)
     engine._believe(renewed, now)
-    _hear_again(engine, ids, now)
+    _fill_signalled(engine, ids, saved)
     engine.eligibility.fill(ids, saved, now)
 
 
@@ -131,7 +138,7 @@ def _fill_observed(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> Ids:
     belief.seen[ids[there]] = np.reshape([row for row in seen if row is not None], (-1, 3))
     belief.evidence[ids[there]] = np.reshape([row for row in given if row is not None], (-1, 2))
     older = ids[~there & belief.fixed_rate[ids]]
-    belief.evidence[older], belief.seen[older] = belief.gamma[older, 0], 0.0  # the gamma holds the observations too
+    belief.evidence[older], belief.seen[older] = belief.gamma[older], 0.0  # the gamma holds the observations too
     stale = there & (np.asarray(saved["prior_at"]) < engine.beliefs.fits)
     return engine.beliefs.recount(ids, ids[stale])
 
@@ -140,7 +147,7 @@ def _equal(engine: Engine, saved: Mapping[str, Any]) -> NDArray[np.bool_]:
     """Pages of which nothing but their importance and age is known: they may form cohorts."""
     unseen = np.asarray(saved["n_crawls"]) == 0
     plain = (np.asarray(saved["importance"]) == saved["given"]) & (np.asarray(saved["cost"]) == 1.0)
-    silent = ~(np.asarray(saved["heard"]) + np.asarray(saved["signals"])).any(axis=1)
+    silent = np.array([row is None for row in saved.get(SIGNALLED, [None] * len(unseen))], np.bool_)
     return np.asarray(unseen & plain & silent & ~np.asarray(saved[FIXED_RATE], np.bool_))
 
 
@@ -164,10 +171,23 @@ def _asked(engine: Engine, rows: Ids) -> dict[str, Any]:
     return {name: state[column][rows] for name, column in zip(_ASKED, ("weight", "at", "start"), strict=True)}
 
 
-def _hear_again(engine: Engine, ids: Ids, now: float) -> None:
-    """Pass the signals that came since each copy was fetched to the scheduler."""
-    if engine.scheduler.policy != "signals":
+def move_signal_times(saved: dict[str, Any], back: float) -> None:
+    """Set the times in what rows say of signals back: when the first one since a copy came, when gates have shut."""
+    saved[SIGNALLED] = [None if row is None else [*row[:-1], row[-1] - back] for row in saved.get(SIGNALLED, ())]
+    tables = dict(saved.get("signal_tables", {}))
+    if tables:
+        tables["gate"] = moved_gates(tables["gate"], back)
+        tables["host_gate"] = {host: moved_gates(gate, back) for host, gate in tables["host_gate"].items()}
+        saved["signal_tables"] = tables
+
+
+def _fill_signalled(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> None:
+    """What was observed of pages with signals, and the tables and gates that all pages have taught."""
+    rows = saved.get(SIGNALLED, [None] * len(ids))
+    there = np.array([row is not None for row in rows], np.bool_)
+    if not engine.settings.uses_signals or not there.any():
         return
-    heard = engine.beliefs.belief.heard[ids].astype(np.int64)
-    for source in range(heard.shape[1]):
-        engine.scheduler.signal(np.repeat(ids, heard[:, source]), now, source=source)
+    engine.reserve_signals(ids[there])
+    engine.beliefs.signals.fill(ids[there], [row for row in rows if row is not None])
+    engine.refit_signals(everyone=True)
+    access.place_waiting(engine.scheduler, ids[there])

@@ -28,9 +28,8 @@ REALS = (
 )
 WHOLES = ("prior_at", "n_crawls", "n_changes", "failures", "times_gone")
 FLAGS = ("told", "paused")
-_PER_SOURCE = ("heard", "signals", "recall", "false_rate")
-_OTHERS = ("url", "gamma", *_PER_SOURCE)
-TABLE = ("url", *REALS, *WHOLES, *FLAGS, "shape", "rate", "sources", "more")
+_OTHERS = ("url", "gamma")
+TABLE = ("url", *REALS, *WHOLES, *FLAGS, "shape", "rate", "sources", "more")  # `sources` is no longer used
 
 TIMES = ("fetched_at", "requested_at", "watched_from", "wait_until")  # columns that are instants
 _MANY = 20_000
@@ -47,14 +46,10 @@ def cells(rows: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
 def _cells(rows: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     n = len(rows["url"])
     gamma = np.asarray(rows["gamma"], np.float64)
-    per_source = [np.asarray(rows[name], np.float64).reshape(n, -1) for name in _PER_SOURCE]
-    k = gamma.shape[1] - 1
-    per_source = [column[:, :k] for column in per_source]  # without sources there is a column of zeros
-    packed = np.concatenate([gamma[:, 1:, 0], gamma[:, 1:, 1], *per_source], axis=1).astype("<f8")
     columns: list[Iterable[Any]] = [rows["url"]]
     columns += [np.asarray(rows[name], np.float64).tolist() for name in REALS]
     columns += [np.asarray(rows[name], np.int64).tolist() for name in (*WHOLES, *FLAGS)]
-    columns += [gamma[:, 0, 0].tolist(), gamma[:, 0, 1].tolist(), [row.tobytes() for row in packed]]
+    columns += [gamma[:, 0].tolist(), gamma[:, 1].tolist(), [b""] * n]
     yield from zip(*columns, _more(rows, n), strict=True)
 
 
@@ -64,7 +59,7 @@ def _more(rows: Mapping[str, Any], n: int) -> Sequence[str | None]:
     extra = {name: value for name, value in rows.items() if is_column(name, rows) and name not in known}
     if not extra:
         return [None] * n
-    arrays = [np.asarray(value) for value in extra.values()]
+    arrays = [value if isinstance(value, np.ndarray) else _values(list(value)) for value in extra.values()]
     texts: dict[bytes, str] = {}  # by what is in them: pages of which nothing is known yet have the same text
     found: list[str] = []
     for key, *row in zip(_keys(arrays, n), *(array.tolist() for array in arrays), strict=True):
@@ -76,10 +71,13 @@ def _more(rows: Mapping[str, Any], n: int) -> Sequence[str | None]:
 
 
 def _keys(arrays: Sequence[NDArray[Any]], n: int) -> Iterable[bytes]:
-    """The bytes of each row; rows with objects have none that can be compared, and get a number each."""
-    if any(array.dtype.hasobject for array in arrays):
-        return (b"%d" % j for j in range(n))
-    parts = [np.ascontiguousarray(array).reshape(n, -1).view(np.uint8).reshape(n, -1) for array in arrays]
+    """The bytes of each row; a row with an object that is not None has none to compare, and gets a number."""
+    strange = np.zeros(n, np.int64)
+    plain = [array for array in arrays if not array.dtype.hasobject]
+    for array in (array for array in arrays if array.dtype.hasobject):
+        there = np.array([value is not None for value in array.tolist()], np.bool_)
+        strange[there] = 1 + np.flatnonzero(there)
+    parts = [np.ascontiguousarray(array).reshape(n, -1).view(np.uint8).reshape(n, -1) for array in (strange, *plain)]
     return (row.tobytes() for row in np.concatenate(parts, axis=1))
 
 
@@ -169,7 +167,6 @@ class Gathered:
         self._columns: dict[str, NDArray[Any]] = {name: np.empty(n) for name in (*REALS, "shape", "rate")}
         self._columns |= {name: np.empty(n, np.int64) for name in WHOLES}
         self._columns |= {name: np.empty(n, np.bool_) for name in FLAGS}
-        self._sources: NDArray[np.float64] | None = None
         self._more = More()
 
     def take(self, tuples: list[tuple[Any, ...]]) -> None:
@@ -178,23 +175,11 @@ class Gathered:
         columns = dict(zip(TABLE, zip(*tuples, strict=True), strict=True))
         for name, column in self._columns.items():
             column[first : first + n] = columns[name]
-        packed = np.frombuffer(b"".join(columns["sources"]), "<f8").reshape(n, -1)
-        if self._sources is None:
-            self._sources = np.empty((len(self._columns["given"]), packed.shape[1]))
-        self._sources[first : first + n] = packed
         self._more.take(columns["more"])
         self.urls.extend(columns["url"])
 
     def rows(self) -> dict[str, Any]:
         """The columns by the engine's names."""
-        n = len(self.urls)
-        sources = np.zeros((n, 0)) if self._sources is None else self._sources
-        k = sources.shape[1] // 6
         found: dict[str, Any] = {"url": self.urls, **self._columns}
-        gamma = np.empty((n, 1 + k, 2))
-        gamma[:, 0, 0], gamma[:, 0, 1] = found.pop("shape"), found.pop("rate")
-        gamma[:, 1:, 0], gamma[:, 1:, 1] = sources[:, :k], sources[:, k : 2 * k]
-        parts = {name: sources[:, (2 + j) * k : (3 + j) * k] for j, name in enumerate(_PER_SOURCE)}
-        for name in ("recall", "false_rate"):
-            parts[name] = parts[name] if k > 1 else (parts[name][:, 0] if k else np.zeros(n))
-        return {**found, "gamma": gamma, **parts, **self._more.columns()}
+        gamma = np.stack([found.pop("shape"), found.pop("rate")], axis=1)
+        return {**found, "gamma": gamma, **self._more.columns()}

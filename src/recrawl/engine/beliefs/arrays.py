@@ -1,12 +1,11 @@
 """The arrays of beliefs, and what kernels read from them."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline
+from recrawl.engine.signals.arrays import SignalArrays
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -28,14 +27,10 @@ class Belief(NamedTuple):
     evidence: Array  # (pages, 2), fading: changes and time that a given rate stands for
     share: NDArray[np.uint8]  # (pages, rates): the posterior as it is counted in the tables; 0 before the first crawl
     table: NDArray[np.int32]  # (pages, 2): rows of the page's host and folder in `tables`
-    gamma: Array  # (pages, 1 + sources, 2): shape and rate of the missed rate and of each source's weight
-    heard: Array  # (pages, sources): signals since the copy was fetched
-    heard_at: Array  # (pages, 1; without sources 0): when the first of them came
-    signals: Array  # (pages, sources): signals before that
+    gamma: Array  # (pages, 2): shape and rate of the change rate, as it is believed without signals
     watched: Array  # time between the first copy and the last crawl
     n_crawls: Ids
     n_changes: Ids
-    own: Array  # changes that the missed rate explains
     fixed_rate: NDArray[np.bool_]  # whether a rate was given for it
     counted: NDArray[np.bool_]  # whether the time since the copy was fetched belongs to the ledger
     rates: Array  # (rates,): the grid
@@ -43,19 +38,7 @@ class Belief(NamedTuple):
     tables: Array  # (tables, rates): how many pages (in units of 1/UNIT) have each rate
     sizes: Array  # (tables,): their sums
     strength: Array  # (2,): a host is held to all pages, a folder to its host, as by so many pages
-    prior: Array  # (1 + sources, 2): gamma of a page of which nothing is known; of a source's weight
+    prior: Array  # (2,): gamma of a page of which nothing is known
     half_life: Array  # (1,): after how much time observations count half
     ledger: Array  # (2,): importance × time of copies up to the crawl that judged them, and stale of that
-
-
-@inline
-def precision(b: Belief, i: int, k: int) -> float:
-    """Expected share of source k's signals that follow a change: E(1 − e^{−κ})."""
-    return -math.expm1(-b.gamma[i, 1 + k, 0] * math.log1p(1.0 / b.gamma[i, 1 + k, 1]))
-
-
-@inline
-def signal_rate(b: Belief, i: int, k: int, elapsed: float) -> float:
-    """Signals of source k per time, as of some time after the last crawl."""
-    time = b.watched[i] + elapsed
-    return (b.signals[i, k] + b.heard[i, k]) / time if time > 0.0 else 0.0
+    signals: SignalArrays  # what signals are worth

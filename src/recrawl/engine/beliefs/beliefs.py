@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from recrawl.engine.beliefs.arrays import ALL, CHANGES, FOLDER, HOST, LOG_INTERVALS, UNCHANGED, Belief
-from recrawl.engine.beliefs.kernels import qualities
+from recrawl.engine.beliefs.arrays import ALL, CHANGES, FOLDER, HOST, LOG_INTERVALS, UNCHANGED, UNIT, Belief
 from recrawl.engine.beliefs.posterior_kernels import (
     FIRST_PAGES,
     MOST_SHAPE,
@@ -17,23 +16,22 @@ from recrawl.engine.beliefs.posterior_kernels import (
     likelihood_of_strengths,
     matched_shape,
 )
+from recrawl.engine.signals.signals import Signals
 from recrawl.estimate.gamma import GammaPrior
-from recrawl.model.pages import Pages
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 _GRID = (1e-4, 2.0, 32)  # rates per day: the lowest, the ratio of neighbours, how many
 _FIRST = (-0.4, 10.0, -1.8)  # density over ln r before anything is known: r^−0.4, falling faster above ten a day
-_COUNTS = ("watched", "n_crawls", "n_changes", "own", "fixed_rate", "counted")
-_PER_PAGE = ("seen", "evidence", "share", "table", "gamma", "heard", "heard_at", "signals", *_COUNTS)
+_COUNTS = ("watched", "n_crawls", "n_changes", "fixed_rate", "counted")
+_PER_PAGE = ("seen", "evidence", "share", "table", "gamma", *_COUNTS)
 _WHOLE = ("first", "tables", "sizes", "strength", "prior", "half_life", "ledger")
 _FIRST_REFIT, _REFIT_GROWTH = 50, 1.3  # crawls before the tables are fitted, and growth until they are fitted again
 _ROUNDS = 3  # of expectation maximisation in a fit
 _FEW_PAGES = 10  # with fewer, the strengths are not fitted
 _STRENGTHS = np.array([3.0, 12.0, 50.0, 200.0, 1e6])
 _SAMPLED = 4000  # pages that the strengths are fitted to
-_SOURCE_PRIOR = (1.0, 3.0)  # weight of a signal of an unknown source: precision 1/4, held as loosely as three signals
 
 
 class Beliefs:
@@ -42,29 +40,28 @@ class Beliefs:
     def __init__(self, prior: GammaPrior | None, n_sources: int, half_life: float, day: float) -> None:
         low, ratio, n = _GRID
         rates = np.asarray(low * ratio ** np.arange(n) / day, np.float64)
+        first = _first(rates * day) if prior is None else _as_table(prior, rates)
+        self.signals = Signals(rates, first, n_sources)
         self.belief = Belief(
             seen=np.zeros((0, 3)),
             evidence=np.zeros((0, 2)),
             share=np.zeros((0, n), np.uint8),
             table=np.zeros((0, 2), np.int32),
-            gamma=np.zeros((0, 1 + n_sources, 2)),
-            heard=np.zeros((0, n_sources)),
-            heard_at=np.zeros((0, min(n_sources, 1))),
-            signals=np.zeros((0, n_sources)),
+            gamma=np.zeros((0, 2)),
             watched=np.zeros(0),
             n_crawls=np.zeros(0, np.int64),
             n_changes=np.zeros(0, np.int64),
-            own=np.zeros(0),
             fixed_rate=np.zeros(0, np.bool_),
             counted=np.zeros(0, np.bool_),
             rates=rates,
-            first=_first(rates * day) if prior is None else _as_table(prior, rates),
+            first=first,
             tables=np.zeros((1, n)),
             sizes=np.zeros(1),
             strength=np.full(2, 5.0),
-            prior=np.array([(1.0, 1.0), *[_SOURCE_PRIOR] * n_sources]),
+            prior=np.ones(2),
             half_life=np.array([half_life]),
             ledger=np.zeros(2),
+            signals=self.signals.arrays,
         )
         self._names: dict[str, int] = {}  # rows of `tables`, by host or folder
         self._set_prior()
@@ -82,7 +79,7 @@ class Beliefs:
     @property
     def prior(self) -> GammaPrior:
         """What is believed of a page that nothing is known of."""
-        return GammaPrior(*self.belief.prior[0])
+        return GammaPrior(*self.belief.prior)
 
     def append(self, groups: list[tuple[str, str]], counted: NDArray[np.bool_], own: GammaPrior | None = None) -> None:
         """New pages by host and folder, with given rates or without; and which of their copies are new too."""
@@ -90,12 +87,12 @@ class Beliefs:
         first, self._n = self._n, self._n + n
         if self._n > len(self.belief.watched):
             room = max(16, self._n, len(self.belief.watched) * 3 // 2)
-            self.belief = self.belief._replace(**{name: larger(getattr(self.belief, name), room) for name in _PER_PAGE})
+            self.signals.grow(room)
+            parts: dict[str, Any] = {name: larger(getattr(self.belief, name), room) for name in _PER_PAGE}
+            self.belief = self.belief._replace(**parts, signals=self.signals.arrays)
         rows = np.arange(first, self._n)
         self.belief.table[rows] = self._rows(groups)
-        self.belief.gamma[rows, 1:] = self.belief.prior[1:]
         self.belief.counted[rows] = counted
-        self.belief.heard_at[rows] = np.inf
         if own is not None:
             self.set_rate(rows, own)
         else:
@@ -131,25 +128,20 @@ class Beliefs:
         self.belief.evidence[rows] = np.stack([shape, rate], axis=1)
         self.believe(rows)
 
-    def hear(self, rows: Ids, heard: Array, at: ArrayLike) -> None:
-        """Signals that came since the copies were fetched, from some time on."""
-        self.belief.heard[rows] = heard
-        self.belief.heard_at[rows] = np.where(heard.any(axis=1), at, np.inf)[:, None]
+    def reserve_signals(self, rows: Ids, hosts: Iterable[str]) -> int:
+        """Room for what is learned of pages by their signals; how many pages had none yet."""
+        new = self.signals.reserve(rows, hosts, len(self.belief.watched))
+        self.belief = self.belief._replace(signals=self.signals.arrays)
+        return new
 
-    def columns(self, rows: Ids, elapsed: Array) -> dict[str, Array]:
-        """What `Pages` needs to know of pages, as of some time after their last crawl."""
-        n, k = len(rows), self.belief.heard.shape[1]
-        recall, false_rate, change_rate = np.zeros((n, k)), np.zeros((n, k)), np.zeros(n)
-        qualities(self.belief, rows, elapsed, recall, false_rate, change_rate)
-        if k <= 1:
-            recall, false_rate = (c[:, 0] if k else np.zeros(n) for c in (recall, false_rate))
-        used = recall.reshape(n, -1).any(axis=1)
-        evidence = np.where(used, np.inf, self.belief.gamma[rows, 0, 0])
-        return {"change_rate": change_rate, "recall": recall, "false_rate": false_rate, "evidence": evidence}
+    def refit_signals(self, elapsed: Array) -> None:
+        """Fit the tables of signals; `elapsed` is the time since the copy of each page with signals."""
+        pages = self.belief.signals.page[self.signals.rows]
+        self.signals.refit(self.population, np.hstack([self.belief.seen[pages], self.belief.evidence[pages]]), elapsed)
 
     def gamma(self, rows: Ids) -> GammaPrior:
-        """The belief about pages' missed rates (without signals: their change rates)."""
-        return GammaPrior(self.belief.gamma[rows, 0, 0], self.belief.gamma[rows, 0, 1])
+        """The belief about pages' change rates without signals."""
+        return GammaPrior(self.belief.gamma[rows, 0], self.belief.gamma[rows, 1])
 
     def fit(self, rows: Ids) -> None:
         """Fit the tables to what was observed of pages: rounds of expectation maximisation, then the strengths."""
@@ -168,12 +160,16 @@ class Beliefs:
 
     def _set_prior(self) -> None:
         """The gamma of a page of which nothing is known, not even its folder and host."""
-        b = self.belief
-        table = b.tables[ALL] + 255.0 * FIRST_PAGES * b.first
-        table = table / table.sum()
+        b, table = self.belief, self.population
         mean = float(table @ b.rates)
         shape = matched_shape(float(np.log(mean) - table @ np.log(b.rates)))
-        b.prior[0] = shape, shape / mean
+        b.prior[:] = shape, shape / mean
+
+    @property
+    def population(self) -> Array:
+        """The distribution of the change rates of all pages, over the grid."""
+        table = self.belief.tables[ALL] + UNIT * FIRST_PAGES * self.belief.first
+        return np.asarray(table / table.sum())
 
     def forget(self, rows: Ids) -> None:
         """Pages are removed: they no longer count in the tables."""
@@ -182,18 +178,18 @@ class Beliefs:
             np.subtract.at(self.belief.tables, table, share)
             np.subtract.at(self.belief.sizes, table, share.sum(axis=1))
         self.belief.share[rows] = 0
+        self.signals.forget(rows)
 
     def take_tables(self, saved: Mapping[str, Any], *, partial: bool) -> None:
         """Take over what was fitted to all pages; rows of earlier versions have no tables."""
         self.partial = partial
         self.crawls, self.refit_at = int(saved["crawls"]), int(saved["refit_at"])
         self.fits = int(saved.get("fits", 0))
-        self.belief.prior[1:] = np.reshape(saved["prior"][1:], (-1, 2))
         table = np.asarray(saved.get("table", ()), np.float64)
         if len(table) == len(self.belief.rates):
             self.belief.tables[ALL], self.belief.sizes[ALL] = table, table.sum()
             self.belief.strength[:] = saved["strength"]
-            self.belief.prior[0] = saved["prior"][0]
+            self.belief.prior[:] = np.reshape(saved["prior"], (-1, 2))[0]
         else:
             self._set_prior()
         self._unknown = partial and not self.belief.sizes[ALL] > 0.0
@@ -210,7 +206,7 @@ class Beliefs:
         none, it is built, and fitted if pages are stale. The pages whose gammas were computed.
         """
         b = self.belief
-        seen, kept = rows[b.n_crawls[rows] > 0], b.gamma[rows, 0].copy()
+        seen, kept = rows[b.n_crawls[rows] > 0], b.gamma[rows].copy()
         table, size = b.tables[ALL].copy(), float(b.sizes[ALL])
         b.share[seen] = 0
         self.believe(seen, count=True)
@@ -222,7 +218,7 @@ class Beliefs:
         if len(stale) and not size > 0.0 and not self.partial:
             self.fit(rows)
             return rows
-        b.gamma[rows, 0] = kept
+        b.gamma[rows] = kept
         self.believe(stale)
         self.renewed = len(stale)
         return stale
@@ -232,12 +228,13 @@ class Beliefs:
         columns = {name: getattr(self.belief, name)[: self._n].copy() for name in _PER_PAGE}
         rest = {name: getattr(self.belief, name).copy() for name in _WHOLE}
         whole = {"names": list(self._names), "crawls": self.crawls, "fits": self.fits, "refit_at": self.refit_at}
-        return {**columns, **rest, **whole}
+        return {**columns, **rest, **whole, "signals": self.signals.saved()}
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take over what was saved."""
         arrays = {name: np.array(saved[name]) for name in (*_PER_PAGE, *_WHOLE)}
-        self.belief = self.belief._replace(**arrays)
+        self.signals.load(saved["signals"])
+        self.belief = self.belief._replace(**arrays, signals=self.signals.arrays)
         self._names = {name: k + 1 for k, name in enumerate(saved["names"])}
         self.crawls, self.fits, self.refit_at = (int(saved[name]) for name in ("crawls", "fits", "refit_at"))
         self._n = len(self.belief.watched)
@@ -267,11 +264,6 @@ def _as_table(prior: GammaPrior, rates: Array) -> Array:
     table = np.exp(log - log.max())
     table = table / table.sum() + 1e-9 * _first(rates / rates[0] * _GRID[0])
     return np.asarray(table / table.sum())
-
-
-def pages_of(columns: dict[str, Array], importance: ArrayLike, host: ArrayLike | None = None) -> Pages:
-    """Pages with what is believed of them."""
-    return Pages(importance=importance, host=host, **columns)
 
 
 def larger(column: NDArray[Any], room: int) -> NDArray[Any]:

@@ -28,6 +28,7 @@ from recrawl.engine.beliefs.arrays import (
     UNIT,
     Belief,
 )
+from recrawl.engine.signals.arrays import any_open, row_of
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -214,22 +215,33 @@ def count_in_tables(b: Belief, i: int, posterior: Array) -> None:
         _add(b, b.table[i, FOLDER], k, change)
 
 
+@inline
+def by_signals(b: Belief, i: int) -> bool:
+    """Whether a page is valued by signals: a source that counts on its host has signalled it."""
+    row = row_of(b.signals, i)
+    return row >= 0 and any_open(b.signals, row)
+
+
 @jit_lean
 def believe(b: Belief, i: int, prior: Array, posterior: Array, count: bool) -> None:
     """Compute a page's gamma from its observations and the tables; count it in them, if that is asked for."""
     fill_prior(b, i, prior)
     fill_posterior(b, i, prior, posterior)
-    b.gamma[i, 0, 0], b.gamma[i, 0, 1] = gamma_of(b, i, prior, posterior)
+    b.gamma[i, 0], b.gamma[i, 1] = gamma_of(b, i, prior, posterior)
     if count:
         count_in_tables(b, i, posterior)
 
 
 @jit
 def believe_all(b: Belief, ids: Ids, count: bool) -> None:
-    """Compute the gammas of pages; those that were crawled are counted in the tables if that is asked for."""
+    """Compute the gammas of pages; those that were crawled are counted in the tables if that is asked for.
+
+    Pages that are valued by signals stay as they were last counted: the intervals between their crawls depend on
+    changes.
+    """
     prior, posterior = np.empty(b.rates.size), np.empty(b.rates.size)
     for i in ids:
-        believe(b, i, prior, posterior, count and b.n_crawls[i] > 0)
+        believe(b, i, prior, posterior, count and b.n_crawls[i] > 0 and not by_signals(b, i))
 
 
 @jit

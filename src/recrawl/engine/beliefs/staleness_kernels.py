@@ -9,11 +9,14 @@ from numpy.typing import NDArray
 from recrawl._jit import inline, jit, jit_lean
 from recrawl.engine.beliefs.arrays import Belief
 from recrawl.engine.calibration import Calibration, calibrated_chance
+from recrawl.engine.signals.arrays import row_of
 from recrawl.schedule.exact.access_kernels import (
     Header,
     State,
     clock_between,
+    components_doubt,
     fetched_at,
+    has_components,
     importance_of,
     opened,
 )
@@ -25,16 +28,34 @@ _NODES, _WEIGHTS = (0.5 * part + shift for part, shift in zip(leggauss(8), (0.5,
 
 
 @inline
-def _doubt(s: State, b: Belief, own: Array, i: int, begin: float, at: float) -> float:
-    """−ln P(fresh) of a copy fetched at `begin`, at a later time, given all that is known now.
+def _heard_at(b: Belief, i: int) -> float:
+    """When the first signal since the copy came; infinity: none did."""
+    row = row_of(b.signals, i)
+    return float(b.signals.heard_at[row]) if row >= 0 else math.inf
 
-    `own` is the gamma (shape, rate) of the page's missed rate.
-    """
-    exponent = own[0] * math.log1p(clock_between(s, i, begin, at) / own[1])
-    for k in range(b.heard.shape[1]):
-        if b.heard_at[i, 0] <= at:
-            exponent += b.heard[i, k] * b.gamma[i, 1 + k, 0] / b.gamma[i, 1 + k, 1]
-    return float(exponent)
+
+@inline
+def own_doubt(s: State, b: Belief, i: int, time: float) -> float:
+    """−ln P(fresh) after a clock time without a signal."""
+    if has_components(s, i):
+        return components_doubt(s, i, time, False)
+    return float(b.gamma[i, 0] * math.log1p(time / b.gamma[i, 1]))
+
+
+@inline
+def doubts(s: State, b: Belief, i: int, begin: float, at: float) -> tuple[float, float, float]:
+    """(clock time, −ln P(fresh), the same without signals) of a copy fetched at `begin`, by what is known now."""
+    time = clock_between(s, i, begin, at)
+    missed = own_doubt(s, b, i, time)
+    if has_components(s, i) and _heard_at(b, i) <= at:
+        return time, components_doubt(s, i, time, True), missed
+    return time, missed, missed
+
+
+@inline
+def _doubt(s: State, b: Belief, i: int, begin: float, at: float) -> float:
+    """−ln P(fresh) of a copy fetched at `begin`, at a later time, given all that is known now."""
+    return doubts(s, b, i, begin, at)[1]
 
 
 @jit_lean
@@ -43,15 +64,13 @@ def stale_time(s: State, b: Belief, c: Calibration, i: int, begin: float, end: f
 
     Gauss-Legendre from the fetch to the first signal and from there to the end, with more nodes where each begins.
     """
-    heard = begin
-    if b.heard_at.shape[1] > 0:
-        heard = min(max(b.heard_at[i, 0], begin), end)
+    heard = min(max(_heard_at(b, i), begin), end) if has_components(s, i) else begin
     total = 0.0
     for part in range(2):
         first, last = (begin, heard) if part == 0 else (heard, end)
         for k in range(_NODES.size if last > first else 0):
             at = first + (last - first) * _NODES[k] ** 2
-            chance = -math.expm1(-_doubt(s, b, b.gamma[i, 0], i, begin, at))
+            chance = -math.expm1(-_doubt(s, b, i, begin, at))
             total += (
                 2.0
                 * _NODES[k]
@@ -65,7 +84,7 @@ def stale_time(s: State, b: Belief, c: Calibration, i: int, begin: float, end: f
 @inline
 def stale_when_found(s: State, b: Belief, c: Calibration, i: int, begin: float, end: float) -> float:
     """Expected stale time given that the crawl at the end found a change; half of it where that was improbable."""
-    chance = -math.expm1(-_doubt(s, b, b.gamma[i, 0], i, begin, end))
+    chance = -math.expm1(-_doubt(s, b, i, begin, end))
     return stale_time(s, b, c, i, begin, end, False) / chance if chance > 1e-9 else 0.5 * (end - begin)
 
 
@@ -92,20 +111,20 @@ def fill_doubted_at(header: Header, b: Belief, ids: Ids, now: float, exponent: f
     s = opened(header)
     for j in range(ids.size):
         i = ids[j]
-        begin, own = fetched_at(s, i), b.gamma[i, 0]
+        begin, own = fetched_at(s, i), b.gamma[i]
         low = max(now, begin)
-        if _doubt(s, b, own, i, begin, low) >= exponent:
+        if _doubt(s, b, i, begin, low) >= exponent:
             out[j] = low
             continue
         step = max(own[1] * math.expm1(min(exponent / own[0], 600.0)), low - begin, 1e-300)
-        while step < math.inf and _doubt(s, b, own, i, begin, begin + step) < exponent:
+        while step < math.inf and _doubt(s, b, i, begin, begin + step) < exponent:
             step *= 2.0 if step < 1e200 else math.inf
         high = begin + step
         while high < math.inf:
             middle = 0.5 * (low + high)
             if not low < middle < high:
                 break
-            if _doubt(s, b, own, i, begin, middle) >= exponent:
+            if _doubt(s, b, i, begin, middle) >= exponent:
                 high = middle
             else:
                 low = middle
@@ -113,10 +132,19 @@ def fill_doubted_at(header: Header, b: Belief, ids: Ids, now: float, exponent: f
 
 
 @jit
-def fill_fresh(header: Header, b: Belief, ids: Ids, own: Array, now: float, out: Array) -> None:
-    """The probability that each page's copy is fresh; `own` has the gamma (shape, rate) of each missed rate."""
+def fill_fresh(header: Header, b: Belief, ids: Ids, now: float, out: Array) -> None:
+    """The probability that each page's copy is fresh."""
     s = opened(header)
     for j in range(ids.size):
         begin = fetched_at(s, ids[j])
-        end = max(now, begin)
-        out[j] = math.exp(-_doubt(s, b, own[j], ids[j], begin, end))
+        out[j] = math.exp(-_doubt(s, b, ids[j], begin, max(now, begin)))
+
+
+@jit
+def doubt_parts(header: Header, b: Belief, i: int, now: float) -> tuple[float, float, float]:
+    """−ln P(fresh) of a copy as if its clock ran at the usual pace and no signal had come, by its clock, by signals."""
+    s = opened(header)
+    begin = fetched_at(s, i)
+    end = max(now, begin)
+    _, doubt, missed = doubts(s, b, i, begin, end)
+    return own_doubt(s, b, i, end - begin), missed, doubt

@@ -24,14 +24,9 @@ Ids = NDArray[np.int64]
 STEPS_A_DAY = 12  # a rule crawls a page at most once in a step (Han et al. 2020: two hours)
 
 
-def uses_signals(engine: Core) -> bool:
-    """Whether change signals count for the choice of pages."""
-    return engine.scheduler.policy != "no-signals"
-
-
 def as_used(engine: Core, pages: Pages) -> Pages:
     """Pages as the engine's choice sees them: without signals where it ignores them."""
-    if uses_signals(engine):
+    if engine.settings.uses_signals:
         return pages
     return pages.replace(recall=np.zeros_like(pages.recall), false_rate=np.zeros_like(pages.false_rate))
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.engine.beliefs.beliefs import pages_of
 from recrawl.engine.beliefs.staleness_kernels import fill_fresh
+from recrawl.engine.signals.pages import fill_columns
 from recrawl.model.pages import Pages
 from recrawl.schedule.exact import access
 
@@ -23,17 +23,20 @@ def expected_fresh(engine: Engine, ids: ArrayLike, now: float) -> Array:
     """The probability that each page's copy is fresh, as computed; 0 without a copy."""
     rows = access.check_ids(engine.scheduler, ids)
     out = np.empty(len(rows))
-    belief = engine.beliefs.belief
-    fill_fresh(access.header(engine.scheduler), belief, rows, belief.gamma[rows, 0], now, out)
+    fill_fresh(access.header(engine.scheduler), engine.beliefs.belief, rows, now, out)
     return np.where(engine.copied(rows), out, 0.0)
 
 
-def expected_pages(engine: Engine, rows: Ids, now: float) -> Pages:
-    """Pages with the rates that are reported: what signals explain included.
+def expected_pages(engine: Engine, rows: Ids) -> Pages:
+    """Pages with the rates that are reported.
 
-    ``evidence`` is the shape of the belief about a page's missed rate. Rates of pages with signals count as known,
-    because plans with signals take them so.
+    ``evidence`` is the shape of the belief about a page's change rate. Rates of pages with signals that count are
+    taken as known, because plans with signals take them so.
     """
-    elapsed = np.maximum(now - access.last_fetched(engine.scheduler, rows), 0.0)
-    columns = engine.beliefs.columns(rows, elapsed) | access.cost_column(engine.scheduler, rows)
-    return pages_of(columns, access.importance(engine.scheduler, rows))
+    n, sources = len(rows), engine.settings.sources
+    change_rate, evidence = np.zeros(n), np.zeros(n)
+    recall, false_rate = np.zeros((n, sources)), np.zeros((n, sources))
+    fill_columns(engine.beliefs.belief, rows, change_rate, recall, false_rate, evidence)
+    quality = (recall, false_rate) if sources > 1 else (column.sum(axis=1) for column in (recall, false_rate))
+    columns = dict(zip(("recall", "false_rate"), quality, strict=True)) | access.cost_column(engine.scheduler, rows)
+    return Pages(change_rate, access.importance(engine.scheduler, rows), evidence=evidence, **columns)

@@ -10,9 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._html import bars, table
+from recrawl.engine.beliefs.staleness_kernels import doubt_parts
 from recrawl.engine.clocks.folders import folders
 from recrawl.engine.eligibility import Reason
+from recrawl.engine.signals.arrays import any_open, row_of
+from recrawl.engine.signals.components import change_rate_moments
 from recrawl.engine.views.expected import expected_pages
+from recrawl.engine.views.signals import SignalFacts, signal_facts
+from recrawl.estimate.gamma import GammaPrior
 from recrawl.model.spans import DAY, count, format_span
 from recrawl.schedule.exact import access
 
@@ -73,7 +78,7 @@ class Explanation:
     fetched_at: float  # −infinity: there is no copy yet
     elapsed: float
     fresh: float  # probability
-    signals: tuple[tuple[int, float], ...]  # per source: signals since the copy, and how far one is believed
+    signals: tuple[SignalFacts, ...]  # of sources that have signalled the page
     clock: ClockFacts | None  # None where its folder's clock shows real time
     doubt: dict[str, float]  # −ln(fresh) by cause
     value: float
@@ -119,11 +124,7 @@ class Explanation:
         return f"importance {self.importance:.4g}, top {top}%{asked}"
 
     def _copy(self) -> str:
-        heard = [
-            f"{count(n, 'signal')} of source {k} (believed {100 * share:.0f}%)"
-            for k, (n, share) in enumerate(self.signals)
-            if n
-        ]
+        heard = [str(facts) for facts in self.signals if facts.heard]
         if self.clock is not None and self.clock.says:
             heard.append(str(self.clock))
         since = f"; since then {', '.join(heard)}" if heard else ""
@@ -171,14 +172,13 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
     rows = np.array([page])
     fetched_at, weight = float(engine.fetched_at(rows)[0]), float(access.importance(scheduler, rows)[0])
     elapsed = max(now - fetched_at, 0.0)
-    rate = float(expected_pages(engine, rows, now).change_rate[0])
-    shares = -np.expm1(-belief.gamma[page, 1:, 0] * np.log1p(1 / belief.gamma[page, 1:, 1]))
+    rate = float(expected_pages(engine, rows).change_rate[0])
     requests = engine.requests
     value = float(scheduler.value(rows, now)[0])
     return Explanation(
         url=engine.url(rows)[0],
         change_rate=rate,
-        change_rate_interval=_rate_interval(engine, rows, rate),
+        change_rate_interval=_rate_interval(engine, page, rate),
         n_changes=int(belief.n_changes[page]),
         n_crawls=int(belief.n_crawls[page]),
         importance=weight,
@@ -188,7 +188,7 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
         fetched_at=fetched_at,
         elapsed=elapsed,
         fresh=float(engine.fresh(rows, now)[0]),
-        signals=tuple((int(n), float(p)) for n, p in zip(belief.heard[page], shares, strict=True)),
+        signals=signal_facts(engine, page),
         clock=_clock(engine, page, now),
         doubt=_doubt(engine, page, now),
         value=value,
@@ -206,11 +206,14 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
     )
 
 
-def _rate_interval(engine: Engine, rows: Ids, rate: float) -> tuple[float, float]:
-    """The 90% interval of a page's change rate; what signals explain counts as known."""
-    gamma = engine.beliefs.gamma(rows)
-    signalled = rate - float(gamma.mean[0])
-    low, high = (float(gamma.quantile(p)[0]) + max(signalled, 0.0) for p in (0.05, 0.95))
+def _rate_interval(engine: Engine, page: int, rate: float) -> tuple[float, float]:
+    """The 90% interval of a page's change rate; with signals that count, of the gamma with its mean and variance."""
+    gamma, signals = engine.beliefs.gamma(np.array([page])), engine.beliefs.belief.signals
+    row = row_of(signals, page)
+    if row >= 0 and any_open(signals, row):
+        mean, variance = change_rate_moments(signals, row)
+        gamma = GammaPrior.from_mean([mean], [mean**2 / max(variance, 1e-9 * mean**2)])
+    low, high = (float(gamma.quantile(p)[0]) for p in (0.05, 0.95))
     return min(low, rate), max(high, rate)
 
 
@@ -268,16 +271,11 @@ def _clock(engine: Engine, page: int, now: float) -> ClockFacts | None:
 
 def _doubt(engine: Engine, page: int, now: float) -> dict[str, float]:
     """−ln(fresh) by what it comes from: the page's own rate at the usual pace, its folder's clock, signals."""
-    belief = engine.beliefs.belief
-    shape, rate = belief.gamma[page, 0]
     begin = float(engine.fetched_at(np.array([page]))[0])
     if begin == -math.inf:
         return {"no copy": math.inf}
-    time = access.clock_between(engine.scheduler, page, begin, now)
-    own = float(shape * np.log1p(max(now - begin, 0.0) / rate))
-    weights = belief.gamma[page, 1:, 0] / belief.gamma[page, 1:, 1]
-    folder = float(shape * np.log1p(time / rate)) - own
-    return {"own rate": own, "its folder": folder, "signals": float(belief.heard[page] @ weights)}
+    usual, by_clock, heard = doubt_parts(access.header(engine.scheduler), engine.beliefs.belief, page, now)
+    return {"own rate": usual, "its folder": by_clock - usual, "signals": heard - by_clock}
 
 
 def _state(engine: Engine, page: int, now: float) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from recrawl._html import interval, table
 from recrawl.engine.policies.plan import as_used, planned_rates, spacing_of
+from recrawl.engine.views.population import drawn_missed
 from recrawl.engine.views.window import Window, window_freshness
 from recrawl.errors import ParameterError
 from recrawl.model.freshness import page_freshness
@@ -96,9 +97,12 @@ def _long_run(engine: Engine, budget: float, rows: Ids, rng: np.random.Generator
     k, population = pages.n_sources, _population_draws(engine, rng)
     tied = np.minimum(float(engine.beliefs.prior.shape) / gamma.shape, 1.0)  # as far as its own crawls do not tell it
     signalled = pages.recall.reshape(len(rows), -1) * pages.change_rate[:, None]
+    components = access.components_of(engine.scheduler, rows)
+    mixed = components[:, :, 0].any(axis=1)
     found = np.empty(_DRAWS)
     for j in range(_DRAWS):
         own = np.maximum(rng.gamma(gamma.shape, population[j] ** tied / gamma.rate), 1e-12 * gamma.mean)
+        own[mixed] = drawn_missed(components[mixed], 1, rng)[0]
         total = own + signalled.sum(axis=1)
         recall = signalled / total[:, None]
         drawn = as_used(engine, Pages(total, pages.importance, recall[:, 0] if k == 1 else recall, pages.false_rate))
@@ -113,5 +117,5 @@ def _population_draws(engine: Engine, rng: np.random.Generator) -> Array:
     belief, rows = engine.beliefs.belief, engine.ids()
     seen = rows[belief.n_crawls[rows] > 0]
     counts = np.ones(len(seen)) if engine.stands_for is None else engine.stands_for[seen]
-    known = float(belief.prior[0, 0]) * float(counts.sum())
+    known = float(belief.prior[0]) * float(counts.sum())
     return np.asarray(rng.gamma(known, size=_DRAWS) / known) if known > 0.0 else np.ones(_DRAWS)

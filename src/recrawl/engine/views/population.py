@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from recrawl.engine.clocks.folders import folders
 from recrawl.estimate.gamma import GammaPrior
+from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:
     from recrawl.engine.engine import Engine
@@ -48,15 +49,29 @@ class _Widths:
 
 
 def drawn_rates(engine: Engine, rows: Ids, n: int, rng: np.random.Generator) -> Array:
-    """(n, pages): draws of the missed rates of pages, jointly; of pages with a given rate, from that alone."""
+    """(n, pages): draws of the missed rates of pages, jointly.
+
+    Of pages with a given rate, or that are valued by signals, from their own belief alone.
+    """
     belief = engine.beliefs.belief
-    given = belief.fixed_rate[rows]
+    given, components = belief.fixed_rate[rows], access.components_of(engine.scheduler, rows)
+    mixed = components[:, :, 0].any(axis=1)
+    alone, given = ~mixed & ~given, given & ~mixed
     out = np.empty((n, len(rows)))
-    own = GammaPrior(belief.gamma[rows[given], 0, 0], belief.gamma[rows[given], 0, 1])
+    own = GammaPrior(belief.gamma[rows[given], 0], belief.gamma[rows[given], 1])
     out[:, given] = np.maximum(rng.gamma(own.shape, 1.0 / own.rate, (n, int(given.sum()))), 1e-12 * own.mean)
-    if not given.all():
-        out[:, ~given] = _Population(engine, rows[~given]).draw(n, rng)
+    out[:, mixed] = drawn_missed(components[mixed], n, rng)
+    if alone.any():
+        out[:, alone] = _Population(engine, rows[alone]).draw(n, rng)
     return out
+
+
+def drawn_missed(components: Array, n: int, rng: np.random.Generator) -> Array:
+    """(n, pages): draws of missed rates, from one component each."""
+    weight = components[:, :, 0].cumsum(axis=1)
+    chosen = (rng.random((n, len(weight), 1)) * weight[:, -1:] > weight).sum(axis=2)
+    mean, shape = (components[np.arange(len(weight)), chosen, k] for k in (1, 2))
+    return np.asarray(np.maximum(rng.gamma(shape, mean / shape), 1e-12 * mean))
 
 
 class _Population:
@@ -103,10 +118,9 @@ def _log_rates(engine: Engine, rows: Ids) -> Array:
 
 
 def _likelihood(engine: Engine, rows: Ids, rate: Array) -> Array:
-    """(pages, rates): ln likelihood of what the crawls of each page found; signals explain a part of the changes."""
+    """(pages, rates): ln likelihood of what the crawls of each page found."""
     belief = engine.beliefs.belief
-    crawls, heard = belief.n_crawls[rows].astype(np.float64), (belief.signals[rows] + belief.heard[rows]).any(axis=1)
-    changes = np.where(heard, belief.own[rows], belief.n_changes[rows])
+    crawls, changes = belief.n_crawls[rows].astype(np.float64), belief.n_changes[rows].astype(np.float64)
     exponent = rate * (belief.watched[rows] / np.maximum(crawls, 1.0))[:, None]
     found = changes[:, None] * _log(-np.expm1(-exponent)) - (crawls - changes)[:, None] * exponent
     return np.where(belief.watched[rows, None] > 0.0, found, 0.0)

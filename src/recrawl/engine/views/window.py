@@ -19,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.engine.clocks.folders import folders
+from recrawl.engine.views.expected import expected_pages
 from recrawl.engine.views.population import drawn_rates
+from recrawl.engine.views.signals import heard_since
 from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:
@@ -126,18 +128,17 @@ def _intervals(last: Array, page: Ids, at: Array, end: float) -> _Intervals:
 
 def _drawn_signals(engine: Engine, rows: Ids, window: Window, rng: np.random.Generator) -> _Signals:
     """Signals since the copies were fetched, and a draw of those that come in the window."""
-    belief = engine.beliefs.belief
     parts = [_Signals(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0, np.int64))]
-    elapsed = np.maximum(window.start - access.last_fetched(engine.scheduler, rows), 0.0)
-    columns = engine.beliefs.columns(rows, elapsed)
-    for k in range(belief.heard.shape[1]):
-        true, false = (columns[name].reshape(len(rows), -1)[:, k] for name in ("recall", "false_rate"))
-        true = true * columns["change_rate"]
+    pages = expected_pages(engine, rows)
+    since, heard_at = heard_since(engine, rows)
+    for k in range(engine.settings.sources):
+        recall, false = (np.reshape(column, (len(rows), -1))[:, k] for column in (pages.recall, pages.false_rate))
+        true = recall * pages.change_rate
         right = np.divide(true, true + false, out=np.zeros(len(rows)), where=true + false > 0.0)
-        heard, n = belief.heard[rows, k], rng.poisson((true + false) * window.duration)
+        heard, n = since[:, k], rng.poisson((true + false) * window.duration)
         old = heard > 0
-        before = 1.0 - (1.0 - right[old]) ** heard[old]  # that one of them is right
-        parts.append(_Signals(rows[old], belief.heard_at[rows[old], 0], before, np.full(int(old.sum()), k)))
+        before = 1.0 - (1.0 - right[old]) ** np.minimum(heard[old], 1.0)  # that they are right; repetitions say nothing
+        parts.append(_Signals(rows[old], heard_at[old], before, np.full(int(old.sum()), k)))
         at = rng.uniform(window.start, window.end, int(n.sum()))
         parts.append(_Signals(np.repeat(rows, n), at, np.repeat(right, n), np.full(len(at), k)))
     return _Signals(*(np.concatenate(column) for column in zip(*parts, strict=True)))

@@ -223,6 +223,17 @@ def _posterior_value(x: float, shape: float, length: float) -> float:
 
 
 @inline
+def posterior_parts(x: float, shape: float) -> tuple[float, float, float]:
+    """(a·l, fresh_value(a·l), posterior_value(x)), a finite: where nothing cancels, by one logarithm and one power."""
+    length = math.log1p(x / shape)
+    exponent = shape * length
+    if not 0.1 <= x < 1e300 or abs(shape - 1.0) < 0.05:
+        return exponent, fresh_value(exponent), _posterior_value(x, shape, length)
+    decay = math.exp(-exponent)
+    return exponent, 1.0 - decay * (1.0 + exponent), (1.0 - decay * (1.0 + x)) * shape / (shape - 1.0)
+
+
+@inline
 def _decay_integral(rate: float, length: float) -> float:
     """∫₀^length e^{−rate·v} dv."""
     product = rate * length

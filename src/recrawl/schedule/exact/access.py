@@ -117,9 +117,12 @@ def cost_column(scheduler: Scheduler, rows: Ids) -> dict[str, Array]:
     return {"cost": found} if (found != 1.0).any() else {}
 
 
-def signal_counts(scheduler: Scheduler, rows: Ids) -> NDArray[np.uint16]:
-    """Signals since the copies of pages were fetched."""
-    return np.asarray(scheduler._memory.state.rec["signals"][rows])
+def log_signals(scheduler: Scheduler, rows: Ids, now: float, source: int) -> None:
+    """Signals of a source, for pages whose components were written accordingly: their values have grown.
+
+    They are remembered, so that the record of a fetch under way can tell those after it (`signals_after`).
+    """
+    scheduler._in_parts(events.signal, rows, now, np.array([np.inf]), np.array([float(source)]))
 
 
 def status(scheduler: Scheduler, rows: Ids) -> NDArray[np.uint8]:
@@ -141,7 +144,9 @@ def tie_columns(scheduler: Scheduler, rows: Ids) -> list[NDArray[Any]]:
     """Columns that are equal for pages of equal value."""
     state = scheduler._memory.state
     columns = [np.asarray(state.rec[name][rows]) for name in ("importance", "last", "change_rate", "signals")]
-    return [*columns, *([state.host[rows]] if len(state.host) else [])]
+    row = int(state.head[0]["mixture_row"])
+    mixture = [np.asarray(state.extra[row, rows])] if row >= 0 else []  # each page with components has its own
+    return [*columns, *mixture, *([state.host[rows]] if len(state.host) else [])]
 
 
 def signal_weights(scheduler: Scheduler, rows: Ids, source: int) -> Array:
@@ -171,6 +176,21 @@ def crawl_rates(scheduler: Scheduler, rows: Ids) -> Array:
 def set_crawl_rates(scheduler: Scheduler, rows: Ids, crawl_rate: ArrayLike) -> None:
     """Crawl rates of pages; they are to be placed afterwards."""
     scheduler._columns.set_crawl_rate(rows, crawl_rate)
+
+
+def reserve_components(scheduler: Scheduler, n: int) -> None:
+    """Room for so many more pages with components, for kernels that write them; the header must be asked for again."""
+    scheduler._memory.add_mixtures(n)
+
+
+def components_of(scheduler: Scheduler, rows: Ids) -> Array:
+    """The components of pages: (pages, components, fields); all 0 where a page has none."""
+    state = scheduler._memory.state
+    row = int(state.head[0]["mixture_row"])
+    out = np.zeros((len(rows), at.COMPONENTS, state.mixtures.shape[1]))
+    mixture = state.extra[row, rows].astype(np.int64) if row >= 0 else np.zeros(len(rows), np.int64)
+    out[mixture > 0] = state.mixtures.reshape(-1, *out.shape[1:])[mixture[mixture > 0] - 1]
+    return out
 
 
 def return_picked(scheduler: Scheduler, rows: Ids, threshold: float, *, withdraw: bool) -> None:

@@ -7,15 +7,27 @@ Kernels of the engine and the simulator import from here (formulas and fields) a
 from recrawl._jit import inline
 from recrawl.schedule.exact.kernels.clocks import clock_between as group_clock_between
 from recrawl.schedule.exact.kernels.clocks import page_clock
+from recrawl.schedule.exact.kernels.mixtures import mixture_doubt, mixture_of
+from recrawl.schedule.exact.kernels.mixtures import write_components as write_components
 from recrawl.schedule.exact.kernels.pages import forget_bounds
 from recrawl.schedule.exact.kernels.publish import publish_clock as publish_clock
+from recrawl.schedule.exact.kernels.signal_log import signals_after as signals_after
 from recrawl.schedule.exact.kernels.view import Header as Header
 from recrawl.schedule.exact.kernels.view import opened as opened
 from recrawl.schedule.exact.layout import BINS as BINS
 from recrawl.schedule.exact.layout import PAUSED
 from recrawl.schedule.exact.layout import State as State
 
-__all__ = ["BINS", "Header", "State", "group_clock_between", "opened", "publish_clock"]
+__all__ = [
+    "BINS",
+    "Header",
+    "State",
+    "group_clock_between",
+    "opened",
+    "publish_clock",
+    "signals_after",
+    "write_components",
+]
 
 
 # --- one page ------------------------------------------------------------------------------------------------------
@@ -34,9 +46,15 @@ def fetched_at(s: State, i: int) -> float:
 
 
 @inline
-def signals_since(s: State, i: int) -> float:
-    """Signals since the copy of a page was fetched."""
-    return float(s.rec[i].signals)
+def has_components(s: State, i: int) -> bool:
+    """Whether a page is valued by components."""
+    return mixture_of(s, i) > 0
+
+
+@inline
+def components_doubt(s: State, i: int, time: float, heard: bool) -> float:
+    """−ln P(fresh) of a page with components at a clock time since its fetch, with or without signals since then."""
+    return mixture_doubt(s, mixture_of(s, i), time, heard)
 
 
 @inline

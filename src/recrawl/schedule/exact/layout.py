@@ -1,7 +1,7 @@
 """The scheduler's state as a schema: one structured dtype per kind of row, one table of all arrays (`State`).
 
 A page takes 52 bytes in its record and 5 in the wheel; everything else is small. Columns that only some users need
-(cost, evidence, floor, the exponent of several signal sources, host, group) take memory only when used.
+(cost, evidence, floor, the exponent of several signal sources, mixtures, host, group) take memory only when used.
 
 The dtypes, the addresses that kernels use (`kernels/view.py`) and the saved form all follow from `State`. A change of
 any field needs a new `VERSION`.
@@ -14,7 +14,9 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 5  # of the saved form; 1 was recrawl 0.1: numbered columns, without a version
+from recrawl.model.kernels.mixture import FIELDS
+
+VERSION = 6  # of the saved form; 1 was recrawl 0.1: numbered columns, without a version
 
 # --- sizes ---------------------------------------------------------------------------------------------------------
 
@@ -33,6 +35,7 @@ MOST_DELAYS = 16
 BINS = 64  # of a clock
 BUCKETS = 30  # of a group; one more holds the members that are being reinserted
 LEAST_SLACK = 2.0**-16  # of a bin
+COMPONENTS = 6  # of a mixture, at most; a weight of 0: none
 
 # --- what numbers stand for ----------------------------------------------------------------------------------------
 
@@ -46,7 +49,14 @@ DONE, GROW_NEAR, FIT_NEAR, GROW_BLOCKS, FIT_LOG, GROW_LEASES = (
     5,
 )  # what must grow before a kernel goes on
 UNKNOWN_ID, REMOVED_ID = 6, 7  # what a kernel answers to a wrong id
-OPTIONAL = ("cost", "evidence", "floor", "exponent", "crawl_rate")  # columns in `State.extra`, made on first use
+OPTIONAL = (
+    "cost",
+    "evidence",
+    "floor",
+    "exponent",
+    "crawl_rate",
+    "mixture",
+)  # columns in `State.extra`, made on first use
 
 # --- rows ----------------------------------------------------------------------------------------------------------
 
@@ -150,6 +160,10 @@ _HEAD = [  # one row for the whole scheduler; every field has 8 bytes
     ("floor_row", "i8"),
     ("exponent_row", "i8"),
     ("crawl_rate_row", "i8"),
+    ("mixture_row", "i8"),  # a page's number in `mixtures`, from 1 on; 0: it has none
+    ("n_mixtures", "i8"),  # ever used
+    ("free_mixture", "i8"),  # the first free one, from 1 on; 0: none
+    ("n_free_mixtures", "i8"),
     ("scan_at", "i8"),  # where a scan goes on; −1: none
     ("cover", "i8"),  # pages that the bands should hold
     ("wanted", "i8"),  # what should grow when there is time
@@ -210,6 +224,7 @@ class State(NamedTuple):
     groups: Annotated[NDArray[Any], Of(GROUP)]
     bins: Annotated[NDArray[Any], Of(BIN, 2)]  # (groups, BINS): rings
     buckets: Annotated[NDArray[np.int32], Of(_I4, 2)]  # (groups, BUCKETS + 1): the first member of each
+    mixtures: Annotated[NDArray[np.float64], Of(_F8, 2)]  # (COMPONENTS · mixtures, FIELDS): components of pages
 
 
 HEAD = np.dtype(
@@ -241,7 +256,7 @@ def empty_state() -> State:
     shapes: dict[str, Any] = dict.fromkeys(State._fields, 0)
     shapes |= {"head": 1, "near_id": LEAST_NEAR, "near_val": LEAST_NEAR, "bands": BANDS, "band_order": BANDS}
     shapes |= {"blocks": (64, BLOCK_WIDTH), "extra": (0, 0), "log": 64, "log_heads": 64, "leases": 64}
-    shapes |= {"delays": MOST_DELAYS, "bins": (0, BINS), "buckets": (0, BUCKETS + 1)}
+    shapes |= {"delays": MOST_DELAYS, "bins": (0, BINS), "buckets": (0, BUCKETS + 1), "mixtures": (0, FIELDS)}
     state = State(**{name: np.zeros(shapes[name], SCHEMA[name].dtype) for name in State._fields})
     state.log_heads[:] = -1
     state.bands["head"] = -1

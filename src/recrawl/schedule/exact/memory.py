@@ -165,7 +165,7 @@ class Memory:
         self.state = old._replace(
             log=np.zeros(room, dtype=at.SIGNAL),
             log_heads=np.full(room, -1, dtype=np.int32),
-            log_weight=np.zeros(room if old.head[0]["exponent_row"] >= 0 else 0),
+            log_weight=np.zeros(room if max(old.head[0]["exponent_row"], old.head[0]["mixture_row"]) >= 0 else 0),
         )
         refill_log(self.header, old.log, old.log_weight)
 
@@ -211,6 +211,17 @@ class Memory:
         groups["tail"][have:] = 1.0
         buckets[have:] = -1
         self.state = self.state._replace(groups=groups, buckets=buckets, bins=_larger(self.state.bins, room))
+
+    def add_mixtures(self, n: int) -> None:
+        """Room for so many more mixtures."""
+        if self.state.head[0]["objective"] != 0:
+            raise ParameterError("components: mixtures are known for the objective 'freshness' only")
+        self.optional("mixture", 0.0)
+        head, have = self.state.head[0], len(self.state.mixtures) // at.COMPONENTS
+        need = int(head["n_mixtures"] - head["n_free_mixtures"]) + n
+        if need > have:
+            room = at.COMPONENTS * max(need, have * 3 // 2)
+            self.state = self.state._replace(mixtures=_larger(self.state.mixtures, room))
 
     def hold(self, host: int, until: float) -> None:
         """See `Scheduler.hold`."""

@@ -21,7 +21,7 @@ from recrawl.schedule.exact.kernels import events
 from recrawl.schedule.exact.kernels.picking import next_time, pick
 from recrawl.schedule.exact.kernels.queries import fill_values
 from recrawl.schedule.exact.memory import Memory
-from recrawl.schedule.exact.relations import Relations
+from recrawl.schedule.exact.mixtures import Mixtures
 from recrawl.schedule.table import options_of
 
 Ids = NDArray[np.int64]
@@ -60,7 +60,7 @@ class SchedulerOptions(TypedDict, total=False):
 _OPTIONS: dict[str, Any] = {"start": 0.0, "lease": 300.0, "delay_window": None, "delay": None, "floor": 0.0}
 
 
-class Scheduler(Relations):
+class Scheduler(Mixtures):
     """At every moment, the pages most worth crawling: Algorithm 1 of Busa-Fekete et al. 2025, exact and lazy.
 
     ``policy`` says how signals are used: not at all ("no-signals"), as proof ("trusting"), by their precision and

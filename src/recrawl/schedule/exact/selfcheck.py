@@ -43,8 +43,9 @@ def check_memory(state: State, now: float) -> None:
     _check_free_blocks(state)
     _check_log(state, used)
     _check_running(state, status)
+    _check_mixtures(state, status)
     if state.head[0]["scan_at"] < 0:
-        _check_levels(state, np.flatnonzero(status == at.ASLEEP), now)
+        _check_levels(state, _not_due(state, np.flatnonzero(status == at.ASLEEP), now), now)
     if len(state.member):
         _check_bounds(state, now)
         check_clocks(state)
@@ -226,6 +227,27 @@ def _check_running(state: State, status: Any) -> None:
         assert row["running"] == n, f"host {h} has {n} leased pages and counts {row['running']}"
 
 
+def _check_mixtures(state: State, status: Any) -> None:
+    """Every mixture belongs to one page that lives, or is free."""
+    head = state.head[0]
+    row, total = int(head["mixture_row"]), int(head["n_mixtures"])
+    assert total * at.COMPONENTS <= len(state.mixtures), "more mixtures in use than there are"
+    column = state.extra[row, : len(status)] if row >= 0 else np.zeros(len(status))
+    for i in np.flatnonzero(column).tolist():
+        assert status[i] != at.GONE, f"page {i} is gone and has components"
+        weight = state.mixtures[(int(column[i]) - 1) * at.COMPONENTS :][: at.COMPONENTS, 0]
+        assert (weight >= 0).all(), f"page {i} has the components of a free mixture"
+    following = np.concatenate([[0], state.mixtures[:: at.COMPONENTS, 1]])
+    free: list[int] = []
+    mixture = int(head["free_mixture"])
+    while mixture > 0 and len(free) <= total:
+        free.append(mixture)
+        mixture = int(following[mixture])
+    used = column[column > 0].astype(int).tolist()
+    assert sorted(used + free) == list(range(1, total + 1)), "a mixture is lost, or used twice"
+    assert len(free) == head["n_free_mixtures"], "the free mixtures are not as many as counted"
+
+
 def _values(state: State, ids: Any, now: float) -> Any:
     from recrawl.schedule.exact.kernels.queries import fill_values
 
@@ -244,6 +266,15 @@ def _check_bounds(state: State, now: float) -> None:
     value = _values(state, ids[held], now)
     for k in np.flatnonzero(~(value <= most * (1 + _TOLERANCE))):
         raise AssertionError(f"page {ids[held][k]} is said to be worth {most[k]} at most and is worth {value[k]}")
+
+
+def _not_due(state: State, asleep: Any, now: float) -> Any:
+    """Sleeping pages but for those that the next pick wakes: a publication moves the time on, but not the wheel."""
+    if not len(state.member):
+        return asleep
+    head, wake = state.head[0], state.member["wake_at"][asleep]
+    waiting = (wake - float(head["origin"])) / float(head["width"]) >= float(head["clock"]) + 1.0
+    return asleep[~(waiting & (wake <= max(now, float(head["now"]))))]
 
 
 def _check_levels(state: State, asleep: Any, now: float) -> None:

@@ -6,22 +6,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import jit
-from recrawl.engine.beliefs.kernels import apply_belief, count_signal
 from recrawl.engine.clocks.kernels import bin_of
 from recrawl.engine.cohort_kernels import CohortLists, leave, promote
 from recrawl.engine.crawl_kernels import Learned, learn_crawls
+from recrawl.engine.signals.pages import hear_signal
 from recrawl.schedule.exact.access import (
     DONE,
     FIRST_GROWTH,
     LAST_GROWTH,
     pick,
-    put_back,
     record,
     reinsert_members,
     return_pages,
     signal,
 )
-from recrawl.schedule.exact.access_kernels import Header, fetched_at, group_of, opened, time_now, wanted
+from recrawl.schedule.exact.access_kernels import Header, fetched_at, group_of, opened, wanted
 from recrawl.schedule.rates.draw_kernels import give_back, pick_drawn
 from recrawl.schedule.rates.kernels import Book, crawled, pick_due, wake
 from recrawl.simulate.tally_kernels import Tally, count_crawl
@@ -29,11 +28,12 @@ from recrawl.simulate.tally_kernels import Tally, count_crawl
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
-# places in `cursor`: next slot, next signal, the page whose crawl is to be recorded (−1: none), the page to be placed
-# again (−1: none), crawls learned from, the group whose members are to be reinserted (−1: none), the bin in which all
-# clocks were published last, whether a crawl came after the end of that bin
-SLOT, SIGNAL, PENDING, PLACE, LEARNED, REINSERT, PUBLISHED, ENDED = 0, 1, 2, 3, 4, 5, 6, 7
-START = (0, 0, -1, -1, 0, -1, 0, 0)  # of a cursor
+# places in `cursor`: next slot, next signal, the page whose crawl is to be recorded (−1: none), whether the next signal
+# was counted already, crawls learned from, the group whose members are to be reinserted (−1: none), the bin in which
+# all clocks were published last, whether a crawl came after the end of that bin
+SLOT, SIGNAL, PENDING, HEARD, LEARNED, REINSERT, PUBLISHED, ENDED = 0, 1, 2, 3, 4, 5, 6, 7
+START = (0, 0, -1, 0, 0, -1, 0, 0)  # of a cursor
+_NO_DATE = np.array([np.inf])
 ANCHOR, PERIOD = 0, 1  # places in `pace`: slot k is at anchor + k·period
 
 
@@ -134,29 +134,25 @@ def run_draws(
 def _pass_and_count_signals(
     header: Header, learned: Learned, lists: CohortLists, queue: SignalQueue, cursor: Ids, now: float
 ) -> int:
-    """Pass on the signals up to now to a scheduler and to the beliefs behind it; what must grow first, or DONE."""
+    """Pass on the signals up to now to a scheduler and to the beliefs behind it; what must grow first, or DONE.
+
+    The weight of a signal is the number of its source.
+    """
     s = opened(header)
-    if cursor[PLACE] >= 0:
-        status, _ = put_back(header, cursor[PLACE : PLACE + 1], time_now(s))
-        if status != DONE:
-            return int(status)
-        cursor[PLACE] = -1
     while cursor[SIGNAL] < queue.at.size and queue.at[cursor[SIGNAL]] <= now:
         k = cursor[SIGNAL]
-        i, when, about = queue.page[k], queue.at[k], queue.changed_at[k : k + 1]
-        status = leave(s, lists, i) if about[0] > fetched_at(s, i) else DONE
-        if status == DONE:
-            status, _ = signal(header, queue.page[k : k + 1], when, about, queue.weight[k : k + 1])
-        if FIRST_GROWTH <= status <= LAST_GROWTH:
-            return int(status)
-        cursor[SIGNAL] = k + 1
-        if status == DONE and about[0] > fetched_at(s, i) and count_signal(learned.belief, i, 0, when):
-            apply_belief(s, learned.belief, i, when - fetched_at(s, i))
-            cursor[PLACE] = i
-            status, _ = put_back(header, cursor[PLACE : PLACE + 1], time_now(s))
-            if status != DONE:
+        i, when = queue.page[k], queue.at[k]
+        if queue.changed_at[k] > fetched_at(s, i):
+            status = leave(s, lists, i)
+            if status == DONE and cursor[HEARD] == 0:
+                hear_signal(s, learned.belief, i, int(queue.weight[k]), when)
+                cursor[HEARD] = 1
+            if status == DONE:
+                status, _ = signal(header, queue.page[k : k + 1], when, _NO_DATE, queue.weight[k : k + 1])
+            if FIRST_GROWTH <= status <= LAST_GROWTH:
                 return int(status)
-            cursor[PLACE] = -1
+        cursor[HEARD] = 0
+        cursor[SIGNAL] = k + 1
     return DONE
 
 
@@ -173,11 +169,12 @@ def run_engine(
 ) -> int:
     """Slots up to `last`: pass signals, pick one page, learn, place it again. What must grow first, or DONE.
 
-    It stops after the crawl by which a bin of the clocks has ended: all clocks are to be published then.
+    It stops after the crawl by which a bin of the clocks has ended (all clocks are to be published then), or by which a
+    source of signals has gained or lost trust.
     """
     s = opened(header)
     out, copies, changed = np.empty(1, np.int64), np.empty((1, 2)), np.empty(1, np.bool_)
-    while cursor[SLOT] < last and cursor[ENDED] == 0:
+    while cursor[SLOT] < last and cursor[ENDED] == 0 and learned.belief.signals.n_moved[0] == 0:
         now = pace[ANCHOR] + cursor[SLOT] * pace[PERIOD]
         if cursor[PENDING] < 0:
             status = _pass_and_count_signals(header, learned, lists, queue, cursor, now)

@@ -44,7 +44,7 @@ def runner_of(policy: Policy | Clairvoyant | Trailing, trace: Trace, judge: Judg
         return TrailingRunner(policy, trace, judge)
     if isinstance(policy, Scheduler):
         return SchedulerRunner(policy, trace, judge)
-    if isinstance(policy, Engine) and policy.settings.sources <= 1:
+    if isinstance(policy, Engine):
         return EngineRunner(policy, trace, judge)
     if isinstance(policy, RatePolicy):
         return RateRunner(policy, trace, judge)
@@ -186,18 +186,19 @@ class EngineRunner(PlainRunner):
         super().__init__(policy, trace, judge)
         self._engine: Engine = policy
         self._cursor = np.array(loop.START)
-        when, page, _, changed_at = self._signals if policy.settings.sources else _SILENCE
-        self._weighed = loop.SignalQueue(when, page, changed_at, np.ones(len(when)))
+        when, page, source, changed_at = self._signals if policy.settings.uses_signals else _SILENCE
+        self._queue = loop.SignalQueue(when, page, changed_at, source.astype(np.float64))
 
     def run(self, anchor: float, period: float, slot: int, last: int, batch: int) -> int:
         """Do the slots from ``slot`` to before ``last``."""
         if batch > 1 or not self._engine.all_copied() or self._engine.settings.by_protocol:
             self._passed = max(self._passed, int(self._cursor[loop.SIGNAL]))
             slot = super().run(anchor, period, slot, last, batch)
-            self._cursor[loop.SIGNAL] = self._passed if self._engine.settings.sources else 0
+            self._cursor[loop.SIGNAL] = self._passed if len(self._queue.at) else 0
             return slot
         engine, cursor, pace = self._engine, self._cursor, np.array([anchor, period])
-        tally, queue = self._judge.tally, self._weighed
+        tally, queue = self._judge.tally, self._queue
+        self._reserve_signals()
         cursor[loop.SLOT] = slot
         while cursor[loop.SLOT] < last:
             stop = min(last, int(cursor[loop.SLOT]) + max(engine.beliefs.refit_at - engine.beliefs.crawls, 1))
@@ -215,10 +216,17 @@ class EngineRunner(PlainRunner):
             )
             access.repeat(engine.scheduler, step)
             engine.beliefs.crawls += int(cursor[loop.LEARNED])
+            engine.move_gates()
             engine.refit_if_due()
             if cursor[loop.ENDED] and engine.clocks.due(engine.now):
                 engine.clocks.publish(engine.scheduler, engine.now)
         return max(slot, last)
+
+    def _reserve_signals(self) -> None:
+        """Room for the pages that will have signals."""
+        known = self._queue.page[self._queue.page < len(self._engine.addresses)]
+        alive = np.unique(known)
+        self._engine.reserve_signals(alive[access.status(self._engine.scheduler, alive) != access.REMOVED])
 
 
 class RivalRunner(PlainRunner):

@@ -54,7 +54,7 @@ def page_rows(engine: Engine, now: float) -> Iterator[tuple[Any, ...]]:
     ids = engine.ids()
     if len(ids) == 0:
         return
-    rows, pages = engine.rows(ids), expected_pages(engine, ids, now)
+    rows, pages = engine.rows(ids), expected_pages(engine, ids)
     recall, false_rate = (np.reshape(column, (len(ids), -1))[:, :1] for column in (pages.recall, pages.false_rate))
     columns = {
         **{name: rows[name] for name in ("url", *_COUNTS, "watched", "paused")},
@@ -178,7 +178,7 @@ def _stated_rows(engine: Engine, states: PageStates) -> dict[str, Any]:
         rate = np.maximum(states.rate, 1e-6 * float(engine.beliefs.prior.mean))
         mine |= {"change_rate": rate, "evidence": states.evidence}
         rows["gamma"] = rows["gamma"].copy()
-        rows["gamma"][at, 0] = own = np.stack([states.evidence, states.evidence / rate], axis=1)
+        rows["gamma"][at] = own = np.stack([states.evidence, states.evidence / rate], axis=1)
         mine[RATE_EVIDENCE] = np.where(mine[FIXED_RATE][:, None], own, 0.0)
     mine["seen"] = _observed(engine, states, at)
     for name, column in mine.items():

@@ -19,7 +19,7 @@ from recrawl.crawl.run.opening.pending import hear_pending, sources_setting, wit
 from recrawl.crawl.run.opening.replay import replay_outcomes
 from recrawl.engine import Engine
 from recrawl.engine.addresses import host_of
-from recrawl.engine.rows import PARTIAL
+from recrawl.engine.rows import PARTIAL, SIGNALLED, move_signal_times
 from recrawl.engine.settings import REMOVED
 from recrawl.logs import event
 from recrawl.store.columns import TIMES
@@ -106,6 +106,8 @@ def warm_up(**settings: Any) -> None:
         engine.record(found, 3600.0 * k, changed=np.arange(len(found)) % 2 == k % 2)
         engine.next_at(3600.0 * k)
     engine.signal(ids[:2], 43300.0)
+    engine.record(ids[:2], 43300.0, changed=[True, False])
+    engine.signal(ids[:2], 43300.0)
     engine.defer(ids[:1], 43400.0)
     engine.fresh(ids, 43300.0)
     engine.forecast(1.0)
@@ -127,6 +129,8 @@ def _move_times(saved: dict[str, Any], newest: float, mark: float | None, now: f
         return
     for name in TIMES:
         saved[name] = np.asarray(saved[name]) - back
+    if SIGNALLED in saved:
+        move_signal_times(saved, back)
     saved["hosts"] = {host: (spacing, most, until - back) for host, (spacing, most, until) in saved["hosts"].items()}
 
 

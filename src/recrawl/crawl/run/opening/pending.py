@@ -10,10 +10,10 @@ import numpy as np
 
 from recrawl.crawl.signals.sources import NOTE, Sources, engine_sources
 from recrawl.engine import Engine
+from recrawl.engine.rows import SIGNALLED
+from recrawl.engine.signals.signals import without_latest
 from recrawl.store.protocol import Store
 from recrawl.store.signals import PendingSignal
-
-_PER_SOURCE = "heard"  # rows of earlier versions have columns per source: their number stays as it was
 
 
 async def sources_setting(store: Store, kinds: Collection[str], saved: Mapping[str, Any] | None) -> dict[str, int]:
@@ -21,8 +21,6 @@ async def sources_setting(store: Store, kinds: Collection[str], saved: Mapping[s
 
     ``kinds`` are the kinds of sources that are switched on.
     """
-    if saved is not None and _PER_SOURCE in saved:
-        return {}
     stored = 0 if saved is None else int(saved["settings"].get("sources", 0))
     n = engine_sources(Sources.restore(await store.notes(NOTE)).names, kinds, stored)
     return {} if n is None else {"sources": n}
@@ -46,6 +44,6 @@ def _hear(engine: Engine, source: int, some: Iterable[tuple[int, PendingSignal]]
 
 
 def without_heard(saved: dict[str, Any]) -> None:
-    """Rows without counts of signals: those that are pending are in a table of their own, and would count twice."""
-    if _PER_SOURCE in saved:
-        saved[_PER_SOURCE] = np.zeros_like(np.asarray(saved[_PER_SOURCE], np.float64))
+    """Rows without the signals since the copies: those that are pending are in a table of their own, and come again."""
+    if SIGNALLED in saved:
+        saved[SIGNALLED] = [None if row is None else without_latest(row) for row in saved[SIGNALLED]]

@@ -3,6 +3,9 @@
 A page's outcomes in the order in which they were saved give its intervals. An interval of length d that ended when
 the page had been watched for another w since counts 2^{−w/half_life}: unchanged, d; changed, 1 and ln d. Crawls that
 are counted but not stored come first, at equal distances. Where the counts contradict the outcomes, they stay alone.
+
+Rows of versions that credited changes to signals (``own`` of them not) have observations without those changes. They
+are rebuilt too: now a page's observations have all of its changes, and signals are learned from the beginning.
 """
 
 from __future__ import annotations
@@ -33,14 +36,15 @@ async def replay_outcomes(store: Store, saved: dict[str, Any]) -> list[str]:
     n = len(saved["url"])
     seen = list(saved.get("seen", [None] * n))
     crawled = (np.asarray(saved["n_crawls"]) > 0) & ~np.asarray(saved[FIXED_RATE], np.bool_)
-    rows = np.array([j for j in np.flatnonzero(crawled).tolist() if seen[j] is None], np.int64)
+    credited = np.asarray(saved["own"], np.float64) < np.asarray(saved["n_changes"], np.float64) - 1e-9
+    rows = np.array([j for j in np.flatnonzero(crawled).tolist() if seen[j] is None or credited[j]], np.int64)
     if len(rows) == 0:
         return []
     urls = [saved["url"][j] for j in rows]
     page, interval, changed = await _intervals(store, urls)
     stored = np.bincount(page, minlength=len(rows)) > 0
     half_life = float(saved["settings"]["half_life"]) * float(saved["settings"]["day"])
-    counts = {name: np.asarray(saved[name], np.float64)[rows] for name in ("n_crawls", "n_changes", "watched", "own")}
+    counts = {name: np.asarray(saved[name], np.float64)[rows] for name in ("n_crawls", "n_changes", "watched")}
     found = replayed_seen(page, interval, changed, counts, half_life)
     given = list(saved.get(RATE_EVIDENCE, [None] * n))
     for j, row in zip(rows[stored].tolist(), found[stored].tolist(), strict=True):
@@ -76,10 +80,7 @@ async def _outcomes(store: Store, urls: list[str]) -> AsyncIterator[Outcome]:
 def replayed_seen(
     page: Ids, interval: Array, changed: NDArray[np.bool_], counts: Mapping[str, Array], half_life: float
 ) -> Array:
-    """Observations (pages, 3) from intervals, each page's in order of time, and from the counts of earlier crawls.
-
-    `own` of the `n_changes` changes are not explained by signals: each change counts that share.
-    """
+    """Observations (pages, 3) from intervals, each page's in order of time, and from the counts of earlier crawls."""
     n = len(counts["watched"])
 
     def total(column: Array) -> Array:
@@ -92,11 +93,10 @@ def replayed_seen(
     }
     agree = (rest["n_changes"] >= 0.0) & (rest["n_crawls"] >= rest["n_changes"]) & (rest["watched"] >= -_TOLERANCE)
     rest["watched"] = np.where(rest["n_crawls"] > 0.0, np.maximum(rest["watched"], 0.0), 0.0)
-    share = np.clip(counts["own"] / np.maximum(counts["n_changes"], 1.0), 0.0, 1.0)
     fade = np.exp2(-_later(page, interval, n) / half_life)
     seen = estimated_seen(**rest) * np.exp2(-total(interval) / half_life)[:, None]
     seen[:, UNCHANGED] += total(np.where(changed, 0.0, interval) * fade)
-    weight = np.where(changed, share[page], 0.0) * fade
+    weight = np.where(changed, fade, 0.0)
     seen[:, CHANGES] += total(weight)
     seen[:, LOG_INTERVALS] += total(weight * np.log(interval))
     alone = estimated_seen(counts["n_crawls"], counts["n_changes"], counts["watched"])

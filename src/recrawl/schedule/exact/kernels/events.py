@@ -10,6 +10,7 @@ from recrawl.schedule.exact.kernels.blocks import unpark
 from recrawl.schedule.exact.kernels.buckets import unlink
 from recrawl.schedule.exact.kernels.layers import rest, room_for
 from recrawl.schedule.exact.kernels.leases import end_lease
+from recrawl.schedule.exact.kernels.mixtures import drop_components
 from recrawl.schedule.exact.kernels.near import drop_bound
 from recrawl.schedule.exact.kernels.near_set import near_remove
 from recrawl.schedule.exact.kernels.pages import forget_bounds, host_of, set_state, state_of
@@ -120,7 +121,10 @@ def return_pages(header: Header, ids: Ids) -> tuple[int, int]:
 
 @jit_lean
 def signal(header: Header, ids: Ids, now: float, changed_at: Array, weights: Array) -> tuple[int, int]:
-    """(status, how many were done). A signal about a change before the copy, or within the window, is not counted."""
+    """(status, how many were done). A signal about a change before the copy, or within the window, is not counted.
+
+    What a signal does to components is not computed here: the caller has written them before.
+    """
     s = opened(header)
     problem, bad = _valid(s, ids)
     if problem != DONE:
@@ -192,6 +196,7 @@ def withdraw(header: Header, ids: Ids, state: int) -> None:
             if s.member.size > 0:
                 unlink(s, i)
                 s.member[i].group = -1
+            drop_components(s, i)
             s.head[0].n_alive -= 1
             keep_signals_after(s, i, np.inf)
 

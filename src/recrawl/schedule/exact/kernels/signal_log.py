@@ -18,6 +18,12 @@ _LEAST_LOG = 1024  # a log of this size is not made smaller
 
 
 @inline
+def _weighed(s: State) -> bool:
+    """Whether the weights of signals are logged; of pages with mixtures, a weight is the number of the source."""
+    return bool(s.head[0].exponent_row >= 0 or s.head[0].mixture_row >= 0)
+
+
+@inline
 def _rank(s: State, entry: int) -> int:
     """How many entries are older."""
     rank = entry - s.head[0].log_first
@@ -61,6 +67,18 @@ def keep_signals_after(s: State, i: int, when: float) -> None:
         s.extra[s.head[0].exponent_row, i] = weight
 
 
+@jit_lean
+def signals_after(s: State, i: int, weight: float) -> int:
+    """How many signals of a weight are logged that the copy of a page has not seen."""
+    if s.rec[i].signals == 0 or s.log_weight.size < s.log.size:
+        return 0
+    n, entry = 0, _newest(s, i % s.log_heads.size)
+    while entry >= 0:
+        n += s.log[entry].id == i and s.log_weight[entry] == weight
+        entry = _before(s, entry)
+    return n
+
+
 @inline
 def remember(s: State, i: int, now: float, weight: float) -> None:
     """Log a signal; there must be room."""
@@ -73,7 +91,7 @@ def remember(s: State, i: int, now: float, weight: float) -> None:
     s.log[entry].id = i
     s.log_heads[bucket] = entry
     s.head[0].n_log += 1
-    if s.head[0].exponent_row >= 0:
+    if s.log_weight.size == s.log.size:
         s.log_weight[entry] = weight
 
 
@@ -86,7 +104,7 @@ def log_fits(s: State, now: float, more: int) -> bool:
         n -= 1
     s.head[0].log_first, s.head[0].n_log = first, n
     s.head[0].log_room = room = n + more
-    fits = s.head[0].exponent_row < 0 or s.log_weight.size == s.log.size
+    fits = not _weighed(s) or s.log_weight.size == s.log.size
     return bool(fits and room <= s.log.size and (s.log.size <= _LEAST_LOG or 2 * room >= s.log.size))
 
 

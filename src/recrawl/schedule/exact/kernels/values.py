@@ -4,15 +4,17 @@ import math
 
 from recrawl._jit import inline, jit_lean
 from recrawl.model.kernels.fresh import fresh_value
+from recrawl.model.kernels.mixture import SOON
 from recrawl.model.kernels.pages import page_slope, page_value
 from recrawl.model.kernels.pair import value_and_interval
 from recrawl.model.kernels.signals import ALL_TERMS, signal_weight
 from recrawl.schedule.exact.kernels.clocks import page_clock
+from recrawl.schedule.exact.kernels.mixtures import mixture_growth, mixture_of, mixture_value
 from recrawl.schedule.exact.layout import State
 
 NO_SIGNALS, TRUSTING, SIGNALS, TRUSTING_PLUS = 0, 1, 2, 3
 RATES = 3  # objective: crawls at given rates, after those of `model.kinds.OBJECTIVES`
-SOON, STEEPER = 0.05, 1.11  # for how long a slope is known: of the clock time; and by how much it can grow in that
+STEEPER = 1.11  # by how much a slope can grow while the clock time grows by the share SOON
 OVERDUE = 1e250  # a page waiting longer than its floor allows comes before all others, the longest first
 
 
@@ -84,7 +86,8 @@ def _signal_worth(s: State, i: int, time: float, elapsed: float) -> tuple[float,
 def worth_of(s: State, i: int, now: float) -> tuple[float, float]:
     """Crawl value of page i per unit of cost, and with signals its expected interval ψ (negative: not computed).
 
-    Time is that of the page's clock; floors, delays and given crawl rates go by real time.
+    Time is that of the page's clock; floors, delays and given crawl rates go by real time. A mixture replaces change
+    rate, evidence and signals, but at an importance or a change rate of 0 the value is 0.
     """
     p = s.rec[i]
     elapsed = max(now - p.last, 0.0)
@@ -97,6 +100,10 @@ def worth_of(s: State, i: int, now: float) -> tuple[float, float]:
     if objective == RATES:
         return float(optional(s, s.head[0].crawl_rate_row, i, 0.0) * elapsed), -1.0
     time = page_clock(s, i, p.last, now)
+    mixture = mixture_of(s, i)
+    if mixture > 0:
+        v = mixture_value(s, mixture, time)
+        return float(p.importance * v / optional(s, s.head[0].cost_row, i, 1.0)), -1.0
     alpha, gamma, kappa = believed(s, i)
     interval = -1.0
     if gamma > 0.0 and kappa > 0.0:
@@ -131,8 +138,12 @@ def value_and_slope(s: State, i: int, now: float) -> tuple[float, float, float]:
     if s.head[0].floor_row >= 0 or objective == RATES or p.importance <= 0.0 or d <= 0.0:
         return worth_of(s, i, now)[0], 0.0, -1.0
     time = page_clock(s, i, p.last, now)
-    alpha, gamma, kappa = believed(s, i)
     scale = p.importance / optional(s, s.head[0].cost_row, i, 1.0)
+    mixture = mixture_of(s, i)
+    if mixture > 0:
+        value, slope = mixture_growth(s, mixture, time)
+        return float(scale * value), float(scale * slope), float(SOON * time)
+    alpha, gamma, kappa = believed(s, i)
     if gamma > 0.0 and kappa > 0.0:
         if objective != 0 or s.head[0].n_delays > 0 or s.head[0].terms < ALL_TERMS:
             return worth_of(s, i, now)[0], 0.0, -1.0

@@ -2,8 +2,9 @@
 
 `earliest_wake` never answers too late; the scheduler's exactness rests on that alone. Without useful signals it inverts
 the value. With signals, whose inverse is expensive, it answers by bounds from what is known now: ψ(s + v) ≤ ψ(s) + v/α,
-and ψ(u) ≤ (u + κ)/(α + γκ). `earliest_wake` writes nothing. `wake_time` is the same for the layers: it also keeps with
-the page what was found, so that later signals and crawls need not compute it again.
+and ψ(u) ≤ (u + κ)/(α + γκ). For a mixture it tries some times and answers with one at which the value is below the
+level. `earliest_wake` writes nothing. `wake_time` is the same for the layers: it also keeps with the page what was
+found, so that later signals and crawls need not compute it again.
 """
 
 import math
@@ -14,6 +15,7 @@ from recrawl.model.kernels.pages import page_elapsed
 from recrawl.model.kernels.signals import ALL_TERMS, signal_interval
 from recrawl.schedule.exact.kernels.buckets import least_slack
 from recrawl.schedule.exact.kernels.clocks import clock_between, has_clock, page_clock, time_ahead
+from recrawl.schedule.exact.kernels.mixtures import mixture_elapsed, mixture_of
 from recrawl.schedule.exact.kernels.values import (
     RATES,
     believed,
@@ -82,6 +84,11 @@ def _clock_wake(
     goal = level * scale
     if goal == math.inf:
         return math.inf, math.inf, exponent
+    mixture = mixture_of(s, i)
+    if mixture > 0:
+        time = page_clock(s, i, p.last, now)
+        limit = mixture_elapsed(s, mixture, time, value * scale, goal)
+        return (_when(s, i, now, limit) if limit > time else now), limit, 0.0  # a fetch may lie after now
     far = bool(level == s.head[0].far_level)
     source = believed(s, i)
     if source[1] > 0.0 and source[2] > 0.0:
