@@ -30,9 +30,9 @@ Ids = NDArray[np.int64]
 
 # places in `cursor`: next slot, next signal, the page whose crawl is to be recorded (−1: none), whether the next signal
 # was counted already, crawls learned from, the group whose members are to be reinserted (−1: none), the bin in which
-# all clocks were published last, whether a crawl came after the end of that bin
-SLOT, SIGNAL, PENDING, HEARD, LEARNED, REINSERT, PUBLISHED, ENDED = 0, 1, 2, 3, 4, 5, 6, 7
-START = (0, 0, -1, 0, 0, -1, 0, 0)  # of a cursor
+# all clocks were published last, whether a crawl came after the end of that bin, whether the pending crawl is learned
+SLOT, SIGNAL, PENDING, HEARD, LEARNED, REINSERT, PUBLISHED, ENDED, KNOWN = 0, 1, 2, 3, 4, 5, 6, 7, 8
+START = (0, 0, -1, 0, 0, -1, 0, 0, 0)  # of a cursor
 _NO_DATE = np.array([np.inf])
 ANCHOR, PERIOD = 0, 1  # places in `pace`: slot k is at anchor + k·period
 
@@ -186,14 +186,16 @@ def run_engine(
             if taken == 0:
                 cursor[SLOT] += 1
                 continue
+            cursor[PENDING], cursor[KNOWN] = out[0], 0
+        out[0] = cursor[PENDING]
+        status = promote(header, lists, out)  # before the outcome is learned from, as by the engine's `pick`
+        if status != DONE:
+            return status
+        if cursor[KNOWN] == 0:
             copies[0, 0], copies[0, 1], changed[0] = fetched_at(s, out[0]), now, count_crawl(t, out[0], now)
             learn_crawls(header, learned, out, copies, now, changed)
             cursor[LEARNED] += 1
-            cursor[PENDING] = out[0]
-        out[0] = cursor[PENDING]
-        status = promote(header, lists, out)
-        if status != DONE:
-            return status
+            cursor[KNOWN] = 1
         if cursor[REINSERT] < 0:
             status, _ = return_pages(header, out)
             if status != DONE:
