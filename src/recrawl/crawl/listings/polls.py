@@ -161,6 +161,8 @@ class Polls:
         self._worths.signalled(listing, signals, before, now)
         self._drop(gone)
         new = await self._discover(listing, news, now)
+        if self.registry.get(listing.url) is not listing:
+            return  # it was removed meanwhile
         parts = take_parts(self.registry, listing, news.reading.parts, now) if news.reading.parts else 0
         if news.reading.parts:
             listing.cost(1 + parts)
