@@ -311,6 +311,21 @@ def test_pages_are_crawled_as_often_while_a_hub_is_gone(manners):
     assert found[manners][1] < 30
 
 
+def test_a_hub_at_a_private_address_is_not_asked():
+    async def main():
+        site, clock = Site(), ManualClock(START)
+        async with Hub(clock.now, hold=clock.hold) as hub:
+            site.hub = hub.url
+            crawl = Crawl(site, hub, clock, MemoryStore())
+            async with crawl.running([PAGE], private=False):
+                await crawl.after(DAY / 4)
+                assert crawl.state() == "waiting"
+                assert crawl.subscription().failures > 1
+                assert hub.requests == []
+
+    asyncio.run(main())
+
+
 def test_a_lease_that_the_hub_lost_is_asked_for_again():
     async def test(crawl):
         crawl.hub.leases.clear()
