@@ -116,7 +116,7 @@ class Run:
         self.world, self.factor = world, factor
         self.sites = Sites(world, np.random.default_rng(seed))
         n = len(self.sites.urls)
-        self.engine: Any = Engine(world.budget * n / DAY, sources=2, min_change_probability=0.0)
+        self.engine: Any = Engine(world.budget * n / DAY, min_change_probability=0.0)
         if known:
             self.engine = Known(self.sites, world)
         rng = np.random.default_rng(seed)
@@ -171,8 +171,7 @@ class Run:
         self.polls[int(self.sites.honest[host])] += 1
         if len(moved):
             latest = dates[dates != self.dates[host]] + (0.0 if self.sites.honest[host] else DAY)
-            source = 0 if self.sites.honest[host] else 1
-            self.engine.signal(moved, now, source=source, changed_at=np.minimum(latest, now))
+            self.engine.signal(moved, now, source=0, changed_at=np.minimum(latest, now))
             self.credits.signalled(
                 str(host), moved.tolist(), (max(self.polled_at[host], 0.0) + now) / 2, self.threshold
             )
