@@ -74,6 +74,22 @@ def _signalled(b: SignalArrays, row: int, m: int, k: int) -> tuple[float, float]
     return kappa, -float(b.rate[row, k]) * math.expm1(-kappa)
 
 
+@inline
+def _heard(b: SignalArrays, row: int, m: int, k: int) -> float:
+    """What the signals of source k since the copy add to the exponent, in component m.
+
+    The components tell the classes of one source apart; of the others, the chance is a mean over their classes.
+    """
+    n = counted(b, k, b.heard[row, k])
+    if n == 0.0 or b.main[row] == k:
+        return float(b.components[row, m, KAPPA]) * n
+    total, kept = 0.0, 0.0
+    for c in range(b.kappas.size):
+        total += b.share[row, k, c]
+        kept += b.share[row, k, c] * math.exp(-b.kappas[c] * n)
+    return -math.log(kept / total) if total > 0.0 else float(b.mean_kappa[row, k]) * n
+
+
 @jit
 def unchanged_chance(b: SignalArrays, row: int, elapsed: float, without: int) -> float:
     """P(unchanged) after a clock time and the signals heard; the changes that source `without` tells as if missed."""
@@ -84,8 +100,7 @@ def unchanged_chance(b: SignalArrays, row: int, elapsed: float, without: int) ->
             continue
         exponent = gamma_exponent(float(c[MEAN]), float(c[SHAPE]), elapsed)[0]
         for k in range(b.rate.shape[1]):
-            kappa, signalled = _signalled(b, row, m, k)
-            exponent += signalled * elapsed if k == without else kappa * counted(b, k, b.heard[row, k])
+            exponent += _signalled(b, row, m, k)[1] * elapsed if k == without else _heard(b, row, m, k)
         total += c[WEIGHT] * math.exp(-exponent)
     return total
 
@@ -96,13 +111,13 @@ def open_component(b: SignalArrays, row: int, m: int) -> tuple[float, float, flo
     c = b.components[row, m]
     missed, rate, signalled, heard, repeated = 0.0, 0.0, 0.0, 0.0, 1.0
     for k in range(b.rate.shape[1]):
-        kappa, true = _signalled(b, row, m, k)
+        true = _signalled(b, row, m, k)[1]
         if true <= 0.0:
             continue
         if is_open(b, b.host[row], k):
             rate += float(b.rate[row, k])
             signalled += true
-            heard += kappa * counted(b, k, b.heard[row, k])
+            heard += _heard(b, row, m, k)
             repeated = min(repeated, b.repeats[k])
         else:
             missed += true
