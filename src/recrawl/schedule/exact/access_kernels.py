@@ -15,7 +15,7 @@ from recrawl.schedule.exact.kernels.signal_log import signals_after as signals_a
 from recrawl.schedule.exact.kernels.view import Header as Header
 from recrawl.schedule.exact.kernels.view import opened as opened
 from recrawl.schedule.exact.layout import BINS as BINS
-from recrawl.schedule.exact.layout import PAUSED
+from recrawl.schedule.exact.layout import GONE, PAUSED
 from recrawl.schedule.exact.layout import State as State
 
 __all__ = [
@@ -43,6 +43,12 @@ def time_now(s: State) -> float:
 def fetched_at(s: State, i: int) -> float:
     """When the copy of a page was fetched."""
     return float(s.rec[i].last)
+
+
+@inline
+def is_known(s: State, i: int) -> bool:
+    """Whether there is a page of this number that was not removed."""
+    return bool(i < s.head[0].n_pages and s.rec[i].state != GONE)
 
 
 @inline

@@ -20,7 +20,7 @@ from recrawl.schedule.exact.access import (
     return_pages,
     signal,
 )
-from recrawl.schedule.exact.access_kernels import Header, fetched_at, group_of, opened, wanted
+from recrawl.schedule.exact.access_kernels import Header, fetched_at, group_of, is_known, opened, wanted
 from recrawl.schedule.rates.draw_kernels import give_back, pick_drawn
 from recrawl.schedule.rates.kernels import Book, crawled, pick_due, wake
 from recrawl.simulate.tally_kernels import Tally, count_crawl
@@ -136,13 +136,13 @@ def _pass_and_count_signals(
 ) -> int:
     """Pass on the signals up to now to a scheduler and to the beliefs behind it; what must grow first, or DONE.
 
-    The weight of a signal is the number of its source.
+    The weight of a signal is the number of its source. Signals for pages that are not there are dropped.
     """
     s = opened(header)
     while cursor[SIGNAL] < queue.at.size and queue.at[cursor[SIGNAL]] <= now:
         k = cursor[SIGNAL]
         i, when = queue.page[k], queue.at[k]
-        if queue.changed_at[k] > fetched_at(s, i):
+        if is_known(s, i) and queue.changed_at[k] > fetched_at(s, i):
             status = leave(s, lists, i)
             if status == DONE and cursor[HEARD] == 0:
                 hear_signal(s, learned.belief, i, int(queue.weight[k]), when)
