@@ -3,6 +3,7 @@
 import numpy as np
 
 from recrawl.engine.views.expected import expected_fresh, expected_pages
+from recrawl.engine.views.sources import lost_trust, source_facts
 
 SKIPPED = {"header"}  # holds addresses of the arrays; the arrays themselves are looked at
 PLAIN = {int, float, str, bytes, bool, type(None)}
@@ -54,6 +55,7 @@ READS = {
     "ledger": lambda engine, ids, now: (engine.ledger(now), engine.ledger(now, ids)),
     "rows": lambda engine, ids, now: (engine.rows(), engine.rows(ids)),
     "state": lambda engine, ids, now: engine.state(),
+    "source_facts": lambda engine, ids, now: (source_facts(engine), lost_trust(engine)),
     "stats": lambda engine, ids, now: engine.stats,
     "threshold": lambda engine, ids, now: (engine.threshold, engine.budget, engine.now, len(engine)),
     "url": lambda engine, ids, now: (engine.url(ids), engine.id(engine.url(ids)), engine.ids()),

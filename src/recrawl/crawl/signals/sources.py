@@ -68,6 +68,10 @@ class Sources:
         """The names, by number."""
         return list(self._numbers)
 
+    def name(self, number: int) -> str:
+        """The name of a number, also of one that has none."""
+        return self.names[number] if number < len(self._numbers) else f"source {number}"
+
     def number(self, source: Source) -> int:
         """The number of a source; a new one for a source that is heard for the first time."""
         found = self._numbers.get(source.name)

@@ -110,6 +110,21 @@ class Signals:
         """The number of a host, −1 where none of its pages has had a signal."""
         return self._hosts.get(host, -1)
 
+    @property
+    def judged(self) -> bool:
+        """Whether a page was crawled after a signal: what it says of the source depends on the other pages."""
+        return bool((self.arrays.statistics[: self.n_rows, :, FIRSTS] > 0.0).any())
+
+    @property
+    def hosts(self) -> list[str]:
+        """The hosts with rows, by number."""
+        return list(self._hosts)
+
+    def host_gates(self) -> dict[str, Any]:
+        """The gates of hosts by name, also of hosts none of whose pages has had a signal here."""
+        gates = {host: np.array(gate) for host, gate in self._gates.items()}
+        return {**gates, **{host: self.arrays.host_gate[k] for host, k in self._hosts.items()}}
+
     def take_moved(self) -> list[Moved]:
         """The gates that have opened or shut since the last call."""
         b = self.arrays
@@ -192,7 +207,7 @@ class Signals:
         b = self.arrays
         if self.n_rows == 0 and not self._gates and not b.gate[:, OPEN].any():
             return {}
-        gates = {**self._gates, **{host: b.host_gate[k].tolist() for host, k in self._hosts.items()}}
+        gates = {host: gate.tolist() for host, gate in self.host_gates().items()}
         return {**{name: getattr(b, name).tolist() for name in _TAUGHT}, "host_gate": gates}
 
     def take(self, fitted: Mapping[str, Any], *, partial: bool) -> None:

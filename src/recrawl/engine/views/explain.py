@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -93,6 +94,11 @@ class Explanation:
     price: float = 0.0  # of a crawl, in the unit of the value; 0: none
     policy: str = "value"  # how pages are chosen
     chosen: str = ""  # what a policy by rates says of the page; its value is 1 when its turn has come
+
+    def named(self, names: Sequence[str]) -> Explanation:
+        """The same with the names of signal sources, by number."""
+        named = (replace(one, name=names[one.source] if one.source < len(names) else "") for one in self.signals)
+        return replace(self, signals=tuple(named))
 
     def as_dict(self) -> dict[str, Any]:
         """The fields, ready for JSON."""

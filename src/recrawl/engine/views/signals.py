@@ -31,12 +31,18 @@ class SignalFacts:
     host_precision: float
     host_pages: int
     counts: bool
+    name: str = ""  # of the source, where sources have names
+
+    @property
+    def right(self) -> str:
+        """How often it was right, in words."""
+        right = f"right {100 * self.host_precision:.0f}% of the time on this host"
+        if self.counts:
+            return right
+        return f"{right}, but not proven: not counted" if self.host_pages else "not proven: not counted"
 
     def __str__(self) -> str:
-        right = f"right {100 * self.host_precision:.0f}% of the time on this host"
-        if not self.counts:
-            right = f"{right}, but not proven: not counted" if self.host_pages else "not proven: not counted"
-        return f"{count(self.heard, 'signal')} of source {self.source} ({right})"
+        return f"{count(self.heard, 'signal')} of {self.name or f'source {self.source}'} ({self.right})"
 
 
 def signal_facts(engine: Engine, page: int) -> tuple[SignalFacts, ...]:

@@ -1,8 +1,9 @@
 """Engines of a part of a store's pages: what one page, or figures about all pages, need.
 
 What was learned of all pages together is small and is read as a whole. Of single pages only those are read that an
-answer depends on: to explain a page, the page or, where its belief is older than the last fit, all pages (of a large
-database, those of its host); for figures about a large database, a sample; to add pages, none.
+answer depends on: to explain a page, the page or, where its belief is older than the last fit or it was crawled after
+signals, all pages (of a large database, those of its host); for figures about a large database, a sample; to add pages,
+none.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from recrawl.crawl.run.opening.assemble import engine_of
 from recrawl.crawl.run.opening.pages import Part
+from recrawl.crawl.signals.sources import NOTE, Sources
 from recrawl.engine.addresses import host_of
 from recrawl.engine.clocks.folders import beside
 from recrawl.schedule.exact import access
@@ -71,11 +73,12 @@ async def explain_page(store: Store, settings: Settings, url: str, now: float) -
     """What `Engine.explain` says of a page with an engine of all pages."""
     totals = await store.totals()
     engine = await engine_of(store, settings, now, Part([url], totals))
-    if engine.beliefs.renewed:
+    if engine.beliefs.renewed or engine.beliefs.signals.judged:
         part = None if totals.pages <= WHOLE else Part(await _on_host(store, url), totals)
         engine = await engine_of(store, settings, now, part)
     page = int(engine.id([url])[0])
     found = replace(engine.explain(page, now), importance_rank=await _importance_rank(store, settings, engine, page))
+    found = found.named(Sources.restore(await store.notes(NOTE)).names)
     unasked = found.request_rate is None and totals.requested  # readers asked for other pages only
     return replace(found, request_rate=0.0) if unasked else found
 
