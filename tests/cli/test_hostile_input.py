@@ -28,6 +28,7 @@ BASE = {
     "events": [],
     "audit": ["--list"],
     "why": [URLS[0]],
+    "signals": [],
     "import": ["log.csv"],
     "export": ["--pages", "pages-out.csv"],
     "remove": ["https://a.example/absent"],

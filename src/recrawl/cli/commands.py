@@ -27,6 +27,7 @@ from recrawl.cli import (
     reproduce,
     run,
     set,
+    signals,
     simulate,
     solve,
     status,
@@ -55,6 +56,7 @@ app.command(name="status", epilog=status.EPILOG, cls=Command)(status.status)
 app.command(name="events", epilog=events.EPILOG, cls=Command)(events.events)
 app.command(name="audit", epilog=audit.EPILOG, cls=Command)(audit.audit)
 app.command(name="why", epilog=why.EPILOG, cls=Command)(why.why)
+app.command(name="signals", epilog=signals.EPILOG, cls=Command)(signals.signals)
 app.command(name="import", epilog=import_log.EPILOG, cls=Command)(import_log.import_log)
 app.command(name="export", epilog=export.EPILOG, cls=Command)(export.export)
 app.command(name="remove", epilog=remove.EPILOG, cls=Command)(remove.remove)

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from recrawl.cli.views.hub_report import hub_figures
 from recrawl.cli.views.reasons import robots_failure
+from recrawl.cli.views.signals_report import lost_figures
 from recrawl.cli.views.status_load import failing_figures, load_figures
 from recrawl.engine.addresses import host_of
 
@@ -48,6 +49,7 @@ def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -
         "feeds": feed_figures(store),
         "listings": listing_figures(store),
         "hubs": hub_figures(store, now),
+        "lost_trust": lost_figures(store, engine),
         "budget": settings.budget,
         "objective": engine.settings.objective,
         "policy": engine.settings.policy,

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from recrawl.cli.views.hub_report import hub_rows
+from recrawl.cli.views.signals_report import lost_lines
 from recrawl.cli.views.status_load import failing_lines, load_lines
 from recrawl.crawl.audit.freshness import Freshness
 from recrawl.model.spans import format_span
@@ -21,6 +22,7 @@ def status_lines(found: dict[str, Any]) -> list[str]:
     """All lines; ``found`` is what ``status_figures.figures`` returns."""
     lines = [f"{label:<26}{text}" for label, text in [*_counts(found), *_freshness(found), *_events(found["events"])]]
     lines += failing_lines(found["failing_pages"], found["now"]) + load_lines(found["load"], found["now"])
+    lines += lost_lines(found["lost_trust"])
     return [*lines, *_hosts(found["hosts"]), *(f"damaged: {problem}" for problem in found.get("problems", []))]
 
 

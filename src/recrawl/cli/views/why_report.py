@@ -32,7 +32,13 @@ def why_lines(found: Explanation, fate: Fate, copy: Copy | None, feed: Feed | No
         )
     if copy is not None and copy.final_url:
         lines.append(f"redirects to {copy.final_url}")
-    return [*lines, *remarks(copy, feed)]
+    return [*lines, *(silent_sources(found) if copy is not None else []), *remarks(copy, feed)]
+
+
+def silent_sources(found: Explanation) -> list[str]:
+    """Sources that have signalled the page, but not since its copy was fetched."""
+    silent = [one for one in found.signals if not one.heard]
+    return [f"no signal of {one.name or f'source {one.source}'} since its copy ({one.right})" for one in silent]
 
 
 def remarks(copy: Copy | None, feed: Feed | None) -> list[str]:

@@ -1,0 +1,47 @@
+"""Plot of signals: precision and recall of each source on each host, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from recrawl._files import whole_file
+from recrawl.cli.views.plots.plot_style import PANELS
+from recrawl.errors import ParameterError
+
+_TITLES = {"precision": "share of signals with a change behind", "recall": "share of changes that are signalled"}
+_MOST = 100  # rows
+
+
+def draw_signals(hosts: Sequence[dict[str, Any]], path: Path) -> None:
+    """Draw rows of ``signals_report.figures`` into a file; sources that do not count are hollow."""
+    shown = [one for one in hosts if one["precision"] is not None][:_MOST]
+    if not shown:
+        raise ParameterError("no signal was followed by a crawl: there is nothing to draw")
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    names = sorted({one["source"] for one in shown})
+    with mpl.rc_context(PANELS):
+        figure = Figure(figsize=(11, 1.6 + 0.28 * len(shown)), dpi=120, layout="constrained")
+        panels = figure.subplots(1, 2, sharey=True)
+        for axes, (kind, title) in zip(panels, _TITLES.items(), strict=True):
+            for name in names:
+                _draw_source(axes, [(k, one) for k, one in enumerate(shown) if one["source"] == name], kind, names)
+            axes.set(title=f"{kind}: {title}", xlim=(-0.02, 1.02))
+            axes.grid(alpha=0.3)
+        panels[0].set_yticks(range(len(shown)), [f"{one['source']}  {one['host']}" for one in shown])
+        panels[0].set_ylim(len(shown) - 0.5, -0.5)
+        panels[1].set_xlabel("90% intervals; hollow: not counted")
+        with whole_file(path) as partial:
+            figure.savefig(partial)
+
+
+def _draw_source(axes: Any, rows: Sequence[tuple[int, dict[str, Any]]], kind: str, names: Sequence[str]) -> None:
+    """The points and intervals of one source."""
+    for k, one in rows:
+        share, color = one[kind], f"C{names.index(one['source']) % 10}"
+        ends = [[share["mean"] - share["low"]], [share["high"] - share["mean"]]]
+        face = color if one["counts"] else "white"
+        axes.errorbar([share["mean"]], [k], xerr=ends, fmt="o", color=color, mfc=face, capsize=3)
