@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from recrawl.crawl.config.rules import Rules
+from recrawl.crawl.run.opening import partial
 from recrawl.crawl.run.opening.pages import add_pages, open_engine, save_pages
 from recrawl.engine.views.sources import source_facts
 from recrawl.store import BlockingStore, Outcome, SqliteStore
@@ -127,6 +128,17 @@ def test_status_names_sources_that_lost_their_trust(run, here):
     assert "sitemap of good.example" not in text
     lost = json.loads(run("status", "--json").out)["lost_trust"]
     assert {"sitemap"} == {one["source"] for one in lost["sources"]}
+
+
+def test_of_many_pages_a_sample_is_shown_and_no_lost_trust_is_missed(run, here, monkeypatch):
+    monkeypatch.setattr(partial, "WHOLE", 10)
+    monkeypatch.setattr(partial, "SAMPLED", 20)
+    text = run("signals").out
+    assert text.splitlines()[0].endswith("; of a sample of 20 of 30 pages")
+    assert "  sitemap of turned.example: not counted since 20" in text
+    found = json.loads(run("signals", "--json").out)
+    assert found["sample"] == {"pages": 20, "of": 30}
+    assert sum(one["pages"] for one in found["hosts"] if one["source"] == "sitemap") == 20
 
 
 def test_a_database_without_signals(run, tmp_path, monkeypatch):
