@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from recrawl.store import Event
 
 EXAMPLE = Path(__file__).parents[1] / "examples/index"
-NAMES = ("chunks", "vectors", "keeper", "simulate")
+NAMES = ("chunks", "vectors", "keeper", "thirty_days")
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def example():
 
 @pytest.mark.slow
 def test_after_thirty_days_the_index_is_what_was_fetched_last(example):
-    found = asyncio.run(example["simulate"].follow(30.0, seed=1, part=10, budget=1.5))
+    found = asyncio.run(example["thirty_days"].follow(30.0, seed=1, part=10, budget=1.5))
     assert found.wrong == []
     assert found.per_change == pytest.approx(1.0, abs=0.01)
     assert found.changes > 500

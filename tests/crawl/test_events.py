@@ -3,6 +3,7 @@
 import random
 from collections import defaultdict
 
+import numpy as np
 import pytest
 
 from recrawl.crawl.http.memory import Answer
@@ -162,7 +163,8 @@ def test_a_database_from_before_events_has_only_new_events(tmp_path):
     from recrawl.store.sqlite import migrate as migrating
 
     with BlockingStore(SqliteStore(tmp_path / "a.db")) as store:
-        store.save([Outcome(URLS[0], START, status=200, digest="d1")], example_rows(URLS[:2]))
+        rows = {**example_rows(URLS[:2]), "times_gone": np.zeros(2, np.int64)}
+        store.save([Outcome(URLS[0], START, status=200, digest="d1")], rows)
         for table in ("event", "told", "follower", "event_total", "signal", "listing"):
             store.store._database.writer.execute(f"DROP TABLE {table}")
         store.store._database.writer.execute("PRAGMA user_version = 3")

@@ -9,6 +9,7 @@ from crawl.driving import DAY, START
 from crawl.listening import ListeningCrawl
 from recrawl.crawl.http.memory import Answer, ManualClock
 from recrawl.crawl.run.receive import indexnow
+from recrawl.engine.views.signals import signal_facts
 from recrawl.store import MemoryStore
 
 pytestmark = pytest.mark.slow
@@ -71,7 +72,7 @@ def test_pings_wait_for_the_key_and_then_count():
         (counts,) = crawl.components.inbox.counts.items()
         assert (str(counts[0]), counts[1]["accepted"]) == ("indexnow of a.example", 1)
         assert await crawl.submit(*URLS[1:4], f"{SITE}/unknown") == 200
-        assert await crawl.signalled() == URLS[1:4]
+        assert await crawl.signalled() == URLS[:4]
         await crawl.after(DAY / 2)
         assert await crawl.submit(*URLS) == 200
         assert crawl.key_requests() == 1
@@ -79,13 +80,18 @@ def test_pings_wait_for_the_key_and_then_count():
     live(test)
 
 
-def test_a_ping_brings_the_crawl_forward():
+def test_a_ping_is_heard_and_over_with_the_next_crawl():
+    """A source must earn its trust before it brings crawls forward (`test_inbox` has one that did)."""
+
     async def test(crawl):
         await crawl.submit(URLS[0])
         await crawl.after(1500.0)
-        asked = len(crawl.requests(URLS[3]))
         assert await crawl.submit(URLS[3]) == 200
-        await crawl.after(1500.0)
+        engine = crawl.components.engine
+        (facts,) = signal_facts(engine, int(engine.id(URLS[3])[0]))
+        assert (facts.heard, facts.counts) == (1, False)
+        asked = len(crawl.requests(URLS[3]))
+        await crawl.after(DAY / 4)
         assert len(crawl.requests(URLS[3])) > asked
         assert URLS[3] not in await crawl.signalled()
 

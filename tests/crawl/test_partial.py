@@ -189,6 +189,8 @@ def test_added_pages_have_the_rows_that_all_pages_give_them(effects: Any, asked:
     believed = ("gamma", "change_rate", "evidence")  # by folder where all pages are known, else by all pages
     tables = [np.array(rows.pop("table")) for rows in saved]
     assert np.abs(tables[1] - tables[0]).sum() < 0.2 * tables[0].sum(), "counted again where all pages are known"
+    for rows in saved:
+        rows["signal_tables"].pop("mean_rate")  # fitted again where all pages are known
     for name, value in saved[0].items():
         if asked or name not in believed:
             np.testing.assert_equal(saved[1][name], value, err_msg=name)

@@ -15,7 +15,7 @@ from recrawl.crawl.signals.tokens import Token, Tokens
 from recrawl.serve.problems import ProblemError, answer
 
 PATIENCE = 30.0  # seconds that a body may take
-_HOST = re.compile(r"(?:\[(?P<six>[0-9a-f:.]+)\]|(?P<name>[a-z0-9._-]+))(?::\d{1,5})?", re.ASCII)
+_HOST = re.compile(r"(?:\[(?P<six>[0-9a-f.]*:[0-9a-f:.]+)\]|(?P<name>[a-z0-9._-]+))(?::\d{1,5})?", re.ASCII)
 
 
 class HostGuard:

@@ -18,6 +18,8 @@ SLOT_WAIT = 1.0  # seconds that a host waits for a slot
 
 Pair = tuple[int, str]
 
+_SOON = 1.0  # seconds: a crawl that the budget allows within this time is prepared
+
 
 class Starter:
     """Starts crawls for audits and the crawls that are worth most; ``picking`` is False while only audits run."""
@@ -57,7 +59,7 @@ class Starter:
         if self._components.pool.free <= 0:
             return now + SLOT_WAIT  # slow crawls may have to be ended
         paid_at = self._budget.next_at(now)
-        if paid_at > now:
+        if paid_at > now + _SOON:
             return paid_at  # the engine is asked when a crawl could start
         picked_at = self._engine.next_at(now) if self.picking else math.inf
         return max(paid_at, min(picked_at, self._audits.next_at(now)))
