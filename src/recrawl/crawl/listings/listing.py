@@ -11,7 +11,7 @@ from recrawl.engine.addresses import host_of
 from recrawl.store.listings import StoredListing
 
 MOST_SPEAKS = 1000  # hosts whose robots.txt names one sitemap
-_FIRST_RETRY, _LAST_RETRY = 3600.0, 7 * DAY  # seconds that a failing listing is not asked
+_FIRST_RETRY, _LAST_RETRY = 3600.0 / DAY, 7.0  # days that a failing listing is not asked
 _SMOOTH = 0.3
 
 
@@ -82,7 +82,7 @@ class Listing:
     def failed(self, failure: str, now: float) -> None:
         """A poll failed: the next one comes later each time."""
         self.failures, self.failure, self.polled_at = self.failures + 1, failure, now
-        self.not_before = now + min(_FIRST_RETRY * 2.0 ** min(self.failures - 1, 20), _LAST_RETRY)
+        self.not_before = now + self.worth.day * min(_FIRST_RETRY * 2.0 ** min(self.failures - 1, 20), _LAST_RETRY)
 
     def answered(self, now: float, good_for: float, *, is_judged: bool) -> None:
         """A poll was answered; it is not polled again while the answer is good."""

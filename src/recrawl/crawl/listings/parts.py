@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from recrawl.crawl.listings.listing import Listing
 from recrawl.crawl.listings.reading import SITEMAP, Listed
 from recrawl.crawl.listings.registry import Registry
-from recrawl.crawl.listings.worth import DAY
 
-_UNREAD = 7 * DAY  # seconds after which a part is read although its date did not move
+_UNREAD = 7.0  # days after which a part is read although its date did not move
 
 
 def take_parts(registry: Registry, index: Listing, parts: Sequence[Listed], now: float) -> int:
@@ -36,6 +35,6 @@ def take_parts(registry: Registry, index: Listing, parts: Sequence[Listed], now:
         mine.append(part)
     unread = [part for part in mine if part.follows_index and part.polled_at is not None and not part.waiting]
     oldest = min(unread, key=lambda part: part.polled_at or 0.0, default=None)
-    if oldest is not None and now - (oldest.polled_at or 0.0) > _UNREAD:
+    if oldest is not None and now - (oldest.polled_at or 0.0) > _UNREAD * index.worth.day:
         oldest.waiting = oldest.probing = True
     return sum(part.waiting for part in mine)

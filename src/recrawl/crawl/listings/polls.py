@@ -37,7 +37,7 @@ from recrawl.store.protocol import Outcome, Store
 from recrawl.urls import canonical
 
 AT_ONCE = 8  # polls at a time
-FOUND_LEAD = 7 * DAY  # seconds until a new page would be found otherwise
+FOUND_LEAD = 7.0  # days until a new page would be found otherwise
 _MOST_NAMED = 50  # sitemaps of one robots.txt
 _TTL = re.compile(rb"<ttl>\s*(\d{1,6})\s*</ttl>")
 _READ = 64 << 10  # bytes in which it is looked for
@@ -61,7 +61,7 @@ class Polls:
     ) -> None:
         self._engine, self._store, self._clock, self._inbox = engine, store, clock, inbox
         self.discovery, self._hooks = discovery, hooks
-        self.registry, self.dropped = Registry(), DroppedPages()
+        self.registry, self.dropped = Registry(engine.settings.day), DroppedPages()
         self._worths, self._offload = Worths(engine, self.registry, hooks.pace), Offload(clock)
         self._side: SideRequests | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -212,7 +212,7 @@ class Polls:
             if listing.read_at is not None:
                 root = self.registry.get(listing.family) or listing
                 for importance in pages.values():
-                    root.worth = root.worth.credited(importance, FOUND_LEAD)
+                    root.worth = root.worth.credited(importance, FOUND_LEAD * root.worth.day)
         return len(pages)
 
     # --- what becomes of pages ----------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
 import numpy as np
@@ -13,29 +13,36 @@ import numpy as np
 from recrawl.crawl.formats.sitemaps import ENTRIES
 from recrawl.crawl.listings.listing import Listing
 from recrawl.crawl.listings.reading import SITEMAP
-from recrawl.crawl.listings.worth import DAY, poll_intervals
+from recrawl.crawl.listings.worth import DAY, Worth, poll_intervals
 from recrawl.store.listings import StoredListing
 
 MOST = 50_000  # listings
 MOST_OF_HOST = 1000
 ENTRIES_OF_HOST = 2_000_000  # entries in the tables of one host: 32 MB
 _SHARES = {"worth": 1.0, "first": 0.2, "age": 0.01}  # of requests: polls by why they are made
-_REFRESH = 600.0  # seconds between two computations of when all polls are due
+_REFRESH = 600.0 / DAY  # days between two computations of when all polls are due
+_SHORTEST = 300.0 / DAY  # days between two polls of a listing
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What decides when listings are polled: the crawl value at the margin, and requests per second."""
+    """What decides when listings are polled: the crawl value at the margin, requests per second, seconds of a day."""
 
     threshold: float
     rate: float
-    shortest: float = 300.0  # seconds between two polls of a listing
+    day: float = DAY
+
+    @property
+    def shortest(self) -> float:
+        """Seconds between two polls of a listing at least."""
+        return _SHORTEST * self.day
 
 
 class Registry:
-    """The listings by URL; what is not saved yet is in ``pending``."""
+    """The listings by URL; what is not saved yet is in ``pending``. A day has ``day`` seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, day: float = DAY) -> None:
+        self._day = day  # seconds
         self._listings: dict[str, Listing] = {}
         self._of_host: Counter[str] = Counter()
         self._entries: Counter[str] = Counter()
@@ -71,6 +78,8 @@ class Registry:
         return listing
 
     def _put(self, listing: Listing) -> None:
+        if listing.worth == Worth():
+            listing.worth = replace(listing.worth, expected_lead=self._day, day=self._day)
         self._listings[listing.url] = listing
         self._of_host[listing.host] += 1
         self._entries[listing.host] += listing.n_entries
@@ -176,7 +185,7 @@ class PollQueue:
 
     def update(self, listings: Mapping[str, Listing], now: float, pace: Pace) -> None:
         """Compute when listings are due: those that changed, and from time to time all, because the margin moves."""
-        if now >= self._computed_at + _REFRESH:
+        if now >= self._computed_at + _REFRESH * pace.day:
             self._dirty.update(listings)
             self._heaps = {why: [] for why in _SHARES}
             self._due.clear()
@@ -239,7 +248,7 @@ def _due_at(listing: Listing, interval: float, pace: Pace) -> dict[str, float]:
     if listing.follows_index:
         return {}
     if listing.backlog:
-        return {"first": polled + DAY}
+        return {"first": polled + pace.day}
     by_age = polled + max(listing.worth.longest, pace.shortest)
     return {"worth": polled + max(interval, pace.shortest), "age": by_age}
 

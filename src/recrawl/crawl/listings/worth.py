@@ -27,11 +27,12 @@ from recrawl.model.value import crawl_value, elapsed_at_value, fresh_probability
 Array = NDArray[np.float64]
 
 DAY = 86400.0
-HALF_LIFE = 30 * DAY  # of what was learned
-_PRIOR_TIME = 2 * DAY  # for which the expectation counts
+HALF_LIFE = 30.0  # days, of what was learned
+_PRIOR_TIME = 2.0  # days for which the expectation counts
 _PRIOR_SHARE = 0.5  # of what signals of all changes would bring: expected of a listing that was not polled yet
-_LONGEST_LEAD = 90 * DAY
-_FIRST, _LAST = DAY, 7 * DAY  # longest intervals between polls: of a new listing, and of any
+_LONGEST_LEAD = 90.0  # days
+_SHORTEST_LEAD = 1.0 / DAY  # days
+_FIRST, _LAST = 1.0, 7.0  # days: longest intervals between polls, of a new listing and of any
 
 
 class Forecast(NamedTuple):
@@ -53,12 +54,15 @@ def anyway(pages: Pages, threshold: float) -> Forecast:
         recall, false_rate = 1.0 - (1.0 - recall).prod(axis=1), false_rate.sum(axis=1)
     quiet = Pages(pages.change_rate, importance=pages.importance, recall=recall, false_rate=false_rate)
     interval = elapsed_at_value(quiet, threshold)
-    return Forecast(interval, 1.0 - fresh_probability(quiet, np.minimum(interval, _LONGEST_LEAD)))
+    return Forecast(interval, 1.0 - fresh_probability(quiet, np.minimum(interval, _LONGEST_LEAD * DAY)))
 
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What is known of a listing's news. Sums halve after 30 days; ``expected`` is the prior, by its pages."""
+    """What is known of a listing's news. Sums halve after 30 days; ``expected`` is the prior, by its pages.
+
+    A day has ``day`` seconds, as in the engine.
+    """
 
     gain: float = 0.0  # importance of news
     lead: float = 0.0  # importance x seconds
@@ -67,6 +71,7 @@ class Worth:
     expected: float = 0.0  # importance per second, if every change were signalled
     expected_lead: float = DAY  # seconds
     polls: int = 0
+    day: float = DAY
 
     def polled(self, now: float, *, is_judged: bool = True) -> Worth:
         """After a poll: the time since the one before is watched, and what was seen before counts less.
@@ -74,7 +79,7 @@ class Worth:
         Time is not watched while signals cannot be judged, because the pages have no copies yet.
         """
         elapsed = max(now - self.at, 0.0) if self.polls and is_judged else 0.0
-        weight = 0.5 ** (elapsed / HALF_LIFE)
+        weight = 0.5 ** (elapsed / (HALF_LIFE * self.day))
         watched = weight * self.watched + elapsed
         return replace(
             self, gain=weight * self.gain, lead=weight * self.lead, watched=watched, at=now, polls=self.polls + 1
@@ -85,7 +90,7 @@ class Worth:
 
         Signals that say nothing are wrong as often as right, so that their gains add up to nothing.
         """
-        return replace(self, gain=self.gain + gain, lead=self.lead + gain * min(lead, _LONGEST_LEAD))
+        return replace(self, gain=self.gain + gain, lead=self.lead + gain * min(lead, _LONGEST_LEAD * self.day))
 
     def with_prior(self, pages: Pages, forecast: Forecast) -> Worth:
         """What its pages let expect of a listing: a share of the changes, found half an interval earlier."""
@@ -94,8 +99,8 @@ class Worth:
             return replace(self, expected=0.0)
         gains = (pages.importance * pages.change_rate * (1.0 - forecast.probability))[due]
         total = float(gains.sum())
-        lead = float((gains * forecast.interval[due]).sum()) / (2.0 * total) if total > 0 else DAY
-        return replace(self, expected=total, expected_lead=min(max(lead, 1.0), _LONGEST_LEAD))
+        lead = float((gains * forecast.interval[due]).sum()) / (2.0 * total) if total > 0 else self.day
+        return replace(self, expected=total, expected_lead=self._bounded(lead))
 
     def scaled(self, pages: float) -> Worth:
         """The same where the prior comes from one in so many pages."""
@@ -104,22 +109,28 @@ class Worth:
     @property
     def rate(self) -> float:
         """Importance of news per second."""
-        prior = _PRIOR_SHARE * self.expected * _PRIOR_TIME
-        return max(prior + self.gain, 0.0) / (_PRIOR_TIME + self.watched)
+        return max(self._prior + self.gain, 0.0) / (_PRIOR_TIME * self.day + self.watched)
 
     @property
     def mean_lead(self) -> float:
         """By how many seconds its news come before the crawls that would be made anyway."""
-        prior = _PRIOR_SHARE * self.expected * _PRIOR_TIME
+        prior = self._prior
         total = prior + max(self.gain, 0.0)
         if total <= 0:
             return self.expected_lead
-        return min(max((prior * self.expected_lead + max(self.lead, 0.0)) / total, 1.0), _LONGEST_LEAD)
+        return self._bounded((prior * self.expected_lead + max(self.lead, 0.0)) / total)
 
     @property
     def longest(self) -> float:
         """The longest interval between two polls, where requests for that are left: a day at first, later a week."""
-        return min(_FIRST * 2.0 ** min(max(self.polls - 3, 0), 9), _LAST)
+        return self.day * min(_FIRST * 2.0 ** min(max(self.polls - 3, 0), 9), _LAST)
+
+    @property
+    def _prior(self) -> float:
+        return _PRIOR_SHARE * self.expected * _PRIOR_TIME * self.day
+
+    def _bounded(self, lead: float) -> float:
+        return self.day * min(max(lead / self.day, _SHORTEST_LEAD), _LONGEST_LEAD)
 
 
 def as_pages(worths: Sequence[Worth], cost: Array | float = 1.0) -> Pages:

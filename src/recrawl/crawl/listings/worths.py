@@ -15,7 +15,7 @@ from recrawl.engine import Engine
 
 PRIOR_PAGES = 2000  # pages of a listing from which its worth is expected
 _RENEWED = 50  # listings whose expected worth is computed at a time
-_RENEW_EVERY = 6 * 3600.0  # seconds
+_RENEW_EVERY = 0.25  # days
 
 
 class Worths:
@@ -70,4 +70,4 @@ class Worths:
             self.expect(one, some, float(min(len(ids), max(one.n_entries, 1))))
             self._renewed[one.url] = now
         self._renewed = {one.url: self._renewed[one.url] for one in listings if one.url in self._renewed}
-        self._renew_at = now + _RENEW_EVERY
+        self._renew_at = now + _RENEW_EVERY * self._engine.settings.day

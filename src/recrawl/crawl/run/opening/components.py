@@ -167,7 +167,8 @@ class Components:
         The margin is not known while pages have no copies: these come first whatever they are worth.
         """
         uses_signals = self.engine.settings.schedule == "freshness"
-        return Pace(self.recorder.threshold if uses_signals else math.inf, self.budget.rate)
+        threshold = self.recorder.threshold if uses_signals else math.inf
+        return Pace(threshold, self.budget.rate, self.engine.settings.day)
 
     def _report_poll(self, name: str, **fields: Any) -> None:
         self.counters.polls += name == "polled"
