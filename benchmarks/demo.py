@@ -10,11 +10,12 @@ import re
 from pathlib import Path
 
 from recrawl.demo import LiveDemo
+from recrawl.demo.verdict import second_half
 from recrawl.store import MemoryStore
 
 RESULT = Path(__file__).parent / "results/demo.json"
 PAGE = Path(__file__).parents[1] / "docs/reference/demo.md"
-COLUMNS = ("freshness", "uniform", "nutch", "second_half", "forecast", "low", "high", "expected")
+COLUMNS = ("freshness", "without_signals", "uniform", "nutch", "second_half", "forecast", "low", "high", "expected")
 
 
 def run(seed: int) -> dict[str, float]:
@@ -22,9 +23,11 @@ def run(seed: int) -> dict[str, float]:
     verdict = asyncio.run(LiveDemo(MemoryStore(), seed=seed).run_in_memory())
     rivals = {rival.name: rival.run.freshness for rival in verdict.rivals}
     assert verdict.half is not None
+    assert verdict.without_signals is not None
     return {
         "seed": seed,
         "freshness": verdict.truth.freshness,
+        "without_signals": verdict.without_signals.run.freshness,
         "uniform": rivals["uniform"],
         "nutch": rivals["nutch"],
         "second_half": verdict.half.freshness,
@@ -32,6 +35,8 @@ def run(seed: int) -> dict[str, float]:
         "low": verdict.half.forecast.low,
         "high": verdict.half.forecast.high,
         "expected": verdict.expected,
+        "gain_second_half": second_half(verdict.truth) - second_half(verdict.without_signals.run),
+        "polls": verdict.polls,
         "requests": verdict.requests,
     }
 

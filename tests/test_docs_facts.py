@@ -234,7 +234,7 @@ def test_the_table_of_the_demo_is_that_of_its_result():
     rows = re.findall(
         r"^\| (\d+|mean) \| (.*) \|$", section(read("reference/demo.md"), "## What to expect"), re.MULTILINE
     )
-    names = ("freshness", "uniform", "nutch", "second_half", "forecast", "low", "high", "expected")
+    names = ("freshness", "without_signals", "uniform", "nutch", "second_half", "forecast", "low", "high", "expected")
     expected = [(str(one["seed"]), " | ".join(f"{one[name]:.3f}" for name in names)) for one in result["runs"]]
     means = [sum(one[name] for one in result["runs"]) / len(result["runs"]) for name in names]
     assert rows == [*expected, ("mean", " | ".join(f"{value:.3f}" for value in means))]

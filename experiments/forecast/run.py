@@ -31,7 +31,7 @@ Row = dict[str, float]
 
 def demo(seed: int) -> Row:
     """One demo: the forecast of its second half, and what came true."""
-    found = asyncio.run(LiveDemo(MemoryStore(), seconds=60.0, seed=seed).run_in_memory()).half
+    found = asyncio.run(LiveDemo(MemoryStore(), seconds=60.0, seed=seed, signals=False).run_in_memory()).half
     assert found is not None
     return row(seed, found.forecast, found.freshness)
 

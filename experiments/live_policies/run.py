@@ -57,7 +57,7 @@ class Measured(LiveDemo):
 
 def one(name: str, seed: int, seconds: float) -> dict[str, float]:
     """One demo: the true freshness of the copies and the requests that it took."""
-    demo = Measured(MemoryStore(), seconds=seconds, seed=seed, choices=RUNS[name])
+    demo = Measured(MemoryStore(), seconds=seconds, seed=seed, choices=RUNS[name], signals=False)
     asyncio.run(demo.run_in_memory())
     return {"seed": seed, "freshness": demo.truth[0], "requests": demo.truth[1]}
 

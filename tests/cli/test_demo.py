@@ -36,6 +36,10 @@ def test_a_short_demo(tmp_path, capsys):
     assert 0 < found["requests"] <= 15.0 * 4.0
     assert 0.0 < found["freshness"] < 1.0
     assert found["freshness"] == pytest.approx(np.mean(found["over_time"]["recrawl"]), abs=1e-6)
+    without = found["without_signals"]
+    assert 0 < without["requests"] <= 15.0 * 4.0
+    assert without["freshness"] == pytest.approx(np.mean(found["over_time"]["without signals"]), abs=1e-6)
+    assert {source["site"] for source in found["sources"]} == {"news", "shop", "docs", "blog", "wiki", "archive"}
     rivals = {rival["policy"]: rival["requests"] for rival in found["rivals"]}
     assert set(rivals) == {"uniform", "nutch"}
     assert found["requests"] - 1 <= rivals["uniform"] <= found["requests"], "as many requests for the rivals"
@@ -49,7 +53,9 @@ def test_a_short_demo(tmp_path, capsys):
         assert found["not_modified"] == sum(one.status == 304 for one in crawls)
         assert store.check() == []
     assert run("demo", "--for", "1s", "--database", str(database)) == 0  # a demo's own database is replaced
-    assert "recrawl why http://" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "recrawl why http://" in printed
+    assert "without signals" in printed
 
 
 def test_the_commands_that_are_printed_work(tmp_path, capsys, monkeypatch):

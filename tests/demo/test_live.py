@@ -9,6 +9,9 @@ import pytest
 
 from recrawl.demo.judge import true_freshness
 from recrawl.demo.live import LiveDemo
+from recrawl.demo.verdict import second_half
+from recrawl.demo.web import FEED, SITEMAP
+from recrawl.demo.world import draw_world
 from recrawl.errors import ParameterError
 from recrawl.store import BlockingStore, MemoryStore
 
@@ -53,6 +56,32 @@ def test_nothing_forbidden_nothing_imagined_and_the_budget_kept(seed):
     assert (found.detection.imagined, found.detection.missed) == (0, 0)
     assert 0.9 * 15.0 * 60.0 < found.requests <= 15.0 * 61.0
     assert len(found.trace.changed_at) > 3 * found.requests  # far more changes than requests
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_polls_are_among_the_requests_and_the_crawl_without_signals_makes_none(seed):
+    found, demo, store = verdict(seed)
+    without = found.without_signals
+    assert abs(found.requests - without.requests) <= 15
+    polled = [one for one in demo._web.log if one.path in (SITEMAP, FEED) and found.trace.start < one.at]
+    assert 8 < found.polls == len(polled) < 0.15 * found.requests
+    assert {one.url for one in store.listings()} >= set(demo._web.feed_urls)
+    other = demo._without._web.log
+    assert not [one for one in other if one.path in (SITEMAP, FEED)]
+    assert "shop" in {one.site for one in found.sources if one.used}
+    assert all(one.signals > 0 for one in found.sources)
+    right = {one.site: one.precision for one in found.sources}
+    assert right["shop"] > right["archive"]
+
+
+def test_signals_make_copies_fresher_with_the_same_requests():
+    """On average: which gates open in a minute is chance, and much of the minute is learning."""
+    runs = [(found.truth, found.without_signals.run) for found, _, _ in map(verdict, SEEDS)]
+    assert np.mean([found.freshness - without.freshness for found, without in runs]) > 0.0
+    assert np.mean([second_half(found) - second_half(without) for found, without in runs]) > 0.0
+    shop = [page.number for page in draw_world(1, 60.0).pages if page.site.name == "shop"]  # it pings: no polls needed
+    for found, without in runs:
+        assert found.page_staleness[shop].mean() < without.page_staleness[shop].mean()
 
 
 def test_the_truth_is_counted_from_the_copies_in_the_store():

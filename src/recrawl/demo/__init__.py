@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from recrawl.demo.judge import true_freshness as true_freshness
     from recrawl.demo.judge import window as window
     from recrawl.demo.live import LiveDemo as LiveDemo
-    from recrawl.demo.live import Progress as Progress
     from recrawl.demo.politeness import Manners as Manners
     from recrawl.demo.politeness import manners as manners
+    from recrawl.demo.progress import Progress as Progress
     from recrawl.demo.replay.happenings import ReplayOptions as ReplayOptions
     from recrawl.demo.replay.live import Replay as Replay
     from recrawl.demo.replay.live import even_budget as even_budget
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from recrawl.demo.verdict import Renewal as Renewal
     from recrawl.demo.verdict import Sample as Sample
     from recrawl.demo.verdict import SecondHalf as SecondHalf
+    from recrawl.demo.verdict import SourceCounts as SourceCounts
     from recrawl.demo.verdict import Verdict as Verdict
+    from recrawl.demo.verdict import WithoutSignals as WithoutSignals
     from recrawl.demo.web import DemoWeb as DemoWeb
     from recrawl.demo.web import ServedRequest as ServedRequest
     from recrawl.demo.world import SITES as SITES
@@ -35,14 +37,15 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         "judge": ["Rival", "rivals", "true_freshness", "window"],
-        "live": ["LiveDemo", "Progress"],
+        "live": ["LiveDemo"],
         "politeness": ["Manners", "manners"],
+        "progress": ["Progress"],
         "replay.happenings": ["ReplayOptions"],
         "replay.live": ["Replay", "even_budget", "replay_trace"],
         "replay.web": ["TraceWeb"],
         "resolver": ["LoopbackResolver"],
         "server": ["DemoServer"],
-        "verdict": ["Renewal", "Sample", "SecondHalf", "Verdict"],
+        "verdict": ["Renewal", "Sample", "SecondHalf", "SourceCounts", "Verdict", "WithoutSignals"],
         "web": ["DemoWeb", "ServedRequest"],
         "world": ["DemoWorld", "SITES", "Site", "draw_world"],
     },

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,30 @@ from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.http.fetched import Fetcher
 from recrawl.crawl.http.fetcher import HttpFetcher
 from recrawl.crawl.http.memory import ManualClock, MemoryWeb
+from recrawl.crawl.listings.listing import new_listing
+from recrawl.crawl.listings.reading import FEED
 from recrawl.crawl.polite.budget import Budget
 from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.run.opening.assemble import Web, new_crawler
 from recrawl.crawl.run.opening.pages import add_pages
-from recrawl.demo.judge import rivals, true_freshness, window
+from recrawl.demo.judge import Rival, rivals, true_freshness, window
+from recrawl.demo.progress import OnProgress, Progress, nothing
 from recrawl.demo.resolver import LoopbackResolver
 from recrawl.demo.server import DemoServer
-from recrawl.demo.verdict import Renewal, Sample, SecondHalf, Verdict, detection, forbidden, renewals
-from recrawl.demo.web import DemoWeb
+from recrawl.demo.signals import SOURCES, ping, source_counts
+from recrawl.demo.verdict import (
+    Renewal,
+    Sample,
+    SecondHalf,
+    Verdict,
+    WithoutSignals,
+    copied_at,
+    detection,
+    forbidden,
+    renewals,
+)
+from recrawl.demo.web import FEED as FEED_PATH
+from recrawl.demo.web import SITEMAP, DemoWeb
 from recrawl.demo.world import DAY, DemoWorld, draw_world
 from recrawl.engine import Engine, EngineOptions
 from recrawl.errors import ParameterError
@@ -41,28 +57,6 @@ _SAMPLE_EVERY = 0.25
 _USER_AGENT = f"recrawl-demo/{__version__} (+http://127.0.0.1/)"
 
 
-@dataclass(frozen=True)
-class Progress:
-    """The progress of a demo, for a live view."""
-
-    phase: str  # "first copies" or "crawling"
-    elapsed: float
-    seconds: float
-    requests: int
-    changes_found: int
-    failures: int
-    expected: float  # freshness now, as the engine expects it
-    true: float  # freshness now
-    over_time: tuple[tuple[float, float], ...]  # expected and true so far
-
-
-OnProgress = Callable[[Progress], None]
-
-
-def _nothing(progress: Progress) -> None:
-    """The default callback."""
-
-
 def check(seconds: float, budget: float) -> None:
     """Raise ParameterError for a duration or budget that the demo does not support."""
     if not 1.0 <= seconds <= 3600.0:
@@ -72,7 +66,11 @@ def check(seconds: float, budget: float) -> None:
 
 
 class LiveDemo:
-    """One demo: a world, its server, a crawler, and the verdict."""
+    """One demo: a world, its server, a crawler, and the verdict.
+
+    With ``signals``, listings are polled and pings taken, and a second crawl without them runs at the same time on a
+    server of its own, with the same changes and the same budget.
+    """
 
     def __init__(
         self,
@@ -82,8 +80,15 @@ class LiveDemo:
         budget: float = BUDGET,
         seed: int = 1,
         choices: EngineOptions | None = None,
+        signals: bool = True,
     ) -> None:
         check(seconds, budget)
+        self._signals = signals
+        self._without: LiveDemo | None = None
+        if signals:
+            self._without = _Without(
+                MemoryStore(), seconds=seconds, budget=budget, seed=seed, choices=choices, signals=False
+            )
         self._choices: EngineOptions = choices or {}  # how pages are chosen
         self.world: DemoWorld = draw_world(seed, seconds + 3 * _FIRST_SECONDS)
         self._seconds, self._budget, self._store = seconds, budget, store
@@ -102,12 +107,17 @@ class LiveDemo:
     def stop(self) -> None:
         """End early; the verdict covers the time until then."""
         self._stopped = True
+        if self._without is not None:
+            self._without.stop()
         if self._crawler is not None:
             self._crawler.stop()
 
-    async def run(self, on_progress: OnProgress = _nothing) -> Verdict:
+    async def run(self, on_progress: OnProgress = nothing) -> Verdict:
         """Serve on loopback, crawl, and judge; ``on_progress`` is called a few times a second."""
         clock = SystemClock()
+        return await self._beside(lambda demo, progress: demo._serve(clock, progress), on_progress)
+
+    async def _serve(self, clock: Clock, on_progress: OnProgress) -> Verdict:
         self._web = DemoWeb(self.world, clock)
         async with DemoServer(self._web):
             fetcher = HttpFetcher(_USER_AGENT, allow_private=True, resolver=LoopbackResolver(), clock=clock)
@@ -116,11 +126,24 @@ class LiveDemo:
             finally:
                 await fetcher.close()
 
-    async def run_in_memory(self, on_progress: OnProgress = _nothing) -> Verdict:
+    async def run_in_memory(self, on_progress: OnProgress = nothing) -> Verdict:
         """The same in memory, by a manual clock: without a network and without waiting."""
         clock = ManualClock(1e9)
-        self._web = DemoWeb(self.world, clock)
-        return await clock.drive(self._run(MemoryWeb(self._web.ask, clock), clock, on_progress))
+
+        def crawl(demo: LiveDemo, progress: OnProgress) -> Coroutine[Any, Any, Verdict]:
+            demo._web = DemoWeb(demo.world, clock)
+            return demo._run(MemoryWeb(demo._web.ask, clock), clock, progress)
+
+        return await clock.drive(self._beside(crawl, on_progress))
+
+    async def _beside(
+        self, crawl: Callable[[LiveDemo, OnProgress], Coroutine[Any, Any, Verdict]], on_progress: OnProgress
+    ) -> Verdict:
+        """Crawl, and at the same time without signals."""
+        if self._without is None:
+            return await crawl(self, on_progress)
+        found, other = await asyncio.gather(crawl(self, on_progress), crawl(self._without, nothing))
+        return replace(found, without_signals=WithoutSignals(other.truth, other.requests))
 
     async def _run(self, fetcher: Fetcher, clock: Clock, on_progress: OnProgress) -> Verdict:
         crawler = await self._new_crawler(fetcher, clock)
@@ -128,20 +151,22 @@ class LiveDemo:
             await self._crawl(crawler, clock, on_progress)
             end = min(self._web.now(), self._begin + self._seconds)
             outcomes = [outcome async for outcome in self._store.observations()]
-            return self._judge(outcomes, end)
+            verdict = self._judge(outcomes, end)
+            return replace(verdict, sources=source_counts(self._web, crawler)) if self._signals else verdict
         finally:
             crawler.close()
 
     async def _new_crawler(self, fetcher: Fetcher, clock: Clock) -> Crawler:
         now = clock.now()
-        settings: EngineOptions = {"day": DAY, "sources": 0, "host_spacing": _SPACING}
+        settings: EngineOptions = {"day": DAY, "sources": SOURCES if self._signals else 0, "host_spacing": _SPACING}
         settings |= {"host_concurrency": _CONCURRENCY, **self._choices}
         engine = Engine(self._budget, start=now, **settings)
         add_pages(engine, Rules(), self._web.urls, now, importance=self.world.trace.importance)
         add_pages(engine, Rules(), self._web.private_urls, now)
-        await self._store.save(rows=engine.rows())
+        listings = [new_listing(url, FEED) for url in self._web.feed_urls] if self._signals else []
+        await self._store.save(rows=engine.rows(), listings=listings)
         self._ids = engine.id(self._web.urls)
-        options = CrawlOptions(budget=Budget(_FIRST_BUDGET, now, catch_up=0.5))
+        options = CrawlOptions(budget=Budget(_FIRST_BUDGET, now, catch_up=0.5), listings=self._signals)
         self._crawler = new_crawler(engine, self._store, Web(_USER_AGENT, fetcher, fetcher, clock), options)
         return self._crawler
 
@@ -152,10 +177,24 @@ class LiveDemo:
             self._phase, self._begin = "crawling", self._web.now()
             if not self._stopped:
                 crawler.budget.set_rate(self._budget, clock.now())
-                await crawler.run(clock.now() + self._seconds)
+                await self._follow(crawler, clock)
         finally:
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
+
+    async def _follow(self, crawler: Crawler, clock: Clock) -> None:
+        """Crawl within the budget, for as long as it counts."""
+        if not self._signals:
+            await crawler.run(clock.now() + self._seconds)
+            return
+        pinging = asyncio.create_task(ping(self._web, crawler, clock))
+        crawler.components.pool.watch(pinging)
+        try:
+            await crawler.run(clock.now() + self._seconds)
+        finally:
+            pinging.cancel()
+            with suppress(asyncio.CancelledError):
+                await pinging
 
     async def _watch(self, crawler: Crawler, clock: Clock, on_progress: OnProgress) -> None:
         """Sample the expected and the true freshness a few times a second."""
@@ -219,31 +258,35 @@ class LiveDemo:
             truth=truth,
             samples=[sample for sample, _ in self._samples if begin < sample.at <= end],
             half=half,
-            rivals=rivals(trace, len(counted), bins),
+            rivals=self._rivals(trace, len(counted), bins),
             detection=detection(found),
             requests=len(counted),
             failures=sum(request.status >= 400 for request in counted),
             not_modified=sum(outcome.status == 304 for outcome in outcomes),
             forbidden=forbidden(log),
-            without_copy=int((_copied_at(found, len(page_of)) == -math.inf).sum()),
+            without_copy=int((copied_at(found, len(page_of)) == -math.inf).sum()),
+            polls=sum(request.path in (SITEMAP, FEED_PATH) for request in counted),
         )
+
+    def _rivals(self, trace: Trace, requests: int, bins: int) -> Sequence[Rival]:
+        return rivals(trace, requests, bins)
 
     def _truth(self, found: list[Renewal], begin: float, end: float, bins: int) -> tuple[Trace, Run]:
         """The trace from begin to end, and the exact freshness of the copies in it."""
         first = [renewal for renewal in found if renewal.at <= begin]
         later = [renewal for renewal in found if begin < renewal.at <= end]
-        trace = window(self.world.trace, _copied_at(first, len(self._web.urls)), begin, end)
+        trace = window(self.world.trace, copied_at(first, len(self._web.urls)), begin, end)
         page, at = np.array([r.page for r in later], np.int64), np.array([r.at for r in later])
         return trace, true_freshness(trace, page, at, bins)
+
+
+class _Without(LiveDemo):
+    """The crawl without signals, which is only compared with."""
+
+    def _rivals(self, trace: Trace, requests: int, bins: int) -> Sequence[Rival]:
+        return []
 
 
 async def warm_up() -> None:
     """Run a demo in memory, which compiles all kernels: a minute the first time, a second later."""
     await LiveDemo(MemoryStore(), seconds=15.0, budget=30.0, seed=0).run_in_memory()
-
-
-def _copied_at(renewed: list[Renewal], n: int) -> Any:
-    copied = np.full(n, -math.inf)
-    for renewal in renewed:
-        copied[renewal.page] = renewal.at
-    return copied

@@ -65,6 +65,33 @@ class Detection:
 
 
 @dataclass(frozen=True, eq=False)
+class WithoutSignals:
+    """The same crawl at the same time with the same budget, by an engine that gets no signals and polls nothing."""
+
+    run: Run
+    requests: int  # that the server saw
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures."""
+        return {"freshness": self.run.freshness, **self.run.as_dict(), "requests": self.requests}
+
+
+@dataclass(frozen=True)
+class SourceCounts:
+    """A site that announces changes: how, and the signals that were taken in.
+
+    ``precision`` is the learned probability that a change is behind one of its signals (None: nothing learned), and
+    ``used`` whether its signals bring crawls forward at the end.
+    """
+
+    site: str
+    says: str
+    signals: int
+    precision: float | None
+    used: bool
+
+
+@dataclass(frozen=True, eq=False)
 class Verdict:
     """The figures of one demo."""
 
@@ -82,6 +109,9 @@ class Verdict:
     not_modified: int
     forbidden: int
     without_copy: int
+    polls: int = 0  # requests for sitemaps and feeds, which count as all others
+    sources: Sequence[SourceCounts] = ()
+    without_signals: WithoutSignals | None = None
 
     @property
     def changes(self) -> NDArray[np.int64]:
@@ -102,8 +132,21 @@ class Verdict:
 
     def as_dict(self) -> dict[str, Any]:
         """All figures; the series by second are in ``over_time``."""
-        plain = ("seconds", "budget", "seed", "requests", "failures", "not_modified", "forbidden", "without_copy")
+        plain = (
+            "seconds",
+            "budget",
+            "seed",
+            "requests",
+            "polls",
+            "failures",
+            "not_modified",
+            "forbidden",
+            "without_copy",
+        )
         series = {"recrawl": self.truth, **{rival.name: rival.run for rival in self.rivals}}
+        without = self.without_signals
+        if without is not None:
+            series["without signals"] = without.run
         return {
             **{name: getattr(self, name) for name in plain},
             "pages": len(self.trace),
@@ -116,9 +159,17 @@ class Verdict:
             "estimate_second_half": None if math.isnan(self.expected) else self.expected,
             "forecast": None if self.half is None else self.half.as_dict(),
             "detection": asdict(self.detection),
+            "sources": [asdict(source) for source in self.sources],
+            "without_signals": None if without is None else without.as_dict(),
             "rivals": [as_dict(rival) for rival in self.rivals],
             "over_time": {name: run.window_freshness.round(6).tolist() for name, run in series.items()},
         }
+
+
+def second_half(run: Run) -> float:
+    """The mean freshness of the second half of a run's bins of time; NaN if there are fewer than two."""
+    values = run.window_freshness
+    return float(np.mean(values[len(values) // 2 :])) if len(values) > 1 else math.nan
 
 
 def renewals(
@@ -169,3 +220,11 @@ def detection(renewed: Iterable[Renewal]) -> Detection:
 def forbidden(log: Iterable[ServedRequest]) -> int:
     """How many requests robots.txt forbids."""
     return sum(request.path.startswith(PRIVATE) for request in log)
+
+
+def copied_at(renewed: Iterable[Renewal], n: int) -> Array:
+    """When the copies of n pages were last renewed; −infinity: never."""
+    copied = np.full(n, -math.inf)
+    for renewal in renewed:
+        copied[renewal.page] = renewal.at
+    return copied

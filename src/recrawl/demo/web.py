@@ -9,10 +9,12 @@ from urllib.parse import urlsplit
 
 from recrawl.crawl.clock import Clock
 from recrawl.crawl.http.memory import Answer
+from recrawl.demo.announcements import Announcements, feed, sitemap
 from recrawl.demo.pages import html
 from recrawl.demo.world import DemoWorld, Page, Site
 
 PRIVATE = "/private/"  # what robots.txt forbids on every host
+SITEMAP, FEED = "/sitemap.xml", "/feed.xml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class DemoWeb:
         self.world, self.clock, self.port = world, clock, port
         self.log: list[ServedRequest] = []
         self.started_at = clock.now()
+        self.announced = Announcements(world)
         self._random = random.Random(world.seed)
         self._sites = {site.host: site for site in world.sites}
         self._pages = {(page.site.host, page.path): page for page in world.pages}
@@ -56,6 +59,19 @@ class DemoWeb:
     def private_urls(self) -> list[str]:
         """Addresses that robots.txt forbids: one per host."""
         return [self.url(site, f"{PRIVATE}0") for site in self.world.sites]
+
+    @property
+    def feed_urls(self) -> list[str]:
+        """The addresses of the feeds."""
+        return [self.url(site, FEED) for site in self.world.sites if site.says == "feed"]
+
+    def pings(self, after: float, until: float) -> dict[str, list[tuple[str, float]]]:
+        """What sites that ping say of their changes in (after, until]: addresses and times of this web, by site."""
+        found = {}
+        for site in self.world.sites:
+            if site.says == "pings" and (said := self.announced.between(site, after, until)):
+                found[site.name] = [(self._url_of(page), at) for page, at in said]
+        return found
 
     def url(self, site: Site, path: str) -> str:
         """The address of a path."""
@@ -83,8 +99,8 @@ class DemoWeb:
             answer = _text(200, self._robots(site))
         elif self.world.is_out(host, at):
             answer = _text(503, "down for maintenance\n", {"Retry-After": "1"})
-        elif path == "/sitemap.xml":
-            answer = Answer(self._sitemap(site), headers={"Content-Type": "application/xml"})
+        elif path == SITEMAP or (path == FEED and site.says == "feed"):
+            answer = self._listing(site, path, at)
         elif page is None:
             answer = _text(404, "not found\n")
         elif self._random.random() < site.failing:
@@ -116,12 +132,25 @@ class DemoWeb:
 
     def _robots(self, site: Site) -> str:
         delay = "" if site.crawl_delay is None else f"Crawl-delay: {site.crawl_delay:g}\n"
-        return f"User-agent: *\nDisallow: {PRIVATE}\n{delay}\nSitemap: {self.url(site, '/sitemap.xml')}\n"
+        return f"User-agent: *\nDisallow: {PRIVATE}\n{delay}\nSitemap: {self.url(site, SITEMAP)}\n"
 
-    def _sitemap(self, site: Site) -> str:
+    def _listing(self, site: Site, path: str, now: float) -> Answer:
+        """The sitemap or the feed of a site."""
+        tag = {"ETag": self.announced.tag(site, "feed" if path == FEED else "sitemap", now)}
+        if path == FEED:
+            items = self._dated(self.announced.newest(site, now))
+            return Answer(feed(self.url(site, path), items), headers={"Content-Type": "application/atom+xml", **tag})
         paths = [page.path for page in self.world.pages if page.site is site]
-        rows = "".join(f"<url><loc>{self.url(site, path)}</loc></url>" for path in [*paths, f"{PRIVATE}0"])
-        return f'<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{rows}</urlset>'
+        urls = [self.url(site, one) for one in [*paths, f"{PRIVATE}0"]]
+        text = sitemap(urls, self._dated(self.announced.dates(site, now)))
+        return Answer(text, headers={"Content-Type": "application/xml", **tag})
+
+    def _dated(self, said: dict[int, float]) -> dict[str, float]:
+        return {self._url_of(page): self.started_at + at for page, at in said.items()}
+
+    def _url_of(self, number: int) -> str:
+        page = self.world.pages[number]
+        return self.url(page.site, page.path)
 
 
 def _text(status: int, text: str, headers: dict[str, str] | None = None) -> Answer:

@@ -28,7 +28,8 @@ class Site:
     ``hours`` is the median time between two changes of a page, ``spread`` the standard deviation of its logarithm.
     ``latency`` is how long the server takes, ``failing`` the share of requests that end in an error outside outages,
     ``outages`` how many there are a minute, each ``outage`` long. ``validator`` is what conditional requests go by;
-    a ``fickle`` one changes with every response.
+    a ``fickle`` one changes with every response. ``says`` is how it announces changes: by dates in its ``sitemap``, by
+    a ``feed``, by ``pings``, or ``nothing``; one that ``stamps`` dates every page of its sitemap with the hour.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Site:
     outage: float = 4.0
     crawl_delay: float | None = None
     validator: Literal["none", "etag", "last-modified", "fickle"] = "none"
+    says: Literal["nothing", "sitemap", "stamps", "feed", "pings"] = "nothing"
 
     @property
     def host(self) -> str:
@@ -51,12 +53,12 @@ class Site:
 
 
 SITES = (
-    Site("news", 60, 3.0, SelfExciting(offspring=0.6, memory=1.0), importance=2.0, validator="fickle"),
-    Site("shop", 100, 6.0, Together(size=_FOLDER, shared=0.8, touch=0.6), importance=1.5),
-    Site("docs", 120, 60.0, Together(size=_FOLDER, shared=0.9, touch=0.8), validator="etag"),
-    Site("blog", 60, 30.0, Renewal("lognormal", 1.5), validator="last-modified"),
-    Site("wiki", 80, 20.0, validator="etag"),
-    Site("archive", 40, 1000.0, validator="last-modified"),
+    Site("news", 60, 3.0, SelfExciting(offspring=0.6, memory=1.0), importance=2.0, validator="fickle", says="feed"),
+    Site("shop", 100, 6.0, Together(size=_FOLDER, shared=0.8, touch=0.6), importance=1.5, says="pings"),
+    Site("docs", 120, 60.0, Together(size=_FOLDER, shared=0.9, touch=0.8), validator="etag", says="sitemap"),
+    Site("blog", 60, 30.0, Renewal("lognormal", 1.5), validator="last-modified", says="stamps"),
+    Site("wiki", 80, 20.0, validator="etag", says="sitemap"),
+    Site("archive", 40, 1000.0, validator="last-modified", says="stamps"),
     Site("slow", 20, 10.0, latency=0.3),
     Site("flaky", 20, 10.0, failing=0.1, outages=1.0, crawl_delay=0.25),
 )

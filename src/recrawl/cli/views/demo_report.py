@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -14,11 +15,14 @@ from rich.table import Table
 from rich.text import Text
 
 from recrawl.cli.shared.options.own_command import own_command
-from recrawl.demo.live import LiveDemo, Progress, warm_up
-from recrawl.demo.verdict import Verdict
+from recrawl.demo.live import LiveDemo, warm_up
+from recrawl.demo.progress import Progress
+from recrawl.demo.verdict import Verdict, second_half
+from recrawl.simulate.tally import Run
 
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 60
+_SAYS = {"sitemap": "sitemap", "stamps": "sitemap, all dates move", "feed": "feed", "pings": "pings"}
 
 
 def watched(demo: LiveDemo, *, quiet: bool) -> Verdict:
@@ -81,6 +85,8 @@ def print_verdict(verdict: Verdict, database: Path, example: str, files: Sequenc
         soft_wrap=True,
     )
     console.print(_table(verdict))
+    if verdict.sources:
+        console.print(_signals(verdict))
     wrong = verdict.detection.imagined + verdict.detection.missed
     lines = (
         *_second_half(verdict),
@@ -114,14 +120,30 @@ def _second_half(verdict: Verdict) -> list[str]:
 
 def _table(verdict: Verdict) -> Table:
     table = Table(title="Share of time that copies were fresh, by importance", title_justify="left")
-    for name in ("policy", "freshness", "requests", "changes found", "how"):
+    for name in ("policy", "freshness", "second\nhalf", "requests", "changes\nfound", "how"):
         table.add_column(name, justify="left" if name in ("policy", "how") else "right", no_wrap=name != "how")
-    truth = verdict.truth
-    table.add_row(
-        "recrawl", f"{truth.freshness:.1%}", f"{verdict.requests:,}", f"{truth.changes_found:,}", "live", style="bold"
-    )
+
+    def row(name: str, run: Run, requests: int, how: str, style: str = "") -> None:
+        half = second_half(run)
+        shares = f"{run.freshness:.1%}", "" if math.isnan(half) else f"{half:.1%}"
+        table.add_row(name, *shares, f"{requests:,}", f"{run.changes_found:,}", how, style=style)
+
+    row("recrawl", verdict.truth, verdict.requests, "live", "bold")
+    without = verdict.without_signals
+    if without is not None:
+        row("without signals", without.run, without.requests, "live, the same engine")
     for rival in verdict.rivals:
-        run = rival.run
-        how = f"simulated on what happened; {rival.setting}"
-        table.add_row(rival.name, f"{run.freshness:.1%}", f"{run.requests:,}", f"{run.changes_found:,}", how)
+        row(rival.name, rival.run, rival.run.requests, f"simulated; {rival.setting}")
+    return table
+
+
+def _signals(verdict: Verdict) -> Table:
+    """What sites said of their changes, and how far that was used."""
+    title = f"What sites said of their changes; {verdict.polls} of the requests were polls"
+    table = Table(title=title, title_justify="left")
+    for name in ("site", "how", "signals", "learned precision", "used at the end"):
+        table.add_column(name, justify="right" if name in ("signals", "learned precision") else "left", no_wrap=True)
+    for one in verdict.sources:
+        precision = "" if one.precision is None else f"{one.precision:.0%}"
+        table.add_row(one.site, _SAYS[one.says], f"{one.signals:,}", precision, "yes" if one.used else "no")
     return table

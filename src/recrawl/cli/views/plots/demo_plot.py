@@ -39,6 +39,9 @@ def _draw_time(axes: Any, verdict: Verdict) -> None:
 
     for rival in verdict.rivals:
         line(rival.name, rival.run.window_freshness, rival.run.freshness, **_LINES[rival.name])
+    without = verdict.without_signals
+    if without is not None:
+        line("without signals, live", without.run.window_freshness, without.run.freshness, color="darkorange", lw=1.8)
     line("recrawl, live", verdict.truth.window_freshness, verdict.truth.freshness, color="crimson", lw=2.6)
     start = verdict.trace.start
     axes.plot(
