@@ -58,7 +58,7 @@ def test_every_command_works_as_printed(port, tmp_path, monkeypatch, capsys):
         done = capsys.readouterr()
         assert ended.value.code == 0, f"{line}\n{done.out}{done.err}"
         said[words[0]] = done.out
-    assert said["add"].strip() == "30 pages added, 0 known already, 30 in recrawl.db"
+    assert said["add"].strip() == "30 pages added, 0 known already, 30 in recrawl.db; 1 listing to be polled"
     assert said["add"].strip() in TEXT
     assert {"add", "run", "status", "why", "events", "audit", "export", "plan"} == set(said)
     assert (tmp_path / "changes.jsonl").read_text().count('"kind": "new"') > 0

@@ -41,10 +41,19 @@ def failing_figures(store: BlockingStore[SqliteStore], failing: Iterable[tuple[O
 def load_figures(store: BlockingStore[SqliteStore], settings: Settings, pages: int, now: float) -> dict[str, Any]:
     """Hosts that were asked in the last day, most requests first; how many there are, and at most 1000.
 
-    Requests are those of crawls, and the last read of robots.txt of each origin.
+    Requests are those of crawls, the last read of robots.txt of each origin and the last poll of each listing.
     """
     counts: dict[str, list[int]] = {}
     origins: dict[str, set[str]] = {}
+    polled: dict[str, list[float]] = {}
+    for one in store.listings():
+        state = one.state or {}
+        at = state.get("polled_at")
+        own = not state.get("as_page") and state.get("failure") != "robots"  # a request besides those of crawls
+        if at is not None and at >= now - _DAY and own:
+            polled.setdefault(host_of(one.url), []).append(float(at))
+            counts.setdefault(host_of(one.url), [0, 0])
+            origins.setdefault(host_of(one.url), set())
     for url, day, hour in store.requests(now - _DAY, now - _HOUR):
         parts, mine = urlsplit(url), counts.setdefault(host_of(url), [0, 0])
         mine[0] += day
@@ -55,6 +64,7 @@ def load_figures(store: BlockingStore[SqliteStore], settings: Settings, pages: i
     listed = []
     for host in order[:_LISTED]:
         read = [at for origin in sorted(origins[host]) if (at := known.robots_read_at(origin)) is not None]
+        read += polled.get(host, [])
         day, hour = (
             n + sum(at >= now - ago for at in read) for n, ago in zip(counts[host], (_DAY, _HOUR), strict=True)
         )
