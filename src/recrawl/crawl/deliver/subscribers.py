@@ -170,7 +170,7 @@ class Deliveries:
             one.end()
         if self._tasks:
             patience = asyncio.ensure_future(self._clock.sleep(_LAST))
-            ended = asyncio.ensure_future(asyncio.wait(self._tasks))
+            ended = asyncio.ensure_future(asyncio.wait(list(self._tasks)))
             await asyncio.wait({patience, ended}, return_when=asyncio.FIRST_COMPLETED)
             patience.cancel()
             ended.cancel()

@@ -71,7 +71,7 @@ class TaskPool:
         """Give crawls some seconds to end; those that have not ended by then are cancelled."""
         if self._crawls:
             timer = asyncio.ensure_future(self._clock.sleep(seconds))
-            ended = asyncio.ensure_future(asyncio.wait(self._crawls))
+            ended = asyncio.ensure_future(asyncio.wait(list(self._crawls)))
             await asyncio.wait({timer, ended}, return_when=asyncio.FIRST_COMPLETED)
             timer.cancel()
         for crawl in list(self._crawls):
