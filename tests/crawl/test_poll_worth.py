@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recrawl.crawl.listings.credits import MOST, Credits
+from recrawl.crawl.listings.listing import Listing
+from recrawl.crawl.listings.registry import Pace, due_times
 from recrawl.crawl.listings.worth import DAY, Worth, anyway, poll_interval, poll_value
 from recrawl.engine import Engine
 from recrawl.model import Pages, crawl_value
@@ -56,6 +58,24 @@ def test_polls_that_cost_more_requests_are_rarer_and_worthless_ones_never_come()
     assert poll_interval(worth(gain=-3.0), 100.0) == np.inf
     assert poll_interval(worth(), 1e12) == np.inf
     assert poll_interval(worth(), 0.0) == poll_interval(worth(), np.inf) == np.inf
+
+
+def test_a_shorter_day_changes_only_the_unit_of_time():
+    """A listing in a world that is 3600 times as fast is polled at intervals that are as many times shorter."""
+    fast = 3600.0
+
+    def learned(unit, day):
+        rate, now = 1.0 / (unit * 2 * DAY), 0.0
+        pages, margin = Pages([rate, 2 * rate]), unit * DAY * 0.2
+        found = replace(Worth(), day=day, expected_lead=day).with_prior(pages, anyway(pages, margin))
+        for _ in range(5):
+            now += unit * DAY
+            found = found.polled(now).credited(0.5, unit * 300 * DAY)
+        due = due_times([Listing("https://a.example/s.xml", polled_at=now, worth=found)], Pace(margin, 1.0, day))[0]
+        intervals = [at - now for at in (due["worth"], due["age"])]
+        return np.array([poll_interval(found, margin), found.mean_lead, found.longest, *intervals])
+
+    assert np.allclose(learned(1.0 / fast, DAY / fast) * fast, learned(1.0, DAY), rtol=1e-6)
 
 
 def test_what_was_learned_long_ago_counts_less():
