@@ -64,7 +64,7 @@ def test_the_commands_that_are_printed_work(tmp_path, capsys, monkeypatch):
     printed = [
         line for line in capsys.readouterr().out.splitlines() if line.startswith("  ") and " -m recrawl " in line
     ]
-    assert len(printed) == 2
+    assert len(printed) == 3
     for line in printed:
         done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr

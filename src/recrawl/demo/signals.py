@@ -10,7 +10,8 @@ from recrawl.crawl.signals.inbox import Signal
 from recrawl.crawl.signals.sources import Source
 from recrawl.demo.verdict import SourceCounts
 from recrawl.demo.web import DemoWeb
-from recrawl.engine.views.signals import signal_facts
+from recrawl.demo.world import Site
+from recrawl.engine.views.sources import SourceFacts, source_facts
 
 SOURCES = 4  # that the engine has room for: sitemap, feed and the name of the site that pings
 _PING_EVERY = 0.1  # seconds of the demo
@@ -29,24 +30,28 @@ async def ping(web: DemoWeb, crawler: Crawler, clock: Clock) -> None:
 
 
 def source_counts(web: DemoWeb, crawler: Crawler) -> list[SourceCounts]:
-    """Signals of each site that sends any, and whether the engine uses them."""
+    """Signals of each site that sends any, and what the engine has learned of them."""
     taken = Counter[str]()
     for source, counts in crawler.components.inbox.counts.items():
-        taken[source.speaker.partition(":")[0]] += counts["accepted"] + counts["repeated"]
-    engine, found = crawler.engine, []
+        taken[source.speaker] += counts["accepted"] + counts["repeated"]
+    facts = {one.host: one for one in reversed(source_facts(crawler.engine))}  # of a host, that of most pages
+    found = []
     for site in web.world.sites:
-        if site.says == "nothing":
-            continue
-        urls = [web.url(site, page.path) for page in web.world.pages if page.site is site]
-        facts = [one for page in engine.id(urls).tolist() for one in signal_facts(engine, page)]
-        precision = max(((one.host_pages, one.host_precision) for one in facts if one.host_pages), default=None)
-        found.append(
-            SourceCounts(
-                site.name,
-                site.says,
-                signals=taken[site.host] + taken[site.name],
-                precision=None if precision is None else precision[1],
-                used=any(one.counts for one in facts),
-            )
-        )
+        if site.says != "nothing":
+            signals = taken[site.host] + taken[site.name]
+            found.append(_counts(site, signals, facts.get(site.host)))
     return found
+
+
+def _counts(site: Site, signals: int, facts: SourceFacts | None) -> SourceCounts:
+    if facts is None:
+        return SourceCounts(site.name, site.says, signals)
+    return SourceCounts(
+        site.name,
+        site.says,
+        signals,
+        crawls=round(facts.crawls),
+        changes=round(facts.changes),
+        precision=None if facts.precision is None else facts.precision.mean,
+        trust=facts.trust,
+    )

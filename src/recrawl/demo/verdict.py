@@ -78,17 +78,24 @@ class WithoutSignals:
 
 @dataclass(frozen=True)
 class SourceCounts:
-    """A site that announces changes: how, and the signals that were taken in.
+    """A site that announces changes: how, the signals that were taken in, and what was learned of them at the end.
 
-    ``precision`` is the learned probability that a change is behind one of its signals (None: nothing learned), and
-    ``used`` whether its signals bring crawls forward at the end.
+    ``crawls`` were made after signals, and found ``changes``. ``precision`` is the learned share of signals with a
+    change behind them (None: nothing learned), ``trust`` whether they bring crawls forward, in words.
     """
 
     site: str
     says: str
     signals: int
-    precision: float | None
-    used: bool
+    crawls: int = 0
+    changes: int = 0
+    precision: float | None = None
+    trust: str = "not proven"
+
+    @property
+    def used(self) -> bool:
+        """Whether the signals bring crawls forward."""
+        return self.trust.startswith("counts")
 
 
 @dataclass(frozen=True, eq=False)

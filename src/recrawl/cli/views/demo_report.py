@@ -22,7 +22,6 @@ from recrawl.simulate.tally import Run
 
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 60
-_SAYS = {"sitemap": "sitemap", "stamps": "sitemap, all dates move", "feed": "feed", "pings": "pings"}
 
 
 def watched(demo: LiveDemo, *, quiet: bool) -> Verdict:
@@ -96,7 +95,7 @@ def print_verdict(verdict: Verdict, database: Path, example: str, files: Sequenc
     for line in lines:
         console.print(line, highlight=False, soft_wrap=True)
     where = ("--database", str(database))
-    look = (own_command("status", *where), own_command("why", example, *where))
+    look = (own_command("status", *where), own_command("signals", *where), own_command("why", example, *where))
     console.print(f"The database is {database}. Look at it with:", markup=False, highlight=False, soft_wrap=True)
     for command in look:
         console.print(f"  {command}", markup=False, highlight=False, soft_wrap=True)
@@ -141,9 +140,10 @@ def _signals(verdict: Verdict) -> Table:
     """What sites said of their changes, and how far that was used."""
     title = f"What sites said of their changes; {verdict.polls} of the requests were polls"
     table = Table(title=title, title_justify="left")
-    for name in ("site", "how", "signals", "learned precision", "used at the end"):
-        table.add_column(name, justify="right" if name in ("signals", "learned precision") else "left", no_wrap=True)
+    for name in ("site", "how", "signals", "crawls\nafter", "changes\nfound", "learned\nprecision", "trust"):
+        table.add_column(name, justify="left" if name in ("site", "how", "trust") else "right")
     for one in verdict.sources:
         precision = "" if one.precision is None else f"{one.precision:.0%}"
-        table.add_row(one.site, _SAYS[one.says], f"{one.signals:,}", precision, "yes" if one.used else "no")
+        counts = (f"{count:,}" for count in (one.signals, one.crawls, one.changes))
+        table.add_row(one.site, one.says, *counts, precision, one.trust)
     return table
