@@ -227,7 +227,7 @@ def test_a_mistake_is_a_problem_and_secrets_are_in_no_log(caplog, monkeypatch):
         writer.close()
         return one.token
 
-    with caplog.at_level(logging.DEBUG):
+    with caplog.at_level(logging.DEBUG), caplog.at_level(logging.DEBUG, "recrawl"):
         token = with_interface(test)
     ours = [record for record in caplog.records if record.name.startswith(("recrawl", "uvicorn"))]
     assert [record.message for record in ours] == ["serve.started", "serve.failed"]
