@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit
+from recrawl.engine.beliefs.posterior_kernels import matched_shape
 from recrawl.engine.signals.arrays import (
     KAPPA,
     MEAN,
@@ -23,14 +24,6 @@ from recrawl.model.kernels.mixture import component_value, gamma_exponent
 Array = NDArray[np.float64]
 
 _MOST_SHAPE = 1e4
-
-
-@inline
-def gamma_shape(gap: float) -> float:
-    """Shape of the gamma whose ln mean − mean ln is the gap: Minka's closed form, to 1.5%."""
-    if gap < 1e-4:
-        return _MOST_SHAPE
-    return (3.0 - gap + math.sqrt((gap - 3.0) ** 2 + 24.0 * gap)) / (12.0 * gap)
 
 
 @jit
@@ -62,7 +55,7 @@ def update_components(b: SignalArrays, row: int, totals: Array, elapsed: float, 
             components[m, SHAPE] = 1.0
             continue
         mean = components[m, MEAN] / w
-        components[m, SHAPE] = gamma_shape(math.log(mean) - components[m, SHAPE] / w)
+        components[m, SHAPE] = min(matched_shape(math.log(mean) - components[m, SHAPE] / w), _MOST_SHAPE)
         components[m, MEAN] = mean
         components[m, KAPPA] = -math.log1p(-components[m, KAPPA] / w)
 
