@@ -187,7 +187,7 @@ def test_every_page_with_signals_goes_on_from_rows(trusted: dict[str, Any], monk
     world = again(trusted)
     monkeypatch.setattr("recrawl.engine.signals.signals._REFRESHED", 10)
     engine = Engine.restore(world.engine.rows(), world.now)
-    assert all(access.components_of(engine.scheduler, world.pages).any(axis=(1, 2)))
+    assert np.all(access.components_of(engine.scheduler, world.pages).any(axis=(1, 2)))
     before = engine.beliefs.belief.signals.components.copy()
     engine.beliefs.belief.signals.statistics[:30, 0, 0] += 1.0
     engine.beliefs.refit_at = 0
@@ -200,3 +200,10 @@ def test_every_page_with_signals_goes_on_from_rows(trusted: dict[str, Any], monk
         one.refit_if_due()
     first, second = (one.beliefs.belief.signals.components for one in (engine, other))
     np.testing.assert_array_equal(first[:30], second[:30])
+
+
+def test_time_in_which_nobody_listened_says_nothing_of_signals(trusted: dict[str, Any]) -> None:
+    world = again(trusted)
+    soon, late = (Engine.restore(world.engine.rows(), world.now + days) for days in (0.0, 3000.0))
+    for name in ("change_rate", "recall", "false_rate"):
+        np.testing.assert_allclose(getattr(late.pages(), name), getattr(soon.pages(), name), rtol=1e-9)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -242,15 +244,16 @@ class Core:
         hasten(self, self.now)
         return True
 
-    def refit_signals(self, *, everyone: bool = False) -> None:
+    def refit_signals(self, *, everyone: bool = False, heard_until: float = math.inf) -> None:
         """Fit the tables of signals, and compute what is believed of all pages with signals or of a part of many.
 
-        The caller places all pages.
+        After ``heard_until`` nobody has listened: that no signal came says nothing. The caller places all pages.
         """
+        until = min(self.now, heard_until)
         signalled = self.beliefs.belief.signals.page[self.beliefs.signals.rows]
-        self.beliefs.refit_signals(np.maximum(self.now - access.last_fetched(self.scheduler, signalled), 0.0))
+        self.beliefs.refit_signals(np.maximum(until - access.last_fetched(self.scheduler, signalled), 0.0))
         rows = self.beliefs.signals.rows if everyone else self.beliefs.signals.outdated()
-        refresh_pages(access.header(self.scheduler), self.beliefs.belief, rows, self.now)
+        refresh_pages(access.header(self.scheduler), self.beliefs.belief, rows, until)
 
     def _believe(self, rows: Ids, now: float, *, everyone: bool = False) -> None:
         """Write the beliefs about pages into the scheduler, and place the pages again."""

@@ -189,5 +189,6 @@ def _fill_signalled(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> None:
         return
     engine.reserve_signals(ids[there])
     engine.beliefs.signals.fill(ids[there], [row for row in rows if row is not None])
-    engine.refit_signals(everyone=True)
+    newest = float(np.max(engine.fetched_at(ids)))  # a crawl listens until about its last fetch
+    engine.refit_signals(everyone=True, heard_until=newest)
     access.place_waiting(engine.scheduler, ids[there])

@@ -94,7 +94,8 @@ def _host(one: SourceFacts, names: Sources) -> dict[str, Any]:
 
 
 def _shares(one: SourceFacts) -> dict[str, Share | None]:
-    return {"precision": one.precision, "recall": one.recall}
+    """Precision, and recall where signals count: before that, the prior says more about it than the crawls."""
+    return {"precision": one.precision, "recall": one.recall if one.counts else None}
 
 
 def signal_lines(found: dict[str, Any], top: int) -> list[str]:

@@ -42,6 +42,8 @@ def _draw_source(axes: Any, rows: Sequence[tuple[int, dict[str, Any]]], kind: st
     """The points and intervals of one source."""
     for k, one in rows:
         share, color = one[kind], f"C{names.index(one['source']) % 10}"
+        if share is None:
+            continue
         ends = [[share["mean"] - share["low"]], [share["high"] - share["mean"]]]
         face = color if one["counts"] else "white"
         axes.errorbar([share["mean"]], [k], xerr=ends, fmt="o", color=color, mfc=face, capsize=3)
