@@ -95,7 +95,10 @@ def run(
     check_settings(settings)
     if settings.listen.strip():
         need("serve")
-    found = asyncio.run(_run(read, seconds, once, quiet or as_json))
+    _print_found(asyncio.run(_run(read, seconds, once, quiet or as_json)), as_json)
+
+
+def _print_found(found: dict[str, Any], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(found))
         return

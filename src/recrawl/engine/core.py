@@ -268,6 +268,25 @@ class Core:
         elif len(rows):
             access.place_waiting(self.scheduler, rows)
 
+    def host(self, host: str, *, spacing: float | None = None, concurrency: int | None = None) -> None:
+        """Least time between two crawls of a host, and how many of its pages may be fetched at once."""
+        self.scheduler.host(host, spacing=spacing, concurrency=concurrency)
+        self._rule(host)
+
+    def hold(self, host: str, until: float) -> None:
+        """No crawl of a host before a time."""
+        self.scheduler.hold(host, until)
+        self._rule(host)
+
+    def held_until(self, host: str) -> float:
+        """Before when no page of a host is picked (−infinity: nothing holds it)."""
+        rules = access.host_rules(self.scheduler, host)
+        return -math.inf if rules is None else rules[2]
+
+    def hosts(self) -> list[str]:
+        """The hosts that have rules."""
+        return sorted(self._ruled)
+
     def _rule(self, host: str) -> None:
         if host in self._ruled:
             return
