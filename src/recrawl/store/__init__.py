@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from recrawl.store.events import Event as Event
     from recrawl.store.events import EventLimits as EventLimits
     from recrawl.store.events import Subscriber as Subscriber
+    from recrawl.store.leases import Lease as Lease
     from recrawl.store.listings import StoredListing as StoredListing
     from recrawl.store.memory.store import MemoryStore as MemoryStore
     from recrawl.store.protocol import Copy as Copy
@@ -25,6 +26,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         "blocking": ["BlockingStore"],
         "events": ["Event", "EventLimits", "Subscriber"],
+        "leases": ["Lease"],
         "listings": ["StoredListing"],
         "memory.store": ["MemoryStore"],
         "protocol": ["Copy", "Outcome", "Store", "Totals", "Version"],

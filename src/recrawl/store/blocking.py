@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from recrawl.errors import StoreError
 from recrawl.store.events import Event, Subscriber
+from recrawl.store.leases import Lease
 from recrawl.store.listings import StoredListing
 from recrawl.store.protocol import Copy, Outcome, SavedToo, Store, Totals, Version
 from recrawl.store.signals import PendingSignal
@@ -56,10 +57,12 @@ class BlockingStore(Generic[S]):
         at: float | None = None,
         signals: Sequence[PendingSignal] = (),
         listings: Sequence[StoredListing] = (),
+        leases: Sequence[Lease] = (),
+        leases_before: float | None = None,
     ) -> None:
         """See `Store.save`."""
         more: SavedToo = {"notes": notes, "removed": removed, "applied": applied, "at": at}
-        more |= {"signals": signals, "listings": listings}
+        more |= {"signals": signals, "listings": listings, "leases": leases, "leases_before": leases_before}
         self.run(self.store.save(outcomes, rows, **more))
 
     def load(self, urls: Iterable[str] | None = None) -> dict[str, Any] | None:
@@ -149,6 +152,10 @@ class BlockingStore(Generic[S]):
     def queue(self, commands: Sequence[Mapping[str, Any]]) -> None:
         """See `Store.queue`."""
         self.run(self.store.queue(commands))
+
+    def leases(self, ids: Iterable[str] | None = None, *, after: float = -math.inf) -> list[Lease]:
+        """See `Store.leases`."""
+        return self.run(self.store.leases(ids, after=after))
 
     def commands(self) -> list[tuple[int, dict[str, Any]]]:
         """See `Store.commands`."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from recrawl.store.events import Event, Subscriber
+    from recrawl.store.leases import Lease
     from recrawl.store.listings import StoredListing
     from recrawl.store.signals import PendingSignal
 
@@ -158,6 +159,8 @@ class SavedToo(TypedDict, total=False):
     at: float | None
     signals: Sequence[PendingSignal]
     listings: Sequence[StoredListing]
+    leases: Sequence[Lease]
+    leases_before: float | None
 
 
 @runtime_checkable
@@ -180,12 +183,15 @@ class Store(Protocol):
         at: float | None = None,
         signals: Sequence[PendingSignal] = (),
         listings: Sequence[StoredListing] = (),
+        leases: Sequence[Lease] = (),
+        leases_before: float | None = None,
     ) -> None:
         """Write outcomes with their events, the engine's rows, and notes (JSON values by name; None deletes one);
         delete removed pages and applied commands. All in one transaction. Outcomes of unknown pages are ignored.
         ``at`` is when pages were removed (default: the machine's time). ``signals`` replace those of their pages and
         sources; a signal is deleted with the first outcome without a failure that began after it.
-        ``listings`` replace those of their URLs.
+        ``listings`` replace those of their URLs, ``leases`` those of their ids; leases that ended before
+        ``leases_before`` are deleted.
         """
 
     async def load(self, urls: Iterable[str] | None = None) -> dict[str, Any] | None:
@@ -256,6 +262,9 @@ class Store(Protocol):
 
     async def listing_entries(self, url: str) -> bytes:
         """The entries of a listing at its last poll; empty if there are none."""
+
+    async def leases(self, ids: Iterable[str] | None = None, *, after: float = -math.inf) -> list[Lease]:
+        """The leases of some ids or, without ids, those that are held; only those that end after a time. By id."""
 
     async def queue(self, commands: Sequence[Mapping[str, Any]]) -> None:
         """Queue commands (JSON objects) for the running crawler, from any process."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from recrawl.store.columns import TABLE, Gathered, cells, whole
 from recrawl.store.events import Event, EventLimits, Subscriber, event_of, removed_event
+from recrawl.store.leases import HELD, Lease
 from recrawl.store.listings import StoredListing
 from recrawl.store.memory.events import EventList
 from recrawl.store.protocol import Copy, Outcome, Totals, Version, body_key
@@ -40,6 +41,7 @@ class MemoryStore:
         self._n_commands = 0
         self._signals: dict[str, dict[int, PendingSignal]] = {}
         self._listings: dict[str, tuple[str, bytes]] = {}  # state as JSON, entries
+        self._leases: dict[str, Lease] = {}
 
     async def save(
         self,
@@ -52,6 +54,8 @@ class MemoryStore:
         at: float | None = None,
         signals: Sequence[PendingSignal] = (),
         listings: Sequence[StoredListing] = (),
+        leases: Sequence[Lease] = (),
+        leases_before: float | None = None,
     ) -> None:
         """See `Store.save`."""
         texts = {name: json.dumps(value) for name, value in (notes or {}).items()}
@@ -73,8 +77,14 @@ class MemoryStore:
                 del self._notes[name]
         self._forget(dict.fromkeys(removed), time.time() if at is None else at)
         self._save_listings(states)
+        self._save_leases(leases, leases_before)
         for number in applied:
             self._commands.pop(number, None)
+
+    def _save_leases(self, leases: Sequence[Lease], before: float | None) -> None:
+        self._leases.update((lease.id, lease) for lease in leases)
+        if before is not None:
+            self._leases = {name: lease for name, lease in self._leases.items() if lease.until >= before}
 
     def _save_listings(self, states: Iterable[tuple[str, str | None, bytes | None]]) -> None:
         for url, state, entries in states:
@@ -240,6 +250,14 @@ class MemoryStore:
     async def listing_entries(self, url: str) -> bytes:
         """See `Store.listing_entries`."""
         return self._listings.get(url, ("", b""))[1]
+
+    async def leases(self, ids: Iterable[str] | None = None, *, after: float = -math.inf) -> list[Lease]:
+        """See `Store.leases`."""
+        if ids is None:
+            found = [lease for lease in self._leases.values() if lease.state == HELD]
+        else:
+            found = [self._leases[name] for name in dict.fromkeys(ids) if name in self._leases]
+        return sorted((lease for lease in found if lease.until > after), key=lambda lease: lease.id)
 
     async def queue(self, commands: Sequence[Mapping[str, Any]]) -> None:
         """See `Store.queue`."""

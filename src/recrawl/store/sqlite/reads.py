@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from recrawl.store.columns import Gathered
 from recrawl.store.events import Event, Subscriber
+from recrawl.store.leases import HELD, Lease
 from recrawl.store.listings import StoredListing
 from recrawl.store.protocol import Copy, Outcome, Totals, Version
 from recrawl.store.sampling import draw
@@ -161,6 +162,16 @@ class Reads:
         """See `Store.event_counts`."""
         with self._database.reading() as connection:
             return self._events.totals(connection)
+
+    def leases(self, ids: Sequence[str] | None, after: float) -> list[Lease]:
+        """See `Store.leases`."""
+        with self._database.reading() as connection:
+            if ids is None:
+                found = list(connection.execute(f"{sql.LEASES} WHERE state = ?", (HELD,)))
+            else:
+                found = list(select_in(connection, f"{sql.LEASES} WHERE id", dict.fromkeys(ids)))
+        leases = [sql.lease_of(row) for row in found]
+        return sorted((lease for lease in leases if lease.until > after), key=lambda lease: lease.id)
 
     def commands(self) -> list[tuple[int, dict[str, Any]]]:
         """See `Store.commands`."""

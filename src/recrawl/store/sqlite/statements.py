@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from recrawl.store.columns import TABLE
+from recrawl.store.leases import Lease
 from recrawl.store.protocol import Copy, Outcome
 from recrawl.store.signals import PendingSignal
 
@@ -97,6 +98,9 @@ REQUESTS = (
     "JOIN page ON page.id = observation.page WHERE began_at >= ? GROUP BY observation.page"
 )
 NOTES = "SELECT name, value FROM note WHERE name >= ? AND name < ? ORDER BY name"
+_LEASE = ("id", "url", "picked_at", "until", "state", "conditional")
+SET_LEASE = _upsert("lease", "id", _LEASE)
+LEASES = f"SELECT {', '.join(_LEASE)} FROM lease"
 CHECK_KEYS = "PRAGMA foreign_key_check"
 LOOSE_BODIES = "SELECT count(*) FROM body WHERE NOT EXISTS (SELECT 1 FROM version WHERE version.key = body.key)"
 
@@ -134,6 +138,17 @@ def observed(row: tuple[Any, ...]) -> Outcome:
 def observation_cells(page: int, outcome: Outcome) -> tuple[Any, ...]:
     """A row of observations from an outcome."""
     return (page, *(getattr(outcome, name) for name in _OBSERVATION))
+
+
+def lease_cells(lease: Lease) -> tuple[Any, ...]:
+    """A row of leases."""
+    return (lease.id, lease.url, lease.picked_at, lease.until, lease.state, lease.conditional)
+
+
+def lease_of(row: tuple[Any, ...]) -> Lease:
+    """A lease from a row of LEASES."""
+    name, url, picked_at, until, state, conditional = row
+    return Lease(name, url, picked_at, until, state, bool(conditional))
 
 
 def signal_cells(signal: PendingSignal) -> tuple[Any, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from recrawl.store.columns import cells, whole
 from recrawl.store.events import Subscriber, event_of, removed_event
+from recrawl.store.leases import Lease
 from recrawl.store.listings import StoredListing
 from recrawl.store.protocol import Copy, Outcome
 from recrawl.store.signals import PendingSignal
@@ -36,6 +37,8 @@ class Writes:
         at: float | None = None,
         signals: Sequence[PendingSignal] = (),
         listings: Sequence[StoredListing] = (),
+        leases: Sequence[Lease] = (),
+        leases_before: float | None = None,
     ) -> None:
         """See `Store.save`."""
         with self._database.transaction() as connection:
@@ -50,6 +53,9 @@ class Writes:
                 else:
                     connection.execute(sql.SET_NOTE, (name, json.dumps(value)))
             _save_listings(connection, listings)
+            connection.executemany(sql.SET_LEASE, [sql.lease_cells(lease) for lease in leases])
+            if leases_before is not None:
+                connection.execute("DELETE FROM lease WHERE until < ?", (leases_before,))
             for url in removed:
                 self._remove(connection, url, time.time() if at is None else at)
             connection.executemany("DELETE FROM post WHERE id = ?", [(number,) for number in applied])

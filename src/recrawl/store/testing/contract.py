@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from recrawl.store.protocol import Outcome, Store
-from recrawl.store.testing import events, listings, outcomes, rows, signals
+from recrawl.store.testing import events, leases, listings, outcomes, rows, signals
 from recrawl.store.testing.rows import NOW, example_rows, listed, page_urls
 
 Check = Callable[[Store], Awaitable[None]]
@@ -34,6 +34,7 @@ async def check_store(make: Callable[[], Store]) -> None:
         signals.check_signals,
         signals.check_signals_end,
         listings.check_listings,
+        leases.check_leases,
         check_notes,
         check_commands,
         check_concurrent_calls,
