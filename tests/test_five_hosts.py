@@ -12,11 +12,11 @@ from crawl.servers import Held
 from typer.testing import CliRunner
 
 from recrawl.cli import app
-from recrawl.cli.views.status_figures import figures
 from recrawl.crawl import HttpFetcher, Limits, ManualClock
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.run.opening.assemble import Web, engine_of, open_crawl
 from recrawl.crawl.run.opening.pages import add_pages
+from recrawl.crawl.views.status_figures import figures
 from recrawl.store import BlockingStore, SqliteStore
 
 ROOT = Path(__file__).parents[1]

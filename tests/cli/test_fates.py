@@ -4,14 +4,14 @@ import re
 
 import pytest
 
-from recrawl.cli.views.reasons import Fate
-from recrawl.cli.views.why_report import why_lines
 from recrawl.cli.why import feed_of
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.http.memory import Answer
 from recrawl.crawl.polite.robots import Robots
 from recrawl.crawl.polite.robots_cache import RobotsCache
 from recrawl.crawl.run.opening.partial import explain_page
+from recrawl.crawl.views.reasons import Fate
+from recrawl.crawl.views.why_report import why_lines
 from recrawl.store import BlockingStore, SqliteStore
 from tests.crawl.driving import AGENT, World
 

@@ -6,10 +6,10 @@ import re
 import pytest
 
 from recrawl.cli.views.run_view import View
-from recrawl.cli.views.status_figures import figures
 from recrawl.cli.views.status_report import status_lines
 from recrawl.crawl.audit.freshness import NOTE, reported_freshness
 from recrawl.crawl.config.settings import Settings
+from recrawl.crawl.views.status_figures import figures
 from recrawl.store import BlockingStore, SqliteStore
 from tests.crawl.driving import URLS, World, changing
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from recrawl import Engine
-from recrawl.cli.views import status_figures
 from recrawl.crawl.audit.freshness import reported_freshness
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.run.opening import partial
 from recrawl.crawl.run.opening.assemble import engine_of
 from recrawl.crawl.run.opening.pages import add_pages
 from recrawl.crawl.run.opening.partial import explain_page, open_for, open_sampled
+from recrawl.crawl.views import status_figures
 from recrawl.store import BlockingStore, MemoryStore, SqliteStore
 
 DAY = 86400.0

@@ -612,7 +612,7 @@ TestLife = Life.TestCase
 
 
 def test_status_names_subscriptions_by_state():
-    from recrawl.cli.views.hub_report import hub_figures, hub_rows
+    from recrawl.crawl.views.hub_report import hub_figures, hub_rows
     from recrawl.store import BlockingStore, MemoryStore
 
     subscriptions, request = active()

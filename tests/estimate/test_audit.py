@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from recrawl import ParameterError
-from recrawl.cli.views.audit_report import verdict_text
+from recrawl.crawl.views.audit_report import verdict_text
 from recrawl.estimate.audit import Audit, Judged, audit_of, draw_pages, share_interval, surprise, verdict
 
 

@@ -98,7 +98,7 @@ async def _make(settings: Settings, requests: int, level: float) -> None:
 
 
 def _show(settings: Settings, audits: list[Audit], requests: int, *, queued: bool, listed: bool, as_json: bool) -> None:
-    from recrawl.cli.views.audit_report import audit_rows, verdict_text
+    from recrawl.crawl.views.audit_report import audit_rows, verdict_text
     from recrawl.estimate.audit import verdict
 
     judged = None if queued else verdict(audits)

@@ -23,7 +23,7 @@ def signals(
     as_json: AsJson = False,
 ) -> None:
     """Show how often signals were right on each host, which changes they tell, and whether they count."""
-    from recrawl.cli.views.signals_report import figures, signal_lines
+    from recrawl.crawl.views.signals_report import figures, signal_lines
 
     check_outputs(None, plot)
     settings = settings_of(config, database=database)

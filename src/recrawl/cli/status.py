@@ -21,8 +21,8 @@ def status(
     as_json: AsJson = False,
 ) -> None:
     """Count pages, copies and crawls, and show how fresh the copies are now and will be at a budget."""
-    from recrawl.cli.views.status_figures import figures
     from recrawl.cli.views.status_report import status_lines
+    from recrawl.crawl.views.status_figures import figures
 
     settings = settings_of(config, database=database, budget=budget)
     with shared_store(settings) as store:

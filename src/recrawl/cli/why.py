@@ -25,10 +25,10 @@ def why(
     as_json: AsJson = False,
 ) -> None:
     """Explain one page: how often it changes, the value of a crawl, when it is crawled next, and why."""
-    from recrawl.cli.views.reasons import Fate, state_text
-    from recrawl.cli.views.why_report import why_lines
     from recrawl.crawl.run.opening.partial import explain_page
     from recrawl.crawl.urls import canonical
+    from recrawl.crawl.views.reasons import Fate, state_text
+    from recrawl.crawl.views.why_report import why_lines
 
     settings = settings_of(config, database=database)
     wanted = canonical(url)

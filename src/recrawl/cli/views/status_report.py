@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from recrawl.cli.views.hub_report import hub_rows
-from recrawl.cli.views.signals_report import lost_lines
-from recrawl.cli.views.status_load import failing_lines, load_lines
 from recrawl.crawl.audit.freshness import Freshness
+from recrawl.crawl.views.hub_report import hub_rows
+from recrawl.crawl.views.signals_report import lost_lines
+from recrawl.crawl.views.status_load import failing_lines, load_lines
 from recrawl.model.spans import format_span
 
 _SHOWN = 200  # hosts at most
@@ -113,7 +113,7 @@ def _freshness(found: dict[str, Any]) -> list[tuple[str, str]]:
         text = f"{sample['pages']} of {found['pages']} pages, drawn by importance; error at most {sample['error']:.3f}"
         rows.append(("freshness is estimated by", text))
     if found["audit"] is not None:
-        from recrawl.cli.views.audit_report import audit_rows
+        from recrawl.crawl.views.audit_report import audit_rows
         from recrawl.estimate.audit import Audit
 
         rows += audit_rows(Audit.from_dict(found["audit"]))

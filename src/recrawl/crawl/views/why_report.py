@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from recrawl.cli.views.reasons import Fate, outcome_text, state_text
+from recrawl.crawl.views.reasons import Fate, outcome_text, state_text
 from recrawl.model.spans import format_span
 
 if TYPE_CHECKING:

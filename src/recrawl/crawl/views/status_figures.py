@@ -9,10 +9,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from recrawl.cli.views.hub_report import hub_figures
-from recrawl.cli.views.reasons import robots_failure
-from recrawl.cli.views.signals_report import lost_figures
-from recrawl.cli.views.status_load import failing_figures, load_figures
+from recrawl.crawl.views.hub_report import hub_figures
+from recrawl.crawl.views.reasons import robots_failure
+from recrawl.crawl.views.signals_report import lost_figures
+from recrawl.crawl.views.status_load import failing_figures, load_figures
 from recrawl.engine.addresses import host_of
 
 if TYPE_CHECKING:
@@ -150,8 +150,8 @@ def feed_figures(store: BlockingStore[SqliteStore]) -> dict[str, int]:
 
 def audit_figures(store: BlockingStore[SqliteStore]) -> dict[str, Any]:
     """The last audit, the number of audits, and whether they agree with the forecasts."""
-    from recrawl.cli.views.audit_report import verdict_text
     from recrawl.crawl.audit.open_audit import ENDED, saved_audits
+    from recrawl.crawl.views.audit_report import verdict_text
     from recrawl.estimate.audit import verdict
 
     audits = saved_audits(store.notes(ENDED))

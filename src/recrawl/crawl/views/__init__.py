@@ -1,0 +1,1 @@
+"""Figures and texts about a crawl that commands and the dashboard share; they only read."""
