@@ -12,7 +12,9 @@ from naive.engine import Known, NaiveEngine, Source, open_components
 from naive.mixture import mixture
 
 from recrawl import Engine
-from recrawl.engine.signals.arrays import ALONE, NEEDED, SCORE, any_open, is_open, row_of
+from recrawl._plain import plain
+from recrawl.engine.signals.arrays import ALONE, NEEDED, SCORE, is_open, row_of
+from recrawl.engine.views.rate_kernels import signalled_rate
 from recrawl.schedule.exact import access
 
 from .snapshot import assert_reading_changes_nothing
@@ -119,9 +121,7 @@ class EngineMachine(RuleBasedStateMachine):
 
     def by_signals(self, page):
         """Whether a source that counts on the page's host has signalled it."""
-        b = self.engine.beliefs.belief.signals
-        row = row_of(b, page)
-        return row >= 0 and bool(any_open(b, row))
+        return not math.isnan(signalled_rate(self.engine.beliefs.belief.signals, page)[0])
 
     def some(self, seed, most=12, repeat=False, leased=False):
         rng = np.random.default_rng(seed)
@@ -201,7 +201,7 @@ class EngineMachine(RuleBasedStateMachine):
         for url, page in self.twin.pages.items():
             i = int(self.engine.id(url)[0])
             found = Observed(*b.seen[i].tolist(), *b.evidence[i].tolist())
-            if row_of(b.signals, i) >= 0 and not any(found[:3]):
+            if plain(row_of)(b.signals, i) >= 0 and not any(found[:3]):
                 assert min(found) >= 0.0
                 assert max(found) < math.inf
                 page.observed = found
@@ -443,7 +443,7 @@ class EngineMachine(RuleBasedStateMachine):
     def heard(self, ids):
         """Signals since the copy, per page and source."""
         b = self.engine.beliefs.belief.signals
-        rows = [row_of(b, page) for page in ids.tolist()]
+        rows = [plain(row_of)(b, page) for page in ids.tolist()]
         return [b.heard[row].tolist() if row >= 0 else [0.0] * self.sources for row in rows]
 
     @invariant()
@@ -455,12 +455,12 @@ class EngineMachine(RuleBasedStateMachine):
         ids = self.engine.id(list(self.twin.pages))
         found = access.components_of(scheduler, ids)
         for i, page, components in zip(ids.tolist(), self.twin.pages.values(), found, strict=True):
-            used, row = components[components[:, 0] > 0], row_of(b, i)
+            used, row = components[components[:, 0] > 0], plain(row_of)(b, i)
             assert (len(used) > 0) == page.by_signals, page.url
             if page.by_signals:
                 columns = zip(b.rate[row].tolist(), b.mean_kappa[row].tolist(), b.heard[row], b.repeats, strict=True)
                 host, main = int(b.host[row]), int(b.main[row])
-                sources = [Source(bool(is_open(b, host, k)), k == main, *one) for k, one in enumerate(columns)]
+                sources = [Source(plain(is_open)(b, host, k), k == main, *one) for k, one in enumerate(columns)]
                 expected = open_components(b.components[row].astype(float).tolist(), sources)
                 np.testing.assert_allclose(used, expected, rtol=1e-6, err_msg=page.url)
         mixed = [j for j, page in enumerate(self.twin.pages.values()) if page.by_signals]

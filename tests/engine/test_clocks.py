@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from naive.folder_clocks import FolderClock, Group
 from profiles import examples
 
+from recrawl._plain import plain
 from recrawl.engine import Engine
 from recrawl.engine.clocks.arrays import LEVELS, TERMS
 from recrawl.engine.clocks.clocks import FolderClocks
@@ -76,7 +77,7 @@ def test_paces_are_those_of_the_twin(crawls: list[tuple[int, float, float, float
     terms, paces = np.empty((TERMS, BINS)), np.empty(BINS)
     for clock, step, length, hazard, changed in crawls:
         now += step
-        newest, found = int(bin_of(arrays, now)), 1.3 * hazard if changed else 0.0
+        newest, found = int(plain(bin_of)(arrays, now)), 1.3 * hazard if changed else 0.0
         fill_paces(arrays, clock, newest, BINS, terms, paces)
         add_to_groups(arrays, clock, newest, BINS, paces, (now - length, now, hazard, found))
         twins[clock].add(now, now - length, now, hazard, found)

@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
+from recrawl._plain import plain
 from recrawl.engine import Engine
 from recrawl.engine.beliefs.staleness_kernels import stale_time
 from recrawl.engine.calibration import calibrated_chance
@@ -113,7 +114,7 @@ def test_doubt_that_came_with_a_signal_is_dated_by_it(proven: bool) -> None:
         return float(1.0 - weight @ unchanged / weight.sum())
 
     def chance(t: float) -> float:
-        return float(calibrated_chance(engine.calibration, computed(t)))
+        return float(plain(calibrated_chance)(engine.calibration, computed(t)))
 
     before, after = (area(chance, begin, end, 2000) for begin, end in ((0.0, 8.0 - 1e-9), (8.0, 10.0)))
     assert after / 2.0 > 2.0 * before / 8.0
@@ -124,7 +125,7 @@ def test_doubt_that_came_with_a_signal_is_dated_by_it(proven: bool) -> None:
     engine.record(page, now + 10.0, changed=True)
     later = engine.ledger(now + 10.0, page)
     assert later.stale - judged == pytest.approx(found / computed(10.0), rel=1e-3)  # the change is certain now
-    assert engine.beliefs.belief.signals.heard_at[row_of(engine.beliefs.belief.signals, 7)] == math.inf
+    assert engine.beliefs.belief.signals.heard_at[plain(row_of)(engine.beliefs.belief.signals, 7)] == math.inf
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from recrawl._plain import plain
 from recrawl.engine import Engine
 from recrawl.engine.signals.arrays import is_open, row_of
 from recrawl.schedule.exact import access
@@ -26,7 +27,7 @@ class World:
 
     @property
     def opened(self) -> bool:
-        return bool(is_open(self.engine.beliefs.belief.signals, 0, 0))
+        return bool(plain(is_open)(self.engine.beliefs.belief.signals, 0, 0))
 
     def by_signals(self, page: int) -> bool:
         return bool(access.components_of(self.engine.scheduler, np.array([page])).any())
@@ -126,7 +127,7 @@ def test_signals_during_a_fetch_stand_after_it(sources: int) -> None:
     b = engine.beliefs.belief.signals
     expected = np.zeros(sources)
     expected[-1] = 2.0
-    assert b.heard[row_of(b, 5)].tolist() == expected.tolist()
+    assert b.heard[plain(row_of)(b, 5)].tolist() == expected.tolist()
     assert engine.pick(began + 0.3, 1).tolist() == [5]
 
 
@@ -135,9 +136,9 @@ def test_a_date_means_any_time_of_that_day(trusted: dict[str, Any]) -> None:
     b = world.engine.beliefs.belief.signals
     day = world.now - 0.5  # the copy was fetched in the middle of that day
     world.engine.signal([4], world.now + 1.0, changed_at=[day])
-    assert b.heard[row_of(b, 4)].sum() == 0.0
+    assert b.heard[plain(row_of)(b, 4)].sum() == 0.0
     world.engine.signal([4], world.now + 1.0, changed_at=[day], resolution=1.0)
-    assert b.heard[row_of(b, 4)].sum() == 1.0
+    assert b.heard[plain(row_of)(b, 4)].sum() == 1.0
 
 
 def test_saved_state_and_rows_go_on_and_open_with_more_sources(trusted: dict[str, Any]) -> None:

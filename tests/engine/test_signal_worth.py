@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from recrawl._plain import plain
 from recrawl.engine.signals.arrays import KAPPA, MEAN, OPENED, PRECISIONS, WEIGHT, SignalArrays, empty, rate_bin
 from recrawl.engine.signals.components import mixture_value, update_components
 from recrawl.engine.signals.learning import add_outcome, begin_row
@@ -51,7 +52,7 @@ def naive(b: SignalArrays, intervals: list[Interval], way: int = 1) -> Array:
         a = b.rates[cell[0]]
         value = -(n_sources - 1) * b.log_base[cell[0]]
         for k in range(n_sources):
-            value += b.log_table[way, k, rate_bin(b, b.rate[0, k]), cell[0], cell[1 + k]]
+            value += b.log_table[way, k, plain(rate_bin)(b, b.rate[0, k]), cell[0], cell[1 + k]]
         for time, signals, changed in intervals:
             s = a * time + sum(n * b.kappas[c] for n, c in zip(signals, cell[1:], strict=True))
             value += math.log(-math.expm1(-s)) if changed else -s

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from recrawl import Engine
+from recrawl._plain import plain
 from recrawl.crawl.run.opening.pages import open_engine
 from recrawl.engine.signals.arrays import is_open
 from recrawl.store import BlockingStore, SqliteStore
@@ -63,7 +64,7 @@ def test_signals_are_learned_from_the_beginning(old, sources):
         now += 2 * DAY
         engine.record(pages, now, changed=changed)
     b = engine.beliefs.belief.signals
-    assert bool(is_open(b, 0, source))
+    assert bool(plain(is_open)(b, 0, source))
     engine.signal([3], now + DAY, source=source)
     assert engine.pick(now + 1.1 * DAY, 1).tolist() == [3]
     engine.scheduler._check()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl._plain import plain
 from recrawl.engine.beliefs.arrays import ALL, CHANGES, FOLDER, HOST, LOG_INTERVALS, UNCHANGED, UNIT, Belief
 from recrawl.engine.beliefs.posterior_kernels import (
     FIRST_PAGES,
@@ -162,7 +163,7 @@ class Beliefs:
         """The gamma of a page of which nothing is known, not even its folder and host."""
         b, table = self.belief, self.population
         mean = float(table @ b.rates)
-        shape = matched_shape(float(np.log(mean) - table @ np.log(b.rates)))
+        shape = plain(matched_shape)(float(np.log(mean) - table @ np.log(b.rates)))
         b.prior[:] = shape, shape / mean
 
     @property

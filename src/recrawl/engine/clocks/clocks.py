@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl._plain import plain
 from recrawl.engine.clocks.arrays import LEVELS, NEVER, REAL_TIME, TERMS, Clocks
 from recrawl.engine.clocks.folders import folders
 from recrawl.engine.clocks.kernels import bin_of, fit_weights
@@ -114,7 +115,7 @@ class FolderClocks:
 
     def due(self, now: float) -> bool:
         """Whether a bin has ended since all clocks were published."""
-        return self.enabled and int(bin_of(self.arrays, now)) > self._published
+        return self.enabled and int(plain(bin_of)(self.arrays, now)) > self._published
 
     @property
     def last_published(self) -> int:
@@ -125,7 +126,7 @@ class FolderClocks:
         """Publish all clocks; the caller places all pages again, unless those whose values can have risen are."""
         if not self.enabled or not self._clocks:
             return
-        self._published = int(bin_of(self.arrays, now))
+        self._published = int(plain(bin_of)(self.arrays, now))
         publish_all(access.header(scheduler), self.arrays, len(self._clocks), now)
         if reinsert:
             access.repeat(scheduler, lambda header: reinsert_all(header, len(self._clocks), now))

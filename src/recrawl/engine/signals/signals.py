@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from recrawl._plain import plain
 from recrawl.engine.signals.arrays import (
     COUNTED,
     COUNTED_TIME,
@@ -101,7 +102,8 @@ class Signals:
         for page, host in zip(pages.tolist(), numbers, strict=True):
             if self.arrays.row_of[page] == NO_ROW:
                 row = self.n_rows
-                self.arrays.row_of[page], self.arrays.page[row], self.arrays.host[row] = reserved(row), page, host
+                self.arrays.row_of[page] = plain(reserved)(row)
+                self.arrays.page[row], self.arrays.host[row] = page, host
                 self.arrays.host_pages[host] += 1
                 self.n_rows += 1
         return self.n_rows - first
@@ -221,7 +223,7 @@ class Signals:
         """Continue from rows, perhaps with fewer sources: those that are new know nothing. The caller refits."""
         b = self.arrays
         for page, numbers in zip(pages.tolist(), observed, strict=True):
-            row = reserved(int(b.row_of[page]))
+            row = plain(reserved)(int(b.row_of[page]))
             b.row_of[page] = row
             _unpack(b, row, np.array(numbers))
 

@@ -14,9 +14,8 @@ from recrawl._html import bars, table
 from recrawl.engine.beliefs.staleness_kernels import doubt_parts
 from recrawl.engine.clocks.folders import folders
 from recrawl.engine.eligibility import Reason
-from recrawl.engine.signals.arrays import any_open, row_of
-from recrawl.engine.signals.components import change_rate_moments
 from recrawl.engine.views.expected import expected_pages
+from recrawl.engine.views.rate_kernels import signalled_rate
 from recrawl.engine.views.signals import SignalFacts, signal_facts
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.model.spans import DAY, count, format_span
@@ -214,10 +213,9 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
 
 def _rate_interval(engine: Engine, page: int, rate: float) -> tuple[float, float]:
     """The 90% interval of a page's change rate; with signals that count, of the gamma with its mean and variance."""
-    gamma, signals = engine.beliefs.gamma(np.array([page])), engine.beliefs.belief.signals
-    row = row_of(signals, page)
-    if row >= 0 and any_open(signals, row):
-        mean, variance = change_rate_moments(signals, row)
+    gamma = engine.beliefs.gamma(np.array([page]))
+    mean, variance = signalled_rate(engine.beliefs.belief.signals, page)
+    if not math.isnan(mean):
         gamma = GammaPrior.from_mean([mean], [mean**2 / max(variance, 1e-9 * mean**2)])
     low, high = (float(gamma.quantile(p)[0]) for p in (0.05, 0.95))
     return min(low, rate), max(high, rate)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl._plain import plain
 from recrawl.engine.addresses import host_of
 from recrawl.engine.signals.arrays import PRECISIONS, is_open, row_of
 from recrawl.model.spans import count
@@ -48,7 +49,7 @@ class SignalFacts:
 def signal_facts(engine: Engine, page: int) -> tuple[SignalFacts, ...]:
     """The sources that have signalled a page."""
     b = engine.beliefs.belief.signals
-    row = row_of(b, page)
+    row = plain(row_of)(b, page)
     if row < 0:
         return ()
     host = engine.beliefs.signals.host_number(host_of(engine.url([page])[0]))
@@ -57,7 +58,7 @@ def signal_facts(engine: Engine, page: int) -> tuple[SignalFacts, ...]:
         pages = float(b.host_share[host, k].sum())
         precision = float(b.host_share[host, k] @ PRECISIONS) / pages if pages > 0 else 0.0
         own = -float(np.expm1(-b.mean_kappa[row, k]))
-        found.append(SignalFacts(k, int(b.heard[row, k]), own, precision, round(pages), is_open(b, host, k)))
+        found.append(SignalFacts(k, int(b.heard[row, k]), own, precision, round(pages), plain(is_open)(b, host, k)))
     return tuple(found)
 
 

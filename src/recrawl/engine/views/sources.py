@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl._plain import plain
 from recrawl.engine.signals.arrays import (
     ALONE,
     BOTH_FIRSTS,
@@ -105,7 +106,7 @@ def source_facts(engine: Engine) -> tuple[SourceFacts, ...]:
     precision, recall = sums.precision(crawls), sums.recall(sums.total(seen))
     found = []
     for j, (h, s) in enumerate(zip((pairs // k).tolist(), (pairs % k).tolist(), strict=True)):
-        gate, opened = b.host_gate[h, s], is_open(b, h, s)
+        gate, opened = b.host_gate[h, s], plain(is_open)(b, h, s)
         found.append(
             SourceFacts(
                 source=s,
