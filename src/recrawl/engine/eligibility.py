@@ -101,6 +101,15 @@ class Eligibility:
         for page, time in zip(rows.tolist(), until.tolist(), strict=True):
             self.waiting.put(page, 0, 0, max(time, self.waiting.until(page)))
 
+    def end_deferral(self, rows: Ids, until: float) -> None:
+        """Pages that were deferred up to a time at most no longer wait; those that failed or are gone do."""
+        waiting = self.waiting
+        deferred = [page for page in rows.tolist() if -math.inf < waiting.until(page) <= until]
+        deferred = [page for page in deferred if not (waiting.failures(page) or waiting.times_gone(page))]
+        for page in deferred:
+            waiting.clear(page)
+        self._free(np.array(deferred, np.int64))
+
     # --- crawls ------------------------------------------------------------------------------------------------------
 
     def settle(self, rows: Ids, now: float, failed: Flags, gone: Flags) -> None:

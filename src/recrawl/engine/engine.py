@@ -200,6 +200,16 @@ class Engine(Core):
         self.scheduler.release(ids, now)
         self.choice.released(access.check_ids(self.scheduler, ids))
 
+    def put_back(self, ids: ArrayLike) -> None:
+        """Undo the last pick of pages: their hosts need not wait, and the pages may be picked again at once."""
+        rows = access.check_ids(self.scheduler, ids)
+        access.return_picked(self.scheduler, rows, self.threshold, withdraw=False)
+        self.choice.released(rows)
+
+    def lengthen_leases(self, seconds: float) -> None:
+        """Leases of pages that are picked from now on end after so long at the earliest."""
+        self.scheduler.lengthen_leases(seconds)
+
     def signal(
         self,
         ids: ArrayLike,
@@ -439,6 +449,15 @@ class Engine(Core):
         rows = access.check_ids(self.scheduler, ids)
         rows = np.unique(rows) if np.ndim(until) == 0 else rows
         self.eligibility.defer(rows, column_of("until", until, len(rows), 0.0))
+
+    def end_deferral(self, ids: ArrayLike, until: float = math.inf) -> None:
+        """Pages that were deferred up to a time at most may be picked again; those that failed or are gone wait on."""
+        self.eligibility.end_deferral(np.unique(access.check_ids(self.scheduler, ids)), until)
+
+    def deferred_until(self, ids: ArrayLike) -> Array:
+        """Before when pages are not picked, whatever the reason; −infinity: they do not wait."""
+        rows = access.check_ids(self.scheduler, ids)
+        return np.array([self.eligibility.waiting.until(page) for page in rows.tolist()])
 
     def set_floor(self, ids: ArrayLike, floor: float) -> None:
         """Least crawl rate of pages: one that was not crawled for longer than 1/floor comes before all others."""

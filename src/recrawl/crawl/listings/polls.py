@@ -276,6 +276,13 @@ class Polls:
             if "links" in discover or FEED in discover:
                 self._begin(self._guarded(url, self._page_links(url, fetched, discover)))
 
+    async def links_named(self, url: str, links: Sequence[str]) -> None:
+        """A page names links, as somebody else has read them."""
+        if self.is_on and self.discovery.is_on and "links" in self.discovery.scope(url).discover:
+            found = self.discovery.new_pages("links", _canonical(links), self._clock.now())
+            if found.pages:
+                await self._hooks.add(found.pages)
+
     async def _guarded(self, url: str, work: Awaitable[None]) -> None:
         """A mistake in what reads a page does not end the crawl."""
         try:

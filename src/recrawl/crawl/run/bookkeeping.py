@@ -62,6 +62,14 @@ class Bookkeeper:
             self._pool.watch(self._applying)
         return self._commands_at
 
+    async def apply_queued(self) -> None:
+        """Apply all commands that are queued now."""
+        while self._applying is not None:
+            await asyncio.wait([self._applying])
+        self._applying = asyncio.create_task(self._apply_commands(self._components.clock.now()))
+        self._pool.watch(self._applying)
+        await asyncio.shield(self._applying)
+
     async def _apply_commands(self, now: float) -> None:
         try:
             components = self._components

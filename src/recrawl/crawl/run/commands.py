@@ -1,5 +1,5 @@
 """Commands that other processes queue for the running crawler: add pages, remove pages, set their
-importance, make an audit, add and remove tokens, poll listings, follow sites."""
+importance, pause pages, make an audit, add and remove tokens, poll listings, follow sites."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.listings.discovery import Site
 from recrawl.crawl.listings.listing import new_listing
-from recrawl.crawl.run.opening.pages import add_pages, set_importance
+from recrawl.crawl.run.opening.pages import add_pages, pause_pages, set_importance
 from recrawl.crawl.signals.tokens import PREFIX as TOKENS
 from recrawl.engine import Engine
 from recrawl.store.listings import StoredListing
@@ -37,6 +37,11 @@ def rest_command(rests: Mapping[str, float]) -> dict[str, Any]:
 def set_command(urls: list[str], importance: float) -> dict[str, Any]:
     """The command that sets the importance of pages."""
     return {"set": urls, "importance": importance}
+
+
+def pause_command(urls: list[str], *, paused: bool = True) -> dict[str, Any]:
+    """The command that pauses pages until they are resumed, or resumes them."""
+    return {"pause": urls, "paused": paused}
 
 
 def audit_command(draws: int, level: float) -> dict[str, Any]:
@@ -109,6 +114,9 @@ class CommandQueue:
             elif "follow" in command:
                 await self._store.save(notes={command["follow"]: command["note"]}, applied=[number])
                 self._hooks.follow(Site.restore(command["follow"], command["note"]))
+            elif "pause" in command:
+                ids = pause_pages(self._engine, command["pause"], paused=bool(command["paused"]))
+                await self._store.save(rows=self._engine.rows(ids), applied=[number])
             elif "set" in command:
                 await self._set(command["set"], float(command["importance"]), number)
             else:

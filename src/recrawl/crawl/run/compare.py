@@ -17,6 +17,7 @@ from recrawl.crawl.polite.not_modified import NotModified, Validators
 from recrawl.store.protocol import Copy, Outcome
 
 _NONE = Validators()
+GIVEN = "given:"  # what a digest begins with that a foreign crawler made
 
 
 @dataclass(slots=True)
@@ -61,20 +62,21 @@ class Comparer:
         hop.sent = _NONE if hop.full else self._not_modified.choose(hop.url, hop.had, hop.began)
         return hop.sent
 
-    async def outcome(self, hop: Hop, fetched: Fetched, copy: Copy | None) -> Outcome:
-        """The outcome of a crawl whose last fetch this is."""
-        return await self._offload.call(lambda: self._outcome(hop, fetched, copy), len(fetched.body))
+    async def outcome(self, hop: Hop, fetched: Fetched, copy: Copy | None, digest: str | None = None) -> Outcome:
+        """The outcome of a crawl whose last fetch this is; ``digest`` is given where the detector is not to be used."""
+        return await self._offload.call(lambda: self._outcome(hop, fetched, copy, digest), len(fetched.body))
 
     def close(self) -> None:
         """End the thread."""
         self._offload.close()
 
-    def _outcome(self, hop: Hop, fetched: Fetched, copy: Copy | None) -> Outcome:
+    def _outcome(self, hop: Hop, fetched: Fetched, copy: Copy | None, digest: str | None) -> Outcome:
         found = Compared()
         if fetched.failure is None:
-            found = self._compared(hop, fetched, copy)
+            found = self._compared(hop, fetched, copy, digest)
         changed = found.changed
         keeps = fetched.failure is None and not fetched.not_modified and (changed is not False or found.flapping)
+        keeps = keeps and (digest is None or bool(fetched.body))
         final_url = fetched.final_url if fetched.final_url != hop.url else None
         return Outcome(
             hop.url,
@@ -96,11 +98,14 @@ class Comparer:
             found.rolled_off,
         )
 
-    def _compared(self, hop: Hop, fetched: Fetched, copy: Copy | None) -> Compared:
-        rolled = self._feeds.fetched(hop.url, fetched, hop.began)
-        detector = self._detector_of(hop.url)
-        digest = None if fetched.not_modified else tag(detector) + detector.digest(fetched)
+    def _compared(self, hop: Hop, fetched: Fetched, copy: Copy | None, given: str | None) -> Compared:
+        rolled = given is None and self._feeds.fetched(hop.url, fetched, hop.began)
+        detector, digest = self._detector_of(hop.url), None
+        if not fetched.not_modified:
+            digest = tag(detector) + detector.digest(fetched) if given is None else GIVEN + given
         if copy is None or copy.digest is None or not self._comparable(hop.url, copy):
+            return Compared(digest, None, rolled_off=rolled)
+        if digest is not None and copy.digest.startswith(GIVEN) != digest.startswith(GIVEN):
             return Compared(digest, None, rolled_off=rolled)
         differs = digest is not None and not same(detector, copy.digest, digest)
         self._not_modified.learn(hop.url, hop.had, hop.sent, fetched, changed=differs, at_random=not hop.full)
@@ -110,7 +115,7 @@ class Comparer:
         return Compared(digest, not flapping, flapping, rolled)
 
     def _comparable(self, url: str, copy: Copy) -> bool:
-        return copy.digest is not None and copy.digest.startswith(tag(self._detector_of(url)))
+        return copy.digest is not None and copy.digest.startswith((tag(self._detector_of(url)), GIVEN))
 
     def _detector_of(self, url: str) -> Detector:
         """The detector of a page: by its rules, otherwise the general one."""

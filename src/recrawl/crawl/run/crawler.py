@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from recrawl.crawl.audit.audits import Audits
@@ -48,14 +48,16 @@ class Crawler:
         once: bool = False,
         n: int | None = None,
         audit: tuple[int, float] | None = None,
+        crawl: bool = True,
     ) -> Counters:
         """Crawl until a time, until n crawls have started, until every page was crawled once, or until ``stop()``.
 
-        With ``audit`` (draws, level) only an audit is made.
+        With ``audit`` (draws, level) only an audit is made. Without ``crawl`` nothing is fetched: others
+        crawl the pages, and the loop writes what they found and applies commands.
         """
         components, loop = self._components, self._loop
         await components.load()
-        loop.stopped = False
+        loop.stopped, loop.crawling = False, crawl
         components.budget.begin(components.clock.now())
         components.deliveries.begin(components.pool.watch)
         components.receivers.begin(components.pool.watch)
@@ -88,6 +90,15 @@ class Crawler:
         """Start no more crawls; ``run`` returns when running crawls have ended and all is written."""
         self._loop.stopped = True
         self._components.pool.wake()
+
+    async def apply(self, commands: Sequence[Mapping[str, Any]]) -> None:
+        """Queue commands and apply them; returns when what they change is written."""
+        await self._components.store.queue(commands)
+        await self._loop.books.apply_queued()
+
+    def call_on_settle(self, call: Callable[[float], None]) -> None:
+        """Call something with the time whenever the loop has recorded what ended."""
+        self._loop.on_settle.append(call)
 
     async def save_notes(self, notes: Mapping[str, Any]) -> None:
         """Write notes to the store."""

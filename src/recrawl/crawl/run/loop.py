@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Callable
 
 from recrawl.crawl.run.bookkeeping import Bookkeeper
 from recrawl.crawl.run.opening.components import Components
@@ -18,6 +19,8 @@ class CrawlLoop:
         self.components, self.starter, self.books = components, Starter(components), Bookkeeper(components)
         self._longest = components.options.longest_sleep
         self.stopped = False
+        self.crawling = True  # False: pages are crawled by others
+        self.on_settle: list[Callable[[float], None]] = []  # called with the time, again and again
 
     async def run(self, until: float, n: int | None) -> None:
         """Crawl the pages that are worth most, again and again."""
@@ -25,22 +28,28 @@ class CrawlLoop:
         self.books.begin(self.components.clock.now())
         while True:
             now = self.settle()
-            idle = not (self.starter.picking or self.components.audits.busy)
+            idle = self.crawling and not (self.starter.picking or self.components.audits.busy)
             if self.stopped or now >= until or left <= 0 or idle:
                 return
             commands_at = self.books.apply_commands(now)
-            await self.cover(now)
-            if self.starter.picking:
-                self.components.polls.start(now)
-            started = await self.starter.start(now, left)
+            started = await self._start(now, left) if self.crawling else 0
             left -= started
             self.books.save_if_due(now)
             await self.rest(now, min(until, commands_at), started > 0)
+
+    async def _start(self, now: float, most: float) -> int:
+        """Start polls and crawls; how many crawls."""
+        await self.cover(now)
+        if self.starter.picking:
+            self.components.polls.start(now)
+        return await self.starter.start(now, most)
 
     def settle(self) -> float:
         """Record in the engine all crawls that ended, and raise what went wrong; the time."""
         now = self.components.clock.now()
         self.components.recorder.settle(now)
+        for call in self.on_settle:
+            call(now)
         self.books.check()
         return now
 
@@ -55,8 +64,10 @@ class CrawlLoop:
         unsettled = recorder.unsettled
         if unsettled and (not busy or pool.free > 0):
             return
-        at = min(until, recorder.due_at(now), now + (GATHER if unsettled else self._longest), self.starter.next_at(now))
-        at = min(at, self.components.polls.next_at(now)) if self.starter.picking else at
+        at = min(until, recorder.due_at(now), now + (GATHER if unsettled else self._longest))
+        if self.crawling:
+            at = min(at, self.starter.next_at(now))
+            at = min(at, self.components.polls.next_at(now)) if self.starter.picking else at
         if budget.n_waiting:
             at = min(at, budget.next_at(now))
         await (asyncio.sleep(0) if busy and at <= now else pool.sleep(at - now))

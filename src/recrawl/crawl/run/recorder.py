@@ -11,8 +11,10 @@ import numpy as np
 
 from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.feeds.cache import FeedCache
+from recrawl.crawl.run.opening.pages import PAUSED_UNTIL
 from recrawl.crawl.signals.inbox import Inbox
 from recrawl.engine import Engine
+from recrawl.store.leases import Lease
 from recrawl.store.protocol import Copy, Outcome, Store
 
 _SMOOTH = 0.02  # weight of the newest pick in the smoothed crawl value at the margin
@@ -48,6 +50,7 @@ class Recorder:
         self._saving: asyncio.Task[None] | None = None
         self.threshold = 0.0  # smoothed over picks
         self.inbox: Inbox | None = None  # of signals
+        self.leases: list[Lease] = []  # to write with the next batch
 
     # --- copies and outcomes ----------------------------------------------------------------------------------------
 
@@ -90,17 +93,24 @@ class Recorder:
         known = self._engine.addresses.known([one.outcome.url for one in ended])
         ended = [one for one, page in zip(ended, known.tolist(), strict=True) if one.page == page]  # else: removed
         fetched = [(one.page, one.outcome) for one in ended if one.retry_at is None]
+        paused = self._paused([one.page for one in ended])
         for compared in (True, False):
             some = [one for one in fetched if (one[1].changed is not None) is compared]
             if some:
                 self._record(some, now, compared)
         self._defer(ended, now)
+        self._engine.defer(paused, PAUSED_UNTIL)
         self._feeds.apply(self._engine, self._rules, [(one.page, one.outcome.url) for one in ended])
         if self.inbox is not None:
             self.inbox.ended(pages)
         if not self._pending:
             self._pending_since = now
         self._pending += [(one.page, one.outcome) for one in ended]
+
+    def _paused(self, pages: list[int]) -> list[int]:
+        """Those that the user has paused: they stay so, whatever a crawl finds that was begun before."""
+        until = self._engine.deferred_until(pages)
+        return [page for page, time in zip(pages, until.tolist(), strict=True) if time >= PAUSED_UNTIL]
 
     def _record(self, some: list[tuple[int, Outcome]], now: float, compared: bool) -> None:
         ids = np.array([page for page, _ in some])
@@ -141,15 +151,16 @@ class Recorder:
     def begin_save(self, notes: Mapping[str, Any] | None = None) -> asyncio.Task[None]:
         """Start to write the waiting outcomes, with notes; one batch at a time."""
         batch, self._pending, self._pending_since = self._pending, [], math.inf
-        self._saving = asyncio.create_task(self._save(batch, dict(notes or {})))
+        leases, self.leases = self.leases, []
+        self._saving = asyncio.create_task(self._save(batch, dict(notes or {}), leases))
         return self._saving
 
-    async def _save(self, batch: list[tuple[int, Outcome]], notes: dict[str, Any]) -> None:
+    async def _save(self, batch: list[tuple[int, Outcome]], notes: dict[str, Any], leases: list[Lease]) -> None:
         try:
             outcomes = [outcome for _, outcome in batch]
             rows = self.rows(batch) if batch else None
             signals = [] if self.inbox is None else self.inbox.renewed(batch)
-            await self._store.save(outcomes, rows, notes=notes, signals=signals)
+            await self._store.save(outcomes, rows, notes=notes, signals=signals, leases=leases)
             for outcome in outcomes:
                 copy = self._newest.get(outcome.url)
                 if copy is not None and copy.fetched_at == outcome.began_at:
@@ -163,6 +174,13 @@ class Recorder:
         known = self._engine.addresses.known([outcome.url for _, outcome in batch])
         rows = self._engine.rows(np.unique(known[known == [page for page, _ in batch]]))
         return {**rows, "threshold": self.threshold or rows["threshold"]}
+
+    async def commit(self, leases: list[Lease]) -> None:
+        """Write leases with all outcomes that wait; a batch that is being written ends before."""
+        while self._saving is not None:
+            await asyncio.wait([self._saving])
+        self.leases += leases
+        await self.begin_save()
 
     async def save_notes(self, notes: Mapping[str, Any]) -> None:
         """Write notes at once."""

@@ -22,7 +22,7 @@ from recrawl.schedule.exact.kernels.picking import next_time, pick
 from recrawl.schedule.exact.kernels.queries import fill_values
 from recrawl.schedule.exact.memory import Memory
 from recrawl.schedule.exact.mixtures import Mixtures
-from recrawl.schedule.table import options_of
+from recrawl.schedule.table import options_of, positive
 
 Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
@@ -164,6 +164,11 @@ class Scheduler(Mixtures):
     def release(self, ids: ArrayLike, now: float) -> None:
         """The crawls did not happen: the pages come back as they were."""
         self.record(ids, now, failed=True)
+
+    def lengthen_leases(self, seconds: float) -> None:
+        """Leases from now on last at least so long; those that run keep their end."""
+        head = self._memory.state.head[0]
+        head["lease_time"] = max(float(head["lease_time"]), positive("lease", seconds))
 
     def signal(self, ids: ArrayLike, now: float, *, source: int = 0, changed_at: ArrayLike | None = None) -> None:
         """Change signals; repeated ids count. One about a change at or before the copy's fetch says nothing new."""

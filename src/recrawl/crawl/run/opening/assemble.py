@@ -195,18 +195,23 @@ class LiveCrawl:
         await self.store.close()
 
 
-async def open_crawl(settings: Settings, *, web: Web | None = None, **options: Any) -> LiveCrawl:
-    """Open the crawl of a database; ``options`` are fields of `CrawlOptions` that replace those of the settings."""
+async def open_crawl(
+    settings: Settings, *, web: Web | None = None, may_be_empty: bool = False, **options: Any
+) -> LiveCrawl:
+    """Open the crawl of a database; ``options`` are fields of `CrawlOptions` that replace those of the settings.
+
+    With ``may_be_empty`` a database that does not exist is made, and one without pages is opened.
+    """
     check_settings(settings)
     web = web or Web.http(settings)
     webhook = _webhook(settings)
-    if not Path(settings.database).is_file():
+    if not may_be_empty and not Path(settings.database).is_file():
         raise StoreError(f"{settings.database}: there is no such database; recrawl add makes one")
     store = SqliteStore(settings.database, keep=settings.keep, events=settings.event_limits())
     try:
         now = web.clock.now()
         engine = await engine_of(store, settings, now, save=True)
-        if not len(engine) and not await store.commands() and not await store.listings():
+        if not may_be_empty and not len(engine) and not await store.commands() and not await store.listings():
             raise ParameterError(f"{settings.database}: has no pages; recrawl add adds some")
         chosen = options_of(settings, len(engine), now)
         chosen = replace(chosen, subscribers={} if webhook is None else {"webhook": webhook})

@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 
 Ids = NDArray[np.int64]
 
+PAUSED_UNTIL = 253402300800.0  # the year 10000: the wait of pages that a user has paused
 _MANY = 20_000  # pages written at a time
 _YEAR = 365.0 * 86400.0
 _TOLERANCE = 5.0  # seconds that clocks of two runs may differ
@@ -175,6 +176,17 @@ def set_importance(engine: Engine, rules: Rules, urls: Sequence[str], importance
     known = engine.addresses.known([url for url in urls if rules.of(url).importance is None])
     ids = np.unique(known[known >= 0])
     engine.update(ids, importance=np.full(len(ids), importance))
+    return ids
+
+
+def pause_pages(engine: Engine, urls: Sequence[str], *, paused: bool) -> Ids:
+    """Pause pages, or resume them; their ids. It is a wait without end: rules alone pause pages otherwise."""
+    known = engine.addresses.known(urls)
+    ids = np.unique(known[known >= 0])
+    if paused:
+        engine.defer(ids, PAUSED_UNTIL)
+    else:
+        engine.end_deferral(ids)
     return ids
 
 

@@ -1,0 +1,216 @@
+"""Desk: hands pages to crawlers of others and takes in what they found."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Collection, Sequence
+
+from recrawl.crawl.run.crawler import Crawler
+from recrawl.crawl.signals.group_commit import GroupCommit
+from recrawl.desk.lease_book import KEPT, LONGEST, LeaseBook, new_id
+from recrawl.desk.pages import NewPage, PageChange, PageFacts, PageList
+from recrawl.desk.picks import Chooser, Pair, Picked
+from recrawl.desk.recording import Recording
+from recrawl.desk.reports import Report
+from recrawl.engine.addresses import host_of
+from recrawl.errors import ParameterError
+from recrawl.store.leases import HELD, RECORDED, RELEASED, Lease
+
+MOST_PICKED = 1000  # pages of one pick
+MOST_REPORTS = 1000  # of one call
+LONGEST_WAIT = 30.0  # seconds that a pick waits for work
+_LOOK = 1.0  # seconds after which a pick that waits looks again
+_CLEAN_EVERY = 3600.0  # seconds between deletions of old leases
+
+
+class Desk:
+    """The questions of foreign crawlers to the engine of a crawl; see the package for what they mean.
+
+    ``load`` is awaited once before the first call: it takes up the leases of an earlier run.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler, self.components = crawler, crawler.components
+        self._engine, self._recorder = self.components.engine, self.components.recorder
+        self._clock, self._budget = self.components.clock, self.components.budget
+        self._book = LeaseBook()
+        self._chooser = Chooser(self.components, self._book)
+        self._commit = GroupCommit[Lease](self._write, self._clock)
+        self._recording = Recording(self.components, self._book, self._commit)
+        self._list = PageList(crawler)
+        self._news = asyncio.Event()  # set when a pick that waits may find something
+        self._cleaned_at = -math.inf
+        self.waiting = 0  # picks that wait for work
+        self._engine.lengthen_leases(LONGEST + 60.0)
+        crawler.call_on_settle(self._settled)
+
+    async def load(self) -> None:
+        """Take up the leases that an earlier run has given."""
+        await self.components.load()
+        now = self._clock.now()
+        for lease in await self.components.store.leases(after=now):
+            page = int(self._engine.addresses.known([lease.url])[0])
+            if page < 0 or self._book.holding(lease.url) is not None:
+                self._book.remember(lease)
+                continue
+            self._book.hold(lease, deferred=True)
+            self._engine.defer([page], lease.until)
+            self.components.inbox.began(page)
+
+    async def _write(self, leases: list[Lease]) -> None:
+        """Write leases with the outcomes that wait. If that fails the run ends: what follows must not be written."""
+        task = asyncio.create_task(self._recorder.commit(leases))
+        self.components.pool.watch(task)
+        await asyncio.shield(task)
+
+    # --- pages to crawl -----------------------------------------------------------------------------------------------
+
+    async def pick(
+        self, n: int, *, lease: float = 300.0, hosts: Collection[str] | None = None, wait: float = 0.0
+    ) -> list[Picked]:
+        """At most n pages to crawl, best first, that nobody else gets for ``lease`` seconds; see the package."""
+        if not 1 <= n <= MOST_PICKED:
+            raise ParameterError(f"n is {n}: must lie between 1 and {MOST_PICKED}")
+        if not 1.0 <= lease <= LONGEST:
+            raise ParameterError(f"lease is {lease:g}: must lie between 1 and {LONGEST:g} seconds")
+        if not 0.0 <= wait <= LONGEST_WAIT:
+            raise ParameterError(f"wait is {wait:g}: must lie between 0 and {LONGEST_WAIT:g} seconds")
+        wanted = None if hosts is None else frozenset(host.lower() for host in hosts)
+        until = self._clock.now() + wait
+        self.waiting += 1
+        try:
+            while not (pairs := await self._take(n, wanted)):
+                now = self._clock.now()
+                if now >= until:
+                    return []
+                await self._rest(min(until, self._next_at(now)) - now)
+        finally:
+            self.waiting -= 1
+        return await self._hand_out(pairs, lease)
+
+    async def _take(self, n: int, hosts: frozenset[str] | None) -> list[Pair]:
+        """Pages that are picked now and paid for."""
+        await self._budget.cover(self._clock.now())
+        now = self._clock.now()
+        self._recorder.settle(now)
+        self.expire(now)
+        ready = self._budget.ready(now)
+        pairs = self._chooser.choose(now, min(n, ready), hosts) if ready > 0 else []
+        if pairs:
+            self._budget.take(now, len(pairs))
+            self.components.counters.started += len(pairs)
+            for pair in pairs:
+                self.components.inbox.began(pair.page)
+        return pairs
+
+    async def _hand_out(self, pairs: list[Pair], seconds: float) -> list[Picked]:
+        """Write leases of pages, which the engine has picked, and give them."""
+        now = self._clock.now()
+        given = {pair.url: Lease(new_id(), pair.url, now, now + seconds) for pair in pairs}
+        for lease in given.values():
+            self._book.hold(lease)
+        picked = await self._recording.validated(list(given.values()))
+        for host in {host_of(url) for url in given}:
+            await self.components.limiter.budgets.cover(host)
+        await self._commit.add([lease for lease, _ in picked])
+        return [Picked(lease.id, lease.url, lease.until, *validators) for lease, validators in picked]
+
+    def _next_at(self, now: float) -> float:
+        """When a pick may find something, as far as is known."""
+        paid = self._budget.next_at(now)
+        if paid > now + _LOOK:
+            return now + _LOOK
+        ends = self._book.next_end()
+        return min(max(paid, self._engine.next_at(now)), math.inf if ends is None else ends, now + _LOOK)
+
+    async def _rest(self, seconds: float) -> None:
+        """Sleep until something may be found, or has happened."""
+        self._news.clear()
+        timer = asyncio.ensure_future(self._clock.sleep(max(seconds, 0.001)))
+        news = asyncio.ensure_future(self._news.wait())
+        try:
+            await asyncio.wait({timer, news}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            timer.cancel()
+            news.cancel()
+
+    # --- what came of them --------------------------------------------------------------------------------------------
+
+    async def record(self, reports: Sequence[Report]) -> list[str]:
+        """Take in what crawlers found; one word of each report. See the package."""
+        if len(reports) > MOST_REPORTS:
+            raise ParameterError(f"there are {len(reports)} reports: at most {MOST_REPORTS} are taken at once")
+        for row, report in enumerate(reports):
+            report.check(row)
+        self.expire(self._clock.now())
+        words = await self._recording.record(reports)
+        self._news.set()
+        return words
+
+    async def release(self, leases: Sequence[str]) -> list[str]:
+        """Give leases back whose pages are not crawled; one word each: released, repeated, recorded, lost, unknown."""
+        self.expire(self._clock.now())
+        await self._recording.recall(leases)
+        words, ended = [], []
+        for name in leases:
+            lease = self._book.find(name)
+            if lease is None or lease.state != HELD:
+                states = {RELEASED: "repeated", RECORDED: RECORDED}
+                words.append("unknown" if lease is None else states[lease.state])
+                continue
+            lease, holding = self._book.end(name, RELEASED)
+            ended.append(lease)
+            if holding is not None:
+                self._recording.free(holding)
+            words.append(RELEASED if holding is not None else "lost")
+        if ended:
+            await self._commit.add(ended)
+            self._news.set()
+        else:
+            await self._commit.settled()
+        return words
+
+    def expire(self, now: float) -> None:
+        """Pages whose leases have ended come back."""
+        for holding in self._book.expire(now):
+            self._recording.free(holding)
+
+    def _settled(self, now: float) -> None:
+        """The loop goes round: leases end, and old ones are deleted from time to time."""
+        self.expire(now)
+        if now - self._cleaned_at > _CLEAN_EVERY:
+            self._cleaned_at = now
+            store = self.components.store
+            self.components.pool.watch(asyncio.create_task(store.save(leases_before=now - KEPT)))
+
+    async def close(self) -> None:
+        """Wait until all is committed."""
+        await self._commit.settled()
+
+    @property
+    def n_held(self) -> int:
+        """How many pages crawlers hold."""
+        return len(self._book)
+
+    # --- pages --------------------------------------------------------------------------------------------------------
+
+    async def add(self, pages: Sequence[NewPage]) -> int:
+        """Add pages; those that are there already stay as they are. How many are new."""
+        n = await self._list.add(pages)
+        self._news.set()
+        return n
+
+    async def update(self, changes: Sequence[PageChange]) -> int:
+        """Change the importance of pages, pause or resume them; how many there are of those."""
+        n = await self._list.update(changes)
+        self._news.set()
+        return n
+
+    async def remove(self, urls: Sequence[str]) -> int:
+        """Remove pages; how many there were of those."""
+        return await self._list.remove(urls)
+
+    def pages(self, cursor: str | None = None, n: int = 100) -> tuple[list[PageFacts], str | None]:
+        """At most n pages after a cursor, in the order in which they were added, and the next cursor; None: the end."""
+        return self._list.read(cursor, n)
