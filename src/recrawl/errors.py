@@ -4,7 +4,8 @@ RecrawlError
 ├── ParameterError (also a ValueError)    a value, column, file or option the caller gave cannot be used
 ├── PolicyError                           a policy cannot decide: every arm of a bandit failed
 └── StoreError                            the database cannot be opened, read or written; nothing is half done
-    └── StoreInUseError                   another process has the database to itself
+    ├── StoreInUseError                   another process has the database to itself
+    └── StoreMissingError                 there is no such database
 """
 
 from collections.abc import Sequence
@@ -28,6 +29,10 @@ class StoreError(RecrawlError):
 
 class StoreInUseError(StoreError):
     """Another process has the database to itself; the message names the process."""
+
+
+class StoreMissingError(StoreError):
+    """There is no such database; the message says what makes one."""
 
 
 def unknown(what: str, name: str, known: Sequence[str]) -> ParameterError:

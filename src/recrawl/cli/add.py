@@ -27,7 +27,7 @@ from recrawl.model.spans import count
 
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
-    from recrawl.store import BlockingStore, SqliteStore
+    from recrawl.store import BlockingStore, OwnedStore
 
 EPILOG = (
     "Example:  recrawl add https://docs.example.org/ urls.txt --importance 5\n\n"
@@ -88,13 +88,13 @@ def add(
             found = _add(store, settings, urls, known, gathered.rests)
             followed.save(store)
         text = f"{count(found['added'], 'page')} added, {found['known']} known already, "
-        text += f"{found['pages']} in {settings.database}"
+        text += f"{found['pages']} in {settings.database_name}"
     found |= followed.figures()
     typer.echo(json.dumps(found) if as_json else text + followed.words())
 
 
 def _queue(
-    store: BlockingStore[SqliteStore], settings: Settings, urls: list[str], known: Columns, rests: dict[str, float]
+    store: BlockingStore[OwnedStore], settings: Settings, urls: list[str], known: Columns, rests: dict[str, float]
 ) -> dict[str, Any]:
     """Queue the new pages for the running crawl."""
     from recrawl.crawl.run.commands import add_command, rest_command
@@ -107,10 +107,10 @@ def _queue(
         columns = {name: [column[k] for k in part] for name, column in known.items()}
         commands.append(add_command([urls[k] for k in part], **columns))
     store.queue(commands)
-    return {"database": settings.database, "posted": len(new), "known": len(urls) - len(new)}
+    return {"database": settings.database_name, "posted": len(new), "known": len(urls) - len(new)}
 
 
-def pages_to_be(store: BlockingStore[SqliteStore], urls: list[str]) -> set[str]:
+def pages_to_be(store: BlockingStore[OwnedStore], urls: list[str]) -> set[str]:
     """Which of the URLs are pages, or will be when the queued commands are applied."""
     rows, asked = store.load(urls), set(urls)
     there = set() if rows is None else set(rows["url"])
@@ -132,7 +132,7 @@ def _predicted(path: Path, urls: list[str]) -> dict[str, list[float]]:
 
 
 def _add(
-    store: BlockingStore[SqliteStore], settings: Settings, urls: list[str], known: Columns, rests: dict[str, float]
+    store: BlockingStore[OwnedStore], settings: Settings, urls: list[str], known: Columns, rests: dict[str, float]
 ) -> dict[str, Any]:
     from recrawl.crawl.run.opening.pages import add_pages, save_pages
     from recrawl.crawl.run.opening.partial import open_for
@@ -144,7 +144,7 @@ def _add(
         engine.hold(host, max(rests[host], engine.held_until(host)))
     store.run(save_pages(engine, store.store, new))
     return {
-        "database": str(Path(settings.database)),
+        "database": settings.database_name,
         "added": len(new),
         "known": len(urls) - len(new),
         "pages": before + len(new),

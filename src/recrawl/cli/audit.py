@@ -103,7 +103,7 @@ def _show(settings: Settings, audits: list[Audit], requests: int, *, queued: boo
 
     judged = None if queued else verdict(audits)
     if as_json:
-        found: dict[str, Any] = {"database": settings.database, "posted": queued}
+        found: dict[str, Any] = {"database": settings.database_name, "posted": queued}
         found["audit"] = None if queued or not audits else audits[-1].as_dict()
         found["verdict"] = None if judged is None else judged.as_dict()
         if listed:

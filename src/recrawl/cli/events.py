@@ -18,7 +18,7 @@ from recrawl.cli.shared.options.interrupts import stop_requests
 from recrawl.errors import ParameterError
 
 if TYPE_CHECKING:
-    from recrawl.store import BlockingStore, Event, SqliteStore
+    from recrawl.store import BlockingStore, Event, OwnedStore
 
 EPILOG = (
     "Example:  recrawl events --after 1200\n\nExample:  recrawl events --follow --output events.jsonl\n\n"
@@ -58,7 +58,7 @@ def events(
                 time.sleep(_POLL)
 
 
-def _write_snapshot(store: BlockingStore[SqliteStore], output: Path | None) -> None:
+def _write_snapshot(store: BlockingStore[OwnedStore], output: Path | None) -> None:
     """Write all pages to a file that does not exist or is empty. The file appears when it is complete."""
     if output is None or (output.exists() and output.stat().st_size):
         return
@@ -66,7 +66,7 @@ def _write_snapshot(store: BlockingStore[SqliteStore], output: Path | None) -> N
         lines.write(store.snapshot())
 
 
-def _print(store: BlockingStore[SqliteStore], after: int, lines: _Lines) -> int:
+def _print(store: BlockingStore[OwnedStore], after: int, lines: _Lines) -> int:
     """Write all events after a number and return the number of the last one."""
     while found := store.events(after):
         if found[0].number > after + 1:
@@ -85,7 +85,7 @@ class _Lines:
         self._name = path or "standard output"
         self._file: BinaryIO = sys.stdout.buffer if path is None else path.open("a+b")
 
-    def last(self, after: int | None, store: BlockingStore[SqliteStore]) -> int:
+    def last(self, after: int | None, store: BlockingStore[OwnedStore]) -> int:
         """The event number to continue after: the given one, or that of the last event in the file.
 
         ParameterError if that event is not of this database.
@@ -122,7 +122,7 @@ class _Lines:
             self._file.close()
 
 
-def _number(line: bytes, path: Path, store: BlockingStore[SqliteStore]) -> int:
+def _number(line: bytes, path: Path, store: BlockingStore[OwnedStore]) -> int:
     try:
         found: Any = json.loads(line)
         number, stream = int(found["number"]), str(found["id"]).partition(".")[0]

@@ -38,7 +38,7 @@ def export(
             files.check_table(path)
     if bodies is not None:
         check_warc(bodies)
-    found: dict[str, object] = {"database": settings.database}
+    found: dict[str, object] = {"database": settings.database_name}
     with shared_store(settings) as store:
         now = time.time()
         if pages is not None or observations is not None:

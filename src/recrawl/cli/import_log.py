@@ -52,11 +52,11 @@ def import_log(
     archive = None if bodies is None else WarcBodies(bodies)
     store = exclusive_store(settings)
     if store is None:
-        raise StoreError(f"{settings.database}: a crawl is running; stop it first")
+        raise StoreError(f"{settings.database_name}: a crawl is running; stop it first")
     with store:
         found = {
             "file": str(log or pages),
-            "database": settings.database,
+            "database": settings.database_name,
             **import_pages(read, store, settings, archive),
         }
     if as_json:

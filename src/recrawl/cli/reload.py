@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +16,7 @@ from recrawl.errors import ParameterError, StoreError
 
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
-    from recrawl.store import BlockingStore, SqliteStore
+    from recrawl.store import BlockingStore, OwnedStore
 
 EPILOG = "Example:  recrawl reload\n\nExample:  recrawl reload --database news.db --json"
 _POLL = 0.05  # seconds between two looks for the answer
@@ -31,7 +32,7 @@ def reload(
     settings = settings_of(config, database=database)
     found = ask(settings, wait)
     if as_json:
-        typer.echo(json.dumps({"database": settings.database, **found}))
+        typer.echo(json.dumps({"database": settings.database_name, **found}))
         return
     names = ", ".join(found["changed"])
     typer.echo(f"process {found['pid']} goes on with {f'other settings: {names}' if names else 'the same settings'}")
@@ -42,27 +43,29 @@ def reload(
 def ask(settings: Settings, wait: float) -> dict[str, Any]:
     """Send SIGHUP to the crawl that has the database, and wait for what it did."""
     from recrawl.crawl.run.opening.reload import TAKES_RELOAD
-    from recrawl.store.sqlite.lock import holder_of
 
+    name = settings.database_name
     with shared_store(settings) as store:
-        holder = holder_of(settings.database)
+        holder = store.store.holder()
         if holder is None:
-            raise StoreError(f"{settings.database}: no crawl is running; recrawl run reads the settings when it starts")
+            raise StoreError(f"{name}: no crawl is running; recrawl run reads the settings when it starts")
         if holder.pid is None or TAKES_RELOAD not in holder.words:
             who = "another process" if holder.pid is None else f"process {holder.pid}"
-            raise StoreError(f"{settings.database}: in use by {who}, which is not a crawl that can reload")
+            raise StoreError(f"{name}: in use by {who}, which is not a crawl that can reload")
+        if holder.host not in (None, socket.gethostname()):
+            raise StoreError(f"{name}: in use by process {holder.pid} on {holder.host}; run this command there")
         before, end = _last(store)["number"], time.monotonic() + wait
         os.kill(holder.pid, signal.SIGHUP)
         while (found := _last(store))["number"] == before:
             if time.monotonic() > end:
-                raise StoreError(f"{settings.database}: process {holder.pid} did not answer within {wait:g} s")
+                raise StoreError(f"{name}: process {holder.pid} did not answer within {wait:g} s")
             time.sleep(_POLL)
     if found["error"] is not None:
         raise ParameterError(f"process {holder.pid} keeps its settings: {found['error']}")
     return {"pid": holder.pid, "changed": found["changed"], "needs_restart": found["needs_restart"]}
 
 
-def _last(store: BlockingStore[SqliteStore]) -> dict[str, Any]:
+def _last(store: BlockingStore[OwnedStore]) -> dict[str, Any]:
     from recrawl.crawl.run.opening.reload import NOTE
 
     found: dict[str, Any] = store.notes(NOTE).get(NOTE, {"number": 0})

@@ -43,5 +43,5 @@ def remove(
         with store:
             store.save(removed=urls, listings=[StoredListing(url, None) for url in urls])
         text = f"{len(urls)} pages removed"
-    found = {"database": settings.database, "removed": len(urls), "urls": urls}
+    found = {"database": settings.database_name, "removed": len(urls), "urls": urls}
     typer.echo(json.dumps(found) if as_json else text)

@@ -23,7 +23,7 @@ from recrawl.model.spans import count
 
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
-    from recrawl.store import BlockingStore, SqliteStore
+    from recrawl.store import BlockingStore, OwnedStore
 
 EPILOG = (
     "Example:  recrawl set https://docs.example.org/install --importance 10\n\n"
@@ -59,7 +59,7 @@ def set_pages(
             store = None
     ruled, queued = len(named) - len(urls), store is not None
     if as_json:
-        found: dict[str, Any] = {"database": settings.database, "set": len(urls), "ruled": ruled, "queued": queued}
+        found: dict[str, Any] = {"database": settings.database_name, "set": len(urls), "ruled": ruled, "queued": queued}
         typer.echo(json.dumps({**found, "importance": importance, "urls": urls}))
         return
     typer.echo(
@@ -68,7 +68,7 @@ def set_pages(
     )
 
 
-def _set(store: BlockingStore[SqliteStore], settings: Settings, urls: list[str], importance: float) -> None:
+def _set(store: BlockingStore[OwnedStore], settings: Settings, urls: list[str], importance: float) -> None:
     from recrawl.crawl.run.opening.pages import save_pages, set_importance
     from recrawl.crawl.run.opening.partial import open_for
 

@@ -58,7 +58,7 @@ def add(
     if name in known:
         raise ParameterError(f"token {name} is there already: recrawl token remove {name} removes it")
     if len(known) >= MOST:
-        raise ParameterError(f"{settings.database}: has {len(known)} tokens: at most {MOST} are kept")
+        raise ParameterError(f"{settings.database_name}: has {len(known)} tokens: at most {MOST} are kept")
     _set(settings, name, token.as_note())
     typer.echo(json.dumps({"name": name, "token": text, "scopes": list(token.scopes)}) if as_json else text)
 
@@ -81,7 +81,7 @@ def remove(name: Name, config: Config = None, database: Database = None, as_json
     """Remove a token. A running crawl refuses it within seconds."""
     settings = settings_of(config, database=database)
     if name not in _tokens(settings):
-        raise ParameterError(f"{settings.database}: has no token {name[:80]!r}")
+        raise ParameterError(f"{settings.database_name}: has no token {name[:80]!r}")
     _set(settings, name, None)
     typer.echo(json.dumps({"removed": name}) if as_json else f"token {name} removed")
 

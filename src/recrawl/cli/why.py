@@ -13,7 +13,7 @@ from recrawl.cli.shared.options.crawl_options import AsJson, Config, Database, s
 
 if TYPE_CHECKING:
     from recrawl.crawl.feeds.polling import Feed
-    from recrawl.store import BlockingStore, SqliteStore
+    from recrawl.store import BlockingStore, OwnedStore
 
 EPILOG = "Example:  recrawl why https://docs.example.org/install"
 
@@ -51,7 +51,7 @@ def why(
         typer.echo(line)
 
 
-def feed_of(store: BlockingStore[SqliteStore], url: str) -> Feed | None:
+def feed_of(store: BlockingStore[OwnedStore], url: str) -> Feed | None:
     """The feed record of a page; None if the page is not a feed."""
     from recrawl.crawl.feeds.polling import PREFIX, Feed
 

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from recrawl.store.leases import Lease as Lease
     from recrawl.store.listings import StoredListing as StoredListing
     from recrawl.store.memory.store import MemoryStore as MemoryStore
+    from recrawl.store.opening import OwnedStore as OwnedStore
+    from recrawl.store.opening import open_store as open_store
+    from recrawl.store.postgres.store import PostgresStore as PostgresStore
     from recrawl.store.protocol import Copy as Copy
     from recrawl.store.protocol import Outcome as Outcome
     from recrawl.store.protocol import Store as Store
@@ -29,6 +32,8 @@ __getattr__, __dir__, __all__ = attach(
         "leases": ["Lease"],
         "listings": ["StoredListing"],
         "memory.store": ["MemoryStore"],
+        "opening": ["OwnedStore", "open_store"],
+        "postgres.store": ["PostgresStore"],
         "protocol": ["Copy", "Outcome", "Store", "Totals", "Version"],
         "signals": ["PendingSignal"],
         "sqlite.store": ["SqliteStore"],

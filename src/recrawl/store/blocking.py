@@ -19,7 +19,7 @@ from recrawl.store.protocol import Copy, Outcome, SavedToo, Store, Totals, Versi
 from recrawl.store.signals import PendingSignal
 
 T = TypeVar("T")
-S = TypeVar("S", bound=Store)
+S = TypeVar("S", bound=Store, covariant=True)
 
 _MANY = 1000  # items of an iterator awaited at a time
 

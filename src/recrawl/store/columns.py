@@ -167,16 +167,25 @@ class Gathered:
         self._columns: dict[str, NDArray[Any]] = {name: np.empty(n) for name in (*REALS, "shape", "rate")}
         self._columns |= {name: np.empty(n, np.int64) for name in WHOLES}
         self._columns |= {name: np.empty(n, np.bool_) for name in FLAGS}
-        self._more = More()
+        self._more, self._n = More(), 0
 
     def take(self, tuples: list[tuple[Any, ...]]) -> None:
         """The next cells, in the order of TABLE."""
-        first, n = len(self.urls), len(tuples)
         columns = dict(zip(TABLE, zip(*tuples, strict=True), strict=True))
+        self.take_fixed(columns)
+        self.take_texts(columns["url"], columns["more"])
+
+    def take_fixed(self, columns: Mapping[str, Any] | NDArray[Any]) -> None:
+        """The next numbers and flags by name; those of the same pages as the next texts."""
+        n = len(columns[REALS[0]])
         for name, column in self._columns.items():
-            column[first : first + n] = columns[name]
-        self._more.take(columns["more"])
-        self.urls.extend(columns["url"])
+            column[self._n : self._n + n] = columns[name]
+        self._n += n
+
+    def take_texts(self, urls: Sequence[str], more: Sequence[str | None]) -> None:
+        """The next URLs, and the JSON of their further columns."""
+        self._more.take(more)
+        self.urls.extend(urls)
 
     def rows(self) -> dict[str, Any]:
         """The columns by the engine's names."""

@@ -144,6 +144,22 @@ def delivered_to_all(subscribers: Iterable[Subscriber]) -> float:
     return min((one.cursor for one in subscribers), default=math.inf)
 
 
+def n_overdue(
+    oldest: Iterable[tuple[int, float, int]], total: tuple[int, int], limits: EventLimits, held: float, before: float
+) -> int:
+    """How many of the oldest events (number, time, size) are to be deleted; ``total`` are rows and size of all.
+
+    Events beyond the limits are, and those before a time that were delivered to all (numbers up to ``held``).
+    """
+    rows, size = total
+    n = 0
+    for number, at, bytes_ in oldest:
+        if rows <= limits.rows and size <= limits.size and not (number <= held and at < before):
+            break
+        n, rows, size = n + 1, rows - 1, size - bytes_
+    return n
+
+
 def _event(kind: str, last: LastEvent | None, outcome: Outcome, **found: Any) -> Event:
     old = last or LastEvent(True, None, None)
     return Event(

@@ -82,7 +82,7 @@ class View:
         return self._fresh
 
     def _picture(self, rate: float) -> Table:
-        table = Table(show_header=False, title=f"{self._settings.database}: {len(self._crawler.engine)} pages")
+        table = Table(show_header=False, title=f"{self._settings.database_name}: {len(self._crawler.engine)} pages")
         table.add_column(style="bold")
         table.add_column()
         for label, text in self.rows(rate):

@@ -16,6 +16,7 @@ from recrawl.crawl.polite.hours import Hours, rates
 from recrawl.engine.settings import REMOVED
 from recrawl.errors import ParameterError, unknown
 from recrawl.store.events import EventLimits
+from recrawl.store.postgres.address import Address, is_postgres, shown
 
 FILE = "recrawl.toml"
 PREFIX = "RECRAWL_"
@@ -27,7 +28,7 @@ _LEAST |= {"audit_draws": 1}
 class Settings:
     """All settings of a crawl; times are texts (``90 s``, ``2 h``) or seconds."""
 
-    database: str = "recrawl.db"
+    database: str = field(default="recrawl.db", repr=False)  # a file, or the address of a PostgreSQL database
     budget: str = "1/s"
     hours: str = ""  # when crawling is allowed, such as 22-6; empty: always
     contact: str = ""  # an address or URL by which site owners can reach you
@@ -71,6 +72,8 @@ class Settings:
     def __post_init__(self) -> None:
         if not self.database.strip():
             raise ParameterError("database is empty: give the name of a file")
+        if is_postgres(self.database):
+            Address.parse(self.database)
         spans = ("delay", "longest_delay", "longest_hint", "timeout", "feed_interval", "event_age", "webhook_timeout")
         for name in spans:
             _span(name, getattr(self, name))
@@ -96,6 +99,11 @@ class Settings:
         found |= _from_environment(environment or {}, cls)
         found |= {name: value for name, value in flags.items() if value is not None}
         return cls(**found)
+
+    @property
+    def database_name(self) -> str:
+        """The database as it is printed: without the password of an address."""
+        return shown(self.database)
 
     def rules(self) -> Rules:
         """The rules by URL pattern."""

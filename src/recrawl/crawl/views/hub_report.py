@@ -6,12 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from recrawl.store import BlockingStore, SqliteStore
+    from recrawl.store import BlockingStore, OwnedStore
 
 _SHOWN = 3  # hubs that are denied or fail
 
 
-def hub_figures(store: BlockingStore[SqliteStore], now: float) -> dict[str, Any]:
+def hub_figures(store: BlockingStore[OwnedStore], now: float) -> dict[str, Any]:
     """Subscriptions by state, deliveries so far, active hubs that are silent, and hubs that refuse or fail."""
     from recrawl.crawl.signals.indexnow.keys import PREFIX as KEYS
     from recrawl.crawl.signals.websub.subscription import Subscription

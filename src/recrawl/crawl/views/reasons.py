@@ -12,7 +12,7 @@ from recrawl.model.spans import format_span
 if TYPE_CHECKING:
     from recrawl.crawl.config.rules import Rules
     from recrawl.engine.views.explain import Explanation
-    from recrawl.store import BlockingStore, Outcome, SqliteStore
+    from recrawl.store import BlockingStore, Outcome, OwnedStore
 
 _GONE = {404: "not found (404)", 410: "gone for good (410)"}
 _MOVED = (301, 308)
@@ -28,7 +28,7 @@ class Fate:
     min_interval: float | None
 
     @classmethod
-    def of(cls, store: BlockingStore[SqliteStore], rules: Rules, url: str) -> Fate:
+    def of(cls, store: BlockingStore[OwnedStore], rules: Rules, url: str) -> Fate:
         """What is known of a page."""
         last = list(store.observations(url))[-1:]
         rule = rules.of(url)
@@ -36,7 +36,7 @@ class Fate:
         return cls(last[0] if last else None, failure, bool(rule.never), rule.min_interval)
 
 
-def robots_failure(store: BlockingStore[SqliteStore], outcome: Outcome) -> str | None:
+def robots_failure(store: BlockingStore[OwnedStore], outcome: Outcome) -> str | None:
     """Why the robots.txt that a crawl met could not be read; None: it was read, and disallows the page."""
     from recrawl.crawl.polite.robots_cache import PREFIX
 

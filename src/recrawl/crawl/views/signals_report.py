@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from recrawl.crawl.signals.sources import Sources
     from recrawl.engine import Engine
     from recrawl.engine.views.sources import Share, SourceFacts
-    from recrawl.store import BlockingStore, SqliteStore
+    from recrawl.store import BlockingStore, OwnedStore
 
 _LISTED = 1000  # hosts in JSON at most
 _SHOWN = 10  # sources that lost their trust, in the text
@@ -21,7 +21,7 @@ _HEAD = ("source", "host", "pages", "signals", "crawls", "changes", "precision",
 _NUMBERS = slice(2, 6)  # columns that are set to the right
 
 
-def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -> dict[str, Any]:
+def figures(store: BlockingStore[OwnedStore], settings: Settings, now: float) -> dict[str, Any]:
     """Everything that ``recrawl signals --json`` prints."""
     from recrawl.crawl.run.opening.partial import open_sampled
     from recrawl.crawl.signals.counts import TOTALS
@@ -32,7 +32,7 @@ def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -
     taken = store.notes(TOTALS).get(TOTALS, {})
     return {
         "now": now,
-        "database": str(store.store.path),
+        "database": store.store.name,
         "sample": None if sampled.error is None else {"pages": len(sampled.engine), "of": sampled.totals.pages},
         "sources": [_source(k, names.name(k), facts, taken) for k in sorted({one.source for one in facts})],
         "unheard": {name: counts for name, counts in taken.items() if name not in _heard(facts, names)},
@@ -43,14 +43,14 @@ def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -
     }
 
 
-def sources_of(store: BlockingStore[SqliteStore]) -> Sources:
+def sources_of(store: BlockingStore[OwnedStore]) -> Sources:
     """The names of a database's sources."""
     from recrawl.crawl.signals.sources import NOTE, Sources
 
     return Sources.restore(store.notes(NOTE))
 
 
-def lost_figures(store: BlockingStore[SqliteStore], engine: Engine) -> dict[str, Any]:
+def lost_figures(store: BlockingStore[OwnedStore], engine: Engine) -> dict[str, Any]:
     """Sources that have lost their trust, the latest first; how many, and at most 1000. No host: on all hosts."""
     from recrawl.engine.views.sources import lost_trust
 

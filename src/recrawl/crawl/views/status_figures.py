@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
     from recrawl.crawl.run.opening.partial import Sampled
     from recrawl.engine import Engine
-    from recrawl.store import BlockingStore, Outcome, SqliteStore
+    from recrawl.store import BlockingStore, Outcome, OwnedStore
 
 _DAY = 86400.0
 _TIMES_ERROR = 1.645  # standard errors on each side of an interval of 90%
@@ -27,7 +27,7 @@ _LISTED = 10_000  # hosts at most
 _DOUBTED = "not-modified lies"  # the reason given for hosts whose 304 is not believed
 
 
-def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -> dict[str, Any]:
+def figures(store: BlockingStore[OwnedStore], settings: Settings, now: float) -> dict[str, Any]:
     """Everything that ``recrawl status --json`` prints."""
     from recrawl.crawl.run.opening.partial import open_sampled
 
@@ -38,9 +38,9 @@ def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -
     engine, last = sampled.engine, store.last_observation()
     found: dict[str, Any] = {
         "now": now,
-        "database": str(store.store.path),
+        "database": store.store.name,
         **store.counts(),
-        "bytes": store.store.path.stat().st_size,
+        "bytes": store.store.size(),
         "posted": sum(len(command.get("add", [])) for _, command in store.commands()),
         "failing": sampled.totals.failing,
         "gone": sampled.totals.gone,
@@ -76,7 +76,7 @@ def figures(store: BlockingStore[SqliteStore], settings: Settings, now: float) -
     return found
 
 
-def _freshness(store: BlockingStore[SqliteStore], sampled: Sampled, settings: Settings, now: float) -> dict[str, Any]:
+def _freshness(store: BlockingStore[OwnedStore], sampled: Sampled, settings: Settings, now: float) -> dict[str, Any]:
     """Figures about freshness; of a sample, the interval of the forecast includes the error of the sample.
 
     All are None while too few comparisons were made. What a running crawl has reported lately is taken over.
@@ -111,14 +111,14 @@ def _forecast(engine: Engine, budget: float, error: float) -> dict[str, float]:
     }
 
 
-def unspent_figures(store: BlockingStore[SqliteStore], now: float) -> dict[str, Any]:
+def unspent_figures(store: BlockingStore[OwnedStore], now: float) -> dict[str, Any]:
     """Requests that the budget allowed in the last day: those made, those left unspent, and why."""
     from recrawl.crawl.polite.unspent import NOTE, figures_of
 
     return figures_of(store.notes(NOTE).get(NOTE), now)
 
 
-def listing_figures(store: BlockingStore[SqliteStore]) -> dict[str, Any]:
+def listing_figures(store: BlockingStore[OwnedStore]) -> dict[str, Any]:
     """Listings that are polled, what they said, and what was discovered."""
     from recrawl.crawl.listings.discovery import COUNTS
     from recrawl.crawl.listings.dropped import DroppedPages
@@ -139,7 +139,7 @@ def listing_figures(store: BlockingStore[SqliteStore]) -> dict[str, Any]:
     }
 
 
-def feed_figures(store: BlockingStore[SqliteStore]) -> dict[str, int]:
+def feed_figures(store: BlockingStore[OwnedStore]) -> dict[str, int]:
     """Number of feeds, of those polled more often because items would be lost, and of those that lost items."""
     from recrawl.crawl.feeds.polling import PREFIX
 
@@ -148,7 +148,7 @@ def feed_figures(store: BlockingStore[SqliteStore]) -> dict[str, int]:
     return {"pages": len(notes), "hurried": hurried, "rolled_off": rolled}
 
 
-def audit_figures(store: BlockingStore[SqliteStore]) -> dict[str, Any]:
+def audit_figures(store: BlockingStore[OwnedStore]) -> dict[str, Any]:
     """The last audit, the number of audits, and whether they agree with the forecasts."""
     from recrawl.crawl.audit.open_audit import ENDED, saved_audits
     from recrawl.crawl.views.audit_report import verdict_text
@@ -165,7 +165,7 @@ def audit_figures(store: BlockingStore[SqliteStore]) -> dict[str, Any]:
     }
 
 
-def event_figures(store: BlockingStore[SqliteStore], now: float) -> dict[str, Any]:
+def event_figures(store: BlockingStore[OwnedStore], now: float) -> dict[str, Any]:
     """Events in the store, and how far behind each subscriber is."""
     found: dict[str, Any] = store.event_counts()
     subscribers = []
@@ -178,7 +178,7 @@ def event_figures(store: BlockingStore[SqliteStore], now: float) -> dict[str, An
 
 
 def hosts_in_trouble(
-    store: BlockingStore[SqliteStore], failing: list[tuple[Outcome, str | None]], now: float
+    store: BlockingStore[OwnedStore], failing: list[tuple[Outcome, str | None]], now: float
 ) -> list[dict[str, Any]]:
     """Hosts that failed in the last day: number of pages per reason, last attempt."""
     by_host: defaultdict[str, list[tuple[Outcome, str | None]]] = defaultdict(list)
@@ -205,7 +205,7 @@ def _name(troubled: dict[str, Any]) -> str:
     return host_of(f"http://{troubled['host']}/")
 
 
-def _reason(store: BlockingStore[SqliteStore], outcome: Outcome) -> str | None:
+def _reason(store: BlockingStore[OwnedStore], outcome: Outcome) -> str | None:
     """Why a page fails. None if robots.txt was read and disallows the page: that is no failure of its host."""
     if outcome.failure != "robots":
         return outcome.failure
@@ -213,7 +213,7 @@ def _reason(store: BlockingStore[SqliteStore], outcome: Outcome) -> str | None:
     return None if unread is None else f"robots.txt: {unread}"
 
 
-def _doubted(store: BlockingStore[SqliteStore], now: float, listed: Container[str]) -> list[str]:
+def _doubted(store: BlockingStore[OwnedStore], now: float, listed: Container[str]) -> list[str]:
     """Hosts whose "not modified" is not believed, without those listed already."""
     trust = store.notes("trust").get("trust", {"hosts": {}})
     return [host for host, one in trust["hosts"].items() if one["doubted_until"] > now and host not in listed]

@@ -12,14 +12,14 @@ from recrawl.model.spans import format_span
 
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
-    from recrawl.store import BlockingStore, Outcome, SqliteStore
+    from recrawl.store import BlockingStore, Outcome, OwnedStore
 
 _HOUR, _DAY = 3600.0, 86400.0
 _LISTED = 1000  # pages and hosts at most
 _SHOWN = 10  # of them in the text
 
 
-def failing_figures(store: BlockingStore[SqliteStore], failing: Iterable[tuple[Outcome, str]]) -> dict[str, Any]:
+def failing_figures(store: BlockingStore[OwnedStore], failing: Iterable[tuple[Outcome, str]]) -> dict[str, Any]:
     """Pages that fail, the last failure first: reason, last and next try; how many there are, and at most 1000."""
     found = sorted(failing, key=lambda one: -one[0].began_at)
     listed = found[:_LISTED]
@@ -38,7 +38,7 @@ def failing_figures(store: BlockingStore[SqliteStore], failing: Iterable[tuple[O
     return {"total": len(found), "pages": pages}
 
 
-def load_figures(store: BlockingStore[SqliteStore], settings: Settings, pages: int, now: float) -> dict[str, Any]:
+def load_figures(store: BlockingStore[OwnedStore], settings: Settings, pages: int, now: float) -> dict[str, Any]:
     """Hosts that were asked in the last day, most requests first; how many there are, and at most 1000.
 
     Requests are those of crawls, the last read of robots.txt of each origin and the last poll of each listing.
@@ -75,7 +75,7 @@ def load_figures(store: BlockingStore[SqliteStore], settings: Settings, pages: i
 class _Known:
     """What a database and its settings say of hosts."""
 
-    def __init__(self, store: BlockingStore[SqliteStore], settings: Settings, pages: int) -> None:
+    def __init__(self, store: BlockingStore[OwnedStore], settings: Settings, pages: int) -> None:
         from recrawl.crawl.polite.host_limiter import DELAY
 
         self._store, self._rules, self._hours = store, settings.rules(), settings.opening()

@@ -3,26 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from functools import cache
-from importlib import import_module
-from typing import Any
 
-from recrawl.errors import StoreError
+from recrawl.store.packing import packed_body, unpacked_body, zstd
 from recrawl.store.protocol import body_key
-
-_LEVEL = 3
-LARGEST = 1 << 30  # bytes of an unpacked body
-
-
-@cache
-def zstd() -> Any:
-    """Python's zstd module, or its backport before Python 3.14."""
-    for name in ("compression.zstd", "backports.zstd"):
-        try:
-            return import_module(name)
-        except ImportError:
-            continue
-    raise StoreError("bodies need zstd: pip install 'recrawl[crawl]'")
 
 
 class Bodies:
@@ -39,8 +22,8 @@ class Bodies:
             return
         key = body_key(body)
         if connection.execute("SELECT 1 FROM body WHERE key = ?", (key,)).fetchone() is None:
-            packed = zstd().compress(body, level=_LEVEL)
-            connection.execute("INSERT INTO body (key, size, data) VALUES (?, ?, ?)", (key, len(body), packed))
+            row = (key, len(body), packed_body(body))
+            connection.execute("INSERT INTO body (key, size, data) VALUES (?, ?, ?)", row)
         connection.execute("INSERT INTO version (page, fetched_at, key) VALUES (?, ?, ?)", (page, fetched_at, key))
         self.trim(connection, page, self.keep)
 
@@ -59,12 +42,4 @@ class Bodies:
     def read(self, connection: sqlite3.Connection, key: bytes) -> bytes | None:
         """A body, checked against its key."""
         found = connection.execute("SELECT data FROM body WHERE key = ?", (key,)).fetchone()
-        if found is None:
-            return None
-        try:
-            body = bytes(zstd().ZstdDecompressor().decompress(found[0], max_length=LARGEST))
-        except zstd().ZstdError as problem:
-            raise StoreError(f"body {key.hex()} cannot be unpacked: {problem}") from None
-        if body_key(body) != key:
-            raise StoreError(f"body {key.hex()} is not what was saved")
-        return body
+        return None if found is None else unpacked_body(found[0], key)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from recrawl.errors import StoreError
+from recrawl.errors import StoreError, StoreMissingError
 from recrawl.store.sqlite.lock import Lock
 from recrawl.store.sqlite.migrate import migrate, migrations, newer_schema, version_of
 
@@ -29,7 +29,7 @@ class Database:
         self._writing_mutex, self._reading_mutex = threading.RLock(), threading.RLock()
         self._closed = False
         if not exclusive and not self.path.is_file():
-            raise StoreError(f"{path}: there is no such database; recrawl add makes one")
+            raise StoreMissingError(f"{path}: there is no such database; recrawl add makes one")
         if not self.path.parent.is_dir():
             raise StoreError(f"{path}: there is no such folder")
         if exclusive:

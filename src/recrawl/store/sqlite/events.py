@@ -14,9 +14,10 @@ from recrawl.store.events import (
     Subscriber,
     delivered_to_all,
     last_event_after,
+    n_overdue,
     n_undelivered,
 )
-from recrawl.store.sqlite.bodies import LARGEST, zstd
+from recrawl.store.packing import packed_text, unpacked_text
 
 _EVENT = tuple(field.name for field in fields(Event) if field.name not in ("number", "id", "old_text", "new_text"))
 _SUBSCRIBER = tuple(field.name for field in fields(Subscriber))
@@ -61,7 +62,7 @@ class EventTables:
     def add(self, connection: sqlite3.Connection, page: int, event: Event) -> LastEvent:
         """Write an event, with the text of the page's last event, and let it be the last event now."""
         before = connection.execute("SELECT text FROM told WHERE page = ?", (page,)).fetchone()
-        old, new = None if before is None else before[0], _packed(event.new_text)
+        old, new = None if before is None else before[0], packed_text(event.new_text)
         if new is None and event.new_digest is not None and event.new_digest == event.old_digest:
             new = old
         size = event.size + len(old or b"") + len(new or b"")
@@ -81,12 +82,8 @@ class EventTables:
             front = connection.execute(
                 "SELECT number, at, size FROM event ORDER BY number LIMIT ?", (_FRONT,)
             ).fetchall()
-            gone = 0
-            for number, at, bytes_ in front:
-                beyond = rows > self.limits.rows or size > self.limits.size
-                if not beyond and not (number <= held and at < before):
-                    break
-                gone, rows, size = gone + 1, rows - 1, size - bytes_
+            gone = n_overdue(front, (rows, size), self.limits, held, before)
+            rows, size = rows - gone, size - sum(bytes_ for *_, bytes_ in front[:gone])
             if gone:
                 self._drop(connection, front[0][0], front[gone - 1][0], subscribers)
                 connection.execute("UPDATE event_total SET rows = ?, size = ?", (rows, size))
@@ -129,7 +126,7 @@ class EventTables:
         found, page = list[Event](), 0
         for page, url, at, status, kind, digest, final_url, text in connection.execute(_NOW_THERE, (after, _MANY)):
             event = Event(last, f"{stream}.{last}.{page}", url, "new", at, status, None, kind)
-            found.append(replace(event, new_digest=digest, new_final_url=final_url, new_text=_unpacked(text)))
+            found.append(replace(event, new_digest=digest, new_final_url=final_url, new_text=unpacked_text(text)))
         return found, page
 
     def check(self, connection: sqlite3.Connection) -> Iterator[str]:
@@ -149,12 +146,4 @@ class EventTables:
 def _event(row: tuple[Any, ...], stream: str) -> Event:
     number, *cells, old, new = row
     values = dict(zip(_EVENT, cells, strict=True))
-    return Event(number, f"{stream}.{number}", **values, old_text=_unpacked(old), new_text=_unpacked(new))
-
-
-def _packed(text: str | None) -> bytes | None:
-    return None if text is None else bytes(zstd().compress(text.encode("utf-8", "replace"), level=3))
-
-
-def _unpacked(data: bytes | None) -> str | None:
-    return None if data is None else bytes(zstd().ZstdDecompressor().decompress(data, max_length=LARGEST)).decode()
+    return Event(number, f"{stream}.{number}", **values, old_text=unpacked_text(old), new_text=unpacked_text(new))

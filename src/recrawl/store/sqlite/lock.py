@@ -5,17 +5,10 @@ from __future__ import annotations
 import fcntl
 import os
 from pathlib import Path
-from typing import NamedTuple
 
 from recrawl._files import named
 from recrawl.errors import StoreInUseError
-
-
-class Holder(NamedTuple):
-    """The process that has a database to itself, and the words that it has announced."""
-
-    pid: int | None
-    words: tuple[str, ...] = ()
+from recrawl.store.holder import Holder
 
 
 def holder_of(database: str | Path) -> Holder | None:

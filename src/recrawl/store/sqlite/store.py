@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from recrawl._worker import Worker
 from recrawl.store.events import Event, EventLimits, Subscriber
+from recrawl.store.holder import Holder
 from recrawl.store.leases import Lease
 from recrawl.store.listings import StoredListing
 from recrawl.store.protocol import Copy, Outcome, SavedToo, Totals, Version
@@ -19,6 +20,7 @@ from recrawl.store.signals import PendingSignal
 from recrawl.store.sqlite.bodies import Bodies
 from recrawl.store.sqlite.database import Database
 from recrawl.store.sqlite.events import EventTables
+from recrawl.store.sqlite.lock import holder_of
 from recrawl.store.sqlite.reads import Reads
 from recrawl.store.sqlite.writes import Writes
 
@@ -51,9 +53,22 @@ class SqliteStore:
         self._database.check_open()
         return await self._reader.call(work, *args, **options)
 
+    @property
+    def name(self) -> str:
+        """The file."""
+        return str(self.path)
+
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self.path.stat().st_size
+
     def announce(self, *words: str) -> None:
         """Write words to the lock of an exclusive store, such as what signals its process takes (`holder_of`)."""
         self._database.announce(*words)
+
+    def holder(self) -> Holder | None:
+        """The process that has the database to itself; None if there is none."""
+        return holder_of(self.path)
 
     # --- writing -----------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from recrawl.cli.shared.files.page_states import PAGE, page_rows
 from recrawl.engine import Engine
 from recrawl.errors import ParameterError
 from recrawl.schedule.exact import access
-from recrawl.store import BlockingStore, Outcome, SqliteStore
+from recrawl.store import BlockingStore, Outcome, OwnedStore
 
 _BATCH = 20_000
 OBSERVATION = {
@@ -44,7 +44,7 @@ def check_table(path: Path) -> None:
         _pyarrow()
 
 
-def write_observations(store: BlockingStore[SqliteStore], engine: Engine, path: Path) -> int:
+def write_observations(store: BlockingStore[OwnedStore], engine: Engine, path: Path) -> int:
     """Write every crawl, one row each, with the importance of its page, and return their number."""
     ids = engine.ids()
     importance = dict(zip(engine.url(ids), access.importance(engine.scheduler, ids).tolist(), strict=True))

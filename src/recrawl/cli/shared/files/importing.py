@@ -23,7 +23,7 @@ from recrawl.crawl.http.semantics import failure_of
 from recrawl.crawl.run.opening.pages import add_pages, save_pages
 from recrawl.engine import Engine
 from recrawl.errors import ParameterError
-from recrawl.store import BlockingStore, Outcome, SqliteStore
+from recrawl.store import BlockingStore, Outcome, OwnedStore
 from recrawl.urls import canonical
 
 Array = NDArray[np.float64]
@@ -68,7 +68,7 @@ class Imported:
 
 
 def import_pages(
-    read: Imported, store: BlockingStore[SqliteStore], settings: Settings, bodies: WarcBodies | None = None
+    read: Imported, store: BlockingStore[OwnedStore], settings: Settings, bodies: WarcBodies | None = None
 ) -> dict[str, Any]:
     """Add pages to a database. An empty database takes the trained engine, another one each page's rate."""
     now = time.time()
@@ -182,7 +182,7 @@ def _is_true(cell: Any) -> bool | None:
     return None if cell in (None, "") else str(cell).strip().lower() in ("true", "1", "1.0")
 
 
-def _save(outcomes: Iterable[Outcome], store: BlockingStore[SqliteStore], bodies: WarcBodies | None) -> None:
+def _save(outcomes: Iterable[Outcome], store: BlockingStore[OwnedStore], bodies: WarcBodies | None) -> None:
     iterator = iter(outcomes if bodies is None else (replace(one, body=bodies.of(one)) for one in outcomes))
     while batch := list(islice(iterator, _BATCH if bodies is None else _WITH_BODIES)):
         store.save(batch)

@@ -15,7 +15,7 @@ from recrawl.errors import ParameterError
 from recrawl.model.spans import count
 
 if TYPE_CHECKING:
-    from recrawl.store import BlockingStore, SqliteStore
+    from recrawl.store import BlockingStore, OwnedStore
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Followed:
         """The commands for a running crawl."""
         return [listing_command(*one) for one in self.listings.items()] + [follow_command(one) for one in self.sites]
 
-    def save(self, store: BlockingStore[SqliteStore]) -> None:
+    def save(self, store: BlockingStore[OwnedStore]) -> None:
         """Write them to a database; listings that it has already stay as they are."""
         known = {one.url for one in store.listings()}
         new = [new_listing(url, kind) for url, kind in self.listings.items() if url not in known]

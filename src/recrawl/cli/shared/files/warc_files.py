@@ -11,7 +11,7 @@ from typing import Any
 from recrawl._files import whole_file
 from recrawl.cli.shared.files.outputs import check_folder
 from recrawl.errors import ParameterError
-from recrawl.store import BlockingStore, Outcome, SqliteStore
+from recrawl.store import BlockingStore, Outcome, OwnedStore
 
 _VERSION = "WARC/1.1"  # its dates have fractions of a second
 
@@ -24,7 +24,7 @@ def check_warc(path: Path) -> None:
     _warcio()
 
 
-def write_warc(store: BlockingStore[SqliteStore], path: Path) -> int:
+def write_warc(store: BlockingStore[OwnedStore], path: Path) -> int:
     """Write every stored body as a resource record (headers are not stored), and return their number."""
     n, writer_of = 0, _warcio().warcwriter.WARCWriter
     with whole_file(path) as partial, partial.open("wb") as file:

@@ -15,7 +15,7 @@ from recrawl.errors import ParameterError, StoreInUseError
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
     from recrawl.engine import Engine
-    from recrawl.store import BlockingStore, SqliteStore, Store
+    from recrawl.store import BlockingStore, OwnedStore, Store
 
 Config = Annotated[Path | None, typer.Option(help="File of settings.  [default: recrawl.toml, if there is one]")]
 Database = Annotated[str | None, typer.Option(help="The database.  [default: recrawl.db]")]
@@ -49,18 +49,18 @@ async def engine_of(store: Store, settings: Settings, now: float | None = None) 
     return await assemble.engine_of(store, settings, time.time() if now is None else now)
 
 
-def shared_store(settings: Settings) -> BlockingStore[SqliteStore]:
+def shared_store(settings: Settings) -> BlockingStore[OwnedStore]:
     """The database for reading and for commands, also while a crawl runs."""
-    from recrawl.store import BlockingStore, SqliteStore
+    from recrawl.store import BlockingStore, open_store
 
-    return BlockingStore(SqliteStore(settings.database, exclusive=False))
+    return BlockingStore(open_store(settings.database, exclusive=False))
 
 
-def exclusive_store(settings: Settings) -> BlockingStore[SqliteStore] | None:
+def exclusive_store(settings: Settings) -> BlockingStore[OwnedStore] | None:
     """The database for writing; None while a crawl has it."""
-    from recrawl.store import BlockingStore, SqliteStore
+    from recrawl.store import BlockingStore, open_store
 
     try:
-        return BlockingStore(SqliteStore(settings.database, keep=settings.keep, events=settings.event_limits()))
+        return BlockingStore(open_store(settings.database, keep=settings.keep, events=settings.event_limits()))
     except StoreInUseError:
         return None

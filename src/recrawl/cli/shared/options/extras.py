@@ -23,6 +23,7 @@ EXTRAS = {
     ],
     "serve": ["fastapi", "uvicorn"],
     "data": ["pyarrow", "matplotlib"],
+    "postgres": ["asyncpg"],
     "warc": ["warcio"],
     "browser": ["playwright"],
     "predict": ["lightgbm"],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
 
 from recrawl.crawl.clock import Clock, SystemClock
 from recrawl.crawl.config.settings import Settings
@@ -12,7 +11,7 @@ from recrawl.crawl.http.fetched import Fetched, Fetcher
 from recrawl.crawl.http.semantics import redirect_goal
 from recrawl.crawl.polite.host_limiter import DELAY
 from recrawl.engine.addresses import host_of
-from recrawl.errors import ParameterError
+from recrawl.errors import ParameterError, StoreMissingError
 
 _HOPS = 5  # redirects that are followed
 _PATIENCE = 120.0  # seconds that a host may be held before the command gives up
@@ -65,11 +64,13 @@ class PoliteFetcher:
 
 def known_hosts(settings: Settings) -> tuple[dict[str, float], dict[str, float]]:
     """Of the hosts of a database the delays that they asked for, and until when they are held; empty without one."""
-    if not Path(settings.database).is_file():
-        return {}, {}
-    from recrawl.store import BlockingStore, SqliteStore
+    from recrawl.store import BlockingStore, open_store
 
-    with BlockingStore(SqliteStore(settings.database, exclusive=False)) as store:
+    try:
+        opened = open_store(settings.database, exclusive=False, create=False)
+    except StoreMissingError:
+        return {}, {}
+    with BlockingStore(opened) as store:
         rows = store.load([])
         delays = {name.removeprefix(DELAY): float(delay) for name, delay in store.notes(DELAY).items()}
     return delays, {} if rows is None else {host: until for host, (*_, until) in rows["hosts"].items()}

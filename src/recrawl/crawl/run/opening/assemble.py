@@ -10,7 +10,6 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recrawl.crawl.clock import Clock, SystemClock
@@ -26,9 +25,9 @@ from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.run.opening.pages import Part, open_engine
 from recrawl.crawl.run.opening.reload import NOTE, Reloaded, adopted, reload_settings
 from recrawl.engine import Engine
-from recrawl.errors import ParameterError, RecrawlError, StoreError
+from recrawl.errors import ParameterError, RecrawlError
 from recrawl.logs import event
-from recrawl.store import SqliteStore
+from recrawl.store import OwnedStore, open_store
 from recrawl.store.protocol import Store
 
 if TYPE_CHECKING:
@@ -153,7 +152,7 @@ class LiveCrawl:
     """The crawl of a database: store, engine, fetchers, webhook and crawler; ``close`` ends them all."""
 
     def __init__(
-        self, settings: Settings, store: SqliteStore, web: Web, crawler: Crawler, webhook: Webhook | None
+        self, settings: Settings, store: OwnedStore, web: Web, crawler: Crawler, webhook: Webhook | None
     ) -> None:
         self.settings, self.store, self.web, self.crawler = settings, store, web, crawler
         self._webhook = webhook
@@ -205,14 +204,13 @@ async def open_crawl(
     check_settings(settings)
     web = web or Web.http(settings)
     webhook = _webhook(settings)
-    if not may_be_empty and not Path(settings.database).is_file():
-        raise StoreError(f"{settings.database}: there is no such database; recrawl add makes one")
-    store = SqliteStore(settings.database, keep=settings.keep, events=settings.event_limits())
+    limits = settings.event_limits()
+    store = open_store(settings.database, keep=settings.keep, create=may_be_empty, events=limits)
     try:
         now = web.clock.now()
         engine = await engine_of(store, settings, now, save=True)
         if not may_be_empty and not len(engine) and not await store.commands() and not await store.listings():
-            raise ParameterError(f"{settings.database}: has no pages; recrawl add adds some")
+            raise ParameterError(f"{settings.database_name}: has no pages; recrawl add adds some")
         chosen = options_of(settings, len(engine), now)
         chosen = replace(chosen, subscribers={} if webhook is None else {"webhook": webhook})
         crawler = new_crawler(engine, store, web, replace(chosen, **options))

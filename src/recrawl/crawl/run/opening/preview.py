@@ -39,7 +39,7 @@ async def preview(store: Store, settings: Settings, n: int, start: float) -> lis
     check_settings(settings)
     engine, clock, found = await engine_of(store, settings, start), _SetClock(start), list[dict[str, Any]]()
     if not len(engine):
-        raise ParameterError(f"{settings.database}: has no pages; recrawl add adds some")
+        raise ParameterError(f"{settings.database_name}: has no pages; recrawl add adds some")
     budget = Budget.parse(settings.budget, len(engine), start, settings.opening())
     mark = (await store.notes(MARK)).get(MARK)
     budget.resume(mark, start)
