@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.store.leases import HELD, Lease
 from recrawl.store.listings import StoredListing
 from recrawl.store.postgres import statements as sql
 from recrawl.store.postgres.bodies import Bodies
@@ -73,6 +74,11 @@ class Reads:
     async def listing_entries(self, connection: Any, url: str) -> bytes:
         """See `Store.listing_entries`."""
         return bytes(await connection.fetchval("SELECT entries FROM listing WHERE key = $1", sql.key_of(url)) or b"")
+
+    async def leases(self, connection: Any, ids: Sequence[str] | None, after: float) -> list[Lease]:
+        """See `Store.leases`."""
+        where, given = ("state = $1", HELD) if ids is None else ("id = ANY ($1::text[])", ids)
+        return [Lease(*row) for row in await connection.fetch(sql.LEASES.format(where), given, after)]
 
     async def copies(self, connection: Any, urls: Sequence[str]) -> dict[str, Copy]:
         """See `Store.copies`."""

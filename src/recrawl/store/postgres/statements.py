@@ -107,6 +107,9 @@ SET_SIGNALS = (
     "ON CONFLICT (page, source) DO UPDATE SET at = excluded.at, changed_at = excluded.changed_at, "
     "resolution = excluded.resolution"
 )
+LEASE = {"id": str, "url": str, "picked_at": float, "until": float, "state": str, "conditional": bool}
+SET_LEASES = upsert("lease", "id", LEASE)
+LEASES = f"SELECT {', '.join(LEASE)} FROM lease WHERE {{}} AND until > $2 ORDER BY id"
 END_SIGNALS = (
     f"DELETE FROM signal USING {unnested({'page': int, 'began_at': float})} AS ended (page, began_at) "
     "WHERE signal.page = ended.page AND signal.at < ended.began_at"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from recrawl.store.events import Event, EventLimits, Subscriber
 from recrawl.store.holder import Holder
+from recrawl.store.leases import Lease
 from recrawl.store.listings import StoredListing
 from recrawl.store.postgres.address import Address
 from recrawl.store.postgres.bodies import Bodies
@@ -190,6 +191,10 @@ class PostgresStore:
     async def listing_entries(self, url: str) -> bytes:
         """See `Store.listing_entries`."""
         return await self._read(self._reads.listing_entries, url)
+
+    async def leases(self, ids: Iterable[str] | None = None, *, after: float = -math.inf) -> list[Lease]:
+        """See `Store.leases`."""
+        return await self._read(self._reads.leases, None if ids is None else list(ids), after)
 
     async def commands(self) -> list[tuple[int, dict[str, Any]]]:
         """See `Store.commands`."""

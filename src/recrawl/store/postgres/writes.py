@@ -11,6 +11,7 @@ from typing import Any
 
 from recrawl.store.columns import TABLE, cells, whole
 from recrawl.store.events import LastEvent, Subscriber
+from recrawl.store.leases import Lease
 from recrawl.store.listings import StoredListing
 from recrawl.store.postgres import statements as sql
 from recrawl.store.postgres.bodies import Bodies
@@ -61,6 +62,7 @@ class Writes:
             await self._save_outcomes(connection, outcomes)
         await _save_notes(connection, more.get("notes") or {})
         await _save_listings(connection, more.get("listings", ()))
+        await _save_leases(connection, more.get("leases", ()), more.get("leases_before"))
         if removed := list(more.get("removed", ())):
             at = more.get("at")
             await self._remove(connection, removed, time.time() if at is None else at)
@@ -120,8 +122,8 @@ async def _save_rows(connection: Any, rows: Mapping[str, Any]) -> None:
 
 def _record(cell: tuple[Any, ...]) -> tuple[Any, ...]:
     """A row of the table of pages, from cells in the order of `columns.TABLE`."""
-    url, *values, told, paused, more = (cell[place] for place in _PLACES)
-    return (sql.key_of(url), url, *values, bool(told), bool(paused), more)
+    url, *values, known, paused, more = (cell[place] for place in _PLACES)
+    return (sql.key_of(url), url, *values, bool(known), bool(paused), more)
 
 
 async def _save_signals(connection: Any, signals: Iterable[PendingSignal]) -> None:
@@ -137,6 +139,14 @@ async def _save_notes(connection: Any, notes: Mapping[str, Any]) -> None:
         await connection.execute(sql.SET_NOTES, *sql.arrays(given, 3))
     if deleted := [sql.key_of(name) for name, value in notes.items() if value is None]:
         await connection.execute("DELETE FROM note WHERE key = ANY ($1::bytea[])", deleted)
+
+
+async def _save_leases(connection: Any, leases: Iterable[Lease], before: float | None) -> None:
+    newest = {lease.id: [getattr(lease, name) for name in sql.LEASE] for lease in leases}
+    if newest:
+        await connection.execute(sql.SET_LEASES, *sql.arrays(list(newest.values()), len(sql.LEASE)))
+    if before is not None:
+        await connection.execute("DELETE FROM lease WHERE until < $1", before)
 
 
 async def _save_listings(connection: Any, listings: Iterable[StoredListing]) -> None:
