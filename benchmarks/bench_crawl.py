@@ -1,9 +1,9 @@
 """Pages per second and CPU per page of the crawler beside Scrapy.
 
 Both crawl the same 20,000 pages of 30 KB from the same server process once, 64 at a time, after reading robots.txt,
-hash the visible text with the same detector and keep url, time, status and digest in SQLite. The crawler has a core to
-itself as far as other processes let it, the server another. They take turns; the medians over the rounds count. recrawl
-also keeps what its engine believes of each page and an observation of each crawl; neither keeps bodies.
+hash the main text with the same detector, the default, and keep url, time, status and digest in SQLite. The crawler has
+a core to itself as far as other processes let it, the server another. They take turns; the medians over the rounds
+count. recrawl also keeps what its engine believes of each page and an observation of each crawl; neither keeps bodies.
 
     pip install -e .[scrapy,data]
     python benchmarks/bench_crawl.py            about ten minutes
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,7 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 PAGES, CONCURRENCY, ROUNDS = 20_000, 64, 3
 CRAWLERS = {"scrapy": "scrapy_crawl.py", "recrawl": "recrawl_crawl.py"}
-LOOPS = ("default", "uvloop")
+LOOPS = ("default", "uvloop") if find_spec("uvloop") else ("default",)
 
 
 def pinned(core: int, *words: str) -> list[str]:

@@ -39,7 +39,7 @@ def page_html(number: int, size: int = KIB * 1024) -> bytes:
         part = f'{card}{said}<img src="/i/{rng.getrandbits(40):x}.jpg" alt="{text(2)}"></div>'
         parts.append(part)
         length += len(part)
-    tail = "</main><footer>%NUMBER%</footer></body></html>"
+    tail = "<p>%NUMBER%</p></main><footer>about</footer></body></html>"
     page = "".join(parts) + tail
     return (page + f"<!--{'x' * max(size - len(page) - 7, 0)}-->").encode()
 

@@ -1,4 +1,4 @@
-"""The recrawl side of bench_crawl.py: fetch all pages once, hash the visible text, keep the result in SQLite.
+"""The recrawl side of bench_crawl.py: fetch all pages once, hash the main text, keep the result in SQLite.
 
 ``python benchmarks/recrawl_crawl.py PORT N_HOSTS N_PAGES CONCURRENCY DATABASE LOOP`` prints a JSON line.
 """

@@ -1,4 +1,4 @@
-"""The Scrapy side of bench_crawl.py: fetch all pages once, hash the visible text, keep the result in SQLite.
+"""The Scrapy side of bench_crawl.py: fetch all pages once, hash the main text, keep the result in SQLite.
 
 ``python benchmarks/scrapy_crawl.py PORT N_HOSTS N_PAGES CONCURRENCY DATABASE LOOP`` prints a JSON line.
 """
@@ -15,7 +15,7 @@ import scrapy
 from crawl_server import addresses
 from scrapy.crawler import CrawlerProcess
 
-from recrawl.crawl.detect.detector import VisibleText
+from recrawl.crawl.detect.detector import detector
 from recrawl.crawl.http.fetched import Fetched
 
 COMMIT_EVERY = 256  # rows
@@ -29,7 +29,7 @@ class Pages(scrapy.Spider):
 
     def __init__(self, urls: list[str], database: str) -> None:
         super().__init__()
-        self._urls, self._detector, self._waiting = urls, VisibleText(), 0
+        self._urls, self._detector, self._waiting = urls, detector("main"), 0
         self._base = sqlite3.connect(database)
         self._base.execute("pragma journal_mode = wal")
         self._base.execute("pragma synchronous = normal")

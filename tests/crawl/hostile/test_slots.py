@@ -1,6 +1,7 @@
 """Bad hosts among good ones by a clock moved by hand: exact counts, whatever the machine does."""
 
 import asyncio
+from contextlib import ExitStack
 
 import pytest
 
@@ -82,6 +83,35 @@ def test_a_slow_host_is_not_cut_while_nobody_needs_its_place():
     world.run(100.0, concurrency=32)
     (outcome,) = [outcome for outcome in world.store.observations() if "timeout" in outcome.url][:1]
     assert outcome.took >= 40.0
+
+
+def test_new_hosts_are_crawled_once_before_any_page_is_crawled_again():
+    """Hosts wait for a slot only until they have answered, and what they answer does not wait for it."""
+    urls = [f"https://good{k % 16}.example/{k}" for k in range(320)]
+    world = World(page, urls, budget=1e6, delay=0.0, choices={"host_concurrency": 64})
+    world.run(1.0, concurrency=64)
+    asked = [url for _, url in world.web.requests if not url.endswith("/robots.txt")]
+    assert sorted(asked[:320]) == sorted(urls)
+    at = [at for at, url in world.web.requests if not url.endswith("/robots.txt")]
+    assert at[319] - at[0] < 0.6, "64 at a time, 0.05 s each, half of them at first"
+
+
+def test_who_waits_no_longer():
+    async def main():
+        slots = Slots(8)
+        pages = [(k, f"https://h{k}.example/") for k in range(7)]
+        assert slots.share(pages, 0.0) == (pages[:4], pages[4:])
+        async with asyncio.timeout(None) as limit:
+            with ExitStack() as stack:
+                for k in range(3):
+                    stack.enter_context(slots.taken(f"h{k}.example", 0.0, limit))
+                assert slots.admitted(0.1) == [], "no host has answered, one slot of four is free"
+                slots.ended("h6.example", 0.5, answered=True)
+                assert slots.admitted(0.6) == ["h6.example"]
+            assert slots.admitted(0.7) == ["h4.example", "h5.example"]
+            assert slots.admitted(0.8) == []
+
+    asyncio.run(main())
 
 
 def test_who_is_slow():

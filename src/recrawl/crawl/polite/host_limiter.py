@@ -37,6 +37,7 @@ class HostLimiter:
         self.on_held: Callable[[str, float, str], None] | None = None  # called with host, seconds and reason
         self._troubled: dict[str, float] = {}  # hosts held because of what they answered, and until when
         self._paced: dict[str, float] = {}  # until when the engine is held by a host's budget
+        self._put_off: dict[str, float] = {}  # until when the engine is held because no crawl of the host may start
         self._delay = engine.settings.host_spacing or 0.0
         self._most = engine.settings.host_concurrency or math.inf
         self._own: dict[str, float] = {}  # delays of hosts with a delay of their own
@@ -143,13 +144,24 @@ class HostLimiter:
         if until <= self._free_at.get(host, -math.inf):
             return
         held = self._engine.held_until(host)
-        if held > self._paced.get(host, -math.inf):  # not by its budget, for which running crawls do not wait
+        if held > max(self._paced.get(host, -math.inf), self._put_off.get(host, -math.inf)):
+            # not by its budget or for want of a slot: for these, running crawls do not wait
             until = max(until, held)
         self._free_at[host] = until
         self._engine.hold(host, max(until, held))
         if len(self._free_at) > _REMEMBERED:
             now = self._clock.now()
             self._free_at = {name: at for name, at in self._free_at.items() if at > now}
+
+    def put_off(self, host: str, until: float) -> None:
+        """Pick no page of a host until a time; requests of crawls that run do not wait."""
+        self._put_off[host] = until
+        self._engine.hold(host, max(until, self._engine.held_until(host)))
+
+    def resume(self, host: str) -> None:
+        """Pick pages again of a host that was put off."""
+        if self._engine.held_until(host) <= self._put_off.pop(host, -math.inf):
+            self._engine.hold(host, max(self._free_at.get(host, -math.inf), self._paced.get(host, -math.inf)))
 
     # --- delays of single hosts ---------------------------------------------------------------------------------------
 

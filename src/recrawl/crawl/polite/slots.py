@@ -27,6 +27,7 @@ class Slots:
         self.resize(n)
         self._quick: OrderedDict[str, None] = OrderedDict()
         self._running: dict[int, tuple[str, float, asyncio.Timeout]] = {}
+        self._waiting: dict[str, None] = {}  # slow hosts that had no slot when they were picked
         self._n = 0
 
     def resize(self, n: int) -> None:
@@ -39,10 +40,27 @@ class Slots:
         free = self._shared - self.n_slow(now)
         taken, waiting = list[Pair](), list[Pair]()
         for pair in pairs:
-            slow = self.is_slow(host_of(pair[1]))
-            (waiting if slow and free <= 0 else taken).append(pair)
+            slow = self.is_slow(host := host_of(pair[1]))
+            if slow and free <= 0:
+                waiting.append(pair)
+                self._waiting[host] = None
+            else:
+                taken.append(pair)
             free -= slow
         return taken, waiting
+
+    def admitted(self, now: float) -> list[str]:
+        """The hosts that need not wait for a slot any longer: they have answered, or half of the shared slots are free.
+
+        Where hosts do not answer, fewer are free, and each host asks again after a while: none is always the first.
+        """
+        if not self._waiting:
+            return []
+        free = 2 * self.n_slow(now) <= self._shared
+        hosts = [host for host in self._waiting if free or not self.is_slow(host)]
+        for host in hosts:
+            del self._waiting[host]
+        return hosts
 
     def is_slow(self, host: str) -> bool:
         """Whether a host is slow, or not known to be quick."""

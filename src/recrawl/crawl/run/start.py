@@ -89,6 +89,8 @@ class Starter:
         return self._begin(ready, now, audit=True)
 
     async def _start_picked(self, now: float, n: int) -> int:
+        for host in self._slots.admitted(now):
+            self._components.limiter.resume(host)
         ids = self._engine.pick(now, n).tolist() if n > 0 else []
         if not ids:
             return 0
@@ -106,10 +108,11 @@ class Starter:
         return self._begin(ready, now)
 
     def _put_back(self, pairs: list[Pair], now: float, seconds: float) -> None:
-        """Release picked pages and hold their hosts for some seconds."""
-        for page, url in pairs:
-            self._engine.release([page], now)
-            self._components.limiter.hold(host_of(url), now + seconds)
+        """Release picked pages and pick none of their hosts for some seconds."""
+        if pairs:
+            self._engine.release([page for page, _ in pairs], now)
+        for host in {host_of(url) for _, url in pairs}:
+            self._components.limiter.put_off(host, now + seconds)
 
     def _begin(self, pairs: list[Pair], now: float, *, audit: bool = False) -> int:
         """Start crawls; they wait for their copies themselves, so that the loop does not wait for the store."""
