@@ -16,7 +16,7 @@ from recrawl._plain import plain
 from recrawl.engine import Engine
 from recrawl.engine.clocks.arrays import LEVELS, TERMS
 from recrawl.engine.clocks.clocks import FolderClocks
-from recrawl.engine.clocks.folders import folders
+from recrawl.engine.clocks.folders import folder_names, folders
 from recrawl.engine.clocks.kernels import add_to_groups, bin_of, credit_terms, fill_paces, fit_weights
 from recrawl.engine.settings import Settings
 from recrawl.schedule.exact import access
@@ -30,7 +30,7 @@ TWO = ["https://a.example/x/1", "https://a.example/y/z/1"]
 
 def new_clocks(urls: list[str]) -> FolderClocks:
     clocks = FolderClocks(Settings(1.0, day=1.0))
-    clocks.add(urls, np.arange(len(urls)))
+    clocks.add(folder_names(urls), np.arange(len(urls)))
     return clocks
 
 

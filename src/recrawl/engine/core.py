@@ -7,13 +7,12 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.engine.addresses import Addresses, host_of
+from recrawl.engine.addresses import Addresses, Urls, host_of
 from recrawl.engine.beliefs.beliefs import Beliefs
 from recrawl.engine.beliefs.kernels import apply_beliefs
 from recrawl.engine.beliefs.staleness_kernels import open_time
 from recrawl.engine.calibration import Calibration, new_calibration
 from recrawl.engine.clocks.clocks import FolderClocks
-from recrawl.engine.clocks.folders import folders
 from recrawl.engine.crawl_kernels import Learned, learn_crawls
 from recrawl.engine.eligibility import Eligibility
 from recrawl.engine.likely import hasten, hasten_if_due
@@ -54,13 +53,18 @@ class Core:
         self.addresses = Addresses()
         self.eligibility = Eligibility(self.scheduler, settings.day)
         self.choice = choice_of(settings.policy)
-        self.given = np.zeros(0)  # importance as given
+        self._given = np.zeros(0)  # importance as given, with room for more pages
         self.requests: RequestRates | None = None
         self.stands_for: Array | None = None  # of a sample: how many pages each page stands for
         self._ruled: set[str] = set()  # hosts with rules
         self.added_without_copy = False
         self.crawls_since = 0  # since unlikely pages were last examined
         self._counts = dict.fromkeys(("recorded", "changed", "failed", "gone", "signals", "requests", "refits"), 0)
+
+    @property
+    def given(self) -> Array:
+        """Importance of pages as given."""
+        return self._given[: len(self.addresses)]
 
     @property
     def request_half_life(self) -> float:
@@ -116,29 +120,29 @@ class Core:
         """What a crawl was worth at the margin, at the last pick."""
         return self.scheduler.threshold
 
-    def _append(self, urls: list[str], weight: Array, fetched: Array, now: float, own: GammaPrior | None) -> Ids:
+    def _append(self, urls: Urls, weight: Array, fetched: Array, now: float, own: GammaPrior | None) -> Ids:
+        """Add pages whose URLs have the last ids already."""
         first, n = len(self.beliefs), len(urls)
         rows = np.arange(first, first + n)
-        same: dict[str, str] = {}
-        hosts = [same.setdefault(host, host) for host in map(host_of, urls)]
         default = self.settings.host_spacing, self.settings.host_concurrency
         ruled = default != (None, None)
-        listed = np.array([h if ruled or h in self._ruled else None for h in hosts], dtype=object)
-        groups = [(names[0], names[-1]) for names in map(folders, urls)]
-        pages = Pages(np.ones(n), weight, host=listed if any(h is not None for h in listed) else None)
-        self.beliefs.append(groups, fetched >= now, own)
+        hosts, on_host = urls.hosts() if ruled or self._ruled else ([], np.zeros(n, np.int64))
+        listed = np.array([host if ruled or host in self._ruled else None for host in hosts], dtype=object)
+        column = listed[on_host] if any(name is not None for name in listed) else None
+        pages = Pages(np.ones(n), weight, host=column)
+        folders = urls.folders()
+        self.beliefs.append([(names[0], names[-1]) for names in folders.names], fetched >= now, own, folders.place)
         shape, rate = self.beliefs.belief.gamma[rows].T
         pages = pages.replace(change_rate=shape / rate, evidence=shape)
         ids = self.scheduler.add(pages, now, fetched_at=np.minimum(fetched, max(now, self.now)))
         assert np.array_equal(ids, rows)
         self.added_without_copy |= bool((fetched <= self.no_copy_at).any())
-        self.clocks.add(urls, rows)
+        self.clocks.add(folders, rows)
         if self.clocks.enabled:
             self._follow_clocks(rows)
             access.place(self.scheduler, rows, self.now)
         self.choice.added(self, rows)
-        self.addresses.append(urls)
-        self.given = np.concatenate([self.given, weight])
+        self._given = _with_rows(self._given, first, weight)
         if self.requests is not None:
             self.requests.grow(len(self.addresses), now - self.settings.day)
         equal_by = None if own is not None else (weight, fetched, self.clocks.folder_of(rows))
@@ -304,6 +308,16 @@ class Core:
         self.scheduler.update(rows, importance=self.given[rows] + rate)
         if self.settings.price > 0.0:
             self.eligibility.reconsider(rows)
+
+
+def _with_rows(column: Array, first: int, values: Array) -> Array:
+    """The column with values from row ``first`` on; where it is too short, a longer one."""
+    n = first + len(values)
+    if n > len(column):
+        column, short = np.empty(max(n, len(column) * 3 // 2)), column
+        column[:first] = short[:first]
+    column[first:n] = values
+    return column
 
 
 def own_belief(change_rate: ArrayLike, evidence: ArrayLike, n: int, rows: Ids, prior: GammaPrior) -> GammaPrior:

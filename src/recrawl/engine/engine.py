@@ -10,11 +10,12 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.engine.addresses import Addresses, url_list
+from recrawl.engine.addresses import Addresses, Urls, named, url_list, urls_of
 from recrawl.engine.beliefs.staleness_kernels import fill_fresh
 from recrawl.engine.calibration import Calibration, calibrated_fresh
 from recrawl.engine.core import Core, own_belief
 from recrawl.engine.likely import hasten, in_order, pick_likely
+from recrawl.engine.names.arena import new_rows
 from recrawl.engine.policies.choice import Ended
 from recrawl.engine.rows import fill, rows_of
 from recrawl.engine.settings import EngineOptions, Settings, without_removed
@@ -91,11 +92,11 @@ class Engine(Core):
         now = max(time_of(now), self.now)
         if isinstance(pages, Pages):
             first = len(self.addresses)
-            urls = [f"page:{first + k}" for k in range(len(pages))]
+            urls = urls_of([f"page:{first + k}" for k in range(len(pages))])
             importance, change_rate = pages.importance, pages.change_rate
             evidence = np.where(np.isfinite(pages.evidence), pages.evidence, 1e6)
         else:
-            urls = self._names(pages)
+            urls = named(pages, canonical=self.settings.canonical_urls)
         known: dict[str, Any] = {
             "fetched_at": fetched_at,
             "importance": importance,
@@ -111,7 +112,7 @@ class Engine(Core):
 
     def _add_named(
         self,
-        urls: list[str],
+        urls: Urls,
         now: float,
         *,
         fetched_at: ArrayLike | None,
@@ -120,18 +121,19 @@ class Engine(Core):
         evidence: ArrayLike = 2.0,
     ) -> Ids:
         """Add pages by their names."""
-        n = len(urls)
+        n, before = len(urls), len(self.addresses)
         weight, fetched = column_of("importance", importance, n, 1.0), self._copies(fetched_at, n)
-        known = self.addresses.known(urls)
-        first_row: dict[str, int] = {}
-        for j in np.flatnonzero(known < 0).tolist():
-            first_row.setdefault(urls[j], j)
-        new = np.array(list(first_row.values()), np.int64)
-        del first_row  # large when many pages come at once
-        if len(new):
-            own = None if change_rate is None else own_belief(change_rate, evidence, n, new, self.beliefs.prior)
-            self._append([urls[j] for j in new], weight[new], fetched[new], now, own)
-        return self.addresses.ids(urls)
+        ids = self.addresses.add(urls.packed)
+        new = new_rows(ids, before)
+        try:
+            if len(new):
+                own = None if change_rate is None else own_belief(change_rate, evidence, n, new, self.beliefs.prior)
+                some = urls if len(new) == n else urls.take(new)
+                self._append(some, weight[new], fetched[new], now, own)
+        except ParameterError:
+            self.addresses.withdraw(before)
+            raise
+        return ids
 
     def pick(self, now: float, n: int) -> Ids:
         """At most n pages to crawl now, best first, leased until recorded, released or out of time.
@@ -331,7 +333,7 @@ class Engine(Core):
         engine.addresses = Addresses.load(state["addresses"])
         engine.eligibility.scheduler = engine.scheduler
         engine.eligibility.load(state["eligibility"])
-        engine.given = np.array(state["given"])
+        engine._given = np.array(state["given"])
         engine.requests = None if state["requests"] is None else RequestRates.restore(state["requests"])
         engine._ruled = set(state["ruled"])
         engine.added_without_copy = not engine.copied(engine.ids()).all()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.engine.addresses import host_of
+from recrawl.engine.addresses import host_of, urls_of
 from recrawl.engine.beliefs.beliefs import estimated_seen
 from recrawl.engine.signals.signals import moved_gates
 from recrawl.errors import ParameterError
@@ -100,7 +100,7 @@ def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
     for host, (spacing, limit, until) in saved["hosts"].items():
         engine.host(host, spacing=spacing, concurrency=None if limit == np.inf else int(limit))
         engine.hold(host, until)
-    ids = engine._add_named(list(saved["url"]), now, fetched_at=saved["fetched_at"], importance=saved["given"])
+    ids = engine._add_named(urls_of(saved["url"]), now, fetched_at=saved["fetched_at"], importance=saved["given"])
     if len(np.unique(ids)) != n:
         raise ParameterError("rows: a URL is there twice")
     engine.beliefs.signals.take(saved.get("signal_tables", {}), partial=bool(saved.get(PARTIAL)))

@@ -82,9 +82,18 @@ class Beliefs:
         """What is believed of a page that nothing is known of."""
         return GammaPrior(*self.belief.prior)
 
-    def append(self, groups: list[tuple[str, str]], counted: NDArray[np.bool_], own: GammaPrior | None = None) -> None:
-        """New pages by host and folder, with given rates or without; and which of their copies are new too."""
-        n = len(groups)
+    def append(
+        self,
+        groups: list[tuple[str, str]],
+        counted: NDArray[np.bool_],
+        own: GammaPrior | None = None,
+        place: Ids | None = None,
+    ) -> None:
+        """New pages by host and folder, with given rates or without; and which of their copies are new too.
+
+        With ``place`` the groups are distinct, and ``place`` says which of them each page is in.
+        """
+        n = len(counted)
         first, self._n = self._n, self._n + n
         if self._n > len(self.belief.watched):
             room = max(16, self._n, len(self.belief.watched) * 3 // 2)
@@ -92,12 +101,17 @@ class Beliefs:
             parts: dict[str, Any] = {name: larger(getattr(self.belief, name), room) for name in _PER_PAGE}
             self.belief = self.belief._replace(**parts, signals=self.signals.arrays)
         rows = np.arange(first, self._n)
-        self.belief.table[rows] = self._rows(groups)
+        tables = self._rows(groups)
+        self.belief.table[rows] = tables if place is None else tables[place]
         self.belief.counted[rows] = counted
         if own is not None:
             self.set_rate(rows, own)
-        else:
+        elif place is None:
             self.believe(rows)
+        else:  # pages of one group of which nothing was seen are believed to be alike
+            some = rows[np.unique(place, return_index=True)[1]]
+            self.believe(some)
+            self.belief.gamma[rows] = self.belief.gamma[some[place]]
 
     def _rows(self, groups: list[tuple[str, str]]) -> NDArray[np.int32]:
         """Rows of hosts and folders in the tables; folders to which pages came later are kept apart."""

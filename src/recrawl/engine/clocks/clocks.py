@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from recrawl._plain import plain
 from recrawl.engine.clocks.arrays import LEVELS, NEVER, REAL_TIME, TERMS, Clocks
-from recrawl.engine.clocks.folders import folders
+from recrawl.engine.clocks.folders import FolderNames
 from recrawl.engine.clocks.kernels import bin_of, fit_weights
 from recrawl.engine.clocks.publish_kernels import publish_all, reinsert_all
 from recrawl.schedule.exact import access
@@ -58,13 +58,13 @@ class FolderClocks:
     def __len__(self) -> int:
         return len(self._clocks)
 
-    def add(self, urls: list[str], rows: Ids) -> None:
+    def add(self, folders: FolderNames, rows: Ids) -> None:
         """New pages."""
         self._n = int(rows[-1]) + 1
         if self._n > len(self.arrays.clock):
             self.arrays = self.arrays._replace(clock=_larger(self.arrays.clock, self._n))
-        known = {url: folders(url) for url in urls}
-        self.arrays.clock[rows] = [self._clock(known[url]) for url in urls]
+        numbers = [self._clock(names) for names in folders.names]
+        self.arrays.clock[rows] = np.array(numbers, np.int32)[folders.place]
 
     def _clock(self, names: tuple[str, str, str, str]) -> int:
         """The number of a folder's clock."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,23 +40,24 @@ def _folder(url: str) -> str:
     return path.rpartition("/")[0] or path.split("/", 1)[0]
 
 
-class Folders:
-    """The groups by number."""
+class FolderNames(NamedTuple):
+    """The groups of pages: those of each folder once, and which of the folders each page is in."""
 
-    def __init__(self) -> None:
-        self.numbers: dict[tuple[int, str], int] = {}
+    names: list[tuple[str, str, str, str]]
+    place: NDArray[np.int64]
 
-    def add(self, urls: list[str]) -> NDArray[np.int32]:
-        """The numbers of the groups of URLs, one column per level; each folder is examined once."""
-        numbers = self.numbers
-        places: dict[str, int] = {}
-        found: list[list[int]] = []
-        row = np.empty(len(urls), np.int64)
-        for j, url in enumerate(urls):
-            folder = _folder(url)
-            place = places.get(folder)
-            if place is None:
-                place = places[folder] = len(found)
-                found.append([numbers.setdefault(key, len(numbers)) for key in enumerate(folders(url))])
-            row[j] = place
-        return np.array(found, np.int32).reshape(-1, len(LEVELS))[row]
+
+def folder_names(urls: list[str]) -> FolderNames:
+    """The groups of URLs; each folder is examined once.
+
+    >>> folder_names(["https://a.example/x/1", "https://a.example/x/2"]).place.tolist()
+    [0, 0]
+    """
+    places: dict[str, int] = {}
+    names: list[tuple[str, str, str, str]] = []
+    place = np.empty(len(urls), np.int64)
+    for j, url in enumerate(urls):
+        place[j] = number = places.setdefault(_folder(url), len(names))
+        if number == len(names):
+            names.append(folders(url))
+    return FolderNames(names, place)
