@@ -15,6 +15,8 @@ from recrawl.store.sqlite.migrate import migrate, migrations, newer_schema, vers
 
 _WAIT = 10.0  # seconds to wait for another process that is writing
 _ASKED = 500  # values in one query
+# The log is copied into the file after 32 MB, not after 4: a batch touches many pages, most of them again soon.
+_PRAGMAS = ("foreign_keys = ON", "synchronous = FULL", "journal_size_limit = 67108864", "wal_autocheckpoint = 8192")
 
 
 class Database:
@@ -47,7 +49,7 @@ class Database:
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
-        for pragma in ("foreign_keys = ON", "synchronous = FULL", "journal_size_limit = 67108864"):
+        for pragma in _PRAGMAS:
             connection.execute(f"PRAGMA {pragma}")
         return connection
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
+from operator import attrgetter
 from typing import Any
 
 from recrawl.store.events import (
@@ -18,8 +19,10 @@ from recrawl.store.events import (
     n_undelivered,
 )
 from recrawl.store.packing import packed_text, unpacked_text
+from recrawl.store.sqlite.database import select_in
 
 _EVENT = tuple(field.name for field in fields(Event) if field.name not in ("number", "id", "old_text", "new_text"))
+_event_cells = attrgetter(*_EVENT)
 _SUBSCRIBER = tuple(field.name for field in fields(Subscriber))
 _ADD = (
     f"INSERT INTO event ({', '.join(_EVENT)}, old_text, new_text, size) VALUES ({', '.join('?' * (len(_EVENT) + 3))})"
@@ -59,19 +62,23 @@ class EventTables:
                 found[page] = LastEvent(bool(gone), digest, final_url)
         return found
 
-    def add(self, connection: sqlite3.Connection, page: int, event: Event) -> LastEvent:
-        """Write an event, with the text of the page's last event, and let it be the last event now."""
-        before = connection.execute("SELECT text FROM told WHERE page = ?", (page,)).fetchone()
-        old, new = None if before is None else before[0], packed_text(event.new_text)
-        if new is None and event.new_digest is not None and event.new_digest == event.old_digest:
-            new = old
-        size = event.size + len(old or b"") + len(new or b"")
-        connection.execute(_ADD, (*(getattr(event, name) for name in _EVENT), old, new, size))
-        connection.execute("UPDATE event_total SET rows = rows + 1, size = size + ?", (size,))
-        last = last_event_after(event)
-        text = old if last.gone else new
-        connection.execute(_SET_LAST, (page, last.gone, last.digest, last.final_url, text))
-        return last
+    def add(self, connection: sqlite3.Connection, events: Sequence[tuple[int, Event]]) -> None:
+        """Write events of pages, each with the text of its page's last event, and let it be the last event then."""
+        ids = list({page for page, _ in events})
+        texts = dict(select_in(connection, "SELECT page, text FROM told WHERE page", ids))
+        rows, lasts, total = [], dict[int, tuple[Any, ...]](), 0
+        for page, event in events:
+            old, new = texts.get(page), packed_text(event.new_text)
+            if new is None and event.new_digest is not None and event.new_digest == event.old_digest:
+                new = old
+            size = event.size + len(old or b"") + len(new or b"")
+            rows.append((*_event_cells(event), old, new, size))
+            last, total = last_event_after(event), total + size
+            texts[page] = old if last.gone else new
+            lasts[page] = (page, last.gone, last.digest, last.final_url, texts[page])
+        connection.executemany(_ADD, rows)
+        connection.execute("UPDATE event_total SET rows = rows + ?, size = size + ?", (len(rows), total))
+        connection.executemany(_SET_LAST, lasts.values())
 
     def trim(self, connection: sqlite3.Connection, now: float) -> None:
         """Delete the oldest events: those beyond the limits, and those that are old and were delivered to all."""

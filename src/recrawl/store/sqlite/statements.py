@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Any
 
 from recrawl.store.columns import TABLE
@@ -52,6 +53,7 @@ _OBSERVATION = (
 
 SET_NOTE = _upsert("note", "name", ("name", "value"))
 SET_PAGE = _upsert("page", "url", TABLE)
+UPDATE_PAGE = f"UPDATE page SET {', '.join(f'{name} = ?' for name in TABLE[1:])} WHERE id = ?"  # without its URL
 SET_HOST = _upsert("host", "name", ("name", "spacing", "concurrency", "held_until"))
 SET_COPY = _upsert("copy", "page", ("page", *_COPY))
 ADD_OBSERVATION = (
@@ -62,6 +64,7 @@ SET_SIGNAL = (
     "ON CONFLICT (page, source) DO UPDATE SET at = excluded.at, changed_at = excluded.changed_at, "
     "resolution = excluded.resolution"
 )
+ANY_SIGNAL = "SELECT EXISTS (SELECT 1 FROM signal)"
 END_SIGNALS = "DELETE FROM signal WHERE page = ? AND at < ?"
 SET_LISTING = _upsert("listing", "url", ("url", "state", "entries"))
 SET_LISTING_STATE = (
@@ -84,6 +87,10 @@ TOTALS = (
 HOSTS = "SELECT name, spacing, concurrency, held_until FROM host"
 COPIES = (
     f"SELECT url, {', '.join(f'copy.{name}' for name in _COPY)} FROM page JOIN copy ON copy.page = page.id WHERE url"
+)
+PAGES_WITH_COPIES = (
+    f"SELECT page.id, url, {', '.join(f'copy.{name}' for name in _COPY)} "
+    "FROM page LEFT JOIN copy ON copy.page = page.id WHERE url"
 )
 VERSIONS = (
     "SELECT version.fetched_at, version.key, size FROM version JOIN body ON body.key = version.key "
@@ -135,9 +142,12 @@ def observed(row: tuple[Any, ...]) -> Outcome:
     return Outcome(url=row[1], **values)
 
 
+_observed_cells, _copied_cells = attrgetter(*_OBSERVATION), attrgetter(*_COPY)
+
+
 def observation_cells(page: int, outcome: Outcome) -> tuple[Any, ...]:
     """A row of observations from an outcome."""
-    return (page, *(getattr(outcome, name) for name in _OBSERVATION))
+    return (page, *_observed_cells(outcome))
 
 
 def lease_cells(lease: Lease) -> tuple[Any, ...]:
@@ -158,7 +168,17 @@ def signal_cells(signal: PendingSignal) -> tuple[Any, ...]:
 
 def copy_cells(page: int, copy: Copy) -> tuple[Any, ...]:
     """A row of copies."""
-    return (page, *(getattr(copy, name) for name in _COPY))
+    return (page, *_copied_cells(copy))
+
+
+def pages_with_copies(rows: Iterable[tuple[Any, ...]]) -> tuple[dict[str, int], dict[str, Copy]]:
+    """Pages by URL, and the copies of those that have one, from rows of PAGES_WITH_COPIES."""
+    pages, copies = dict[str, int](), dict[str, Copy]()
+    for page, url, fetched_at, *rest in rows:
+        pages[url] = page
+        if fetched_at is not None:
+            copies[url] = Copy(url, fetched_at, *rest)
+    return pages, copies
 
 
 def copies(rows: Iterable[tuple[Any, ...]]) -> dict[str, Copy]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from recrawl.store.columns import cells, whole
-from recrawl.store.events import Subscriber, event_of, removed_event
+from recrawl.store.events import Event, Subscriber, event_of, last_event_after, removed_event
 from recrawl.store.leases import Lease
 from recrawl.store.listings import StoredListing
 from recrawl.store.protocol import Copy, Outcome
@@ -42,11 +42,12 @@ class Writes:
     ) -> None:
         """See `Store.save`."""
         with self._database.transaction() as connection:
+            stored = Stored(connection, {outcome.url for outcome in outcomes})
             if rows is not None:
-                _save_rows(connection, rows)
+                _save_rows(connection, rows, stored.pages)
             connection.executemany(sql.SET_SIGNAL, [sql.signal_cells(signal) for signal in signals])
             if outcomes:
-                self._save_outcomes(connection, outcomes)
+                self._save_outcomes(connection, outcomes, stored)
             for name, value in (notes or {}).items():
                 if value is None:
                     connection.execute("DELETE FROM note WHERE name = ?", (name,))
@@ -71,14 +72,14 @@ class Writes:
         with self._database.transaction() as connection:
             self._events.set_subscriber(connection, subscriber)
 
-    def _save_outcomes(self, connection: sqlite3.Connection, outcomes: Sequence[Outcome]) -> None:
-        urls = {outcome.url for outcome in outcomes}
-        pages = dict(select_in(connection, "SELECT url, id FROM page WHERE url", urls))
-        copies = sql.copies(select_in(connection, sql.COPIES, urls))
+    def _save_outcomes(self, connection: sqlite3.Connection, outcomes: Sequence[Outcome], stored: Stored) -> None:
+        stored.look(connection, {outcome.url for outcome in outcomes if outcome.url not in stored.pages})
+        pages, copies = stored.pages, stored.copies
         known = [outcome for outcome in outcomes if outcome.url in pages]
         connection.executemany(sql.ADD_OBSERVATION, [sql.observation_cells(pages[o.url], o) for o in known])
-        ended = [(pages[outcome.url], outcome.began_at) for outcome in known if outcome.failure is None]
-        connection.executemany(sql.END_SIGNALS, ended)
+        if connection.execute(sql.ANY_SIGNAL).fetchone()[0]:
+            ended = [(pages[outcome.url], outcome.began_at) for outcome in known if outcome.failure is None]
+            connection.executemany(sql.END_SIGNALS, ended)
         changed = set()
         for outcome in known:
             if outcome.fetched:
@@ -92,28 +93,50 @@ class Writes:
 
     def _save_events(self, connection: sqlite3.Connection, outcomes: list[tuple[int, Outcome]]) -> None:
         last = self._events.last_events(connection, list({page for page, _ in outcomes}))
-        newest = None
+        events = list[tuple[int, Event]]()
         for page, outcome in outcomes:
             event = event_of(last.get(page), outcome)
             if event is not None:
-                last[page] = self._events.add(connection, page, event)
-                newest = max(event.at, newest or event.at)
-        if newest is not None:
-            self._events.trim(connection, newest)
+                events.append((page, event))
+                last[page] = last_event_after(event)
+        if events:
+            self._events.add(connection, events)
+            self._events.trim(connection, max(event.at for _, event in events))
 
     def _remove(self, connection: sqlite3.Connection, url: str, at: float) -> None:
         found = connection.execute("SELECT id FROM page WHERE url = ?", (url,)).fetchone()
         if found is not None:
             last = self._events.last_events(connection, [found[0]]).get(found[0])
             if (event := removed_event(last, url, at)) is not None:
-                self._events.add(connection, found[0], event)
+                self._events.add(connection, [(found[0], event)])
                 self._events.trim(connection, at)
             self._bodies.trim(connection, found[0], 0)
             connection.execute("DELETE FROM page WHERE id = ?", found)
 
 
-def _save_rows(connection: sqlite3.Connection, rows: Mapping[str, Any]) -> None:
-    connection.executemany(sql.SET_PAGE, cells(rows))
+class Stored:
+    """The pages of some URLs that are stored, and their copies."""
+
+    def __init__(self, connection: sqlite3.Connection, urls: Set[str]) -> None:
+        self.pages, self.copies = dict[str, int](), dict[str, Copy]()
+        self.look(connection, urls)
+
+    def look(self, connection: sqlite3.Connection, urls: Set[str]) -> None:
+        """Read the pages of further URLs."""
+        pages, copies = sql.pages_with_copies(select_in(connection, sql.PAGES_WITH_COPIES, urls))
+        self.pages |= pages
+        self.copies |= copies
+
+
+def _save_rows(connection: sqlite3.Connection, rows: Mapping[str, Any], pages: Mapping[str, int]) -> None:
+    """Write rows: by their numbers those of pages that are known to be stored, which is quicker than by URL."""
+    if pages:
+        all_cells = list(cells(rows))
+        known = [(*row[1:], pages[row[0]]) for row in all_cells if row[0] in pages]
+        connection.executemany(sql.UPDATE_PAGE, known)
+        connection.executemany(sql.SET_PAGE, [row for row in all_cells if row[0] not in pages])
+    else:
+        connection.executemany(sql.SET_PAGE, cells(rows))
     connection.executemany(sql.SET_HOST, [(name, *rule) for name, rule in rows["hosts"].items()])
     connection.execute(sql.SET_NOTE, ("engine", whole(rows)))
 
