@@ -22,6 +22,7 @@ URLS = [f"https://{host}.example/{k}" for host in "ab" for k in range(3)]
 SMALL = ["--pages", "5", "--horizon", "2", "--repetitions", "1", "--jobs", "1"]
 BASE = {
     "demo": ["--database", "notes.txt", "--for", "0.1s"],
+    "prepare": [],
     "add": ["https://a.example/new"],
     "run": ["--dry-run", "2"],
     "status": [],

@@ -22,6 +22,7 @@ from recrawl.cli import (
     import_log,
     plan,
     predict,
+    prepare,
     reload,
     remove,
     reproduce,
@@ -50,6 +51,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 app.command(name="demo", epilog=demo.EPILOG, cls=Command)(demo.demo)
+app.command(name="prepare", epilog=prepare.EPILOG, cls=Command)(prepare.prepare)
 app.command(name="add", epilog=add.EPILOG, cls=Command)(add.add)
 app.command(name="run", epilog=run.EPILOG, cls=Command)(run.run)
 app.command(name="status", epilog=status.EPILOG, cls=Command)(status.status)
