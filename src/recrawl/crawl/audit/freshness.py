@@ -7,12 +7,14 @@ siblings of a page did lately is kept in memory alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.crawl.audit.history import NOTE as HISTORY
+from recrawl.crawl.audit.history import History
 from recrawl.engine import Engine
 from recrawl.engine.views.expected import expected_fresh
 from recrawl.schedule.exact import access
@@ -80,11 +82,15 @@ def _so_far(engine: Engine, now: float) -> float | None:
 
 
 class FreshnessNotes:
-    """The freshness that a running crawl reports, as notes in its store."""
+    """The freshness that a running crawl reports, as notes in its store: of now, and over time.
 
-    def __init__(self, engine: Engine, every: float = 60.0) -> None:
-        self._engine, self._every = engine, every  # seconds between two notes, at least
+    ``counts`` answers how many requests, comparisons and changes this run has made until now.
+    """
+
+    def __init__(self, engine: Engine, every: float = 60.0, counts: Callable[[], tuple[int, int, int]] | None = None):
+        self._engine, self._every, self._counts = engine, every, counts  # seconds between two notes, at least
         self._due_at = -math.inf
+        self.history = History()
 
     def pending_notes(self, now: float, *, last: bool = False) -> dict[str, object]:
         """What is to be written to the store now; the ``last`` note of a run holds for its moment alone."""
@@ -92,7 +98,12 @@ class FreshnessNotes:
             return {}
         every = 0.0 if last else max(self._every, len(self._engine) / _PAGES_PER_SECOND)
         self._due_at = now + every
-        return {NOTE: {"at": now, "every": every, **reported_freshness(self._engine, now)._asdict()}}
+        fresh = reported_freshness(self._engine, now)
+        notes: dict[str, object] = {NOTE: {"at": now, "every": every, **fresh._asdict()}}
+        if self._counts is not None:
+            self.history.add(now, (fresh.now, fresh.so_far), self._counts())
+            notes[HISTORY] = self.history.as_note()
+        return notes
 
 
 def noted_freshness(note: Mapping[str, Any] | None, now: float) -> tuple[Freshness, float] | None:

@@ -69,23 +69,27 @@ class Counters:
         """The slowest hosts, with their seconds."""
         return sorted(self.took.items(), key=lambda item: -item[1])[:n]
 
+    def judged(self) -> tuple[int, int, int]:
+        """Requests, comparisons of a page with its copy, and changes that these found."""
+        return self.requests, self.changed + self.unchanged, self.changed
+
     def as_dict(self) -> dict[str, Any]:
         """The counters by name."""
         return {name: value for name, value in asdict(self).items() if name != "took"}
 
 
 class Reporter:
-    """Calls ``on_event(name, fields)`` and logs one record per event (docs/reference/commands.md lists them)."""
+    """Calls its listeners with (name, fields) and logs one record per event (docs/reference/commands.md lists them)."""
 
     def __init__(self, on_event: OnEvent | None = None) -> None:
-        self._on_event = on_event
+        self.listeners: list[OnEvent] = [] if on_event is None else [on_event]
         self._errors = 0
         self._trouble, self._warnings = HostTrouble(), Warnings()
 
     def __call__(self, name: str, **fields: Any) -> None:
         """Report something that happened."""
-        if self._on_event is not None:
-            self._on_event(name, fields)
+        for listener in self.listeners:
+            listener(name, fields)
         recorded = _RECORDS.get(name)
         if recorded is not None:
             recorded(self, **fields)

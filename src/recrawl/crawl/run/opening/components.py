@@ -8,6 +8,7 @@ from typing import Any
 
 from recrawl.crawl.audit.audits import Audits
 from recrawl.crawl.audit.freshness import FreshnessNotes
+from recrawl.crawl.audit.history import NOTE as HISTORY
 from recrawl.crawl.audit.open_audit import NOTES as AUDITS
 from recrawl.crawl.clock import Clock, MonotonicClock, SystemClock
 from recrawl.crawl.config.options import CrawlOptions
@@ -77,7 +78,7 @@ class Components:
         self.recorder.inbox = self.inbox
         self.budget = options.budget or _budget_of(engine, self.clock.now())
         self.unspent = Unspent()
-        self.freshness = FreshnessNotes(engine, options.notes_every)
+        self.freshness = FreshnessNotes(engine, options.notes_every, self.counters.judged)
         self.budget.attach(self.pool, self._save_mark)
         budgets = HostBudgets(host_rates(options.rules, self.budget), self.recorder.save_notes)
         self.limiter = HostLimiter(engine, self.clock, options.longest_delay, budgets)
@@ -124,6 +125,7 @@ class Components:
         self.limiter.restore(await self.store.notes(DELAY), resumed=mark is not None)
         self.limiter.restore_budgets(await self.store.notes(HOST_PACED))
         self.unspent.restore(await self.store.notes(UNSPENT))
+        self.freshness.history.restore((await self.store.notes(HISTORY)).get(HISTORY))
         await self.inbox.load()
         for note in (await self.store.notes(TOKENS)).values():
             self.set_token(note["name"], note)
