@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,11 +19,13 @@ from recrawl.cli.shared.options.crawl_options import (
     Config,
     Database,
     LogFormat,
+    settings_file,
     settings_of,
     shared_store,
 )
 from recrawl.cli.shared.options.effect_options import NoSiblings
 from recrawl.cli.shared.options.extras import need
+from recrawl.cli.shared.options.own_server import print_sign_in
 from recrawl.cli.shared.options.policy_options import Objective, Policy, Price, VeryStale, VeryStaleShare
 from recrawl.logs import configure
 from recrawl.model.spans import format_span
@@ -95,7 +98,7 @@ def run(
     check_settings(settings)
     if settings.listen.strip():
         need("serve")
-    _print_found(asyncio.run(_run(read, seconds, once, quiet or as_json)), as_json)
+    _print_found(asyncio.run(_run(read, seconds, once, quiet or as_json, settings_file(config))), as_json)
 
 
 def _print_found(found: dict[str, Any], as_json: bool) -> None:
@@ -107,7 +110,9 @@ def _print_found(found: dict[str, Any], as_json: bool) -> None:
         typer.echo(f"{name.replace('_', ' '):<16}{text}")
 
 
-async def _run(read: Callable[[], Settings], seconds: float | None, once: bool, quiet: bool) -> dict[str, Any]:
+async def _run(
+    read: Callable[[], Settings], seconds: float | None, once: bool, quiet: bool, file: Path | None
+) -> dict[str, Any]:
     from recrawl.cli.shared.options.interrupts import reload_on_hangup, stop_on_signals
     from recrawl.cli.shared.options.opening import opened
     from recrawl.cli.views.run_view import View
@@ -121,7 +126,7 @@ async def _run(read: Callable[[], Settings], seconds: float | None, once: bool, 
         reload_on_hangup(lambda: live.reload(read), live.crawler.stop)
         live.store.announce(TAKES_RELOAD)
         warm_up(sources=live.crawler.engine.settings.sources)
-        server = await _served(live)
+        server = await _served(live, file)
         began = live.clock.now()
         view = View(live.crawler, settings, quiet)
         watching = asyncio.create_task(view.watch())
@@ -139,7 +144,7 @@ async def _run(read: Callable[[], Settings], seconds: float | None, once: bool, 
         await live.close()
 
 
-async def _served(live: LiveCrawl) -> HttpServer | None:
+async def _served(live: LiveCrawl, file: Path | None) -> HttpServer | None:
     """The HTTP interface of a crawl, if its settings say where it listens."""
     listen = live.settings.listen.strip()
     if not listen:
@@ -147,7 +152,9 @@ async def _served(live: LiveCrawl) -> HttpServer | None:
     from recrawl.serve import serve_crawl
 
     await live.crawler.components.load()
-    return await serve_crawl(live, listen)
+    server = await serve_crawl(live, listen, file)
+    print_sign_in(server)
+    return server
 
 
 def _print_next(settings: Settings, n: int, as_json: bool) -> None:

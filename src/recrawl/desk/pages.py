@@ -12,7 +12,7 @@ import numpy as np
 
 from recrawl.crawl.run.commands import add_command, pause_command, remove_command, set_command
 from recrawl.crawl.run.crawler import Crawler
-from recrawl.crawl.run.opening.pages import PAUSED_UNTIL
+from recrawl.crawl.run.opening.pages import is_paused
 from recrawl.crawl.urls import canonical
 from recrawl.desk.reports import refused
 from recrawl.errors import ParameterError
@@ -108,14 +108,13 @@ class PageList:
             return [], None
         believed, fetched = engine.pages(some), np.where(engine.has_copy(some), engine.rows(some)["fetched_at"], np.nan)
         rate, fresh = believed.change_rate * engine.settings.day, engine.fresh(some, now)
-        paused = engine.deferred_until(some) >= PAUSED_UNTIL
         columns = zip(
             engine.url(some),
             believed.importance.tolist(),
             [None if math.isnan(at) else at for at in fetched.tolist()],
             rate.tolist(),
             fresh.tolist(),
-            (paused | engine.is_paused(some)).tolist(),
+            is_paused(engine, some).tolist(),
             strict=True,
         )
         facts = [PageFacts(*row) for row in columns]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
@@ -18,6 +19,9 @@ from recrawl.serve.signals import signal_routes
 from recrawl.serve.websub import websub_routes
 from recrawl.store.protocol import Store
 
+if TYPE_CHECKING:
+    from recrawl.serve.dashboard.board import Dashboard
+
 
 @dataclass(frozen=True)
 class Context:
@@ -30,6 +34,7 @@ class Context:
     tokens: Tokens
     public_url: str = ""
     receivers: Receivers | None = None  # of hubs and pings
+    dashboard: Dashboard | None = None
 
 
 def build_app(context: Context) -> FastAPI:
@@ -41,5 +46,9 @@ def build_app(context: Context) -> FastAPI:
         app.include_router(indexnow_routes(context.receivers.indexnow))
         if context.receivers.websub is not None:
             app.include_router(websub_routes(context.receivers.websub))
+    if context.dashboard is not None:
+        from recrawl.serve.dashboard.routes import add_dashboard
+
+        add_dashboard(app, context.dashboard)
     app.add_middleware(HostGuard, public_url=context.public_url)
     return app

@@ -7,6 +7,7 @@ import logging
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -17,6 +18,7 @@ from recrawl.errors import ParameterError
 from recrawl.logs import event
 from recrawl.serve.app import Context, build_app
 from recrawl.serve.connection import Connection
+from recrawl.serve.dashboard.board import Dashboard
 
 _GRACE = 5  # seconds that requests have to end after close()
 _BACKLOG = 512  # connections that wait to be accepted
@@ -36,8 +38,8 @@ class _Server(uvicorn.Server):
 class HttpServer:
     """A server that runs until ``close``; `url` is where it listens."""
 
-    def __init__(self, app: Any, listen: str) -> None:
-        self._socket = bound_socket(listen)
+    def __init__(self, app: Any, listen: str, dashboard: Dashboard | None = None) -> None:
+        self._socket, self._dashboard = bound_socket(listen), dashboard
         config = uvicorn.Config(
             app,
             log_config=None,
@@ -60,6 +62,11 @@ class HttpServer:
         host, port = self._socket.getsockname()[:2]
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
+    def sign_in_url(self) -> str | None:
+        """A one-time link that opens the dashboard; None if tokens open it, or if others reach the server."""
+        path = None if self._dashboard is None else self._dashboard.sign_in_path()
+        return None if path is None else self.url + path
+
     async def start(self) -> None:
         """Accept connections from now on."""
         url = self.url
@@ -76,6 +83,8 @@ class HttpServer:
         if self._running is not None:
             with suppress(asyncio.CancelledError):
                 await self._running
+        if self._dashboard is not None:
+            await self._dashboard.close()
         self._socket.close()
 
 
@@ -89,9 +98,9 @@ def bound_socket(listen: str) -> socket.socket:
         raise ParameterError(f"listen {listen}: {problem.strerror or problem}") from None
 
 
-async def serve_crawl(live: LiveCrawl, listen: str) -> HttpServer:
-    """Serve the HTTP interface of a crawl."""
-    components = live.crawler.components
+async def serve_crawl(live: LiveCrawl, listen: str, file: Path | None = None) -> HttpServer:
+    """Serve the HTTP interface of a crawl; ``file`` is that of its settings, which the dashboard can change."""
+    components, dashboard = live.crawler.components, Dashboard(live, file)
     context = Context(
         components.engine,
         components.store,
@@ -100,8 +109,9 @@ async def serve_crawl(live: LiveCrawl, listen: str) -> HttpServer:
         components.tokens,
         live.settings.public_url,
         components.receivers,
+        dashboard,
     )
-    server = HttpServer(build_app(context), listen)
+    server = HttpServer(build_app(context), listen, dashboard)
     await server.start()
     return server
 

@@ -17,7 +17,7 @@ from recrawl.crawl.signals.limits import Limit
 from recrawl.errors import ParameterError, unknown
 
 PREFIX = "token:"  # of the notes that hold tokens
-SCOPES = ("signal",)
+SCOPES = ("read", "signal", "crawl", "admin")
 MOST = 1000  # tokens of a database
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _LONGEST = 200  # characters of a token that is looked at

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from recrawl.crawl.run.opening.pages import PAUSED_UNTIL
 from recrawl.engine.eligibility import Reason
 from recrawl.model.spans import format_span
 
@@ -38,11 +40,20 @@ class Fate:
 
 def robots_failure(store: BlockingStore[OwnedStore], outcome: Outcome) -> str | None:
     """Why the robots.txt that a crawl met could not be read; None: it was read, and disallows the page."""
+    name = robots_note(outcome)
+    return noted_failure(store.notes(name).get(name))
+
+
+def robots_note(outcome: Outcome) -> str:
+    """The name of the note of the robots.txt that a crawl met."""
     from recrawl.crawl.polite.robots_cache import PREFIX
 
     parts = urlsplit(outcome.final_url or outcome.url)
-    name = f"{PREFIX}{parts.scheme}://{parts.netloc}"
-    cached = store.notes(name).get(name)
+    return f"{PREFIX}{parts.scheme}://{parts.netloc}"
+
+
+def noted_failure(cached: Mapping[str, Any] | None) -> str | None:
+    """Why a robots.txt could not be read, by its note."""
     return str(cached["failure"]) if cached and cached["failure"] else None
 
 
@@ -66,6 +77,8 @@ def state_text(found: Explanation, fate: Fate) -> str:
     """The state of an explanation with the cause that the store knows."""
     reason, wait = found.reasons[0] if found.reasons else None, format_span(max(found.wait_until - found.now, 0.0))
     last = fate.last
+    if found.wait_until >= PAUSED_UNTIL:
+        return "paused until it is resumed"
     if reason == Reason.PAUSED:
         return "never crawled: a rule with never = true matches it" if fate.never else "paused until it is resumed"
     if last is None or last.fetched:

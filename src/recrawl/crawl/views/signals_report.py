@@ -10,6 +10,7 @@ from recrawl.model.spans import count
 
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
+    from recrawl.crawl.run.opening.partial import Sampled
     from recrawl.crawl.signals.sources import Sources
     from recrawl.engine import Engine
     from recrawl.engine.views.sources import Share, SourceFacts
@@ -21,13 +22,15 @@ _HEAD = ("source", "host", "pages", "signals", "crawls", "changes", "precision",
 _NUMBERS = slice(2, 6)  # columns that are set to the right
 
 
-def figures(store: BlockingStore[OwnedStore], settings: Settings, now: float) -> dict[str, Any]:
-    """Everything that ``recrawl signals --json`` prints."""
+def figures(
+    store: BlockingStore[OwnedStore], settings: Settings, now: float, sampled: Sampled | None = None
+) -> dict[str, Any]:
+    """Everything that ``recrawl signals --json`` prints; ``sampled`` where it is opened already."""
     from recrawl.crawl.run.opening.partial import open_sampled
     from recrawl.crawl.signals.counts import TOTALS
     from recrawl.engine.views.sources import source_facts
 
-    sampled = store.run(open_sampled(store.store, settings, now))
+    sampled = sampled or store.run(open_sampled(store.store, settings, now))
     facts, names = source_facts(sampled.engine), sources_of(store)
     taken = store.notes(TOTALS).get(TOTALS, {})
     return {

@@ -34,6 +34,13 @@ def settings_of(config: Path | None, **flags: Any) -> Settings:
     return Settings.read(config, os.environ, **flags)
 
 
+def settings_file(config: Path | None) -> Path | None:
+    """The file that settings are read from; None if there is none."""
+    from recrawl.crawl.config.settings import FILE
+
+    return config if config is not None else Path(FILE) if Path(FILE).is_file() else None
+
+
 def check_importance(importance: float) -> None:
     """Raise ParameterError unless an importance can be used."""
     from recrawl.model.pages import MOST_IMPORTANT

@@ -179,6 +179,11 @@ def set_importance(engine: Engine, rules: Rules, urls: Sequence[str], importance
     return ids
 
 
+def is_paused(engine: Engine, ids: ArrayLike) -> NDArray[np.bool_]:
+    """Which pages are paused, by the user or by a rule."""
+    return (engine.deferred_until(ids) >= PAUSED_UNTIL) | engine.is_paused(ids)
+
+
 def pause_pages(engine: Engine, urls: Sequence[str], *, paused: bool) -> Ids:
     """Pause pages, or resume them; their ids. It is a wait without end: rules alone pause pages otherwise."""
     known = engine.addresses.known(urls)

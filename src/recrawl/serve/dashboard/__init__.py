@@ -1,0 +1,1 @@
+"""The dashboard of a running crawl: pages rendered by the server, for people."""
