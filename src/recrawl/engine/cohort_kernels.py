@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import jit
+from recrawl._jit import jit_lean
 from recrawl.schedule.exact.access import DONE, rest, room_for
 from recrawl.schedule.exact.access_kernels import Header, State, is_paused, opened, time_now
 
@@ -21,7 +21,7 @@ class CohortLists(NamedTuple):
     active: Ids  # per cohort: how many were promoted and not picked
 
 
-@jit
+@jit_lean
 def _promote(s: State, lists: CohortLists, cohort: int) -> int:
     """Schedule the next page of a cohort; what must grow first, or DONE."""
     page = lists.head[cohort]
@@ -39,7 +39,7 @@ def _promote(s: State, lists: CohortLists, cohort: int) -> int:
     return DONE
 
 
-@jit
+@jit_lean
 def promote(header: Header, lists: CohortLists, picked: Ids) -> int:
     """For each picked page, schedule the next of its cohort; what must grow before it can go on, or DONE."""
     s = opened(header)
@@ -55,7 +55,7 @@ def promote(header: Header, lists: CohortLists, picked: Ids) -> int:
     return DONE
 
 
-@jit
+@jit_lean
 def leave(s: State, lists: CohortLists, page: int) -> int:
     """A page is not equal to its cohort any more; the caller places it again. What must grow first, or DONE."""
     cohort = lists.cohort[page]
@@ -68,7 +68,7 @@ def leave(s: State, lists: CohortLists, page: int) -> int:
     return DONE
 
 
-@jit
+@jit_lean
 def widen(header: Header, lists: CohortLists, n: int) -> int:
     """Promote pages until n of each cohort are scheduled; what must grow before it can go on, or DONE."""
     s = opened(header)

@@ -9,15 +9,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import jit
+from recrawl._jit import jit_lean
 from recrawl.engine.beliefs.arrays import Belief
 from recrawl.engine.beliefs.kernels import fade_of, learn_outcome
 from recrawl.engine.calibration import Calibration
 from recrawl.engine.clocks.arrays import Clocks
-from recrawl.engine.clocks.publish_kernels import ROOM, learn_clock
+from recrawl.engine.clocks.publish_kernels import learn_clock
 from recrawl.engine.signals.pages import learn_signals
 from recrawl.schedule.exact.access import renew_copy
-from recrawl.schedule.exact.access_kernels import BINS, Header, group_of, opened
+from recrawl.schedule.exact.access_kernels import Header, group_of, opened
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -31,7 +31,7 @@ class Learned(NamedTuple):
     clocks: Clocks
 
 
-@jit
+@jit_lean
 def learn_crawls(
     header: Header,
     learned: Learned,
@@ -46,14 +46,12 @@ def learn_crawls(
     """
     s = opened(header)
     b, c = learned.belief, learned.calibration
-    paces = np.empty((ROOM, BINS))
-    room = np.zeros((2, b.rates.size))
     for k in range(ids.size):
         i = ids[k]
         renew_copy(s, i, copies[k, 1])
         both = (copies[k, 0], copies[k, 1])
-        time, doubt, missed, own = learn_outcome(s, b, c, i, both, changed[k], room)
+        time, doubt, missed, own = learn_outcome(s, b, c, i, both, changed[k], b.signals.room)
         if b.signals.row_of.size > 0:
             learn_signals(s, b, i, both, now, (time, own, changed[k], fade_of(b, both[1] - both[0])))
         if group_of(s, i) >= 0:
-            learn_clock(s, learned.clocks, i, both, now, (time, missed, doubt - missed, changed[k]), paces)
+            learn_clock(s, learned.clocks, i, both, now, (time, missed, doubt - missed, changed[k]))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit
+from recrawl._jit import inline, jit_lean
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -50,7 +50,7 @@ def count_crawl(t: Tally, page: int, now: float) -> bool:
     return bool(changed)
 
 
-@jit
+@jit_lean
 def _count_stale(t: Tally, page: int, since: float, until: float) -> None:
     since, until = max(since, t.span[FROM]), min(until, t.deleted_at[page])
     if until <= since:
@@ -64,7 +64,7 @@ def _count_stale(t: Tally, page: int, since: float, until: float) -> None:
         t.bins[b] += t.weight[page] * max(min(until, low + width) - max(since, low), 0.0)
 
 
-@jit
+@jit_lean
 def _count_requests(t: Tally, page: int, now: float) -> None:
     k, last = t.next_request[page], t.request_offset[page + 1]
     stale_from = np.inf
@@ -78,7 +78,7 @@ def _count_requests(t: Tally, page: int, now: float) -> None:
     t.next_request[page] = k
 
 
-@jit
+@jit_lean
 def close(t: Tally) -> None:
     """Count what is stale when the time ends."""
     for page in range(t.stale.size):
@@ -90,7 +90,7 @@ def close(t: Tally) -> None:
             t.next_change[page] = t.offset[page + 1]
 
 
-@jit
+@jit_lean
 def count_crawls(t: Tally, ids: Ids, now: float, changed: NDArray[np.bool_]) -> None:
     """Crawl pages one after the other."""
     for j in range(ids.size):

@@ -48,13 +48,19 @@ def _log_changed(x: float) -> float:
 
 
 @inline
-def log_likelihood(seen: Array, given: Array, rate: float) -> float:
-    """Logarithm of the likelihood of a rate, up to a constant."""
+def mean_interval(seen: Array) -> float:
+    """The geometric mean of the intervals with a change."""
+    return math.exp(seen[LOG_INTERVALS] / seen[CHANGES]) if seen[CHANGES] > 0.0 else 0.0
+
+
+@inline
+def log_likelihood(seen: Array, given: Array, interval: float, rate: float) -> float:
+    """Logarithm of the likelihood of a rate, up to a constant; `interval` as `mean_interval` says."""
     total = -rate * (seen[UNCHANGED] + given[GIVEN_TIME])
     if given[GIVEN_CHANGES] > 0.0:
         total += given[GIVEN_CHANGES] * math.log(rate)
     if seen[CHANGES] > 0.0:
-        total += seen[CHANGES] * _log_changed(rate * math.exp(seen[LOG_INTERVALS] / seen[CHANGES]))
+        total += seen[CHANGES] * _log_changed(rate * interval)
     return float(total)
 
 
@@ -89,18 +95,19 @@ def normalise(log_weight: Array) -> float:
 @jit_lean
 def fill_posterior(b: Belief, i: int, prior: Array, out: Array) -> float:
     """The posterior on the grid; the logarithm of the probability of what was observed."""
+    interval = mean_interval(b.seen[i])
     for k in range(out.size):
-        out[k] = math.log(prior[k]) + log_likelihood(b.seen[i], b.evidence[i], b.rates[k])
+        out[k] = math.log(prior[k]) + log_likelihood(b.seen[i], b.evidence[i], interval, b.rates[k])
     return normalise(out)
 
 
 @inline
-def _slopes(seen: Array, given: Array, rate: float) -> tuple[float, float]:
+def _slopes(seen: Array, given: Array, interval: float, rate: float) -> tuple[float, float]:
     """First and second derivative of the log likelihood by ln r."""
     linear = rate * (seen[UNCHANGED] + given[GIVEN_TIME])
     first, second = given[GIVEN_CHANGES] - linear, -linear
     if seen[CHANGES] > 0.0:
-        x = rate * math.exp(seen[LOG_INTERVALS] / seen[CHANGES])
+        x = rate * interval
         if x < 1e-3:
             first += seen[CHANGES] * (1.0 - 0.5 * x)
             second -= seen[CHANGES] * 0.5 * x
@@ -122,8 +129,9 @@ def _mode(seen: Array, given: Array, rate: float) -> tuple[float, float]:
         rate = min(rate, (seen[CHANGES] + given[GIVEN_CHANGES]) / time)
     if seen[CHANGES] <= 0.0:
         return given[GIVEN_CHANGES] / time, given[GIVEN_CHANGES]
+    interval = mean_interval(seen)
     for _ in range(_STEPS):
-        slope, second = _slopes(seen, given, rate)
+        slope, second = _slopes(seen, given, interval, rate)
         curve = -second
         if not curve > 1e-12:
             break
@@ -159,10 +167,11 @@ def _fine_gamma(b: Belief, i: int, prior: Array, rate: float, deviation: float) 
     """(shape, rate) of the gamma that goes with the posterior around the most likely rate."""
     step = 2.0 * _WIDE * deviation / (_FINE - 1)
     most, total, mean, mean_log = -math.inf, 0.0, 0.0, 0.0
+    interval = mean_interval(b.seen[i])
     for k in range(_FINE):
         x = (k - 0.5 * (_FINE - 1)) * step
         here = rate * math.exp(x)
-        weight = math.log(_prior_at(b, prior, here)) + log_likelihood(b.seen[i], b.evidence[i], here)
+        weight = math.log(_prior_at(b, prior, here)) + log_likelihood(b.seen[i], b.evidence[i], interval, here)
         if weight > most:
             scale = math.exp(most - weight) if total > 0.0 else 0.0
             total, mean, mean_log, most = total * scale, mean * scale, mean_log * scale, weight
@@ -181,7 +190,7 @@ def gamma_of(b: Belief, i: int, prior: Array, posterior: Array) -> tuple[float, 
     mean, mean_log, best = 0.0, 0.0, 0
     for k in range(posterior.size):
         mean += posterior[k] * b.rates[k]
-        mean_log += posterior[k] * math.log(b.rates[k])
+        mean_log += posterior[k] * b.signals.log_rates[k]
         if posterior[k] > posterior[best]:
             best = k
     if posterior[best] > 0.3 and b.seen[i, CHANGES] + b.evidence[i, GIVEN_CHANGES] > 0.0:
@@ -251,8 +260,9 @@ def likelihood_of_strengths(b: Belief, ids: Ids, host: Array, folder: Array) -> 
     out, kept = np.zeros((host.size, folder.size)), b.strength.copy()
     prior, like = np.empty(n), np.empty(n)
     for i in ids:
+        interval = mean_interval(b.seen[i])
         for k in range(n):
-            like[k] = log_likelihood(b.seen[i], b.evidence[i], b.rates[k])
+            like[k] = log_likelihood(b.seen[i], b.evidence[i], interval, b.rates[k])
         normalise(like)
         for h in range(host.size):
             for f in range(folder.size):

@@ -27,3 +27,4 @@ class Clocks(NamedTuple):
     credit: Array  # (terms,): changes credited to each term
     exposure: Array  # (terms,): changes expected if that term were all
     scale: Array  # (2,): width of a bin; memory
+    room: Array  # (terms + 1, bins): scratch

@@ -49,6 +49,7 @@ class FolderClocks:
             credit=np.zeros(TERMS),
             exposure=np.zeros(TERMS),
             scale=np.array([1.0, _MEMORY]) * _BIN * settings.day,
+            room=np.zeros((TERMS + 1, BINS)),
         )
         self._clocks: dict[str, int] = {}
         self._groups: dict[tuple[int, str], int] = {(0, ""): 0}
@@ -149,7 +150,7 @@ class FolderClocks:
 
     def saved(self) -> dict[str, Any]:
         """Everything, as plain arrays and numbers."""
-        arrays = {name: array.copy() for name, array in self.arrays._asdict().items()}
+        arrays = {name: array.copy() for name, array in self.arrays._asdict().items() if name != "room"}
         arrays |= {"clock": arrays["clock"][: self._n], "group": arrays["group"][: len(self._clocks)]}
         rings = {name: arrays[name][: len(self._groups)] for name in _RINGS}
         names = {"clocks": list(self._clocks), "groups": list(self._groups), "published": self._published}
@@ -157,7 +158,7 @@ class FolderClocks:
 
     def load(self, saved: Mapping[str, Any]) -> None:
         """Take over what was saved."""
-        self.arrays = Clocks(**{name: np.array(saved[name]) for name in Clocks._fields})
+        self.arrays = Clocks(**{name: np.array(saved[name]) for name in Clocks._fields[:-1]}, room=self.arrays.room)
         self._clocks = {str(name): k for k, name in enumerate(saved["clocks"])}
         self._groups = {(int(level), str(name)): k for k, (level, name) in enumerate(saved["groups"])}
         self._published, self._n = int(saved["published"]), int(saved["n"])

@@ -5,22 +5,21 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import jit, jit_lean
-from recrawl.engine.clocks.arrays import TERMS, Clocks
+from recrawl._jit import jit_lean
+from recrawl.engine.clocks.arrays import Clocks
 from recrawl.engine.clocks.kernels import add_to_groups, bin_of, credit_terms, fill_paces
 from recrawl.schedule.exact.access import DONE, reinsert_members
 from recrawl.schedule.exact.access_kernels import BINS, Header, State, opened, publish_clock
 
 Array = NDArray[np.float64]
 
-ROOM = TERMS + 1  # rows of BINS numbers to work in
 _BEFORE = 12  # bins before an interval from which its paces are computed: what lies before is forgotten
 
 
 @jit_lean
-def publish_one(s: State, c: Clocks, clock: int, now: float, room: Array) -> None:
+def publish_one(s: State, c: Clocks, clock: int, now: float) -> None:
     """Publish all bins of a clock; the caller reinserts the pages that follow it."""
-    newest = bin_of(c, now)
+    newest, room = bin_of(c, now), c.room
     ahead = fill_paces(c, clock, newest, BINS, room[1:], room[0])
     publish_clock(s, clock, newest - BINS + 1, room[0], ahead, now)
 
@@ -33,7 +32,6 @@ def learn_clock(
     copies: tuple[float, float],
     now: float,
     crawl: tuple[float, float, float, bool],
-    room: Array,
 ) -> None:
     """Add a crawl to the groups of its page, and publish its clock from the bin on in which the interval begins.
 
@@ -44,7 +42,7 @@ def learn_clock(
     if time <= 0.0 or own <= 0.0:
         return
     begin, end = copies
-    clock, newest = c.clock[i], bin_of(c, now)
+    clock, newest, room = c.clock[i], bin_of(c, now), c.room
     concerned = min(newest - bin_of(c, begin) + 1, BINS)
     bins = min(concerned + _BEFORE, BINS)
     found = own / -math.expm1(-own - heard) if changed else 0.0
@@ -55,16 +53,15 @@ def learn_clock(
     publish_clock(s, clock, newest - concerned + 1, room[0, bins - concerned : bins], ahead, now)
 
 
-@jit
+@jit_lean
 def publish_all(header: Header, c: Clocks, n: int, now: float) -> None:
     """Publish the first n clocks; the caller reinserts the pages that follow them."""
     s = opened(header)
-    room = np.empty((ROOM, BINS))
     for clock in range(n):
-        publish_one(s, c, clock, now, room)
+        publish_one(s, c, clock, now)
 
 
-@jit
+@jit_lean
 def reinsert_all(header: Header, n: int, now: float) -> int:
     """Reinsert the pages whose values the first n clocks can have raised too far; what must grow first, or DONE."""
     for clock in range(n):

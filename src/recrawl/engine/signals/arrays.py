@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import inline
+from recrawl.model.kernels.mixture import FIELDS
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.float32]
@@ -32,6 +33,7 @@ class SignalArrays(NamedTuple):
     row_of: NDArray[np.int32]  # (pages,): row of a page, see `row_of`
     page: Ids  # (rows,)
     rates: Array  # grid of missed and change rates, ascending, one ratio
+    log_rates: Array  # their logarithms
     kappas: Array  # −ln(1 − precision) of each class
     groups: Ids  # component that each class belongs to
     statistics: Array  # (rows, sources, N_STATISTICS): fading sums
@@ -60,7 +62,11 @@ class SignalArrays(NamedTuple):
     host_gate: Array  # (hosts, sources, 5)
     n_moved: Ids  # (1,): gates that have opened or shut and whose pages are not valued accordingly yet
     moved: Ids  # (MOST_MOVED, 3): host (−1: the source's own gate), source, whether it has shut
-    work: Array  # (sources + 2, rates, classes): scratch
+    work: Array  # (sources + 1, rates, classes): scratch
+    messages: Array  # (rates, sources): scratch
+    totals: Array  # (5,): scratch
+    written: Array  # (components, FIELDS): scratch
+    room: Array  # (2, rates): scratch
     out: Array  # (sources, rates, classes): the posterior that was computed last
 
 
@@ -74,6 +80,7 @@ def empty(rates: Array, n_sources: int, n_rows: int, n_hosts: int, groups: Ids) 
         row_of=np.zeros(0, np.int32),
         page=np.zeros(n_rows, np.int64),
         rates=rates,
+        log_rates=np.log(rates),
         kappas=-np.log1p(-PRECISIONS),
         groups=groups,
         statistics=np.zeros((n_rows, n_sources, N_STATISTICS)),
@@ -102,7 +109,11 @@ def empty(rates: Array, n_sources: int, n_rows: int, n_hosts: int, groups: Ids) 
         host_gate=gate[1:],
         n_moved=np.zeros(1, np.int64),
         moved=np.zeros((MOST_MOVED, 3), np.int64),
-        work=np.zeros((n_sources + 2, n_rates, n_classes)),
+        work=np.zeros((n_sources + 1, n_rates, n_classes)),
+        messages=np.zeros((n_rates, n_sources)),
+        totals=np.zeros(5),
+        written=np.zeros((m, FIELDS)),
+        room=np.zeros((2, n_rates)),
         out=np.zeros((n_sources, n_rates, n_classes)),
     )
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit
+from recrawl._jit import inline, jit_lean
 from recrawl.engine.beliefs.posterior_kernels import matched_shape
 from recrawl.engine.signals.arrays import (
     KAPPA,
@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 _MOST_SHAPE = 1e4
 
 
-@jit
+@jit_lean
 def update_components(b: SignalArrays, row: int, totals: Array, elapsed: float, out: Array) -> None:
     """Compute a page's posterior and its components; `out` (sources, rates, classes) holds the posterior."""
     posterior(b, row, totals, elapsed, out)
@@ -44,9 +44,11 @@ def update_components(b: SignalArrays, row: int, totals: Array, elapsed: float, 
         m = b.groups[c]
         for a in range(b.rates.size):
             w = out[best, a, c]
+            if w == 0.0:
+                continue
             components[m, WEIGHT] += w
             components[m, MEAN] += w * b.rates[a]
-            components[m, SHAPE] += w * math.log(b.rates[a])
+            components[m, SHAPE] += w * b.log_rates[a]
             components[m, KAPPA] += w * PRECISIONS[c]
     for m in range(components.shape[0]):
         w = components[m, WEIGHT]
@@ -83,7 +85,7 @@ def _heard(b: SignalArrays, row: int, m: int, k: int) -> float:
     return -math.log(kept / total) if total > 0.0 else float(b.mean_kappa[row, k]) * n
 
 
-@jit
+@jit_lean
 def unchanged_chance(b: SignalArrays, row: int, elapsed: float, without: int) -> float:
     """P(unchanged) after a clock time and the signals heard; the changes that source `without` tells as if missed."""
     total = 0.0
@@ -119,7 +121,7 @@ def open_component(b: SignalArrays, row: int, m: int) -> tuple[float, float, flo
     return mean, shape, rate, -math.log1p(-min(signalled / rate, 0.99999)) if signalled > 0.0 else 0.0, heard, repeated
 
 
-@jit
+@jit_lean
 def mixture_value(b: SignalArrays, row: int, elapsed: float) -> float:
     """Crawl value per unit of importance; negative where no open source has signalled: the page's own value holds."""
     if not any_open(b, row):
@@ -147,7 +149,7 @@ def change_rate_moments(b: SignalArrays, row: int) -> tuple[float, float]:
     return first, max(second - first * first, 0.0)
 
 
-@jit
+@jit_lean
 def fill_qualities(b: SignalArrays, row: int, recall: Array, false_rate: Array) -> float:
     """Share of the changes that each source with an open gate tells, and its signals without a change per time.
 

@@ -6,7 +6,7 @@ tell taken as missed ones, and also better than by the belief that knows no sign
 
 import math
 
-from recrawl._jit import inline, jit
+from recrawl._jit import inline, jit_lean
 from recrawl.engine.signals.arrays import (
     ALONE,
     FOLLOWS,
@@ -34,7 +34,7 @@ def _gain(with_: float, without: float, changed: bool) -> float:
     return min(max(gain, -_CLIP), _CLIP)
 
 
-@jit
+@jit_lean
 def score(
     b: SignalArrays, row: int, k: int, begin: float, elapsed: float, own: float, changed: bool
 ) -> tuple[int, int]:
@@ -69,7 +69,7 @@ def score(
     return host_event, source_event
 
 
-@jit
+@jit_lean
 def shut(b: SignalArrays, host: int, k: int, now: float) -> None:
     """Begin again after a gate has shut: of a host, or with −1 of the source. The next opening needs twice as much."""
     gate = b.host_gate[host, k] if host >= 0 else b.gate[k]

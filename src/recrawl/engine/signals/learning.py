@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import jit
+from recrawl._jit import jit_lean
 from recrawl.engine.signals.arrays import (
     BOTH,
     BOTH_FIRSTS,
@@ -35,7 +35,7 @@ Array = NDArray[np.float64]
 _FEW = 4.0  # with so few signals of a source, each of them changes what is believed at once
 
 
-@jit
+@jit_lean
 def begin_row(b: SignalArrays, row: int, host: int, totals: Array) -> None:
     """A page's first signal: until now it was watched without any."""
     b.host[row] = host
@@ -46,7 +46,7 @@ def begin_row(b: SignalArrays, row: int, host: int, totals: Array) -> None:
         b.statistics[row, k, EXPOSURE] = b.statistics[row, k, COUNTED_TIME] = watched
 
 
-@jit
+@jit_lean
 def hear(b: SignalArrays, row: int, k: int, totals: Array, elapsed: float, out: Array) -> None:
     """Count a signal of source k, a clock time after the copy."""
     b.heard[row, k] += 1.0
@@ -59,19 +59,21 @@ def hear(b: SignalArrays, row: int, k: int, totals: Array, elapsed: float, out: 
         update_components(b, row, totals, elapsed, out)
 
 
-@jit
+@jit_lean
 def add_outcome(b: SignalArrays, row: int, elapsed: float, changed: bool, keep: float) -> None:
     """Add an interval to the fading sums; `keep` is what is left of the older ones."""
     several = 0
     for k in range(b.rate.shape[1]):
         several += b.heard[row, k] > 0.0
-    b.both[row] *= keep
+    for j in range(b.both.shape[1]):
+        b.both[row, j] *= keep
     if changed and several > 1:
         b.both[row, BOTH] += 1.0
         b.both[row, BOTH_LOG_TIME] += math.log(elapsed)
     for k in range(b.rate.shape[1]):
         st = b.statistics[row, k]
-        st *= keep
+        for j in range(st.size):
+            st[j] *= keep
         if b.heard[row, k] <= 0.0:
             st[EXPOSURE] += elapsed
             st[COUNTED_TIME] += elapsed
@@ -93,7 +95,7 @@ def add_outcome(b: SignalArrays, row: int, elapsed: float, changed: bool, keep: 
             st[CHANGED_REPEATS] += repeats
 
 
-@jit
+@jit_lean
 def learn_row(b: SignalArrays, row: int, totals: Array, outcome: tuple[float, bool, float], out: Array) -> None:
     """Learn from (clock time since the copy, changed, keep); `totals` have the outcome already."""
     add_outcome(b, row, outcome[0], outcome[1], outcome[2])
@@ -102,7 +104,7 @@ def learn_row(b: SignalArrays, row: int, totals: Array, outcome: tuple[float, bo
     update_host(b, row, out)
 
 
-@jit
+@jit_lean
 def settle(b: SignalArrays, row: int, k: int) -> tuple[float, float]:
     """Forget what source k earned on a page; (changes, time) that keep what is known of its change rate.
 

@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit
+from recrawl._jit import inline, jit_lean
 from recrawl.engine.beliefs.arrays import Belief
 from recrawl.engine.beliefs.kernels import apply_belief
 from recrawl.engine.beliefs.posterior_kernels import believe, count_in_tables
@@ -17,7 +17,6 @@ from recrawl.engine.signals.components import fill_qualities, open_component, up
 from recrawl.engine.signals.gate import HAS_SHUT, NOTHING, score, shut
 from recrawl.engine.signals.learning import begin_row, hear, learn_row, settle
 from recrawl.engine.signals.tables import add_change_rates, update_host
-from recrawl.model.kernels.mixture import FIELDS
 from recrawl.schedule.exact.access_kernels import (
     Header,
     State,
@@ -43,14 +42,13 @@ def fill_totals(b: Belief, i: int, out: Array) -> None:
         out[3 + k] = b.evidence[i, k]
 
 
-@jit
+@jit_lean
 def write_page(s: State, b: Belief, i: int, row: int) -> None:
     """Let the scheduler value a page by its components, or by its own belief where no open source has signalled it.
 
     The caller places the page again.
     """
-    a = b.signals
-    room = np.empty((a.components.shape[1], FIELDS))
+    a, room = b.signals, b.signals.written
     n, total = 0, 0.0
     if any_open(a, row):
         for m in range(a.components.shape[1]):
@@ -64,10 +62,10 @@ def write_page(s: State, b: Belief, i: int, row: int) -> None:
     write_components(s, i, room[:n])
 
 
-@jit
+@jit_lean
 def hear_signal(s: State, b: Belief, i: int, k: int, now: float) -> None:
     """Count a signal of source k for a page with a row, or a reserved one; the scheduler's `signal` must follow."""
-    a, totals = b.signals, np.empty(5)
+    a, totals = b.signals, b.signals.totals
     row = row_of(a, i)
     if row == NO_ROW:
         return
@@ -82,7 +80,7 @@ def hear_signal(s: State, b: Belief, i: int, k: int, now: float) -> None:
         write_page(s, b, i, row)
 
 
-@jit
+@jit_lean
 def hear_signals(header: Header, b: Belief, ids: Ids, k: int, now: float) -> None:
     """Count signals of source k; the scheduler's `signal` must follow."""
     s = opened(header)
@@ -90,7 +88,7 @@ def hear_signals(header: Header, b: Belief, ids: Ids, k: int, now: float) -> Non
         hear_signal(s, b, i, k, now)
 
 
-@jit
+@jit_lean
 def _keep_later(s: State, b: Belief, i: int, row: int, begin: float) -> None:
     """Of the signals so far, only those stand that came after the new copy, which was fetched at `begin`."""
     a = b.signals
@@ -102,8 +100,8 @@ def _keep_later(s: State, b: Belief, i: int, row: int, begin: float) -> None:
             a.heard_at[row] = begin
 
 
-@jit
-def settle_page(b: Belief, row: int, k: int, room: Array) -> None:
+@jit_lean
+def settle_page(b: Belief, row: int, k: int) -> None:
     """Source k has lost its trust on a page: what is known of its change rate becomes evidence, the rest is dropped.
 
     The intervals between its crawls were chosen by signals, and would say too much about the rate.
@@ -113,10 +111,10 @@ def settle_page(b: Belief, row: int, k: int, room: Array) -> None:
     if changes >= 0.0 and row_of(b.signals, i) == row:
         b.seen[i] = 0.0
         b.evidence[i, 0], b.evidence[i, 1] = changes, time
-        believe(b, i, room[0], room[1], b.n_crawls[i] > 0)
+        believe(b, i, b.signals.room[0], b.signals.room[1], b.n_crawls[i] > 0)
 
 
-@jit
+@jit_lean
 def _gate_moved(b: Belief, row: int, k: int, event: int, host: int, now: float) -> None:
     """A gate has opened or shut, of a host or with −1 of source k itself: leave word for `Signals.take_moved`.
 
@@ -129,7 +127,7 @@ def _gate_moved(b: Belief, row: int, k: int, event: int, host: int, now: float) 
         shut(a, host, k, now)
     if host >= 0 and a.host_pages[host] == 1:
         if event == HAS_SHUT:
-            settle_page(b, row, k, np.empty((2, b.rates.size)))
+            settle_page(b, row, k)
         return
     n = a.n_moved[0]
     if n < MOST_MOVED:
@@ -137,7 +135,7 @@ def _gate_moved(b: Belief, row: int, k: int, event: int, host: int, now: float) 
     a.n_moved[0] += 1
 
 
-@jit
+@jit_lean
 def learn_signals(
     s: State, b: Belief, i: int, copies: tuple[float, float], now: float, outcome: tuple[float, float, bool, float]
 ) -> None:
@@ -157,21 +155,21 @@ def learn_signals(
             _gate_moved(b, row, k, of_source, -1, now)
     for k in range(a.rate.shape[1]):  # those after the new copy are not judged by this outcome
         a.heard[row, k] = max(a.heard[row, k] - signals_after(s, i, k), 0.0)
-    totals = np.empty(5)
+    totals = a.totals
     fill_totals(b, i, totals)
     if time > 0.0:
         learn_row(a, row, totals, (time, changed, fade), a.out)
     _keep_later(s, b, i, row, copies[1])
     if any_open(a, row):
-        rates = np.zeros(a.rates.size)
-        add_change_rates(a, row, a.out, rates)
-        count_in_tables(b, i, rates)
+        a.room[1] = 0.0
+        add_change_rates(a, row, a.out, a.room[1])
+        count_in_tables(b, i, a.room[1])
     elif time > 0.0:
         apply_belief(s, b, i)  # a gate may have shut
     write_page(s, b, i, row)
 
 
-@jit
+@jit_lean
 def renew_signals(header: Header, b: Belief, ids: Ids, copies: Array) -> None:
     """New copies without an outcome: the signals before them no longer count. The caller places the pages again."""
     s = opened(header)
@@ -182,10 +180,10 @@ def renew_signals(header: Header, b: Belief, ids: Ids, copies: Array) -> None:
             write_page(s, b, ids[j], row)
 
 
-@jit
+@jit_lean
 def refresh_pages(header: Header, b: Belief, rows: Ids, now: float) -> None:
     """Compute posteriors and components of rows again, after the tables or gates have changed; the caller places."""
-    s, a, totals = opened(header), b.signals, np.empty(5)
+    s, a, totals = opened(header), b.signals, b.signals.totals
     for row in rows:
         i = a.page[row]
         if row_of(a, i) != row:
@@ -196,15 +194,14 @@ def refresh_pages(header: Header, b: Belief, rows: Ids, now: float) -> None:
         write_page(s, b, i, row)
 
 
-@jit
+@jit_lean
 def settle_pages(b: Belief, rows: Ids, k: int) -> None:
     """Source k has lost its trust on pages (`settle_page`)."""
-    room = np.empty((2, b.rates.size))
     for row in rows:
-        settle_page(b, row, k, room)
+        settle_page(b, row, k)
 
 
-@jit
+@jit_lean
 def fill_columns(b: Belief, ids: Ids, change_rate: Array, recall: Array, false_rate: Array, evidence: Array) -> None:
     """The columns of `Pages` that follow from what is believed; rates of pages with signals count as known."""
     for j in range(ids.size):

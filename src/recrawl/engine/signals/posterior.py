@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit
+from recrawl._jit import inline, jit_lean
 from recrawl.engine.signals.arrays import (
     BOTH,
     BOTH_FIRSTS,
@@ -40,7 +40,7 @@ Array = NDArray[np.float64]
 
 _HOST_PAGES = 2.0  # pages that a host's classes are worth before anything is known of them
 _LEAST = 1e-300
-_EXCLUDED = 40.0  # a rate that is less likely by this logarithm is left out
+_EXCLUDED = 30.0  # a rate that is less likely by this logarithm is left out
 
 
 @inline
@@ -64,6 +64,20 @@ def has_signals(b: SignalArrays, row: int, k: int) -> bool:
 
 
 @inline
+def count_sources(b: SignalArrays, row: int) -> int:
+    """How many sources have ever signalled the page."""
+    n = 0
+    for k in range(b.statistics.shape[1]):
+        n += has_signals(b, row, k)
+    return n
+
+
+@inline
+def _is_given(totals: Array) -> bool:
+    return bool(totals[GIVEN_CHANGES] > 0.0 or totals[GIVEN_TIME] > 0.0)
+
+
+@inline
 def host_factor(b: SignalArrays, row: int, k: int, c: int, way: int) -> float:
     """What the host's other pages say about class c: their posterior over their prior."""
     h = b.host[row]
@@ -81,14 +95,21 @@ def _changed_term(count: float, decay: float) -> float:
     return count * math.log(max(1.0 - decay, _LEAST))
 
 
-@jit
-def fill_source(b: SignalArrays, row: int, k: int, bin_: int, way: int, out: Array) -> None:
-    """ln (prior x likelihood) of what source k alone says, over (missed rate, class); way: repetitions count or not."""
-    st = b.statistics[row, k]
+@jit_lean
+def fill_source(b: SignalArrays, row: int, source: tuple[int, int], bin_: int, alone: bool, out: Array) -> None:
+    """ln (prior x likelihood) of what a source says, over (missed rate, class); (source, whether repetitions count).
+
+    With `alone` nothing but the silent terms (`fill_common`) is added later: what they exclude is not computed.
+    """
+    k, way = source
+    st, common, decays = b.statistics[row, k], b.work[b.statistics.shape[1]], b.room[0]
     exposed = st[UNCHANGED] + way * st[UNCHANGED_REPEATS]
     changed = st[CHANGED]
     time = math.exp(st[LOG_TIME] / changed) if changed > 0.0 else 0.0
     n = 1.0 + way * st[CHANGED_REPEATS] / changed if changed > 0.0 else 0.0
+    for a in range(out.shape[0]):
+        decays[a] = math.exp(-b.rates[a] * time) if changed > 0.0 else 0.0
+    top = -math.inf
     for c in range(b.kappas.size):
         kappa = b.kappas[c]
         constant = math.log(host_factor(b, row, k, c, way)) - kappa * exposed
@@ -96,30 +117,31 @@ def fill_source(b: SignalArrays, row: int, k: int, bin_: int, way: int, out: Arr
         for a in range(out.shape[0]):
             value = b.log_table[way, k, bin_, a, c] + constant
             if changed > 0.0:
-                value += _changed_term(changed, decay * math.exp(-b.rates[a] * time))
+                if alone and value + common[a, 0] < top - _EXCLUDED:
+                    value = -math.inf
+                else:
+                    value += _changed_term(changed, decay * decays[a])
+                    top = max(top, value + common[a, 0])
             out[a, c] = value
 
 
-@inline
-def silent_term(b: SignalArrays, row: int, totals: Array, a: float) -> float:
-    """ln likelihood of the unchanged time, and of the changed intervals in which no source signalled."""
+@jit_lean
+def fill_common(b: SignalArrays, row: int, totals: Array) -> int:
+    """Write the silent term of each rate; how many rates, from the lowest on, the unchanged time does not exclude.
+
+    It is the ln likelihood of the unchanged time, and of the changed intervals in which no source signalled.
+    """
+    common = b.work[b.statistics.shape[1]]
     changed, log_time = totals[CHANGES] - b.both[row, BOTH], totals[LOG_CLOCK] - b.both[row, BOTH_LOG_TIME]
     for k in range(b.statistics.shape[1]):
         changed -= b.statistics[row, k, CHANGED]
         log_time -= b.statistics[row, k, LOG_TIME]
-    value = -a * totals[CLOCK]
-    if changed > 1e-9:
-        value += _changed_term(changed, math.exp(-a * math.exp(log_time / changed)))
-    return float(value)
-
-
-@inline
-def fill_common(b: SignalArrays, row: int, totals: Array) -> int:
-    """Write the silent term of each rate; how many rates, from the lowest on, the unchanged time does not exclude."""
-    common = b.work[b.statistics.shape[1]]
+    time = math.exp(log_time / changed) if changed > 1e-9 else 0.0
     most, limit = -math.inf, 0
     for a in range(b.rates.size):
-        common[a, 0] = silent_term(b, row, totals, b.rates[a])
+        common[a, 0] = -b.rates[a] * totals[CLOCK]
+        if changed > 1e-9:
+            common[a, 0] += _changed_term(changed, math.exp(-b.rates[a] * time))
         most = max(most, common[a, 0])
         if common[a, 0] > most - _EXCLUDED:
             limit = a + 1
@@ -136,7 +158,7 @@ def _normalise(table: Array) -> float:
     total = 0.0
     for a in range(table.shape[0]):
         for c in range(table.shape[1]):
-            table[a, c] = math.exp(table[a, c] - top) if table[a, c] > top - 40.0 else 0.0
+            table[a, c] = math.exp(table[a, c] - top) if table[a, c] > top - _EXCLUDED else 0.0
             total += table[a, c]
     for a in range(table.shape[0]):
         for c in range(table.shape[1]):
@@ -153,21 +175,21 @@ def _mean_precision(table: Array) -> float:
     return total
 
 
-@jit
+@jit_lean
 def posterior(b: SignalArrays, row: int, totals: Array, elapsed: float, out: Array) -> None:
     """Posterior (missed rate, class) of every source with signals into `out`; writes its rate and mean weight."""
-    n_sources, last = b.statistics.shape[1], b.statistics.shape[1]
-    messages = b.work[last + 1]
+    n_sources = b.statistics.shape[1]
+    messages = b.messages
     limit = fill_common(b, row, totals)
-    several = 0
+    several = count_sources(b, row)
     for k in range(n_sources):
         b.mean_kappa[row, k] = 0.0
         if not has_signals(b, row, k):
             b.rate[row, k] = 0.0
             continue
-        several += 1
         b.rate[row, k] = signal_rate(b, row, k, elapsed)
-        fill_source(b, row, k, rate_bin(b, b.rate[row, k]), int(b.repeats[k]), b.work[k, :limit])
+        alone = several == 1 and not _is_given(totals)
+        fill_source(b, row, (k, int(b.repeats[k])), rate_bin(b, b.rate[row, k]), alone, b.work[k, :limit])
         out[k, limit:] = 0.0
     if several > 1:
         for k in range(n_sources):
@@ -184,14 +206,14 @@ def posterior(b: SignalArrays, row: int, totals: Array, elapsed: float, out: Arr
                 b.mean_kappa[row, k] = -math.log1p(-_mean_precision(out[k]))
 
 
-@jit
+@jit_lean
 def source_posterior(
     b: SignalArrays, row: int, source: tuple[int, int], totals: Array, several: int, out: Array
 ) -> float:
     """Posterior of (source, way), the others as they are in `work` and at their mean weights; its log evidence."""
     k, way = source
     last = b.statistics.shape[1]
-    common, messages = b.work[last], b.work[last + 1]
+    common, messages = b.work[last], b.messages
     both = b.both[row, BOTH] if several > 1 else 0.0
     time = math.exp(b.both[row, BOTH_LOG_TIME] / both) if both > 0.0 else 0.0
     signalled, exponent = 0.0, 0.0
@@ -201,7 +223,7 @@ def source_posterior(
             if both > 0.0 and b.mean_kappa[row, j] > 0.0:
                 exponent += b.mean_kappa[row, j] * both_count(b, row, j, int(b.repeats[j])) / both
     n = both_count(b, row, k, way) / both if both > 0.0 else 0.0
-    given = totals[GIVEN_CHANGES] > 0.0 or totals[GIVEN_TIME] > 0.0
+    given = _is_given(totals)
     for a in range(out.shape[0]):
         start = common[a, 0]
         if several > 1:

@@ -5,9 +5,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit
+from recrawl._jit import inline, jit, jit_lean
 from recrawl.engine.signals.arrays import N_BINS, PRECISIONS, SignalArrays, first_classes, rate_bin
-from recrawl.engine.signals.posterior import fill_common, fill_source, has_signals, posterior, source_posterior
+from recrawl.engine.signals.posterior import (
+    count_sources,
+    fill_common,
+    fill_source,
+    has_signals,
+    posterior,
+    source_posterior,
+)
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -84,21 +91,19 @@ def count_rows(b: SignalArrays, rows: Ids, totals: Array, elapsed: Array, counts
     for row in rows:
         posterior(b, row, totals[row], elapsed[row], out)
         limit = fill_common(b, row, totals[row])
-        several = 0
-        for k in range(n_sources):
-            several += has_signals(b, row, k)
+        several = count_sources(b, row)
         for k in range(n_sources):
             if not has_signals(b, row, k):
                 continue
             bin_ = rate_bin(b, b.rate[row, k])
             for way in range(2):
-                fill_source(b, row, k, bin_, way, b.work[k, :limit])
+                fill_source(b, row, (k, way), bin_, False, b.work[k, :limit])
                 evidence[way, k] += source_posterior(b, row, (k, way), totals[row], several, table[:limit])
                 counts[way, k, bin_, :limit] += table[:limit]
     return evidence
 
 
-@jit
+@jit_lean
 def sum_hosts(b: SignalArrays, n_rows: int) -> None:
     """The hosts' sums again, after the tables have changed."""
     b.host_share[:] = 0.0
@@ -118,7 +123,7 @@ def add_to_host(b: SignalArrays, row: int, k: int, sign: float) -> None:
         b.host_prior[h, k, c] += sign * b.bin_classes[way, k, b.bins[row, k], c]
 
 
-@jit
+@jit_lean
 def update_host(b: SignalArrays, row: int, out: Array) -> None:
     """Let the host know of a page's posterior."""
     for k in range(b.rate.shape[1]):
@@ -128,11 +133,14 @@ def update_host(b: SignalArrays, row: int, out: Array) -> None:
         if has_signals(b, row, k):
             b.bins[row, k] = rate_bin(b, b.rate[row, k])
             for c in range(b.kappas.size):
-                b.share[row, k, c] = out[k, :, c].sum()
+                total = 0.0
+                for a in range(b.rates.size):
+                    total += out[k, a, c]
+                b.share[row, k, c] = total
             add_to_host(b, row, k, 1.0)
 
 
-@jit
+@jit_lean
 def forget_row(b: SignalArrays, row: int) -> None:
     """The page of a row is gone: it counts neither in its host's sums nor in the tables."""
     for k in range(b.rate.shape[1]):
@@ -145,7 +153,7 @@ def forget_row(b: SignalArrays, row: int) -> None:
     b.share[row] = 0.0
 
 
-@jit
+@jit_lean
 def add_change_rates(b: SignalArrays, row: int, out: Array, counts: Array) -> None:
     """Add the posterior of a page's change rate to the population's counts over the grid."""
     k = b.main[row]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import jit
+from recrawl._jit import jit, jit_lean
 from recrawl.engine.clocks.kernels import bin_of
 from recrawl.engine.cohort_kernels import CohortLists, leave, promote
 from recrawl.engine.crawl_kernels import Learned, learn_crawls
@@ -44,6 +44,14 @@ class SignalQueue(NamedTuple):
     page: Ids
     changed_at: Array
     weight: Array
+
+
+class Room(NamedTuple):
+    """To work in: the picked page, the times of its copies, whether it changed."""
+
+    out: Ids
+    copies: Array
+    changed: NDArray[np.bool_]
 
 
 @jit
@@ -130,7 +138,7 @@ def run_draws(
     return n
 
 
-@jit
+@jit_lean
 def _pass_and_count_signals(
     header: Header, learned: Learned, lists: CohortLists, queue: SignalQueue, cursor: Ids, now: float
 ) -> int:
@@ -172,43 +180,58 @@ def run_engine(
     It stops after the crawl by which a bin of the clocks has ended (all clocks are to be published then), or by which a
     source of signals has gained or lost trust.
     """
-    s = opened(header)
-    out, copies, changed = np.empty(1, np.int64), np.empty((1, 2)), np.empty(1, np.bool_)
-    while cursor[SLOT] < last and cursor[ENDED] == 0 and learned.belief.signals.n_moved[0] == 0:
+    room = Room(np.empty(1, np.int64), np.empty((1, 2)), np.empty(1, np.bool_))
+    while cursor[SLOT] < last and cursor[ENDED] == 0 and not _moved(learned):
         now = pace[ANCHOR] + cursor[SLOT] * pace[PERIOD]
         if cursor[PENDING] < 0:
             status = _pass_and_count_signals(header, learned, lists, queue, cursor, now)
             if status != DONE:
                 return status
-            status, taken = pick(header, now, 1, out)
+            status, taken = pick(header, now, 1, room.out)
             if status != DONE:
                 return int(status)
             if taken == 0:
                 cursor[SLOT] += 1
                 continue
-            cursor[PENDING], cursor[KNOWN] = out[0], 0
-        out[0] = cursor[PENDING]
-        status = promote(header, lists, out)  # before the outcome is learned from, as by the engine's `pick`
+            cursor[PENDING], cursor[KNOWN] = room.out[0], 0
+        status = _end_crawl(header, learned, lists, t, cursor, now, room)
         if status != DONE:
-            return status
-        if cursor[KNOWN] == 0:
-            copies[0, 0], copies[0, 1], changed[0] = fetched_at(s, out[0]), now, count_crawl(t, out[0], now)
-            learn_crawls(header, learned, out, copies, now, changed)
-            cursor[LEARNED] += 1
-            cursor[KNOWN] = 1
-        if cursor[REINSERT] < 0:
-            status, _ = return_pages(header, out)
-            if status != DONE:
-                return int(status)
-            cursor[REINSERT] = group_of(s, out[0])
-        if cursor[REINSERT] >= 0:
-            status = reinsert_members(header, cursor[REINSERT], now)
-            if status != DONE:
-                return int(status)
-            cursor[REINSERT] = -1
-        cursor[PENDING] = -1
-        cursor[SLOT] += 1
-        cursor[ENDED] = bin_of(learned.clocks, now) > cursor[PUBLISHED]
-        if wanted(s) != DONE:
-            return wanted(s)
+            return int(status)
     return DONE
+
+
+@jit_lean
+def _moved(learned: Learned) -> bool:
+    """Whether a source of signals has gained or lost trust."""
+    return bool(learned.belief.signals.n_moved[0] > 0)
+
+
+@jit_lean
+def _end_crawl(
+    header: Header, learned: Learned, lists: CohortLists, t: Tally, cursor: Ids, now: float, room: Room
+) -> int:
+    """Crawl the picked page, learn from it and place it again. What must grow first, or DONE."""
+    s, out, copies, changed = opened(header), room.out, room.copies, room.changed
+    out[0] = cursor[PENDING]
+    status = promote(header, lists, out)  # before the outcome is learned from, as by the engine's `pick`
+    if status != DONE:
+        return int(status)
+    if cursor[KNOWN] == 0:
+        copies[0, 0], copies[0, 1], changed[0] = fetched_at(s, out[0]), now, count_crawl(t, out[0], now)
+        learn_crawls(header, learned, out, copies, now, changed)
+        cursor[LEARNED] += 1
+        cursor[KNOWN] = 1
+    if cursor[REINSERT] < 0:
+        status, _ = return_pages(header, out)
+        if status != DONE:
+            return int(status)
+        cursor[REINSERT] = group_of(s, out[0])
+    if cursor[REINSERT] >= 0:
+        status = reinsert_members(header, cursor[REINSERT], now)
+        if status != DONE:
+            return int(status)
+        cursor[REINSERT] = -1
+    cursor[PENDING] = -1
+    cursor[SLOT] += 1
+    cursor[ENDED] = bin_of(learned.clocks, now) > cursor[PUBLISHED]
+    return wanted(s)
