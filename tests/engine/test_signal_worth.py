@@ -98,6 +98,17 @@ def test_sources_that_never_signal_together_are_exact_bayes() -> None:
     np.testing.assert_allclose(out[1], joint.sum(axis=1), atol=1e-6)
 
 
+def test_sources_that_are_silent_change_nothing_however_many_there_are() -> None:
+    few, many = arrays(2), arrays(16)
+    intervals: list[Interval] = [(2.0, (1, 0), True), (2.0, (1, 0), False), (4.0, (0, 2), True), (6.0, (0, 0), False)]
+    wide: list[Interval] = [(time, (0,) * 14 + signals, changed) for time, signals, changed in intervals]
+    out, far = np.zeros((2, 16, 8)), np.zeros((16, 16, 8))
+    posterior(few, 0, observe(few, intervals), 0.0, out)
+    posterior(many, 0, observe(many, wide), 0.0, far)
+    np.testing.assert_allclose(far[14:], out, rtol=1e-12)
+    assert not far[:14].any()
+
+
 def test_sources_that_tell_of_one_change_share_its_credit() -> None:
     b = arrays(2)
     together: list[Interval] = [(2.0, (1, 1), True), (4.0, (0, 0), False), (2.0, (1, 1), False)]
