@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-fast test-full lint docs bench clean
+.PHONY: demo test test-fast test-full lint docs bench bench-check clean
 
 # A file's tests stay in one process: its fixtures are made and its kernels compiled once. Three processes for two cores,
 # because some tests wait for sockets and other processes. Files run in the order of tests/order.py, the longest first.
@@ -42,6 +42,10 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/bench_detect.py
 	$(PIP) -e .[scrapy]
 	$(BIN)/python benchmarks/bench_crawl.py
+
+# Whether every benchmark still runs: each at its smallest size, nothing is written.
+bench-check: $(VENV)/.test
+	$(BIN)/python benchmarks/check.py
 
 # Where the system's Python lacks ensurepip, virtualenv (unpacked beside the environment) makes it instead.
 $(BIN)/python:

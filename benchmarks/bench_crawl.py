@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 PAGES, CONCURRENCY, ROUNDS = 20_000, 64, 3
-CRAWLERS = {"scrapy": "scrapy_crawl.py", "recrawl": "recrawl_crawl.py"}
+CRAWLERS = {"scrapy": "scrapy_crawl.py"} if find_spec("scrapy") else {}  # it may not be installed
+CRAWLERS |= {"recrawl": "recrawl_crawl.py"}
 LOOPS = ("default", "uvloop") if find_spec("uvloop") else ("default",)
 
 
@@ -85,7 +86,7 @@ def compare(n_pages: int, rounds: int) -> dict[str, Any]:
                 "peak_mb": max(run["peak_mb"] for run in mine),
             }
     ratios = {}
-    for loop in LOOPS:
+    for loop in LOOPS if "scrapy" in CRAWLERS else ():
         theirs, ours = summary[f"scrapy/{loop}"], summary[f"recrawl/{loop}"]
         ratios[loop] = {
             "pages_per_second": ours["pages_per_second"] / theirs["pages_per_second"],
@@ -128,9 +129,13 @@ def draw(found: dict[str, Any], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--smallest", action="store_true", help="only whether it runs; nothing is written")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     given = parser.parse_args()
     before = os.getloadavg()
+    if given.smallest:
+        compare(100, 1)
+        return
     found: dict[str, Any] = {"crawl": compare(1000, 1) if given.quick else compare(PAGES, given.rounds)}
     found["machine"] = {"cores": os.cpu_count(), "load_before": before, "load_after": os.getloadavg()}
     print(json.dumps(found["crawl"]["ratios"], indent=2))

@@ -158,8 +158,12 @@ def main() -> None:
     """Run everything and write the results."""
     parser = argparse.ArgumentParser(description="Time the detectors.")
     parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--smallest", action="store_true", help="only whether it runs; nothing is written")
     parser.add_argument("--output", type=Path, default=HERE / "results")
     options = parser.parse_args()
+    if options.smallest:
+        print(measured(next(iter(kinds().values()))[:2], 1))
+        return
     results: dict[str, Any] = {
         "machine": {"cores": os.cpu_count(), "processor": platform.machine(), "python": platform.python_version()},
         "rounds": options.rounds,

@@ -162,8 +162,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Time the estimators.")
     parser.add_argument("--pages", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--smallest", action="store_true", help="only whether it runs; nothing is written")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args()
+    if options.smallest:
+        print(batch(1000, "distinct", 1), streams(1000, 1))
+        return
     options.output.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = {
         "machine": {"cores": os.cpu_count(), "processor": platform.machine(), "python": platform.python_version()},

@@ -10,6 +10,7 @@ same, by a clock moved by hand.
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import tempfile
@@ -25,6 +26,17 @@ SECONDS = 24.0
 
 def main() -> None:
     """Crawl both webs and write what the good hosts saw."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smallest", action="store_true", help="only whether it runs; nothing is written")
+    given = parser.parse_args()
+    found = measure(1.0 if given.smallest else SECONDS)
+    print(json.dumps(found, indent=1))
+    if not given.smallest:
+        (HERE / "results" / "hostile.json").write_text(json.dumps(found, indent=1) + "\n")
+
+
+def measure(duration: float) -> dict[str, float]:
+    """Crawl both webs for some seconds: what the good hosts saw."""
     quiet: dict[str, list[float]] = {}
     loud: dict[str, list[float]] = {}
     with (
@@ -35,8 +47,8 @@ def main() -> None:
     ):
         control, hostile = good_urls(alone["port"]), [*hostile_urls(bad["ports"]), *good_urls(among["port"])]
         with (
-            crawling(Path(folder) / "control", control, seconds=SECONDS) as (first, go_first),
-            crawling(Path(folder) / "hostile", hostile, seconds=SECONDS) as (second, go_second),
+            crawling(Path(folder) / "control", control, seconds=duration) as (first, go_first),
+            crawling(Path(folder) / "hostile", hostile, seconds=duration) as (second, go_second),
         ):
             go_first()
             go_second()
@@ -47,12 +59,11 @@ def main() -> None:
             "rss_mb": second["rss_peak"] - second["rss_before"],
         }
     found |= {
-        "alone_a_second": round(len(quiet["good"]) / SECONDS, 2),
-        "among_a_second": round(len(loud["good"]) / SECONDS, 2),
-        "ratio": round(len(loud["good"]) / len(quiet["good"]), 3),
+        "alone_a_second": round(len(quiet["good"]) / duration, 2),
+        "among_a_second": round(len(loud["good"]) / duration, 2),
+        "ratio": round(len(loud["good"]) / max(len(quiet["good"]), 1), 3),
     }
-    (HERE / "results" / "hostile.json").write_text(json.dumps(found, indent=1) + "\n")
-    print(json.dumps(found, indent=1))
+    return found
 
 
 if __name__ == "__main__":

@@ -109,8 +109,12 @@ def main() -> None:
     parser.add_argument("--pages", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=list(KINDS))
     parser.add_argument("--commands", nargs="+", default=list(commands(1, Path())))
+    parser.add_argument("--smallest", action="store_true", help="only whether it runs; nothing is written")
     parser.add_argument("--before", type=Path, help="Another checkout to measure.")
     given = parser.parse_args()
+    if given.smallest:
+        measure(HERE, [100], list(KINDS)[:1], ["status"])
+        return
     source, label = (given.before, "before") if given.before else (HERE, "after")
     path = RESULTS / "open.json"
     results = json.loads(path.read_text()) if path.exists() else {}

@@ -116,9 +116,13 @@ def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+    parser.add_argument("--smallest", action="store_true", help="only whether it runs; nothing is written")
+    given = parser.parse_args()
+    quick = given.quick
     for name in POLICIES:
-        measure(name, sweeping(2000, np.random.default_rng(0)))  # compile
+        measure(name, sweeping(300 if given.smallest else 2000, np.random.default_rng(0)))  # compile
+    if given.smallest:
+        return
     rows = []
     for n in [10_000] if quick else [100_000, 1_000_000]:
         trace = sweeping(n, np.random.default_rng(1))

@@ -156,8 +156,13 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--table-rows", type=int, default=300_000)
     parser.add_argument("--offers", type=int, default=100_000)
+    parser.add_argument("--smallest", action="store_true", help="only whether it runs; nothing is written")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args()
+    if options.smallest:
+        few = examples(Shop(200, seed=1), FIRST, LAST, 20, np.random.default_rng(2))
+        print(scores(trained(few, "changed", WAYS["both"], "trees", 1)))
+        return
     shop = Shop(options.offers, seed=1)
     per_day = -(-options.rows // (LAST - FIRST))
     rows, cpu, _ = timed(lambda: examples(shop, FIRST, LAST, per_day, np.random.default_rng(2)))

@@ -207,8 +207,13 @@ def draw(report: dict[str, Any], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="up to a million pages; results are not written")
-    quick = parser.parse_args().quick
+    parser.add_argument("--smallest", action="store_true", help="only whether it runs; nothing is written")
+    given = parser.parse_args()
+    quick = given.quick
     rng = np.random.default_rng(1)
+    if given.smallest:
+        print(Run(1000, False, rng).timed(100, 1000, 2000))
+        return
     measure(2000, False, rng), measure(2000, True, rng)  # compile
     sizes = [10**5, 10**6] if quick else [10**5, 10**6, 10**7, 5 * 10**7]
     report: dict[str, Any] = {"cores_of_machine": os.cpu_count(), "cores_used": 1, "reference": PAPER}

@@ -185,7 +185,7 @@ async def phases(begun: dict[str, Any], lines: list[list[float]], seconds: float
     return {
         "crawls_per_second": [round(one["crawls_per_second"], 1) for one in found],
         "cpu": [round(one["cpu"], 3) for one in found],
-        "ratio": round(found[1]["crawls_per_second"] / quiet, 3),
+        "ratio": round(found[1]["crawls_per_second"] / quiet, 3) if quiet else None,
         "requests": len(took),
         "refused": sender.refused,
         "accepted_per_second": round(sender.accepted / seconds, 1),
@@ -196,6 +196,8 @@ async def phases(begun: dict[str, Any], lines: list[list[float]], seconds: float
 def rate_of(lines: list[list[float]], began: float, ended: float) -> dict[str, float]:
     """Crawls per second, and seconds of processor per second, between two times."""
     some = [line for line in lines if began <= line[0] <= ended]
+    if len(some) < 2:
+        return {"crawls_per_second": 0.0, "cpu": 0.0}
     span = some[-1][0] - some[0][0]
     return {"crawls_per_second": (some[-1][1] - some[0][1]) / span, "cpu": (some[-1][2] - some[0][2]) / span}
 
@@ -204,6 +206,7 @@ def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--smallest", action="store_true", help="only whether it runs; nothing is written")
     parser.add_argument("--role", choices=["server", "crawl"])
     parser.add_argument("--port", type=int)
     parser.add_argument("--budget", type=float)
@@ -214,6 +217,9 @@ def main() -> None:
         return
     if given.role == "crawl":
         asyncio.run(crawl(given.port, given.budget, given.folder))
+        return
+    if given.smallest:
+        print(asyncio.run(measure(BUDGET, 0.4)))
         return
     seconds = 3.0 if given.quick else 10.0
     found = {name: asyncio.run(measure(budget, seconds)) for name, budget in BUDGETS.items()}

@@ -210,11 +210,15 @@ def main() -> None:
     parser.add_argument(
         "--patience", type=float, default=0.0, help="seconds per case to wait for runs that other processes left alone"
     )
+    parser.add_argument("--smallest", action="store_true", help="only whether it runs; nothing is written")
     parser.add_argument("--case", help=argparse.SUPPRESS)
     parser.add_argument("--folder", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.case:
         print(json.dumps(run_case(args.case, args.folder, args.patience)))
+        return
+    if args.smallest:
+        print(in_fresh_process(CASES[0], 1000, 0.0), plain_python(CASES[0], 100))
         return
     load = os.getloadavg()[0]
     results = []

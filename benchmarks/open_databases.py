@@ -52,7 +52,7 @@ def make(path: Path, n: int, kind: str) -> None:
     with BlockingStore(SqliteStore(path)) as store:
         for first in range(0, n, _BATCH):
             numbers = np.arange(first, min(first + _BATCH, n))
-            part = {name: rows[name][numbers % few] for name in columns if name != "url"}
+            part = {name: np.asarray(rows[name])[numbers % few] for name in columns if name != "url"}
             urls = [url_of(k, max(n // 200, 1)) for k in numbers.tolist()]
             store.save(rows={**rows, **part, "url": urls, "hosts": {}})
 
