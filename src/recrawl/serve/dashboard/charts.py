@@ -25,9 +25,8 @@ def freshness_chart(history: list[Point], audits: list[Audit]) -> dict[str, Any]
                 "values": [points[at].so_far if at in points else None for at in times],
             },
             {"label": "audit", "values": [judged[at].freshness if at in judged else None for at in times]},
-            {"label": "audit, low", "values": [judged[at].interval[0] if at in judged else None for at in times]},
-            {"label": "audit, high", "values": [judged[at].interval[1] if at in judged else None for at in times]},
         ],
+        "audits": [[audit.ended_at, *audit.interval] for audit in audits],
     }
 
 
@@ -63,9 +62,7 @@ def curve_chart(curve: list[dict[str, float]]) -> dict[str, Any]:
         "times": [point["budget"] for point in curve],
         "factors": [point["factor"] for point in curve],
         "series": [
-            {"label": "freshness", "values": [point["freshness"] for point in curve]},
-            {"label": "low", "values": [point["low"] for point in curve]},
-            {"label": "high", "values": [point["high"] for point in curve]},
+            {"label": name, "values": [point[name] for point in curve]} for name in ("low", "high", "freshness")
         ],
     }
 

@@ -48,8 +48,18 @@ def percent(share: float | None, digits: int = 1) -> str:
 
 
 def span(seconds: float | None) -> str:
-    """A span of time; a dash where there is none."""
-    return "–" if seconds is None or math.isnan(seconds) else format_span(seconds)
+    """A span of time with two digits; a dash where there is none.
+
+    >>> span(792.0), span(8000.0), span(None), span(math.inf)
+    ('13 min', '2.2 h', '–', 'forever')
+    """
+    if seconds is None or math.isnan(seconds):
+        return "–"
+    amount, _, unit = format_span(seconds).rpartition(" ")
+    try:
+        return f"{float(amount):.{3 if abs(float(amount)) >= 100 else 2}g} {unit}"
+    except ValueError:
+        return format_span(seconds)
 
 
 def number(amount: float | None) -> str:

@@ -19,11 +19,38 @@
         ctx.lineTo(at, bbox.top + bbox.height);
         ctx.stroke();
         ctx.font = `${13 * ratio}px system-ui, sans-serif`;
+        ctx.textAlign = "left";
+        ctx.textBaseline = "alphabetic";
         ctx.fillText("you are here", at + 6 * ratio, bbox.top + bbox.height - 8 * ratio);
         ctx.restore();
       },
     },
   });
+
+  const whiskers = (audits) => ({
+    hooks: {
+      draw: (u) => {
+        const { ctx } = u, ratio = devicePixelRatio || 1;
+        ctx.save();
+        ctx.strokeStyle = colour("--bad");
+        ctx.lineWidth = 1.5 * ratio;
+        for (const [at, low, high] of audits) {
+          const x = u.valToPos(at, "x", true);
+          ctx.beginPath();
+          ctx.moveTo(x, u.valToPos(low, "y", true));
+          ctx.lineTo(x, u.valToPos(high, "y", true));
+          ctx.stroke();
+        }
+        ctx.restore();
+      },
+    },
+  });
+
+  const clock = (seconds) => {
+    const at = new Date(seconds * 1000), two = (n) => String(n).padStart(2, "0");
+    const midnight = at.getHours() + at.getMinutes() === 0;
+    return midnight ? at.toLocaleDateString("en-GB", { day: "numeric", month: "short" }) : `${two(at.getHours())}:${two(at.getMinutes())}`;
+  };
 
   const line = (label, stroke, value, more) => ({ label, stroke, width: 2, value: (_, v) => value(v), spanGaps: true, ...more });
 
@@ -35,8 +62,6 @@
         line("believed", accent, percent, { points: { show: false } }),
         line("ledger, since the start", quiet, percent, { points: { show: false }, dash: [6, 4] }),
         line("audit", bad, percent, dots(bad, 8)),
-        line("audit, low", bad, percent, dots(bad, 3)),
-        line("audit, high", bad, percent, dots(bad, 3)),
       ];
     }
     if (data.kind === "requests") {
@@ -44,9 +69,9 @@
     }
     if (data.kind === "curve") {
       return [
-        line("freshness", accent, percent, { points: { show: true, size: 6, fill: accent } }),
         line("low", quiet, percent, { width: 1, points: { show: false } }),
         line("high", quiet, percent, { width: 1, points: { show: false } }),
+        line("freshness", accent, percent, { points: { show: true, size: 6, fill: accent } }),
       ];
     }
     return [line(data.series[0].label, accent, (v) => (v == null ? "–" : v.toFixed(3)), { points: { show: false } })];
@@ -58,7 +83,7 @@
     place.replaceChildren();
     const curve = data.kind === "curve", shares = curve || data.kind === "freshness";
     const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") }, font: "13px system-ui, sans-serif" };
-    const values = data.series.flatMap((one) => one.values).filter((v) => v != null);
+    const values = [...data.series.flatMap((one) => one.values), ...(data.audits || []).flatMap(([, low, high]) => [low, high])].filter((v) => v != null);
     const low = Math.min(...values), high = Math.max(...values), room = Math.max(0.02, (high - low) * 0.1);
     const range = shares ? [Math.max(0, low - room), Math.min(1, high + room)] : [0, Math.max(high * 1.1, 1e-6)];
     const options = {
@@ -66,14 +91,14 @@
       height: Number(figure.dataset.height),
       legend: { live: true },
       cursor: { drag: { x: !curve, y: false } },
-      scales: { x: curve ? { time: false, distr: 3 } : { time: true }, y: { range: () => range } },
+      scales: { x: curve ? { time: false, distr: 3, range: () => [data.times[0], data.times.at(-1)] } : { time: true }, y: { range: () => range } },
       axes: [
-        { ...axis, space: 70, ...(curve ? { values: (_, ticks) => ticks.map((t) => (t == null ? "" : whole(t))) } : {}) },
+        { ...axis, space: 70, ...{ values: (_, ticks) => ticks.map((t) => (t == null ? "" : curve ? whole(t) : clock(t))) } },
         { ...axis, size: 64, values: (_, ticks) => ticks.map((t) => (shares ? (100 * t).toFixed(ticks.length > 1 && ticks[1] - ticks[0] < 0.01 ? 1 : 0) + "%" : whole(t))) },
       ],
       series: [curve ? { label: "requests a day", value: (_, v) => whole(v) } : { value: (_, v) => (v == null ? "–" : new Date(v * 1000).toLocaleString()) }, ...looks(data)],
-      bands: curve ? [{ series: [3, 2], fill: colour("--neutral-bg") }] : [],
-      plugins: curve ? [hereLine(data.times[data.factors.indexOf(1)])] : [],
+      bands: curve ? [{ series: [2, 1], fill: colour("--neutral-bg") }] : [],
+      plugins: curve ? [hereLine(data.times[data.factors.indexOf(1)])] : data.audits ? [whiskers(data.audits)] : [],
     };
     new uPlot(options, [data.times, ...data.series.map((one) => one.values)], place);
   };
@@ -92,10 +117,10 @@
       return values[k - 1] + Math.min(Math.max(share, 0), 1) * (values[k] - values[k - 1]);
     };
     const say = () => {
-      const factor = 10 ** (input.value / 100), budget = data.times[here] * factor, fresh = at(0, factor);
-      const more = 100 * (fresh - data.series[0].values[here]);
+      const factor = Number((10 ** (input.value / 100)).toPrecision(2)), budget = data.times[here] * factor, fresh = at(2, factor);
+      const more = 100 * (fresh - data.series[2].values[here]);
       const words = `${factor < 10 ? factor.toFixed(factor < 1 ? 2 : 1) : factor.toFixed(0)} times the budget`;
-      answer.textContent = `${words}, ${whole(budget)} requests a day: freshness ${percent(fresh)} (${percent(at(1, factor))} to ${percent(at(2, factor))}), ${more >= 0 ? "+" : "−"}${Math.abs(more).toFixed(1)} points.`;
+      answer.textContent = `${words}, ${whole(budget)} requests a day: freshness ${percent(fresh)} (${percent(at(0, factor))} to ${percent(at(1, factor))}), ${more >= 0 ? "+" : "−"}${Math.abs(more).toFixed(1)} points.`;
       input.setAttribute("aria-valuetext", words);
       if (use) use.href = `/settings?budget=${encodeURIComponent(Math.max(1, Math.round(budget)) + "/day")}`;
     };

@@ -1,0 +1,159 @@
+"""Parts of the dashboard by themselves: sessions, texts of settings, differences, lists, history."""
+
+import pytest
+
+from recrawl.crawl.audit.history import MOST, History, points_of
+from recrawl.crawl.http.memory import ManualClock
+from recrawl.crawl.signals.tokens import Tokens, new_token
+from recrawl.errors import ParameterError
+from recrawl.serve.dashboard.contents import difference, title_of
+from recrawl.serve.dashboard.gate import local_path
+from recrawl.serve.dashboard.sessions import LIFETIME, Sessions
+from recrawl.serve.dashboard.settings_routes import rule_effects
+from recrawl.serve.dashboard.settings_text import HIDDEN, parse_rules, rules_text, write_settings
+
+RULES = ({"match": "https://a.example/*", "importance": 5, "headers": {"X-Key": "very secret", "X-B": 'é"\\'}},)
+
+
+def sessions(*scopes):
+    clock = ManualClock(1000.0)
+    made = [new_token(f"t{k}", [scope], 0.0) for k, scope in enumerate(scopes)]
+    tokens = Tokens([token for _, token in made])
+    return Sessions(tokens, clock), tokens, clock, [text for text, _ in made]
+
+
+def test_tokens_with_read_or_admin_open_the_dashboard():
+    found, _, _, (admin, read, signal, crawl) = sessions("admin", "read", "signal", "crawl")
+    assert found.find(found.by_token(admin)).may_act
+    assert not found.find(found.by_token(f" {read}\n")).may_act
+    assert found.by_token(signal) is found.by_token(crawl) is found.by_token("") is found.by_token("x" * 300) is None
+
+
+def test_a_session_ends_with_its_token_its_time_and_by_signing_out():
+    found, tokens, clock, (admin, read, other) = sessions("admin", "read", "read")
+    first, second, third = found.by_token(admin), found.by_token(read), found.by_token(other)
+    tokens.set("t0", None)
+    assert found.find(first) is None
+    found.end(second)
+    assert found.find(second) is None
+    assert found.find(third) is not None
+    clock._now += LIFETIME + 1.0
+    assert found.find(third) is None
+    assert found.find(None) is found.find("guess") is None
+
+
+def test_a_token_of_the_same_name_does_not_revive_a_session():
+    found, tokens, _, (admin,) = sessions("admin")
+    cookie = found.by_token(admin)
+    tokens.set("t0", new_token("t0", ["admin"], 0.0)[1])
+    assert found.find(cookie) is None
+
+
+def test_the_link_works_once_and_for_an_hour():
+    found, _, clock, _ = sessions()
+    code = found.new_code()
+    assert found.by_code("guess") is None
+    cookie = found.by_code(code)
+    assert found.find(cookie).may_act
+    assert found.by_code(code) is None
+    late = found.new_code()
+    clock._now += 3601.0
+    assert found.by_code(late) is None
+    assert found.find(cookie) is not None
+
+
+@pytest.mark.parametrize(
+    "given", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:x", "", None]
+)
+def test_signing_in_leads_to_paths_of_ours_alone(given):
+    assert local_path(given) == "/"
+
+
+def test_rules_come_back_from_their_text_with_hidden_values():
+    text = rules_text(RULES)
+    assert "very secret" not in text
+    assert HIDDEN in text
+    assert parse_rules(text, RULES) == RULES
+    assert parse_rules("", RULES) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('[[rule]]\nmatch = "https://new.example/*"\nheaders = { X = "(hidden)" }', "had none"),
+        ('budget = "9/s"', "only [[rule]] tables"),
+        ("[[rule]", "rules:"),
+        ("rule = 3", "only [[rule]] tables"),
+    ],
+)
+def test_rules_that_cannot_be_used(text, why):
+    with pytest.raises(ParameterError) as problem:
+        parse_rules(text, RULES)
+    assert why in str(problem.value)
+
+
+def test_settings_are_written_with_what_stands_above_the_rules(tmp_path):
+    from recrawl.crawl.config.settings import Settings
+
+    file = tmp_path / "recrawl.toml"
+    file.write_text('# my crawl\ncontact = "a@example.org"\nbudget = "1/s"  # slow\n\n[[rule]]\nmatch = "x*"\n')
+    write_settings(file, "2/s", RULES)
+    text = file.read_text()
+    assert text.startswith('# my crawl\ncontact = "a@example.org"\nbudget = "2/s"\n')
+    read = Settings.read(file)
+    assert (read.budget, read.rule, read.contact) == ("2/s", RULES, "a@example.org")
+    assert 'match = "x*"' in (tmp_path / "recrawl.toml.bak").read_text()
+    write_settings(file, None, ())
+    assert Settings.read(file).rule == ()
+    write_settings(tmp_path / "new.toml", "5/day", None)
+    assert Settings.read(tmp_path / "new.toml").budget == "5/day"
+
+
+def test_effects_of_rules_by_what_changes():
+    from recrawl.crawl.config.rules import Rule, Rules
+
+    urls = [f"https://a.example/{k}" for k in range(5)] + ["https://b.example/"]
+    old, new = Rules(), Rules([Rule("https://a.example/*", importance=2.0), Rule("https://b.*", never=True)])
+    effects, examples = rule_effects(urls, old, new)
+    assert effects == {"importance": 5, "no longer crawled": 1}
+    assert examples["importance"] == urls[:3]
+    assert rule_effects(urls, new, old)[0] == {"importance": 5, "crawled again": 1}
+    assert rule_effects(urls, new, new)[0] == {}
+
+
+def test_a_difference_has_what_went_and_came():
+    before = b"<html><p>one</p><p>two</p><script>x = 1</script><p>three</p>"
+    after = b"<html><p>one</p><p>2 &lt;b&gt;</p><script>x = 2</script><p>three</p>"
+    lines = difference(before, after, "text/html")
+    assert [(line.sign, line.text) for line in lines] == [(" ", "one"), ("-", "two"), ("+", "2 <b>"), (" ", "three")]
+    assert difference(before, before.replace(b"x = 1", b"x = 9"), "text/html") == []
+    assert difference(b"\x00\x01", b"\x02", "image/png") == []
+    assert [line.sign for line in difference(b'{"a": 1}', b'{"a": 2}', "application/json")] == ["-", "+"]
+
+
+def test_a_long_difference_is_cut():
+    lines = difference(b"", b"\n".join(b"line %d" % k for k in range(1000)), "text/plain")
+    assert len(lines) == 301
+    assert lines[-1].text == "700 more lines"
+
+
+def test_titles_are_text():
+    assert title_of(b"<TITLE lang=en>\n A \xff &amp; B</TITLE>") == "A \ufffd & B"
+    assert title_of(b"no title") == title_of(b"<title>") == ""
+    assert len(title_of(b"<title>" + b"x" * 1000 + b"</title>")) == 201
+
+
+def test_a_history_is_bounded_and_keeps_its_sums():
+    history = History()
+    for k in range(1, 3 * MOST):
+        history.add(60.0 * k, (0.5, None), (2 * k, k, k // 2))
+    points = history.points
+    assert len(points) <= MOST
+    assert [point.at for point in points] == sorted(point.at for point in points)
+    assert sum(point.requests for point in points) == 2 * (3 * MOST - 1)
+    assert points[-1].at - points[-2].at == 60.0
+    again = History()
+    again.restore(history.as_note())
+    assert again.points == points_of(history.as_note())
+    again.add(1e6, (None, None), (5, 5, 5))  # the counts of a run begin at 0
+    assert again.points[-1].requests == 5
