@@ -26,14 +26,15 @@ PERIODS = {"docs": 2.5, "news": 0.2, "shop": 0.8}  # days between two changes of
 class Site:
     """Pages by URL: title and days between two changes."""
 
-    def __init__(self, copies=3):
+    def __init__(self, copies=3, hostile=True):
         self.pages = {}
         for host, names in (("docs", NAMES), ("news", STORIES), ("shop", WARES)):
             for k, name in enumerate(names * copies):
                 part, title = k // len(names) + 1, name if k < len(names) else f"{name}, part {k // len(names) + 1}"
                 path = f"{name.lower().replace(' ', '-')}-{part}"
                 self.pages[f"https://{host}.example.org/{path}"] = (title, PERIODS[host] * (1 + k % 7))
-        self.pages[HACKED] = (SCRIPT, 0.3)
+        if hostile:
+            self.pages[HACKED] = (SCRIPT, 0.3)
         self.pages["https://shop.example.org/old-offer"] = (None, 1.0)  # not found
         self.pages["https://broken.example.org/"] = (None, 1.0)  # no answer
 
@@ -104,7 +105,8 @@ def crawl_days(site, folder, days, end, **more):
         if days <= 0:
             return
         web = MemoryWeb(site.answer, clock)
-        live = await open_crawl(settings, web=Web("recrawl/1", web, web, clock), notes_every=3600.0)
+        seldom = {"notes_every": 3600.0, "commands_every": 1e6, "longest_sleep": 1e6}
+        live = await open_crawl(settings, web=Web("recrawl/1", web, web, clock), **seldom)
         await live.crawler.run(end)
         await live.close()
 
@@ -158,9 +160,9 @@ class Served:
 
 
 @contextmanager
-def served(folder, days=3.0, copies=3, file=None, **more):
+def served(folder, days=3.0, copies=3, file=None, hostile=True, **more):
     """The dashboard of the site after some days of crawling, and its tokens."""
-    site = Site(copies)
+    site = Site(copies, hostile)
     settings, tokens = crawl_days(site, folder, days, time.time(), **more)
     with Served(site, settings, file) as server:
         yield server, tokens

@@ -8,6 +8,7 @@ from typing import Any
 from recrawl.crawl.audit.history import Point
 from recrawl.estimate.audit import Audit
 
+_SHORTEST = 30.0  # seconds between two points of a rate; the start and end of a run are closer
 _LEAST = 1  # requests of a point, to say how many changes were found per request
 
 
@@ -32,7 +33,7 @@ def freshness_chart(history: list[Point], audits: list[Audit]) -> dict[str, Any]
 
 def requests_chart(history: list[Point], allowed: float) -> dict[str, Any]:
     """Requests per hour over time, beside the budget; ``allowed`` is requests per second."""
-    spans = [(early, late) for early, late in pairwise(history) if late.at > early.at]
+    spans = [(early, late) for early, late in pairwise(history) if late.at - early.at >= _SHORTEST]
     rates = [3600.0 * late.requests / (late.at - early.at) for early, late in spans]
     return {
         "kind": "requests",
