@@ -46,7 +46,7 @@ def test_a_token_is_printed_once_and_kept_as_a_hash(run, here):  # noqa: F811
     assert run("token", "remove", "cms").out == "token cms removed\n"
     assert "has no token 'cms'" in refused(run, "token", "remove", "cms")
     assert list(notes()) == [f"{PREFIX}cdn"]
-    assert "is not one of signal" in refused(run, "token", "add", "x", "--scope", "read")
+    assert "is not one of read, signal, crawl" in refused(run, "token", "add", "x", "--scope", "all")
     assert "is no name of a token" in refused(run, "token", "add", "a b")
 
 
