@@ -35,7 +35,9 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the token, an
 @app.command(name="add", epilog=ADD_EPILOG, cls=Command)
 def add(
     name: Name,
-    scope: Annotated[list[str] | None, typer.Option(help="What the token allows: read, signal, crawl, admin.  [default: signal]")] = None,
+    scope: Annotated[
+        list[str] | None, typer.Option(help="What the token allows: read, signal, crawl, admin.  [default: signal]")
+    ] = None,
     per_second: Annotated[
         float | None, typer.Option(help="Signals per second, on average.  [default: 2000]", min=0.001, max=1e6)
     ] = None,
