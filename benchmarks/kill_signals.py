@@ -106,9 +106,11 @@ class Sender:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def send(self, seconds: float) -> None:
-        """Send for some seconds, and until a request is in flight."""
+        """Send for some seconds, and until one was answered and another is in flight."""
         began, n = time.monotonic(), 0
-        while time.monotonic() < began + seconds or (not self.in_flight and time.monotonic() < began + seconds + 5.0):
+        while (passed := time.monotonic() - began) < seconds or (
+            not (self.in_flight and self.answered) and passed < seconds + 60.0
+        ):
             due = int((time.monotonic() - began) * RATE)
             for _ in range(due - n):
                 task = asyncio.create_task(self._one(self._rng.choice(self._urls)))

@@ -118,8 +118,16 @@ def test_a_running_crawl_takes_signals_and_tokens(run, run_until, site, here):  
     assert token not in result.err + result.out
 
 
-def test_signals_of_pages_that_cannot_be_crawled_wait_for_the_next_run(run, run_until, here):  # noqa: F811
-    port, nobody = free_port(), f"http://127.0.0.1:{free_port()}"
+@pytest.fixture
+def refusing():
+    """A port that is taken, so that no other process listens there, and refuses connections."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound
+
+
+def test_signals_of_pages_that_cannot_be_crawled_wait_for_the_next_run(run, run_until, here, refusing):  # noqa: F811
+    port, nobody = free_port(), f"http://127.0.0.1:{refusing.getsockname()[1]}"
     run("add", *(f"{nobody}/{k}" for k in range(3)))
     token = run("token", "add", "cms").out.strip()
     answers = []

@@ -45,7 +45,7 @@ class Server:
         )
 
 
-async def until(happened, seconds=30.0):
+async def until(happened, seconds=120.0):
     """Wait until something has happened."""
     end = time.monotonic() + seconds
     while not (await happened() if asyncio.iscoroutinefunction(happened) else happened()):
