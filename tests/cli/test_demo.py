@@ -1,11 +1,10 @@
 """recrawl demo: the short form, on real sockets."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -24,11 +23,19 @@ def run(*arguments):
     return ended.value.code
 
 
-def test_a_short_demo(tmp_path, capsys):
-    database, plot = tmp_path / "demo.db", tmp_path / "demo.png"
+@pytest.fixture(scope="module")
+def short_demo(tmp_path_factory):
+    """What a demo of three seconds prints, its database and its plot."""
+    folder = tmp_path_factory.mktemp("demo")
+    database, plot = folder / "my demo.db", folder / "demo.png"
     options = ["--for", "3s", "--seed", "2", "--database", str(database), "--plot", str(plot), "--json"]
-    assert run("demo", *options) == 0
-    found = json.loads(capsys.readouterr().out)
+    with redirect_stdout(StringIO()) as out:
+        assert run("demo", *options) == 0
+    return json.loads(out.getvalue()), database, plot
+
+
+def test_a_short_demo(short_demo):
+    found, database, plot = short_demo
     assert found["seconds"] == pytest.approx(3.0, abs=0.1)
     assert found["forbidden"] == 0
     assert found["detection"]["imagined"] == found["detection"]["missed"] == 0
@@ -52,20 +59,18 @@ def test_a_short_demo(tmp_path, capsys):
         assert found["detection"]["looks"] == sum(one.fetched and one.changed is not None for one in crawls)
         assert found["not_modified"] == sum(one.status == 304 for one in crawls)
         assert store.check() == []
+
+
+def test_the_next_demo_replaces_it_and_the_commands_that_are_printed_work(short_demo, capsys, monkeypatch):
+    _, database, _ = short_demo
+    monkeypatch.setattr(sys, "argv", [str(Path(recrawl.__file__).parent / "__main__.py")])
     assert run("demo", "--for", "1s", "--database", str(database)) == 0  # a demo's own database is replaced
     printed = capsys.readouterr().out
     assert "recrawl why http://" in printed
     assert "without signals" in printed
-
-
-def test_the_commands_that_are_printed_work(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(sys, "argv", [str(Path(recrawl.__file__).parent / "__main__.py")])
-    assert run("demo", "--for", "1s", "--database", str(tmp_path / "my demo.db")) == 0
-    printed = [
-        line for line in capsys.readouterr().out.splitlines() if line.startswith("  ") and " -m recrawl " in line
-    ]
-    assert len(printed) == 3
-    for line in printed:
+    commands = [line for line in printed.splitlines() if line.startswith("  ") and " -m recrawl " in line]
+    assert len(commands) == 3
+    for line in commands:
         done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
 
@@ -73,21 +78,12 @@ def test_the_commands_that_are_printed_work(tmp_path, capsys, monkeypatch):
 FOLLOWED = 508 + 60  # observations: all pages once, and then at 15 a second for more than a second in any case
 
 
-def test_ctrl_c_ends_it_cleanly(tmp_path):
+def test_ctrl_c_ends_it_cleanly(run_until, tmp_path):
     database = tmp_path / "demo.db"
-    command = [sys.executable, "-m", "recrawl", "demo", "--for", "60s", "--json", "--database", str(database)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        ends_at = time.monotonic() + 200.0
-        while time.monotonic() < ends_at and observations(database) < FOLLOWED:
-            time.sleep(0.2)
-        os.kill(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert process.returncode == 0, err
-    assert "Traceback" not in err
-    assert 1.0 <= json.loads(out)["seconds"] < 60.0
+    found = run_until(lambda: observations(database) >= FOLLOWED, "demo", "--json", "--database", database)
+    assert found.code == 0, found.err
+    assert "Traceback" not in found.err
+    assert 1.0 <= json.loads(found.out)["seconds"] < 60.0
     with BlockingStore(SqliteStore(database, exclusive=False)) as store:
         assert store.check() == []
 
