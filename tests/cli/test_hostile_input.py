@@ -32,6 +32,7 @@ BASE = {
     "signals": [],
     "import": ["log.csv"],
     "export": ["--pages", "pages-out.csv"],
+    "copy": ["recrawl.db", "copied.db"],
     "remove": ["https://a.example/absent"],
     "set": [URLS[0], "--importance", "2"],
     "token add": ["cms"],

@@ -10,17 +10,14 @@ from recrawl.store.events import EventLimits
 from recrawl.store.holder import Holder
 from recrawl.store.postgres.address import is_postgres, shown
 from recrawl.store.protocol import Store
+from recrawl.store.tables import TableStore
 
 __all__ = ["OwnedStore", "is_postgres", "open_store", "shown"]
 
 
 @runtime_checkable
-class OwnedStore(Store, Protocol):
+class OwnedStore(Store, TableStore, Protocol):
     """A store that one process at a time can have to itself."""
-
-    @property
-    def name(self) -> str:
-        """The database as it is printed."""
 
     def size(self) -> int:
         """Bytes on disk."""

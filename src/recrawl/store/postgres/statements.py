@@ -120,7 +120,7 @@ KNOWN = (
     "LEFT JOIN last_event ON last_event.page = page.id WHERE key = ANY ($1::bytea[])"
 )
 
-PREFIXED = "left({0}, 500) >= left($1, 500) AND left({0}, 500) < left($2, 500) AND {0} >= $1 AND {0} < $2"
+PREFIXED = "left({0}, 500) >= left($1, 500) AND left({0}, 500) <= left($2, 500) AND {0} >= $1 AND {0} < $2"
 URLS_FROM = f"SELECT url FROM (SELECT id, url FROM page WHERE {PREFIXED.format('url')} LIMIT $3) AS chosen ORDER BY id"
 URLS = "SELECT url FROM page ORDER BY id LIMIT $1"
 SIGNALS = (

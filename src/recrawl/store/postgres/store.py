@@ -14,6 +14,7 @@ from recrawl.store.events import Event, EventLimits, Subscriber
 from recrawl.store.holder import Holder
 from recrawl.store.leases import Lease
 from recrawl.store.listings import StoredListing
+from recrawl.store.postgres import tables
 from recrawl.store.postgres.address import Address
 from recrawl.store.postgres.bodies import Bodies
 from recrawl.store.postgres.events import EventTables
@@ -23,6 +24,7 @@ from recrawl.store.postgres.session import Session
 from recrawl.store.postgres.writes import Writes
 from recrawl.store.protocol import Copy, Outcome, SavedToo, Totals, Version
 from recrawl.store.signals import PendingSignal
+from recrawl.store.tables import Row, Source, Table, paged
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -207,6 +209,22 @@ class PostgresStore:
     async def check(self) -> list[str]:
         """See `Store.check`."""
         return await self._read(self._reads.check)
+
+    # --- copies ------------------------------------------------------------------------------------------------------
+
+    async def table_rows(self, table: Table) -> AsyncIterator[list[Row]]:
+        """See `TableStore.table_rows`."""
+        async for rows in paged(table, lambda after: self._read(tables.read, table, after)):
+            yield rows
+
+    async def restore(self, source: Source) -> dict[str, int]:
+        """See `TableStore.restore`; the source is awaited in the thread that writes."""
+
+        async def work(connection: Any) -> dict[str, int]:
+            await self._owner.begin(connection)
+            return await tables.fill(connection, source)
+
+        return await self._writer.call(work)
 
     # --- the end -----------------------------------------------------------------------------------------------------
 

@@ -20,9 +20,11 @@ from recrawl.store.protocol import Copy, Outcome, Totals, Version
 from recrawl.store.sampling import draw
 from recrawl.store.signals import PendingSignal
 from recrawl.store.sqlite import statements as sql
+from recrawl.store.sqlite import tables
 from recrawl.store.sqlite.bodies import Bodies
 from recrawl.store.sqlite.database import Database, select_in
 from recrawl.store.sqlite.events import EventTables
+from recrawl.store.tables import Row, Table
 
 MANY = 20_000  # rows read at a time
 
@@ -172,6 +174,11 @@ class Reads:
                 found = list(select_in(connection, f"{sql.LEASES} WHERE id", dict.fromkeys(ids)))
         leases = [sql.lease_of(row) for row in found]
         return sorted((lease for lease in leases if lease.until > after), key=lambda lease: lease.id)
+
+    def table(self, table: Table, after: Row | None) -> list[Row]:
+        """The next rows of a table (see `store.tables`)."""
+        with self._database.reading() as connection:
+            return tables.read(connection, table, after)
 
     def commands(self) -> list[tuple[int, dict[str, Any]]]:
         """See `Store.commands`."""

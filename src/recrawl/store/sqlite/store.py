@@ -23,6 +23,7 @@ from recrawl.store.sqlite.events import EventTables
 from recrawl.store.sqlite.lock import holder_of
 from recrawl.store.sqlite.reads import Reads
 from recrawl.store.sqlite.writes import Writes
+from recrawl.store.tables import Row, Source, Table, paged
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -194,6 +195,17 @@ class SqliteStore:
     async def check(self) -> list[str]:
         """See `Store.check`."""
         return await self._read(self._reads.check)
+
+    # --- copies ------------------------------------------------------------------------------------------------------
+
+    async def table_rows(self, table: Table) -> AsyncIterator[list[Row]]:
+        """See `TableStore.table_rows`."""
+        async for rows in paged(table, lambda after: self._read(self._reads.table, table, after)):
+            yield rows
+
+    async def restore(self, source: Source) -> dict[str, int]:
+        """See `TableStore.restore`."""
+        return await self._write(self._writes.restore, source)
 
     # --- the end -----------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 import time
@@ -15,9 +16,11 @@ from recrawl.store.listings import StoredListing
 from recrawl.store.protocol import Copy, Outcome
 from recrawl.store.signals import PendingSignal
 from recrawl.store.sqlite import statements as sql
+from recrawl.store.sqlite import tables
 from recrawl.store.sqlite.bodies import Bodies
 from recrawl.store.sqlite.database import Database, select_in
 from recrawl.store.sqlite.events import EventTables
+from recrawl.store.tables import Source
 
 
 class Writes:
@@ -60,6 +63,11 @@ class Writes:
             for url in removed:
                 self._remove(connection, url, time.time() if at is None else at)
             connection.executemany("DELETE FROM post WHERE id = ?", [(number,) for number in applied])
+
+    def restore(self, source: Source) -> dict[str, int]:
+        """See `TableStore.restore`; the source is awaited in this thread."""
+        with self._database.transaction() as connection:
+            return asyncio.run(tables.fill(connection, source))
 
     def queue(self, commands: Sequence[Mapping[str, Any]]) -> None:
         """See `Store.queue`."""

@@ -23,6 +23,7 @@ async def check_store(make: Callable[[], Store]) -> None:
         rows.check_rows,
         rows.check_rows_are_replaced,
         rows.check_strange_columns,
+        rows.check_long_texts,
         rows.check_parts,
         outcomes.check_outcomes,
         outcomes.check_failing,

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from recrawl.store.protocol import Store
+from recrawl.store.listings import StoredListing
+from recrawl.store.protocol import Outcome, Store
 
 T = TypeVar("T")
 
@@ -143,6 +144,21 @@ async def check_parts(store: Store) -> None:
     assert (totals.pages, totals.failing) == (60, int((rows["failures"] > 0).sum())), "totals of all pages"
     assert totals.gone == int((rows["times_gone"] > 0).sum()) and totals.fetched_at == rows["fetched_at"].max()
     assert totals.as_important == int((rows["importance"] >= 0.5).sum()), "pages that are as important"
+
+
+async def check_long_texts(store: Store) -> None:
+    """URLs, and names of notes and listings, of any length differ by their last character alone."""
+    rng = np.random.default_rng(0)
+    long = "https://a.example/" + "".join(rng.choice(list("abcdefghijklmnop0123456789é"), 9000))
+    urls = [long + "1", long + "2", "https://a.example/short"]
+    await store.save([Outcome(url, NOW, status=200, digest=url[-1]) for url in urls], example_rows(urls))
+    await store.save(notes={url: k for k, url in enumerate(urls)}, listings=[StoredListing(long, {}, b"x")])
+    assert await store.urls() == urls and await store.urls(long) == urls[:2], "long URLs are kept"
+    assert [copy.digest for copy in (await store.copies(urls)).values()] == ["1", "2", "t"]
+    assert await store.notes(long) == {urls[0]: 0, urls[1]: 1} and await store.listing_entries(long) == b"x"
+    assert (await store.load([urls[1]]) or {"url": ()})["url"] == [urls[1]]
+    await store.save(removed=[urls[0]])
+    assert await store.urls() == urls[1:]
 
 
 async def check_strange_columns(store: Store) -> None:
