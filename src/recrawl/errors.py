@@ -2,7 +2,9 @@
 
 RecrawlError
 ├── ParameterError (also a ValueError)    a value, column, file or option the caller gave cannot be used
+│   └── RowError                          the same of one row of many: `row` and `field` name it
 ├── PolicyError                           a policy cannot decide: every arm of a bandit failed
+├── ServiceError                          a service cannot be reached, or refuses what it is asked
 └── StoreError                            the database cannot be opened, read or written; nothing is half done
     ├── StoreInUseError                   another process has the database to itself
     └── StoreMissingError                 there is no such database
@@ -17,6 +19,22 @@ class RecrawlError(Exception):
 
 class ParameterError(RecrawlError, ValueError):
     """A value the caller gave cannot be used; the message names the column and the first bad row."""
+
+
+class RowError(ParameterError):
+    """A value in one row of many cannot be used; ``row`` counts from 0, ``field`` is the name of the value."""
+
+    def __init__(self, row: int, field: str, why: str) -> None:
+        super().__init__(f"row {row}, {field}: {why}")
+        self.row, self.field = row, field
+
+
+class ServiceError(RecrawlError):
+    """A service cannot be reached or refuses a request; ``status`` is that of its answer, 0: none came."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class PolicyError(RecrawlError):

@@ -25,6 +25,7 @@ BASE = {
     "prepare": [],
     "add": ["https://a.example/new"],
     "run": ["--dry-run", "2"],
+    "serve": ["--no-crawl", "--listen", "nowhere"],
     "status": [],
     "events": [],
     "audit": ["--list"],

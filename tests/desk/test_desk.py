@@ -179,6 +179,31 @@ def test_a_pick_waits_for_work():
     on_desk(test)
 
 
+def test_the_crawl_of_the_process_shares_pages_and_budget():
+    async def test(world):
+        world.web._page = lambda url, now: None if url.endswith("robots.txt") else f"<p>{now}</p>"
+
+        async def others():
+            got = []
+            while world.clock.now() < START + 103.0:
+                pages = await world.desk.pick(1, wait=10.0)
+                got += [page.url for page in pages]
+                await world.desk.record([Report(page.lease, status=200, body=b"<p>x</p>") for page in pages])
+            return len(got)
+
+        async def main():
+            crawl = asyncio.ensure_future(world.crawler.run(START + 103.0))
+            theirs = await others()
+            counters = await crawl
+            return theirs, counters.started - theirs
+
+        theirs, ours = await world.clock.drive(main())
+        assert 90 <= theirs + ours <= 103, "one budget for both"
+        assert min(theirs, ours) > 20, "both get pages"
+
+    on_desk(test, [f"https://h{k}.example/{k}" for k in range(40)], budget=1.0)
+
+
 def test_pages_are_added_changed_removed_and_listed():
     async def test(world):
         desk = world.desk

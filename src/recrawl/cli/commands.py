@@ -28,6 +28,7 @@ from recrawl.cli import (
     remove,
     reproduce,
     run,
+    serve,
     set,
     signals,
     simulate,
@@ -55,6 +56,7 @@ app.command(name="demo", epilog=demo.EPILOG, cls=Command)(demo.demo)
 app.command(name="prepare", epilog=prepare.EPILOG, cls=Command)(prepare.prepare)
 app.command(name="add", epilog=add.EPILOG, cls=Command)(add.add)
 app.command(name="run", epilog=run.EPILOG, cls=Command)(run.run)
+app.command(name="serve", epilog=serve.EPILOG, cls=Command)(serve.serve)
 app.command(name="status", epilog=status.EPILOG, cls=Command)(status.status)
 app.command(name="events", epilog=events.EPILOG, cls=Command)(events.events)
 app.command(name="audit", epilog=audit.EPILOG, cls=Command)(audit.audit)

@@ -1,4 +1,4 @@
-"""``recrawl token``: who may send signals to a running crawl by HTTP."""
+"""``recrawl token``: who may call a running crawl by HTTP."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ADD_EPILOG = "Example:  recrawl token add cms --scope signal"
 LIST_EPILOG = "Example:  recrawl token list --json"
 REMOVE_EPILOG = "Example:  recrawl token remove cms"
 
-app = typer.Typer(no_args_is_help=True, help="Tokens of those who may send signals to a running crawl.")
+app = typer.Typer(no_args_is_help=True, help="Tokens of those who may call a running crawl by HTTP.")
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the token, and of its source of signals.")]
 
 

@@ -44,6 +44,7 @@ class Desk:
         self.waiting = 0  # picks that wait for work
         self._engine.lengthen_leases(LONGEST + 60.0)
         crawler.call_on_settle(self._settled)
+        crawler.share(lambda: self.waiting > 0)
 
     async def load(self) -> None:
         """Take up the leases that an earlier run has given."""
@@ -192,6 +193,10 @@ class Desk:
     def n_held(self) -> int:
         """How many pages crawlers hold."""
         return len(self._book)
+
+    async def requested(self, urls: Sequence[str]) -> tuple[int, int]:
+        """Readers asked for pages: how many requests count, and how many were for URLs that are no pages."""
+        return await self._list.requested(urls)
 
     # --- pages --------------------------------------------------------------------------------------------------------
 

@@ -14,8 +14,7 @@ from recrawl.crawl.run.commands import add_command, pause_command, remove_comman
 from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.run.opening.pages import is_paused
 from recrawl.crawl.urls import canonical
-from recrawl.desk.reports import refused
-from recrawl.errors import ParameterError
+from recrawl.errors import ParameterError, RowError
 
 MOST_PAGES = 10_000  # of one call
 MOST_LISTED = 1000
@@ -74,7 +73,7 @@ class PageList:
                 _check_importance(row, change.importance)
         known = self._engine.addresses.known(urls)
         for row in np.flatnonzero(known < 0).tolist():
-            raise refused(row, "url", f"{urls[row]} is not among the pages")
+            raise RowError(row, "url", f"{urls[row]} is not among the pages")
         given = list(zip(urls, changes, strict=True))
         commands = []
         for importance in dict.fromkeys(change.importance for _, change in given if change.importance is not None):
@@ -95,6 +94,15 @@ class PageList:
         if names:
             await self._crawler.apply([remove_command(names)])
         return n
+
+    async def requested(self, urls: Sequence[str]) -> tuple[int, int]:
+        """Count requests of readers; how many, and how many were for URLs that are no pages."""
+        known = self._engine.addresses.known(_urls(urls))
+        ids = known[known >= 0]
+        if len(ids):
+            self._engine.request(ids, self._crawler.now())
+            await self._crawler.components.store.save(rows=self._engine.rows(np.unique(ids)))
+        return len(ids), len(known) - len(ids)
 
     def read(self, cursor: str | None, n: int) -> tuple[list[PageFacts], str | None]:
         """Pages after a cursor, and the next cursor."""
@@ -144,10 +152,10 @@ def _urls(given: Sequence[str]) -> list[str]:
         try:
             found.append(canonical(url))
         except ParameterError as problem:
-            raise refused(row, "url", str(problem)) from None
+            raise RowError(row, "url", str(problem)) from None
     return found
 
 
 def _check_importance(row: int, importance: float) -> None:
     if not 0 <= importance < math.inf:
-        raise refused(row, "importance", f"is {importance}: must be finite and at least 0")
+        raise RowError(row, "importance", f"is {importance}: must be finite and at least 0")

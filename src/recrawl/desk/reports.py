@@ -10,7 +10,7 @@ from recrawl.crawl.http.semantics import failure_of, is_gone
 from recrawl.crawl.polite.not_modified import Validators
 from recrawl.crawl.run.compare import Hop
 from recrawl.crawl.urls import canonical
-from recrawl.errors import ParameterError, unknown
+from recrawl.errors import ParameterError, RowError, unknown
 from recrawl.store.leases import Lease
 from recrawl.store.protocol import Copy, Outcome
 
@@ -48,25 +48,25 @@ class Report:
     def check(self, row: int) -> None:
         """Raise ParameterError if this cannot be what a crawler found."""
         if (self.status is None) == (self.error is None):
-            raise refused(row, "status", "give either status or error")
+            raise RowError(row, "status", "give either status or error")
         if self.status is not None and not 100 <= self.status <= 599:
-            raise refused(row, "status", f"is {self.status}: must lie between 100 and 599")
+            raise RowError(row, "status", f"is {self.status}: must lie between 100 and 599")
         if self.error is not None and self.error not in FAILURES:
-            raise refused(row, "error", str(unknown("error", self.error, tuple(FAILURES))))
+            raise RowError(row, "error", str(unknown("error", self.error, tuple(FAILURES))))
         if sum(one is not None for one in (self.body, self.digest, self.changed)) > 1:
-            raise refused(row, "digest", "give only one of body, digest and changed")
+            raise RowError(row, "digest", "give only one of body, digest and changed")
         if not 0 <= self.requests <= MOST_REQUESTS:
-            raise refused(row, "requests", f"is {self.requests}: must lie between 0 and {MOST_REQUESTS}")
+            raise RowError(row, "requests", f"is {self.requests}: must lie between 0 and {MOST_REQUESTS}")
         for name in ("fetched_at", "took", "retry_after", "good_for"):
             value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:
-                raise refused(row, name, "must be a number, at least 0")
+                raise RowError(row, name, "must be a number, at least 0")
 
         if self.final_url is not None:
             try:
                 canonical(self.final_url)
             except ParameterError as problem:
-                raise refused(row, "final_url", str(problem)) from None
+                raise RowError(row, "final_url", str(problem)) from None
 
     def hop(self, lease: Lease, copy: Copy | None, now: float) -> Hop:
         """Where the crawl was. Times lie between the pick and now, whatever the crawler's clock says."""
@@ -114,10 +114,3 @@ class Report:
     def retry_at(self, now: float) -> float | None:
         """Before when a page that robots.txt forbids is not picked; None: nothing forbids it."""
         return None if self.error != "robots" else now + (self.retry_after or _ROBOTS_WAIT)
-
-
-def refused(row: int, field: str, why: str) -> ParameterError:
-    """The error for a row that cannot be used."""
-    problem = ParameterError(f"row {row}, {field}: {why}")
-    problem.row, problem.field = row, field  # type: ignore[attr-defined]
-    return problem

@@ -12,6 +12,7 @@ from recrawl.crawl.run.receive.receivers import Receivers
 from recrawl.crawl.signals.inbox import Inbox
 from recrawl.crawl.signals.tokens import Tokens
 from recrawl.engine import Engine
+from recrawl.serve.api.service import Service, service_routes
 from recrawl.serve.guard import HostGuard
 from recrawl.serve.indexnow import indexnow_routes
 from recrawl.serve.problems import answer_with_problems
@@ -35,6 +36,7 @@ class Context:
     public_url: str = ""
     receivers: Receivers | None = None  # of hubs and pings
     dashboard: Dashboard | None = None
+    service: Service | None = None  # of the routes beside those for signals; None: there are none
 
 
 def build_app(context: Context) -> FastAPI:
@@ -50,5 +52,7 @@ def build_app(context: Context) -> FastAPI:
         from recrawl.serve.dashboard.routes import add_dashboard
 
         add_dashboard(app, context.dashboard)
+    if context.service is not None:
+        app.include_router(service_routes(context.service, context.tokens))
     app.add_middleware(HostGuard, public_url=context.public_url)
     return app

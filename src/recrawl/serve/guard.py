@@ -82,7 +82,7 @@ def authorize(request: Request, tokens: Tokens, scope: str) -> Token:
     token = tokens.find(text.strip()) if kind.lower() == "bearer" else None
     if token is None:
         raise ProblemError(401, "a valid bearer token is needed", headers={"www-authenticate": "Bearer"})
-    if scope not in token.scopes:
+    if not token.allows(scope):
         header = f'Bearer error="insufficient_scope", scope="{scope}"'
         raise ProblemError(403, f"the token has no scope {scope}", headers={"www-authenticate": header})
     return token

@@ -16,6 +16,7 @@ from recrawl.crawl.config.listening import listen_address
 from recrawl.crawl.run.opening.assemble import LiveCrawl
 from recrawl.errors import ParameterError
 from recrawl.logs import event
+from recrawl.serve.api.service import Service
 from recrawl.serve.app import Context, build_app
 from recrawl.serve.connection import Connection
 from recrawl.serve.dashboard.board import Dashboard
@@ -98,8 +99,13 @@ def bound_socket(listen: str) -> socket.socket:
         raise ParameterError(f"listen {listen}: {problem.strerror or problem}") from None
 
 
-async def serve_crawl(live: LiveCrawl, listen: str, file: Path | None = None) -> HttpServer:
-    """Serve the HTTP interface of a crawl; ``file`` is that of its settings, which the dashboard can change."""
+async def serve_crawl(
+    live: LiveCrawl, listen: str, file: Path | None = None, service: Service | None = None
+) -> HttpServer:
+    """Serve the HTTP interface of a crawl; ``file`` is that of its settings, which the dashboard can change.
+
+    With a ``service``, crawlers of others are served too.
+    """
     components, dashboard = live.crawler.components, Dashboard(live, file)
     context = Context(
         components.engine,
@@ -110,6 +116,7 @@ async def serve_crawl(live: LiveCrawl, listen: str, file: Path | None = None) ->
         live.settings.public_url,
         components.receivers,
         dashboard,
+        service,
     )
     server = HttpServer(build_app(context), listen, dashboard)
     await server.start()

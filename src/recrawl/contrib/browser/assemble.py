@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from recrawl.contrib.browser.fetcher import BrowserFetcher
 from recrawl.contrib.browser.options import Render
@@ -17,14 +18,17 @@ from recrawl.errors import ParameterError
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
-async def open_rendered(settings: Settings) -> LiveCrawl:
-    """Open the crawl of a database whose rules let pages be rendered. Rules that are reloaded count."""
+async def open_rendered(settings: Settings, **options: Any) -> LiveCrawl:
+    """Open the crawl of a database whose rules let pages be rendered, with options of `open_crawl`.
+
+    Rules that are reloaded count.
+    """
     web = Web.http(settings)
     total, most = settings.seconds("timeout"), settings.concurrency
     further = http_fetcher(settings, Limits(body=settings.largest_body, total=total, connections=most), web.clock)
     path, rules = settings.browser.strip() or _found(), by_rules(settings.rules())
     fetcher = BrowserFetcher(web.pages, further, rules, user_agent=web.user_agent, executable=path)
-    live = await open_crawl(settings, web=replace(web, pages=fetcher))
+    live = await open_crawl(settings, web=replace(web, pages=fetcher), **options)
     components = live.crawler.components
     fetcher.render, fetcher.robots = by_rules(components.options.rules), components.robots
     return live

@@ -96,6 +96,10 @@ class Crawler:
         await self._components.store.queue(commands)
         await self._loop.books.apply_queued()
 
+    def share(self, others_wait: Callable[[], bool]) -> None:
+        """Start crawls in every second round only while crawlers of others wait for pages."""
+        self._loop.others_wait = others_wait
+
     def call_on_settle(self, call: Callable[[float], None]) -> None:
         """Call something with the time whenever the loop has recorded what ended."""
         self._loop.on_settle.append(call)

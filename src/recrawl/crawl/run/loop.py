@@ -20,6 +20,8 @@ class CrawlLoop:
         self._longest = components.options.longest_sleep
         self.stopped = False
         self.crawling = True  # False: pages are crawled by others
+        self.others_wait: Callable[[], bool] = lambda: False  # whether crawlers of others wait for pages
+        self._theirs = False  # whether the next requests are for others
         self.on_settle: list[Callable[[float], None]] = []  # called with the time, again and again
 
     async def run(self, until: float, n: int | None) -> None:
@@ -42,7 +44,8 @@ class CrawlLoop:
         await self.cover(now)
         if self.starter.picking:
             self.components.polls.start(now)
-        return await self.starter.start(now, most)
+        self._theirs = not self._theirs and self.others_wait()
+        return 0 if self._theirs else await self.starter.start(now, most)
 
     def settle(self) -> float:
         """Record in the engine all crawls that ended, and raise what went wrong; the time."""

@@ -33,6 +33,10 @@ class Token:
     made_at: float
     limit: Limit
 
+    def allows(self, scope: str) -> bool:
+        """Whether the token has a scope; admin has them all."""
+        return scope in self.scopes or "admin" in self.scopes
+
     def as_note(self) -> dict[str, Any]:
         """As plain values."""
         return asdict(self) | {"scopes": list(self.scopes)}

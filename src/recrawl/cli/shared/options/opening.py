@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from recrawl.cli.shared.options.extras import need
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from recrawl.crawl.run.opening.assemble import LiveCrawl
 
 
-async def opened(settings: Settings) -> LiveCrawl:
-    """The crawl of a database. ParameterError if its rules need a browser and there is none."""
+async def opened(settings: Settings, **options: Any) -> LiveCrawl:
+    """The crawl of a database, with options of `open_crawl`; ParameterError if a browser is needed and missing."""
     if any(rule.render for rule in settings.rules().rules):
         need("browser")
         from recrawl.contrib.browser.assemble import open_rendered
 
-        return await open_rendered(settings)
+        return await open_rendered(settings, **options)
     from recrawl.crawl.run.opening.assemble import open_crawl
 
-    return await open_crawl(settings)
+    return await open_crawl(settings, **options)

@@ -1,0 +1,47 @@
+"""A service from start to end: its server ends before its crawl, so that all that was acknowledged is written."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from recrawl.serve.api.service import Service
+from recrawl.serve.server import HttpServer, serve_crawl
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+async def serve_service(
+    service: Service,
+    *,
+    crawl: bool,
+    file: Path | None = None,
+    on_started: Callable[[HttpServer], None] | None = None,
+) -> None:
+    """Serve, and crawl if asked, until SIGTERM or SIGINT; ``file`` is that of the settings."""
+    crawler, loop = service.live.crawler, asyncio.get_running_loop()
+    server = await serve_crawl(service.live, service.live.settings.listen.strip(), file, service)
+    stopping: list[asyncio.Task[None]] = []
+
+    async def stop() -> None:
+        await server.close()
+        await service.close()
+        crawler.stop()
+
+    def on_signal() -> None:
+        if not stopping:
+            stopping.append(asyncio.create_task(stop()))
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, on_signal)
+    try:
+        if on_started is not None:
+            on_started(server)
+        await crawler.run(crawl=crawl)
+    finally:
+        on_signal()
+        await asyncio.gather(*stopping)
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)

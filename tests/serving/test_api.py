@@ -1,0 +1,190 @@
+"""The endpoints under /v1: every route with every scope, every example, every refusal."""
+
+import asyncio
+import json
+
+import pytest
+
+from recrawl.crawl.signals.tokens import SCOPES
+
+from .service import URLS, with_service
+
+pytestmark = pytest.mark.slow
+
+# The scope that each route needs; admin has all of them. The document needs none.
+TABLE = {
+    ("GET", "/v1/budget"): "read",
+    ("GET", "/v1/events"): "read",
+    ("GET", "/v1/forecast"): "read",
+    ("GET", "/v1/hosts"): "read",
+    ("GET", "/v1/pages"): "read",
+    ("GET", "/v1/sources"): "read",
+    ("GET", "/v1/status"): "read",
+    ("GET", "/v1/why"): "read",
+    ("PATCH", "/v1/pages"): "admin",
+    ("POST", "/v1/pages"): "admin",
+    ("POST", "/v1/pages/remove"): "admin",
+    ("POST", "/v1/pick"): "crawl",
+    ("POST", "/v1/record"): "crawl",
+    ("POST", "/v1/release"): "crawl",
+    ("POST", "/v1/requests"): "signal",
+    ("POST", "/v1/signals"): "signal",
+    ("PUT", "/v1/budget"): "admin",
+}
+
+
+def test_every_route_with_every_scope_and_none(tmp_path):
+    async def test(one):
+        found = {(e.method, e.path): e.scope for e in one.service.endpoints()}
+        assert found == TABLE, "a route must be in the table"
+        for (method, path), needed in TABLE.items():
+            for scope in (None, "guess", *SCOPES):
+                token = "x" * 43 if scope == "guess" else ""
+                if scope in (needed, "admin"):
+                    continue
+                status, problem = await one.call(method, path, {}, scope=scope, token=token or None)
+                assert status == (401 if scope in (None, "guess") else 403), (method, path, scope)
+                assert problem["status"] == status
+            for scope in {needed, "admin"}:
+                if path == "/v1/events":
+                    continue
+                status, _ = await one.call(method, path, scope=scope)
+                assert status in (200, 422), (method, path, scope, "allowed, though nothing may be asked")
+        status, document = await one.call("GET", "/v1/openapi.json", scope=None)
+        assert status == 200
+        described = {
+            (m.upper(), path): op["x-scope"] for path, ops in document["paths"].items() for m, op in ops.items()
+        }
+        assert described == TABLE
+
+    with_service(test, tmp_path)
+
+
+def test_the_examples_of_the_document_work(tmp_path):
+    async def test(one):
+        _, document = await one.call("GET", "/v1/openapi.json")
+        answered = {}
+        for path, operations in document["paths"].items():
+            for method, operation in operations.items():
+                if path == "/v1/events":
+                    continue
+                query = {p["name"]: p["example"] for p in operation.get("parameters", []) if "example" in p}
+                body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("example")
+                status, found = await one.call(method.upper(), path, body, params=query)
+                assert status == 200, (method, path, found)
+                answered[method, path] = found
+        assert len(answered["post", "/v1/pick"]["pages"]) == 2
+        assert answered["post", "/v1/record"] == {"results": ["unknown"]}
+        assert answered["post", "/v1/requests"] == {"counted": 2, "unknown": 0}
+        assert answered["post", "/v1/pages"] == {"added": 0, "known": 1}
+        assert answered["get", "/v1/hosts"]["total"] == 6
+        assert answered["put", "/v1/budget"]["rate"] == 20.0
+        assert "never fetched" in answered["get", "/v1/why"]["text"]
+
+    with_service(test, tmp_path)
+
+
+def test_a_crawler_by_http(tmp_path):
+    async def test(one):
+        seen = set()
+        while len(seen) < len(URLS):
+            _, found = await one.call("POST", "/v1/pick", {"n": 7, "wait": 5.0}, scope="crawl")
+            assert seen.isdisjoint(page["url"] for page in found["pages"])
+            seen |= {page["url"] for page in found["pages"]}
+            outcomes = [{"lease": page["lease"], "status": 200, "body": page["url"]} for page in found["pages"]]
+            for expected in ("recorded", "repeated"):
+                status, results = await one.call("POST", "/v1/record", {"outcomes": outcomes}, scope="crawl")
+                assert (status, results) == (200, {"results": [expected] * len(outcomes)})
+        status, found = await one.call("GET", "/v1/status")
+        assert (found["pages"], found["observations"]) == (len(URLS), len(URLS))
+        cursor, listed = "", []
+        while cursor is not None:
+            query = {"limit": 8, **({"cursor": cursor} if cursor else {})}
+            _, found = await one.call("GET", "/v1/pages", params=query)
+            cursor = found["cursor"]
+            listed += found["pages"]
+        assert [page["url"] for page in listed] == URLS
+        assert all(page["fetched_at"] for page in listed)
+
+    with_service(test, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "field", "row"),
+    [
+        ("/v1/pick", {"n": 0}, 422, "n", None),
+        ("/v1/pick", {"n": 1, "wait": 31}, 422, "wait", None),
+        ("/v1/pick", {"n": 1, "often": 1}, 422, "often", None),
+        ("/v1/pages", {"pages": [{"url": URLS[0]}, {"url": "nonsense"}]}, 422, "url", 1),
+        (
+            "/v1/pages",
+            {"pages": [{"url": "https://a.example/"}, {"url": URLS[0], "importance": -1}]},
+            422,
+            "importance",
+            1,
+        ),
+        ("/v1/pages", {"pages": [{"url": "https://a.example/"}] * 10_001}, 413, "pages", None),
+        ("/v1/record", {"outcomes": [{"lease": "x", "status": 200}, {"lease": "y"}]}, 422, "status", 1),
+        ("/v1/record", {"outcomes": [{"lease": "x", "error": "oops"}]}, 422, "error", 0),
+        ("/v1/record", {"outcomes": [{"lease": "x", "status": 200, "body": "", "body_base64": ""}]}, 422, "body", 0),
+        ("/v1/release", {"leases": "x"}, 422, "leases", None),
+    ],
+)
+def test_refusals_name_field_and_row(path, body, status, field, row, tmp_path):
+    async def test(one):
+        found, problem = await one.call("POST", path, body)
+        assert (found, problem["field"], problem["row"]) == (status, field, row)
+        assert len(one.live.crawler.engine) == len(URLS), "nothing is half done"
+
+    with_service(test, tmp_path)
+
+
+def test_what_is_not_known_and_what_is_too_much(tmp_path, monkeypatch):
+    monkeypatch.setattr("recrawl.serve.api.desk._MOST_WAITING", 1)
+
+    async def test(one):
+        assert (await one.call("GET", "/v1/why", params={"url": "https://never.example/"}))[0] == 404
+        assert (await one.call("GET", "/v1/pages", params={"cursor": "?"}))[0] == 422
+        assert (await one.call("GET", "/v1/forecast", params={"budget": "lots"}))[0] == 422
+        assert (await one.call("PUT", "/v1/budget", {"budget": "lots"}))[0] == 422
+        assert (await one.call("POST", "/v1/nothing", {}))[0] == 404
+        for hostile in ({"host": "evil.example"}, {"origin": "https://evil.example"}):
+            status, _ = await one.call("GET", "/v1/openapi.json", headers=hostile)
+            assert status in (421, 403)
+        await one.desk.remove(URLS)
+        waiting = asyncio.create_task(one.call("POST", "/v1/pick", {"wait": 30.0}))
+        while not one.desk.waiting:
+            await asyncio.sleep(0.01)
+        headers = {"authorization": f"Bearer {one.tokens['admin']}"}
+        async with one.client.post(one.url + "/v1/pick", json={}, headers=headers) as answer:
+            assert (answer.status, answer.headers["retry-after"]) == (429, "1")
+        await one.call("POST", "/v1/pages", {"pages": [{"url": "https://new.example/"}]})
+        assert (await waiting)[1]["pages"][0]["url"] == "https://new.example/"
+
+    with_service(test, tmp_path)
+
+
+def test_events_are_streamed_from_a_cursor_on(tmp_path):
+    async def test(one):
+        headers = {"authorization": f"Bearer {one.tokens['read']}"}
+        _, found = await one.call("POST", "/v1/pick", {"n": 3})
+        body = {"outcomes": [{"lease": page["lease"], "status": 200, "digest": "a"} for page in found["pages"]]}
+        await one.call("POST", "/v1/record", body)
+        first = await read_events(one, {**headers, "last-event-id": "start"}, 3)
+        assert {event["url"] for _, event in first} == {page["url"] for page in found["pages"]}
+        assert await read_events(one, {**headers, "last-event-id": first[0][0]}, 2) == first[1:]
+        async with one.client.get(one.url + "/v1/events?cursor=nonsense", headers=headers) as answer:
+            assert answer.status == 422
+
+    async def read_events(one, headers, n):
+        found, cursor = [], None
+        async with one.client.get(one.url + "/v1/events", headers=headers) as answer:
+            assert answer.headers["content-type"].startswith("text/event-stream")
+            while len(found) < n:
+                line = (await answer.content.readline()).decode().rstrip()
+                cursor = line.removeprefix("id: ") if line.startswith("id: ") else cursor
+                if line.startswith("data: "):
+                    found.append((cursor, json.loads(line.removeprefix("data: "))))
+        return found
+
+    with_service(test, tmp_path)
