@@ -1,0 +1,201 @@
+"""The service under load: pages per second and latency by HTTP, beside a loop without HTTP in the same run.
+
+    python benchmarks/bench_serve.py --pages 100000 --seconds 20 --out benchmarks/results/serve.json
+
+Each batch is a pick of 100 pages and a record of their 100 outcomes (digests, a third of them changed), in SQLite with
+``synchronous`` as in a crawl. Three ways are timed: engine and store in a plain loop (pick, record, save of outcomes
+with rows), the desk in a loop without HTTP (leases too), and the service in a process of its own with four clients in
+another. Clients are plain `recrawl.client` in threads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recrawl.client import Client, Outcome
+from recrawl.crawl.config.rules import Rules
+from recrawl.crawl.config.settings import Settings
+from recrawl.crawl.run.opening.pages import add_pages, open_engine, save_pages
+from recrawl.crawl.signals.tokens import PREFIX, new_token
+from recrawl.desk import Report, open_desk
+from recrawl.store import Outcome as Stored
+from recrawl.store import SqliteStore
+
+BATCH, HOSTS, CLIENTS = 100, 1000, 4
+
+
+def settings_of(path: Path) -> Settings:
+    """Nothing but engine and store limits the rate."""
+    return Settings(database=str(path), budget="1000000/s", delay=0, min_change_probability="0%", keep=0)
+
+
+async def build(path: Path, n: int) -> str:
+    """A database of n pages and a token."""
+    text, token = new_token("bench", ["admin"], time.time())
+    async with SqliteStore(path) as store:
+        engine = await open_engine(store, time.time(), budget=1e6)
+        urls = [f"https://h{k % HOSTS}.example/{k}" for k in range(n)]
+        await save_pages(engine, store, add_pages(engine, Rules(), urls, time.time()))
+        await store.save(notes={f"{PREFIX}bench": token.as_note()})
+    return text
+
+
+def digest(k: int) -> str:
+    """A third of the pages change from crawl to crawl."""
+    return str(k) if k % 3 else str(time.monotonic())
+
+
+async def plain_loop(path: Path, seconds: float) -> float:
+    """Pages per second of engine and store alone."""
+    async with SqliteStore(path, keep=0) as store:
+        engine = await open_engine(store, time.time(), budget=1e6, min_change_probability=0.0)
+        done, began = 0, time.perf_counter()
+        while (took := time.perf_counter() - began) < seconds:
+            now = time.time()
+            ids = engine.pick(now, BATCH)
+            urls = engine.url(ids)
+            await store.copies(urls)
+            changed = np.arange(len(ids)) % 3 == 0
+            engine.record(ids, now, changed=changed, as_of=np.full(len(ids), now))
+            given = zip(urls, changed.tolist(), strict=True)
+            outcomes = [Stored(url, now, status=200, changed=c, digest=f"given:{digest(c)}") for url, c in given]
+            await store.save(outcomes, engine.rows(ids))
+            done += len(ids)
+        return done / took
+
+
+async def desk_loop(path: Path, seconds: float) -> float:
+    """Pages per second of the desk without HTTP, with four callers."""
+    live, desk = await open_desk(settings_of(path))
+    running, done, began = asyncio.create_task(live.crawler.run(crawl=False)), 0, time.perf_counter()
+
+    async def call() -> None:
+        nonlocal done
+        while time.perf_counter() - began < seconds:
+            pages = await desk.pick(BATCH, wait=1.0)
+            await desk.record([Report(page.lease, 200, digest=digest(k)) for k, page in enumerate(pages)])
+            done += len(pages)
+
+    await asyncio.gather(*(call() for _ in range(CLIENTS)))
+    took = time.perf_counter() - began
+    live.crawler.stop()
+    await running
+    await live.close()
+    return done / took
+
+
+def clients(url: str, token: str, seconds: float) -> dict[str, Any]:
+    """Pages per second and latencies of four clients."""
+    times: dict[str, list[float]] = {"pick": [], "record": []}
+    done, until = [0] * CLIENTS, time.perf_counter() + seconds
+
+    def crawl(me: int) -> None:
+        with Client(url, token) as client:
+            while (start := time.perf_counter()) < until:
+                pages = client.pick(BATCH, wait=1.0)
+                picked = time.perf_counter()
+                client.record([Outcome(page.lease, 200, digest=digest(k)) for k, page in enumerate(pages)])
+                times["pick"].append(picked - start)
+                times["record"].append(time.perf_counter() - picked)
+                done[me] += len(pages)
+
+    began = time.perf_counter()
+    threads = [threading.Thread(target=crawl, args=(k,)) for k in range(CLIENTS)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    return {"pages_per_second": sum(done) / (time.perf_counter() - began), "times": times}
+
+
+def latency(times: list[float]) -> dict[str, float]:
+    """Median, percentiles and maximum in milliseconds, and the ratio that is to be small."""
+    ms = 1000.0 * np.array(times)
+    found = {f"p{q}": round(float(np.percentile(ms, q)), 2) for q in (50, 90, 99)}
+    ratio = round(float(np.percentile(ms, 99) / np.median(ms)), 2)
+    return {**found, "max": round(float(ms.max()), 1), "p99_by_median": ratio, "calls": len(ms)}
+
+
+def served(path: Path, token: str, seconds: float, *, ask: bool) -> dict[str, Any]:
+    """The same by HTTP; with ``ask``, forecasts and figures are asked for all the time."""
+    command = [sys.executable, "-m", "recrawl", "serve", "--no-crawl", "--listen", "127.0.0.1:18321", "--budget"]
+    command += ["1000000/s", "--delay", "0", "--database", str(path), "--log-level", "error"]
+    server, url = subprocess.Popen(command), "http://127.0.0.1:18321"
+    try:
+        with Client(url, token, patience=300.0) as first:
+            while not first.pick(1, lease=1.0):
+                time.sleep(0.1)
+        asking = subprocess.Popen([sys.executable, __file__, "--ask", url, token, str(seconds)]) if ask else None
+        given = [sys.executable, __file__, "--client", url, token, str(seconds)]
+        found = json.loads(subprocess.run(given, check=True, capture_output=True, text=True).stdout)
+        if asking is not None:
+            asking.wait()
+    finally:
+        server.terminate()
+        server.wait(60)
+    times = found.pop("times")
+    return {**found, "latency_ms": {name: latency(values) for name, values in times.items()}}
+
+
+def ask_all(url: str, token: str, seconds: float) -> None:
+    """What people ask of a service, again and again."""
+    until, k = time.time() + seconds, 0
+    with Client(url, token) as client:
+        while time.time() < until:
+            client.forecast(f"{1 + k}/s")
+            client.status()
+            k += 1
+            time.sleep(1.0)
+
+
+def main() -> None:
+    """Run what the options say."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pages", type=int, default=100_000)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--client", nargs=3)
+    parser.add_argument("--ask", nargs=3)
+    parser.add_argument("--only-http", action="store_true")
+    parser.add_argument("--smallest", action="store_true", help="only whether it runs")
+    given = parser.parse_args()
+    if given.smallest:
+        given.pages, given.seconds = 1000, 0.5
+    if given.client or given.ask:
+        url, token, seconds = given.client or given.ask
+        if given.ask:
+            ask_all(url, token, float(seconds))
+        else:
+            print(json.dumps(clients(url, token, float(seconds))))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "crawl.db"
+        token = asyncio.run(build(path, given.pages))
+        found: dict[str, Any] = {"pages": given.pages, "batch": BATCH, "clients": CLIENTS, "seconds": given.seconds}
+        if not given.only_http:
+            found["engine_and_store"] = round(asyncio.run(plain_loop(path, given.seconds)))
+            found["desk"] = round(asyncio.run(desk_loop(path, given.seconds)))
+        found["http"] = served(path, token, given.seconds, ask=False)
+        found["http_with_questions"] = served(path, token, given.seconds, ask=True)
+        for name in ("engine_and_store", "desk"):
+            if name in found:
+                found[f"http_by_{name}"] = round(found["http"]["pages_per_second"] / found[name], 3)
+    text = json.dumps(found, indent=2)
+    print(text)
+    if given.out is not None:
+        given.out.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

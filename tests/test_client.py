@@ -1,0 +1,128 @@
+"""The client of a service: every call, retries, and the example that uses it."""
+
+import asyncio
+import subprocess
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from recrawl.client import AsyncClient, Client, Outcome
+from recrawl.errors import ParameterError, ServiceError
+from tests.serving.service import URLS, with_service
+
+EXAMPLE = Path(__file__).parent.parent / "examples" / "own_crawler.py"
+
+
+@pytest.mark.slow
+def test_every_call_plain_and_awaited(tmp_path):
+    def plain(url, token):
+        with Client(url, token) as client:
+            assert client.add(["https://new.example/"]) == 1
+            assert client.add({"https://new.example/": 2.0, "https://other.example": 3.0}) == 1
+            pages = client.pick(3, lease=60.0, hosts=["new.example", "other.example"])
+            assert {page.url for page in pages} == {"https://new.example/", "https://other.example/"}
+            outcomes = [Outcome(pages[0].lease, status=200, body=b"\xff<p>hi</p>", etag='"1"')]
+            assert client.record(outcomes) == ["recorded"]
+            assert client.record(outcomes) == ["repeated"]
+            assert client.release([pages[1].lease]) == ["released"]
+            client.update("https://new.example/", importance=7.0, paused=True)
+            found = {page.url: page for page in client.pages()}
+            assert found["https://new.example/"].importance == 7.0
+            assert found["https://new.example/"].paused
+            assert client.signal([URLS[0]])["accepted"] + client.signal([URLS[0]])["outdated"] >= 0
+            assert client.requested([URLS[0]]) == {"counted": 1, "unknown": 0}
+            assert "text" in client.why(URLS[0])
+            assert client.forecast("2/s")["budget"] == "2/s"
+            assert client.remove(["https://new.example/"]) == 1
+            with pytest.raises(ServiceError, match="422: n") as refused:
+                client.pick(0)
+            assert refused.value.status == 422
+
+    async def test(one):
+        await asyncio.to_thread(plain, one.url, one.tokens["admin"])
+        async with AsyncClient(one.url, one.tokens["admin"]) as client:
+            picked = await asyncio.gather(*(client.pick(4) for _ in range(4)))
+            leases = [page.lease for pages in picked for page in pages]
+            assert len(leases) == len(set(leases)) > 0
+            assert set(await client.release(leases)) == {"released"}
+            assert len([page async for page in client.pages()]) == (await client.status())["pages"]
+
+    with_service(test, tmp_path)
+
+
+class Unsure(BaseHTTPRequestHandler):
+    """Loses answers: connections end, or it is too busy, before the third request is answered."""
+
+    seen = 0
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"]))
+        Unsure.seen += 1
+        if Unsure.seen == 1:
+            self.close_connection = True
+            return
+        self.send_response(503 if Unsure.seen == 2 else 200)
+        self.send_header("content-length", "0" if Unsure.seen == 2 else "25")
+        self.end_headers()
+        if Unsure.seen > 2:
+            assert b"lease-1" in body
+            self.wfile.write(b'{"results": ["recorded"]}')
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+def test_a_call_is_sent_again_until_it_is_answered(monkeypatch):
+    monkeypatch.setattr("recrawl.client.transport._FIRST_WAIT", 0.001)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Unsure)
+    Thread(target=server.serve_forever, daemon=True).start()
+    with Client(f"http://127.0.0.1:{server.server_port}/", "x") as client:
+        assert client.record([Outcome("lease-1", status=200)]) == ["recorded"]
+    assert Unsure.seen == 3
+    server.shutdown()
+    server.server_close()
+    client = Client(f"http://127.0.0.1:{server.server_port}", "x", patience=0.0)
+    with pytest.raises(ServiceError, match=r"127\.0\.0\.1"):
+        client.status()
+    with pytest.raises(ParameterError, match="not the URL of a service"):
+        Client("crawl.example", "x")
+
+
+@pytest.mark.slow
+def test_the_example_crawls(tmp_path):
+    class Site(BaseHTTPRequestHandler):
+        def do_GET(self):
+            status = 404 if self.path == "/3" else 304 if self.headers.get("if-none-match") else 200
+            self.send_response(status)
+            self.send_header("etag", '"1"')
+            self.send_header("content-length", "5" if status == 200 else "0")
+            self.end_headers()
+            if status == 200:
+                self.wfile.write(b"hello")
+
+        def log_message(self, *_):
+            """Say nothing."""
+
+    site = ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    Thread(target=site.serve_forever, daemon=True).start()
+    urls = [f"http://127.0.0.1:{site.server_port}/{k}" for k in range(4)]
+
+    async def test(one):
+        command = [sys.executable, str(EXAMPLE), one.url, one.tokens["crawl"], "1"]
+        done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        found = [outcome async for outcome in one.live.store.observations()]
+        assert {(o.url, o.status) for o in found} <= {(url, 404 if url.endswith("3") else 200) for url in urls}
+        assert found
+
+    with_service(test, tmp_path, urls)
+    site.shutdown()
+    site.server_close()
+
+
+def test_the_example_is_short():
+    lines = [line for line in EXAMPLE.read_text().splitlines() if line.strip() and not line.strip().startswith('"""')]
+    assert len(lines) <= 20
