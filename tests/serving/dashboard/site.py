@@ -117,8 +117,8 @@ def crawl_days(site, folder, days, end, **more):
 class Served:
     """A crawl of the site with its dashboard, in a thread of its own; ``url`` is where it listens."""
 
-    def __init__(self, site, settings, file=None, crawls=True):
-        self._site, self._settings, self._file, self._crawls = site, settings, file, crawls
+    def __init__(self, site, settings, file=None):
+        self._site, self._settings, self._file = site, settings, file  # without a site, the web is asked
         self.url, self.live, self.link, self.problem = "", None, None, None
         self._ready, self._loop, self._stop = threading.Event(), None, None
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
@@ -126,17 +126,17 @@ class Served:
     async def _run(self):
         try:
             clock, self._loop, self._stop = SystemClock(), asyncio.get_running_loop(), asyncio.Event()
-            web = MemoryWeb(self._site.answer, clock)
-            self.live = await open_crawl(self._settings, web=Web("recrawl/1", web, web, clock), commands_every=0.05)
+            fetcher = None if self._site is None else MemoryWeb(self._site.answer, clock)
+            web = None if fetcher is None else Web("recrawl/1", fetcher, fetcher, clock)
+            self.live = await open_crawl(self._settings, web=web, commands_every=0.05, notes_every=20.0)
             await self.live.crawler.components.load()
             server = await serve_crawl(self.live, "127.0.0.1:0", self._file)
             self.url, self.link = server.url, server.sign_in_url()
-            crawl = asyncio.create_task(self.live.crawler.run()) if self._crawls else None
+            crawl = asyncio.create_task(self.live.crawler.run())
             self._ready.set()
             await self._stop.wait()
             self.live.crawler.stop()
-            if crawl is not None:
-                await crawl
+            await crawl
             await server.close()
             await self.live.close()
         except BaseException as problem:

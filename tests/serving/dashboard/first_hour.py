@@ -1,0 +1,111 @@
+"""A first hour with the dashboard in a few minutes: the steps of docs/first-hour.md, and its pictures.
+
+From the project's folder::
+
+    PYTHONPATH=tests .venv/bin/python -m serving.dashboard.first_hour
+"""
+
+import asyncio
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from recrawl.crawl.config.settings import Settings
+from recrawl.crawl.run.commands import rest_command
+from recrawl.store import SqliteStore
+from serving.dashboard.pictures import FOLDER
+from serving.dashboard.site import Served
+
+PATIENCE = 240.0  # seconds that a step may take
+
+
+@contextmanager
+def example_site(pages):
+    """The site of the examples; its URL."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = [sys.executable, "examples/site.py", "--port", str(port), "--pages", str(pages)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        yield f"http://127.0.0.1:{port}/"
+        process.terminate()
+
+
+async def empty(database):
+    """A database without pages, with a command that does nothing."""
+    store = SqliteStore(database)
+    await store.queue([rest_command({})])
+    await store.close()
+
+
+def until(what, holds):
+    """Wait until something holds."""
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < end, what
+        time.sleep(0.5)
+
+
+def follow(page, server, front, shoot, wanted):
+    """Add the site in the browser, watch it, ask why, and double the budget."""
+    engine = server.live.crawler.engine
+    page.goto(server.link)
+    shoot("hour-empty")
+    page.goto(f"{server.url}/add")
+    page.fill("#front", front)
+    shoot("hour-add")
+    page.click("text=Follow this site")
+    until("pages are found", lambda: len(engine) > wanted)
+    until("pages are fetched", lambda: server.live.crawler.counters.new >= wanted)
+    page.goto(f"{server.url}/feed")
+    shoot("hour-live")
+    until("changes are found", lambda: server.live.crawler.counters.changed >= 25)
+    page.goto(server.url)
+    until("freshness is known", lambda: page.goto(f"{server.url}/parts/tiles") and _known(page))
+    page.goto(server.url)
+    page.wait_for_timeout(500)
+    shoot("hour-pages")
+    page.click(".page-link >> nth=0")
+    page.wait_for_selector("#why")
+    shoot("hour-why")
+    page.goto(f"{server.url}/budget")
+    page.wait_for_selector(".uplot canvas")
+    shoot("hour-budget")
+    page.click("#use-budget")
+    page.click("button[value=preview]")
+    page.wait_for_selector(".preview")
+    page.click("button[value=apply]")
+    page.wait_for_selector("text=The crawl uses the budget")
+    shoot("hour-doubled")
+
+
+def _known(page):
+    return "%" in page.locator(".tile strong").first.inner_text()
+
+
+def main(folder=FOLDER, pages=300, budget="5/s"):
+    """Go through the hour and take its pictures."""
+    folder.mkdir(parents=True, exist_ok=True)
+    database = str(Path(tempfile.mkdtemp()) / "recrawl.db")
+    asyncio.run(empty(database))
+    chosen = {"budget": budget, "delay": "0.1 s", "contact": "you@example.org", "allow_private": True, "keep": 3}
+    settings = Settings(database=database, listen="127.0.0.1:0", longest_hint="0 s", **chosen)
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    with example_site(pages) as front, Served(None, settings) as server, sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_context(viewport={"width": 1100, "height": 700}).new_page()
+        follow(page, server, front, lambda name: page.screenshot(path=folder / f"{name}.png"), pages)
+        browser.close()
+        return server.live.settings.budget
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))
