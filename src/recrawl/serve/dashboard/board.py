@@ -36,7 +36,8 @@ class Dashboard:
 
     def sign_in_path(self) -> str | None:
         """The path of a one-time sign-in link; None if tokens open the dashboard, or others reach the server."""
-        local = listen_address(self.live.settings.listen)[0] in _LOOPBACK
+        listen = self.live.settings.listen.strip()
+        local = bool(listen) and listen_address(listen)[0] in _LOOPBACK
         if not local or any(may_sign_in(token) for token in self.live.crawler.components.tokens):
             return None
         return f"/sign-in?code={self.sessions.new_code()}"

@@ -52,6 +52,14 @@
     return midnight ? at.toLocaleDateString("en-GB", { day: "numeric", month: "short" }) : `${two(at.getHours())}:${two(at.getMinutes())}`;
   };
 
+  const logTicks = (low, high) => {
+    const found = [];
+    for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10) {
+      for (const step of [1, 2, 5]) if (step * power >= low && step * power <= high) found.push(step * power);
+    }
+    return found;
+  };
+
   const line = (label, stroke, value, more) => ({ label, stroke, width: 2, value: (_, v) => value(v), spanGaps: true, ...more });
 
   const looks = (data) => {
@@ -93,7 +101,7 @@
       cursor: { drag: { x: !curve, y: false } },
       scales: { x: curve ? { time: false, distr: 3, range: () => [data.times[0], data.times.at(-1)] } : { time: true }, y: { range: () => range } },
       axes: [
-        { ...axis, space: 70, ...{ values: (_, ticks) => ticks.map((t) => (t == null ? "" : curve ? whole(t) : clock(t))) } },
+        { ...axis, space: 70, ...(curve ? { splits: () => logTicks(data.times[0], data.times.at(-1)) } : {}), ...{ values: (_, ticks) => ticks.map((t) => (t == null ? "" : curve ? whole(t) : clock(t))) } },
         { ...axis, size: 64, values: (_, ticks) => ticks.map((t) => (shares ? (100 * t).toFixed(ticks.length > 1 && ticks[1] - ticks[0] < 0.01 ? 1 : 0) + "%" : whole(t))) },
       ],
       series: [curve ? { label: "requests a day", value: (_, v) => whole(v) } : { value: (_, v) => (v == null ? "–" : new Date(v * 1000).toLocaleString()) }, ...looks(data)],
