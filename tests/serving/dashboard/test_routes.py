@@ -255,6 +255,8 @@ def test_the_page_of_a_change_shows_what_went_and_came(admin):
 def test_pages_that_cannot_be_made_say_why(admin):
     assert admin.get("/?order=sideways").status_code == 422
     assert admin.get("/feed?kind=odd").status_code == 422
+    assert admin.get("/?first=many").status_code == admin.get("/feed?after=x").status_code == 422
+    assert admin.get("/?first=-5").status_code == admin.get("/?first=999999999").status_code == 200
     missing = admin.get("/page?url=" + quote("https://no.example/<script>"))
     assert missing.status_code == 404
     assert "<script>" not in missing.text.replace('<script src="/static/', "")

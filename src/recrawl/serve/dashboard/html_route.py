@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Any
 
 from fastapi import Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse, Response
 from fastapi.routing import APIRoute
 
@@ -39,6 +40,9 @@ class HtmlRoute(APIRoute):
                 return failed(problem.status, problem.detail)
             except ParameterError as problem:
                 return failed(422, str(problem))
+            except RequestValidationError as problem:
+                fields = ", ".join(sorted({str(one["loc"][-1]) for one in problem.errors()}))
+                return failed(422, f"{fields}: not a value that can be used here")
             except RecrawlError as problem:
                 event(log, logging.ERROR, "dashboard.failed", error=problem)
                 return failed(503, "The database cannot be read or written at present. Nothing was changed.")
