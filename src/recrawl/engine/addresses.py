@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl.engine.clocks.folders import FolderNames, folders
+from recrawl.engine.clocks.folders import FolderNames, folder_names, folders
 from recrawl.engine.names.arena import Arena, Packed, new_rows, pack
 from recrawl.engine.names.kernels import link
 from recrawl.engine.names.scan import KINDS, Parts, new_parts, scan_all
@@ -20,6 +20,8 @@ from recrawl.urls import name_of
 Ids = NDArray[np.int64]
 
 _PLAIN = re.compile(r"[a-z]+://([a-z0-9.-]+)(?::[0-9]+)?(?:/|$)")  # most URLs; urlsplit takes ten times as long
+
+_FEW = 5  # URLs, of which the parts are found one by one
 
 
 def host_of(url: str) -> str:
@@ -53,6 +55,8 @@ class Urls(NamedTuple):
 
     def folders(self) -> FolderNames:
         """The folders of the URLs; the names of each are made once."""
+        if len(self) < _FEW:
+            return folder_names(self.packed.texts())
         found = Arena()
         place = found.add(Packed(self.packed.data, self.parts.folder_start, self.parts.folder_end))
         first = self.packed.take(new_rows(place, 0)).texts()

@@ -23,7 +23,7 @@ from recrawl.engine.signals.pages import refresh_pages, renew_signals, settle_pa
 from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.estimate.importance import RequestRates
-from recrawl.model.pages import Pages
+from recrawl.model.pages import MOST_IMPORTANT, Pages
 from recrawl.schedule.exact import access
 from recrawl.schedule.exact.scheduler import Scheduler
 from recrawl.schedule.table import column_of
@@ -129,11 +129,12 @@ class Core:
         hosts, on_host = urls.hosts() if ruled or self._ruled else ([], np.zeros(n, np.int64))
         listed = np.array([host if ruled or host in self._ruled else None for host in hosts], dtype=object)
         column = listed[on_host] if any(name is not None for name in listed) else None
-        pages = Pages(np.ones(n), weight, host=column)
+        if not ((weight >= 0.0) & (weight <= MOST_IMPORTANT)).all():
+            Pages(1.0, weight)  # says which row is wrong, before anything is added
         folders = urls.folders()
         self.beliefs.append([(names[0], names[-1]) for names in folders.names], fetched >= now, own, folders.place)
         shape, rate = self.beliefs.belief.gamma[rows].T
-        pages = pages.replace(change_rate=shape / rate, evidence=shape)
+        pages = Pages(shape / rate, weight, host=column, evidence=shape)
         ids = self.scheduler.add(pages, now, fetched_at=np.minimum(fetched, max(now, self.now)))
         assert np.array_equal(ids, rows)
         self.added_without_copy |= bool((fetched <= self.no_copy_at).any())

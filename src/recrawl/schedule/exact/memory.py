@@ -61,7 +61,8 @@ class Memory:
         state.head[0]["width"] = cycle / (2 * n)
         state.head[0]["origin"] = state.head[0]["now"]
         state.head[0]["clock"] = 0
-        self._new_wheel(len(state.rec))
+        if not self._has_empty_wheel(len(state.rec)):
+            self._new_wheel(len(state.rec))
 
     def append(self, n: int) -> NDArray[np.int64]:
         """Room for n more pages; their ids."""
@@ -88,9 +89,16 @@ class Memory:
         self.state.head[0]["n_alive"] += n
         return np.arange(first, first + n, dtype=np.int64)
 
+    def _has_empty_wheel(self, room: int) -> bool:
+        """Whether the wheel is empty and has the size for so many pages: single pages are added without a new one."""
+        state = self.state
+        size = at.CHUNK * (room // (at.CHUNK - at.FIRST) + len(state.slots))
+        fits = int(state.head[0]["wheel_bits"]) == _wheel_bits(room) and len(state.wheel) == size
+        return fits and bool((state.slots == -1).all())
+
     def _new_wheel(self, room: int) -> None:
         """An empty wheel whose slots, which each may leave a chunk part empty, are few beside the pages."""
-        bits = next((bits for bits in (12, 9) if room >= _PAGES_PER_SLOT << bits), 6)
+        bits = _wheel_bits(room)
         wheels = at.HORIZON // bits
         slots = np.full(wheels << bits, -1, dtype=np.int32)
         self.state = self.state._replace(slots=slots, wheel=np.zeros(0, dtype=np.int32))
@@ -268,6 +276,11 @@ def _new_members(room: int, member: NDArray[Any]) -> NDArray[Any]:
         larger[name] = -1
     larger[: len(member)] = member
     return larger
+
+
+def _wheel_bits(room: int) -> int:
+    """The bits of a slot's number in one wheel."""
+    return next((bits for bits in (12, 9) if room >= _PAGES_PER_SLOT << bits), 6)
 
 
 def _larger(array: NDArray[Any], room: int) -> NDArray[Any]:
