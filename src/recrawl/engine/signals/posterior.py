@@ -145,7 +145,7 @@ def fill_common(b: SignalArrays, row: int, totals: Array) -> int:
         most = max(most, common[a, 0])
         if common[a, 0] > most - _EXCLUDED:
             limit = a + 1
-    return limit
+    return int(b.rates.size) if _is_given(totals) else limit  # a given rate can outweigh what the time excludes
 
 
 @inline
