@@ -197,7 +197,8 @@ class Core:
         if self.clocks.due(now):
             self.clocks.publish(self.scheduler, now)
         elif self.clocks.enabled:
-            for clock in np.unique(self.clocks.folder_of(rows)).tolist():
+            clocks = self.clocks.folder_of(rows)
+            for clock in (clocks if len(clocks) == 1 else np.unique(clocks)).tolist():
                 access.reinsert_group(self.scheduler, clock, now)
 
     def _join_groups(self, rows: Ids, now: float) -> None:
@@ -315,7 +316,7 @@ def _with_rows(column: Array, first: int, values: Array) -> Array:
     """The column with values from row ``first`` on; where it is too short, a longer one."""
     n = first + len(values)
     if n > len(column):
-        column, short = np.empty(max(n, len(column) * 3 // 2)), column
+        column, short = np.zeros(max(n, len(column) * 3 // 2)), column
         column[:first] = short[:first]
     column[first:n] = values
     return column

@@ -121,12 +121,20 @@ class Eligibility:
             self.waiting.fail(page, now)
         for page in rows[gone].tolist():
             self.waiting.lose(page, now)
-        if self.waiting.counts() != (0, 0):
-            fetched = rows[~(failed | gone)]
-            for page in fetched.tolist():
-                self.waiting.clear(page)
-            self._free(fetched)
+        self._clear(rows[~(failed | gone)])
         self.reconsider(rows)
+
+    def fetched(self, rows: Ids) -> None:
+        """Crawls ended well: their pages no longer wait."""
+        self._clear(rows)
+        self.reconsider(rows)
+
+    def _clear(self, rows: Ids) -> None:
+        """End the waits of pages after failures."""
+        if self.waiting.counts() != (0, 0):
+            for page in rows.tolist():
+                self.waiting.clear(page)
+            self._free(rows)
 
     def wake(self, now: float) -> None:
         """Pages whose wait is over may be picked again."""

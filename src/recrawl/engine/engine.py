@@ -20,6 +20,7 @@ from recrawl.engine.policies.choice import Ended
 from recrawl.engine.rows import fill, rows_of
 from recrawl.engine.settings import EngineOptions, Settings, without_removed
 from recrawl.engine.signals.pages import hear_signals
+from recrawl.engine.single import is_one_flag, record_one
 from recrawl.engine.views.expected import expected_pages
 from recrawl.engine.views.explain import Explanation, explain
 from recrawl.engine.views.forecast import Forecast, Question, forecast
@@ -166,6 +167,12 @@ class Engine(Core):
         scheduler = self.scheduler
         rows = access.check_ids(scheduler, ids)
         n = len(rows)
+        if n == 1 and as_of is None and failed is None and gone is None:
+            here = max(time_of(now), self.now)
+            if is_one_flag(changed) and access.last_fetched(scheduler, rows)[0] <= here:
+                record_one(self, rows, here, None if changed is None else bool(changed))
+                self._counts["recorded"] += 1
+                return
         seen, lost, missed = flags_of("changed", changed, n), flags_of("gone", gone, n), flags_of("failed", failed, n)
         before = access.last_fetched(scheduler, rows)
         here = max(time_of(now), self.now)

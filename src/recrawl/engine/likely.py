@@ -52,7 +52,9 @@ def chance_at(engine: Core, rows: Ids, now: float, probability: float) -> Array:
 def known_enough(engine: Core, rows: Ids) -> Flags:
     """Of which pages enough is known to hold them back: all once the prior was fitted, else those crawled often."""
     belief = engine.beliefs.belief
-    return np.asarray((engine.beliefs.fits > 0) | belief.fixed_rate[rows] | (belief.n_crawls[rows] >= _ENOUGH))
+    if engine.beliefs.fits > 0:
+        return np.ones(len(rows), np.bool_)
+    return np.asarray(belief.fixed_rate[rows] | (belief.n_crawls[rows] >= _ENOUGH))
 
 
 def ready_at(engine: Core, rows: Ids, now: float) -> Array:
@@ -61,6 +63,8 @@ def ready_at(engine: Core, rows: Ids, now: float) -> Array:
     A copy that may have been stale for ``very_stale`` with the probability ``very_stale_share`` is worth any price.
     """
     settings = engine.settings
+    if settings.price <= 0.0 and settings.very_stale_share <= 0.0 and settings.min_change_probability > 0.0:
+        return likely_at(engine, rows, now)
     worth = worth_at(engine, rows, now)
     if settings.very_stale_share > 0.0:
         bound = chance_at(engine, rows, now - settings.very_stale, settings.very_stale_share) + settings.very_stale
