@@ -309,10 +309,12 @@ def main() -> None:
         return
     first = first_decision(), first_decision()
     sizes = (*SIZES, 10_000_000) if given.largest else SIZES
-    rows = [in_fresh_process(kind, n) for n in sizes for kind in ("heap", "engine")]
-    report = {"cores": os.cpu_count(), "first_decision_cpu_s": min(first), "rows": rows}
-    RESULTS.joinpath("life.json").write_text(json.dumps(report, indent=1) + "\n")
-    draw(rows, RESULTS / "life.png")
+    rows: list[dict[str, Any]] = []
+    for n in sizes:
+        rows += [in_fresh_process(kind, n) for kind in ("heap", "engine")]
+        report = {"cores": os.cpu_count(), "first_decision_cpu_s": min(first), "rows": rows}
+        RESULTS.joinpath("life.json").write_text(json.dumps(report, indent=1) + "\n")
+        draw(rows, RESULTS / "life.png")
 
 
 if __name__ == "__main__":
