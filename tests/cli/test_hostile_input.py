@@ -33,6 +33,7 @@ BASE = {
     "signals": [],
     "import": ["log.csv"],
     "export": ["--pages", "pages-out.csv"],
+    "backup": ["copy.db"],
     "copy": ["recrawl.db", "copied.db"],
     "remove": ["https://a.example/absent"],
     "set": [URLS[0], "--importance", "2"],

@@ -15,6 +15,7 @@ from recrawl import _compiling
 from recrawl.cli import (
     add,
     audit,
+    backup,
     copy,
     demo,
     estimate,
@@ -64,6 +65,7 @@ app.command(name="why", epilog=why.EPILOG, cls=Command)(why.why)
 app.command(name="signals", epilog=signals.EPILOG, cls=Command)(signals.signals)
 app.command(name="import", epilog=import_log.EPILOG, cls=Command)(import_log.import_log)
 app.command(name="export", epilog=export.EPILOG, cls=Command)(export.export)
+app.command(name="backup", epilog=backup.EPILOG, cls=Command)(backup.backup)
 app.command(name="copy", epilog=copy.EPILOG, cls=Command)(copy.copy)
 app.command(name="remove", epilog=remove.EPILOG, cls=Command)(remove.remove)
 app.command(name="set", epilog=set.EPILOG, cls=Command)(set.set_pages)

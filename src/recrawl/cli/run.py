@@ -33,7 +33,7 @@ from recrawl.model.spans import format_span
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
     from recrawl.crawl.run.opening.assemble import LiveCrawl
-    from recrawl.serve import HttpServer
+    from recrawl.serve import Front, HttpServer
 
 EPILOG = (
     "Example:  recrawl run --budget 2/s --contact you@example.org\n\n"
@@ -120,13 +120,19 @@ async def _run(
     from recrawl.crawl.run.opening.reload import TAKES_RELOAD
 
     settings = read()
-    live = await opened(settings)
+    front = _front(settings)
+    try:
+        live = await opened(settings)
+    except BaseException:
+        if front is not None:
+            front.close()
+        raise
     try:
         stop_on_signals(live.crawler)
         reload_on_hangup(lambda: live.reload(read), live.crawler.stop)
         live.store.announce(TAKES_RELOAD)
         warm_up(sources=live.crawler.engine.settings.sources)
-        server = await _served(live, file)
+        server = await _served(live, front, file)
         began = live.clock.now()
         view = View(live.crawler, settings, quiet)
         watching = asyncio.create_task(view.watch())
@@ -144,17 +150,25 @@ async def _run(
         await live.close()
 
 
-async def _served(live: LiveCrawl, file: Path | None) -> HttpServer | None:
+async def _served(live: LiveCrawl, front: Front | None, file: Path | None) -> HttpServer | None:
     """The HTTP interface of a crawl, if its settings say where it listens."""
-    listen = live.settings.listen.strip()
-    if not listen:
+    if front is None:
         return None
     from recrawl.serve import serve_crawl
 
     await live.crawler.components.load()
-    server = await serve_crawl(live, listen, file)
+    server = await serve_crawl(live, front.handed_over(), file)
     print_sign_in(server)
     return server
+
+
+def _front(settings: Settings) -> Front | None:
+    """What answers by HTTP until the engine is loaded."""
+    if not settings.listen.strip():
+        return None
+    from recrawl.serve import Front
+
+    return Front(settings.listen.strip(), settings.public_url)
 
 
 def _print_next(settings: Settings, n: int, as_json: bool) -> None:

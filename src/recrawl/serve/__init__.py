@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from recrawl.serve.running import serve_service as serve_service
     from recrawl.serve.server import HttpServer as HttpServer
     from recrawl.serve.server import serve_crawl as serve_crawl
+    from recrawl.serve.starting import Front as Front
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
@@ -19,5 +20,6 @@ __getattr__, __dir__, __all__ = attach(
         "app": ["Context", "build_app"],
         "running": ["serve_service"],
         "server": ["HttpServer", "serve_crawl"],
+        "starting": ["Front"],
     },
 )

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI
 
 from recrawl.crawl.clock import Clock
+from recrawl.crawl.run.opening.components import Components
 from recrawl.crawl.run.receive.receivers import Receivers
 from recrawl.crawl.signals.inbox import Inbox
 from recrawl.crawl.signals.tokens import Tokens
 from recrawl.engine import Engine
 from recrawl.serve.api.service import Service, service_routes
 from recrawl.serve.guard import HostGuard
+from recrawl.serve.health import health_routes
 from recrawl.serve.indexnow import indexnow_routes
+from recrawl.serve.metrics import metric_routes
 from recrawl.serve.problems import answer_with_problems
 from recrawl.serve.signals import signal_routes
 from recrawl.serve.websub import websub_routes
@@ -37,6 +40,7 @@ class Context:
     receivers: Receivers | None = None  # of hubs and pings
     dashboard: Dashboard | None = None
     service: Service | None = None  # of the routes beside those for signals; None: there are none
+    components: Components | None = None  # of the crawler, for metrics
 
 
 def build_app(context: Context) -> FastAPI:
@@ -44,6 +48,9 @@ def build_app(context: Context) -> FastAPI:
     app = FastAPI(title="recrawl", docs_url=None, redoc_url=None, openapi_url=None)
     answer_with_problems(app)
     app.include_router(signal_routes(context))
+    if context.components is not None:
+        app.include_router(health_routes(context.components.why_not_ready))
+        app.include_router(metric_routes(context.components, context.tokens))
     if context.receivers is not None:
         app.include_router(indexnow_routes(context.receivers.indexnow))
         if context.receivers.websub is not None:

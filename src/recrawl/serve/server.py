@@ -39,8 +39,11 @@ class _Server(uvicorn.Server):
 class HttpServer:
     """A server that runs until ``close``; `url` is where it listens."""
 
-    def __init__(self, app: Any, listen: str, dashboard: Dashboard | None = None) -> None:
-        self._socket, self._dashboard = bound_socket(listen), dashboard
+    def __init__(
+        self, app: Any, listen: str | socket.socket, dashboard: Dashboard | None = None, *, quiet: bool = False
+    ) -> None:
+        self._socket = bound_socket(listen) if isinstance(listen, str) else listen
+        self._dashboard, self._level = dashboard, logging.DEBUG if quiet else logging.INFO
         config = uvicorn.Config(
             app,
             log_config=None,
@@ -76,7 +79,7 @@ class HttpServer:
             if self._running.done():
                 await self._running
             await asyncio.sleep(0.001)
-        event(log, logging.INFO, "serve.started", url=url)
+        event(log, self._level, "serve.started", url=url)
 
     async def close(self) -> None:
         """Accept no more connections, answer the requests that came, and end."""
@@ -100,11 +103,12 @@ def bound_socket(listen: str) -> socket.socket:
 
 
 async def serve_crawl(
-    live: LiveCrawl, listen: str, file: Path | None = None, service: Service | None = None
+    live: LiveCrawl, listen: str | socket.socket, file: Path | None = None, service: Service | None = None
 ) -> HttpServer:
-    """Serve the HTTP interface of a crawl; ``file`` is that of its settings, which the dashboard can change.
+    """Serve the HTTP interface of a crawl, at an address or on a socket that listens already.
 
-    With a ``service``, crawlers of others are served too.
+    ``file`` is that of the settings of the crawl, which the dashboard can change. With a ``service``, crawlers of
+    others are served too.
     """
     components, dashboard = live.crawler.components, Dashboard(live, file)
     context = Context(
@@ -117,6 +121,7 @@ async def serve_crawl(
         components.receivers,
         dashboard,
         service,
+        components,
     )
     server = HttpServer(build_app(context), listen, dashboard)
     await server.start()

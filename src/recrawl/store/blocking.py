@@ -121,6 +121,12 @@ class BlockingStore(Generic[S]):
         """See `Store.events`."""
         return self.run(self.store.events(after, many))
 
+    def newest_events(
+        self, many: int = 50, *, url: str | None = None, kinds: Sequence[str] | None = None
+    ) -> list[Event]:
+        """See `Store.newest_events`."""
+        return self.run(self.store.newest_events(many, url=url, kinds=kinds))
+
     def snapshot(self) -> Iterator[Event]:
         """See `Store.snapshot`."""
         return self._each(self.store.snapshot())

@@ -80,15 +80,17 @@ class Subscriber:
 class EventLimits:
     """How many events are kept: delivered ones for ``age`` seconds, all of them within ``rows`` and ``size`` (bytes).
 
-    Beyond ``rows`` or ``size`` the oldest are deleted, and counted for each subscriber that had not received them.
+    Beyond ``rows`` or ``size`` the oldest are deleted, and counted for each subscriber that had not received them. Of
+    each page, the newest ``texts`` events keep their texts, and those that were not delivered to all.
     """
 
     rows: int = 1_000_000
     size: int = 1 << 30
     age: float = 30 * 86400.0
+    texts: int = 20
 
     def __post_init__(self) -> None:
-        if self.rows < 0 or self.size < 0 or not 0 <= self.age <= math.inf:
+        if self.rows < 0 or self.size < 0 or self.texts < 0 or not 0 <= self.age <= math.inf:
             raise ParameterError("limits of events must be at least 0")
 
 

@@ -242,6 +242,11 @@ class Store(Protocol):
     async def events(self, after: int = 0, many: int = 200) -> list[Event]:
         """At most ``many`` events after a number, oldest first; events beyond the limits are deleted."""
 
+    async def newest_events(
+        self, many: int = 50, *, url: str | None = None, kinds: Sequence[str] | None = None
+    ) -> list[Event]:
+        """At most ``many`` events that are kept, newest first: of all pages or one, of all kinds or some."""
+
     def snapshot(self) -> AsyncIterator[Event]:
         """The pages that exist, as events of kind new, all with the number after which events continue."""
 

@@ -91,6 +91,11 @@ class FreshnessNotes:
         self._engine, self._every, self._counts = engine, every, counts  # seconds between two notes, at least
         self._due_at = -math.inf
         self.history = History()
+        self._last: Freshness | None = None
+
+    def last(self, name: str) -> float | None:
+        """A figure of the last note; None: not known."""
+        return None if self._last is None else getattr(self._last, name)
 
     def pending_notes(self, now: float, *, last: bool = False) -> dict[str, object]:
         """What is to be written to the store now; the ``last`` note of a run holds for its moment alone."""
@@ -98,7 +103,7 @@ class FreshnessNotes:
             return {}
         every = 0.0 if last else max(self._every, len(self._engine) / _PAGES_PER_SECOND)
         self._due_at = now + every
-        fresh = reported_freshness(self._engine, now)
+        fresh = self._last = reported_freshness(self._engine, now)
         notes: dict[str, object] = {NOTE: {"at": now, "every": every, **fresh._asdict()}}
         if self._counts is not None:
             self.history.add(now, (fresh.now, fresh.so_far), self._counts())

@@ -21,7 +21,7 @@ from recrawl.store.postgres.address import Address, is_postgres, shown
 FILE = "recrawl.toml"
 PREFIX = "RECRAWL_"
 _LEAST = {"host_concurrency": 1, "concurrency": 1, "keep": 0, "largest_body": 1, "event_rows": 0, "event_bytes": 0}
-_LEAST |= {"audit_draws": 1}
+_LEAST |= {"audit_draws": 1, "event_text_keep": 0}
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,7 @@ class Settings:
     event_text: bool = False  # whether events carry the text of pages
     event_rows: int = 1_000_000  # events kept at most; beyond it the oldest are dropped
     event_bytes: int = 1 << 30  # the same in bytes
+    event_text_keep: int = 20  # newest events of each page whose texts are kept when all subscribers have taken them
     event_age: str = "30 days"  # how long events are kept that all subscribers have taken
     webhook: str = ""  # the URL that events are sent to; empty: none
     webhook_secret: str = field(default="", repr=False)  # only from the environment
@@ -136,7 +137,7 @@ class Settings:
 
     def event_limits(self) -> EventLimits:
         """How many events are kept."""
-        return EventLimits(self.event_rows, self.event_bytes, self.seconds("event_age"))
+        return EventLimits(self.event_rows, self.event_bytes, self.seconds("event_age"), self.event_text_keep)
 
     def secret(self) -> str:
         """The secret that signs requests to the webhook."""

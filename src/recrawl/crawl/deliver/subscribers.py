@@ -164,6 +164,10 @@ class Deliveries:
         for one in self._all:
             one.notify()
 
+    def subscribers(self) -> list[Subscriber]:
+        """The positions of all subscribers."""
+        return [one.subscriber for one in self._all]
+
     async def finish(self) -> None:
         """Deliver what is left, for at most _LAST seconds."""
         for one in self._all:

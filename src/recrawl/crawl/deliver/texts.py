@@ -11,11 +11,14 @@ _PLAIN = ("text/", "application/json", "application/xml", "application/ld+json",
 
 
 def text_of(fetched: Fetched) -> str | None:
-    """The visible text of HTML, other text as received; None for other content types and for texts over LONGEST."""
+    """The visible text of HTML, a line for each block; other text as received.
+
+    None for other content types and for texts over LONGEST.
+    """
     kind = fetched.headers.get("content-type", "").partition(";")[0].strip().lower()
     head = fetched.body[:512].lstrip().lower()
     if kind in _HTML or (not kind and head.startswith((b"<!doctype html", b"<html"))):
-        text = visible_text(fetched.text())
+        text = visible_text(fetched.text(), lines=True)
     elif kind.startswith(_PLAIN):
         text = fetched.text()
     else:

@@ -22,24 +22,35 @@ _NO_DISPLAY = re.compile(rb"display\s*+:\s*+none|visibility\s*+:\s*+hidden")
 _COMMENT_END = re.compile(rb"--!?>")
 _TO_THE_END = frozenset({b"script", b"style"})  # without an end tag they last to the end of the document
 _VOID = frozenset(b"area base br col embed hr img input link meta source track wbr".split())
+_BREAK = b"\x00"
+_BLOCK = re.compile(
+    rb"(?=</?(?:address|article|aside|blockquote|br|caption|dd|details|div|dl|dt|fieldset|figcaption|figure|footer|form|"
+    rb"h[1-6]|head|header|hr|legend|li|main|nav|ol|option|p|pre|section|summary|table|title|tr|ul)[\s/>])",
+    re.IGNORECASE,
+)  # before the tags of blocks, with which a line begins or ends
 _TRIES = 20  # elements without an end tag that are looked for before no more are
 
 
-def visible_text(html: str) -> str:
-    """The text of an HTML document that a reader sees, blanks collapsed.
+def visible_text(html: str, *, lines: bool = False) -> str:
+    """The text of an HTML document that a reader sees, blanks collapsed; with ``lines``, a line for each block.
 
     >>> visible_text("<title>t</title><p>one  <b>two</b><script>x()</script><i hidden>three</i> &amp; <!-- no --> four")
     't one two & four'
+    >>> visible_text("<h1>Tea</h1><p>green\\n<b>3.00</b></p>", lines=True)
+    'Tea\\ngreen 3.00'
     """
     data = html.encode("utf-8", "replace")
     low = data.lower()
     data = b" ".join(_without(data, _skipped(low)))
     if b"hidden" in low or b"none" in low:
         data = b" ".join(_without(data, _hidden(data.lower())))
+    if lines:
+        data = _BLOCK.sub(_BREAK, data.replace(_BREAK, b" "))
     text = _TAG.sub(b" ", data).decode("utf-8", "replace")
     if "&" in text:
         text = unescape(text)
-    return " ".join(text.split())
+    parts = text.split(_BREAK.decode()) if lines else [text]
+    return "\n".join(line for part in parts if (line := " ".join(part.split())))
 
 
 def _without(data: bytes, spans: Iterator[tuple[int, int]]) -> Iterator[bytes]:

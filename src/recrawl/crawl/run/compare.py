@@ -93,7 +93,7 @@ class Comparer:
             fetched.headers.get("content-type"),
             hop.n_requests,
             fetched.body if keeps else None,
-            self._text(fetched, copy, changed, final_url),
+            self._text(hop.url, fetched, copy, changed, final_url),
             found.flapping,
             found.rolled_off,
         )
@@ -122,9 +122,12 @@ class Comparer:
         detection = replace(self._rules.of(url).detection, flapping=None)
         return self._detector if detection == UNSPECIFIED else detector_for(detection, self._default)
 
-    def _text(self, fetched: Fetched, copy: Copy | None, changed: bool | None, final_url: str | None) -> str | None:
+    def _text(
+        self, url: str, fetched: Fetched, copy: Copy | None, changed: bool | None, final_url: str | None
+    ) -> str | None:
         """The text for the event that this crawl may lead to."""
-        if not self._texts or fetched.failure is not None or fetched.not_modified:
+        wanted = self._texts(url) if callable(self._texts) else self._texts
+        if not wanted or fetched.failure is not None or fetched.not_modified:
             return None
         alike = changed is False and copy is not None and copy.final_url == final_url
         return None if alike else text_of(fetched)

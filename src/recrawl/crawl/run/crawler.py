@@ -57,7 +57,8 @@ class Crawler:
         """
         components, loop = self._components, self._loop
         await components.load()
-        loop.stopped, loop.crawling = False, crawl
+        loop.stopped = components.stopping = False
+        loop.crawling = crawl
         components.budget.begin(components.clock.now())
         components.deliveries.begin(components.pool.watch)
         components.receivers.begin(components.pool.watch)
@@ -88,7 +89,7 @@ class Crawler:
 
     def stop(self) -> None:
         """Start no more crawls; ``run`` returns when running crawls have ended and all is written."""
-        self._loop.stopped = True
+        self._loop.stopped = self._components.stopping = True
         self._components.pool.wake()
 
     async def apply(self, commands: Sequence[Mapping[str, Any]]) -> None:

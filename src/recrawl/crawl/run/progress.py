@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
+from heapq import nlargest
 from typing import Any
 
 from recrawl.crawl.config.options import OnEvent
@@ -22,8 +23,18 @@ _MOST_ERRORS = 20  # errors that are logged as errors; further ones are debug re
 
 
 @dataclass(slots=True)
+class HostCounters:
+    """Crawls of one host; ``took`` is in seconds, smoothed."""
+
+    crawls: int = 0
+    failures: int = 0
+    requests: int = 0
+    took: float = 0.0
+
+
+@dataclass(slots=True)
 class Counters:
-    """Crawls by outcome; ``took`` is per host, in seconds, smoothed."""
+    """Crawls by outcome, and by host for as many hosts as are remembered."""
 
     started: int = 0
     ended: int = 0
@@ -45,7 +56,7 @@ class Counters:
     errors: int = 0  # mistakes in a fetcher or detector; failures too
     n_bytes: int = 0
     acknowledged: int = 0
-    took: dict[str, float] = field(default_factory=dict)
+    hosts: dict[str, HostCounters] = field(default_factory=dict)
 
     def add(self, outcome: Outcome, n_bytes: int, host: str) -> None:
         """Count one crawl."""
@@ -61,21 +72,31 @@ class Counters:
             self.new += outcome.changed is None
             self.flapping += outcome.flapping
             self.rolled_off += outcome.rolled_off
-        if host in self.took or len(self.took) < _HOSTS:
-            before = self.took.get(host, outcome.took)
-            self.took[host] = before + _SMOOTH * (outcome.took - before)
+        mine = self.hosts.get(host)
+        if mine is None and len(self.hosts) < _HOSTS:
+            mine = self.hosts[host] = HostCounters(took=outcome.took)
+        if mine is not None:
+            mine.crawls += 1
+            mine.failures += outcome.failure is not None
+            mine.requests += outcome.requests
+            mine.took += _SMOOTH * (outcome.took - mine.took)
 
     def slowest(self, n: int) -> list[tuple[str, float]]:
         """The slowest hosts, with their seconds."""
-        return sorted(self.took.items(), key=lambda item: -item[1])[:n]
+        found = [(host, one.took) for host, one in self.hosts.items()]
+        return sorted(found, key=lambda item: -item[1])[:n]
+
+    def largest_hosts(self, n: int) -> list[tuple[str, HostCounters]]:
+        """The hosts with the most crawls."""
+        return nlargest(n, self.hosts.items(), key=lambda item: item[1].crawls)
 
     def judged(self) -> tuple[int, int, int]:
         """Requests, comparisons of a page with its copy, and changes that these found."""
         return self.requests, self.changed + self.unchanged, self.changed
 
     def as_dict(self) -> dict[str, Any]:
-        """The counters by name."""
-        return {name: value for name, value in asdict(self).items() if name != "took"}
+        """The counters by name, without those of hosts."""
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "hosts"}
 
 
 class Reporter:

@@ -48,6 +48,7 @@ class Recorder:
         self._pending_since = math.inf
         self._newest: dict[str, Copy] = {}  # copies that the store does not have yet
         self._saving: asyncio.Task[None] | None = None
+        self._n_saving, self._saving_since = 0, math.inf  # outcomes of the batch that is being written
         self.threshold = 0.0  # smoothed over picks
         self.inbox: Inbox | None = None  # of signals
         self.leases: list[Lease] = []  # to write with the next batch
@@ -150,7 +151,9 @@ class Recorder:
 
     def begin_save(self, notes: Mapping[str, Any] | None = None) -> asyncio.Task[None]:
         """Start to write the waiting outcomes, with notes; one batch at a time."""
-        batch, self._pending, self._pending_since = self._pending, [], math.inf
+        batch, self._pending = self._pending, []
+        self._saving_since, self._pending_since = self._pending_since, math.inf
+        self._n_saving = len(batch)
         leases, self.leases = self.leases, []
         self._saving = asyncio.create_task(self._save(batch, dict(notes or {}), leases))
         return self._saving
@@ -167,7 +170,7 @@ class Recorder:
                     del self._newest[outcome.url]
             self._acknowledged(outcomes)
         finally:
-            self._saving = None
+            self._saving, self._n_saving, self._saving_since = None, 0, math.inf
 
     def rows(self, batch: list[tuple[int, Outcome]]) -> dict[str, Any]:
         """The engine's rows of the pages that still exist."""
@@ -197,6 +200,16 @@ class Recorder:
     def unsettled(self) -> bool:
         """Whether an ended crawl is not recorded in the engine yet."""
         return bool(self._ended)
+
+    @property
+    def n_pending(self) -> int:
+        """How many outcomes wait for the store, or are being written."""
+        return len(self._pending) + self._n_saving
+
+    def lag(self, now: float) -> float:
+        """Age of the oldest outcome that is not in the store, in seconds."""
+        since = min(self._pending_since if self._pending else math.inf, self._saving_since)
+        return max(now - since, 0.0) if since < math.inf else 0.0
 
     @property
     def saving(self) -> asyncio.Task[None] | None:

@@ -65,6 +65,11 @@ class HeardTable:
         """How many pages have a pending signal of a source."""
         return self._counts.get(source, 0)
 
+    @property
+    def total(self) -> int:
+        """How many signals are pending."""
+        return sum(self._counts.values())
+
     def pages(self) -> list[int]:
         """The pages with pending signals."""
         return list(self._pages)

@@ -286,6 +286,11 @@ class Inbox:
         """What became of the signals of each speaker in this run."""
         return self.tally.by_speaker
 
+    @property
+    def n_pending(self) -> int:
+        """How many signals are pending: of pages, by source."""
+        return self._heard.total
+
     def pending(self, source: Source) -> int:
         """How many pages have a pending signal of a source."""
         return self._heard.count(self.sources.number(source))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from threading import Lock
@@ -40,7 +41,22 @@ class EventList:
             self._events.append(event)
             self._size += _size(event)
             self.last_events[event.url] = last_event_after(event)
+            if event.old_text is not None or event.new_text is not None:
+                self._trim_texts(event.url)
             self._trim(event.at)
+
+    def _trim_texts(self, url: str) -> None:
+        """Delete the texts of a page's delivered events, but of the newest."""
+        held = delivered_to_all(self._subscribers.values())
+        with_text = [
+            k
+            for k, one in enumerate(self._events)
+            if one.url == url and (one.old_text is not None or one.new_text is not None)
+        ]
+        for k in with_text[: max(len(with_text) - self.limits.texts, 0)]:
+            if (one := self._events[k]).number <= held:
+                self._events[k] = replace(one, old_text=None, new_text=None)
+                self._size += _size(self._events[k]) - _size(one)
 
     def _trim(self, now: float) -> None:
         """Delete the oldest events: those beyond the limits, and those that are old and were delivered to all."""
@@ -71,6 +87,12 @@ class EventList:
         with self._mutex:
             start = max(0, after + 1 - self.totals()["first"])
             return list(islice(self._events, start, start + many))
+
+    def newest(self, many: int, url: str | None, kinds: Sequence[str] | None) -> list[Event]:
+        """The newest events, of one page or all, of some kinds or all."""
+        with self._mutex:
+            found = (one for one in reversed(self._events) if url is None or one.url == url)
+            return list(islice((one for one in found if kinds is None or one.kind in kinds), many))
 
     def totals(self) -> dict[str, int]:
         """Numbers of events and their size."""

@@ -220,6 +220,12 @@ class MemoryStore:
         """See `Store.events`."""
         return self._events.read(after, many)
 
+    async def newest_events(
+        self, many: int = 50, *, url: str | None = None, kinds: Sequence[str] | None = None
+    ) -> list[Event]:
+        """See `Store.newest_events`."""
+        return self._events.newest(many, url, kinds)
+
     async def snapshot(self) -> AsyncIterator[Event]:
         """See `Store.snapshot`."""
         for event in self._events.snapshot(self._copies):

@@ -27,7 +27,12 @@ _SUBSCRIBER = tuple(field.name for field in fields(Subscriber))
 _ADD = (
     f"INSERT INTO event ({', '.join(_EVENT)}, old_text, new_text, size) VALUES ({', '.join('?' * (len(_EVENT) + 3))})"
 )
-_READ = f"SELECT number, {', '.join(_EVENT)}, old_text, new_text FROM event WHERE number > ? ORDER BY number LIMIT ?"
+_SELECT = f"SELECT number, {', '.join(_EVENT)}, old_text, new_text FROM event"
+_READ = f"{_SELECT} WHERE number > ? ORDER BY number LIMIT ?"
+_WITH_TEXT = (
+    "SELECT number, coalesce(length(old_text), 0) + coalesce(length(new_text), 0) FROM event "
+    "WHERE url = ? AND (new_text IS NOT NULL OR old_text IS NOT NULL) ORDER BY number DESC LIMIT -1 OFFSET ?"
+)
 _SET_LAST = "INSERT OR REPLACE INTO told (page, gone, digest, final_url, text) VALUES (?, ?, ?, ?, ?)"
 _SET_SUBSCRIBER = (
     f"INSERT INTO follower ({', '.join(_SUBSCRIBER)}) VALUES ({', '.join('?' * len(_SUBSCRIBER))}) "
@@ -79,6 +84,8 @@ class EventTables:
         connection.executemany(_ADD, rows)
         connection.execute("UPDATE event_total SET rows = rows + ?, size = size + ?", (len(rows), total))
         connection.executemany(_SET_LAST, lasts.values())
+        for url in {event.url for (_, event), row in zip(events, rows, strict=True) if row[-3] or row[-2]}:
+            self._trim_texts(connection, url)
 
     def trim(self, connection: sqlite3.Connection, now: float) -> None:
         """Delete the oldest events: those beyond the limits, and those that are old and were delivered to all."""
@@ -97,6 +104,16 @@ class EventTables:
             if gone < _FRONT:
                 return
 
+    def _trim_texts(self, connection: sqlite3.Connection, url: str) -> None:
+        """Delete the texts of a page's delivered events, but of the newest."""
+        beyond = connection.execute(_WITH_TEXT, (url, self.limits.texts)).fetchall()
+        held = delivered_to_all(self.subscribers(connection)) if beyond else 0
+        for number, size in beyond:
+            if number <= held:
+                clear = "UPDATE event SET old_text = NULL, new_text = NULL, size = size - ? WHERE number = ?"
+                connection.execute(clear, (size, number))
+                connection.execute("UPDATE event_total SET size = size - ?", (size,))
+
     def _drop(self, connection: sqlite3.Connection, first: int, last: int, subscribers: list[Subscriber]) -> None:
         connection.execute("DELETE FROM event WHERE number <= ?", (last,))
         for subscriber in subscribers:
@@ -113,6 +130,20 @@ class EventTables:
         """Events after a number."""
         stream = self._stream(connection)
         return [_event(row, stream) for row in connection.execute(_READ, (after, many))]
+
+    def newest(
+        self, connection: sqlite3.Connection, many: int, url: str | None, kinds: Sequence[str] | None
+    ) -> list[Event]:
+        """The newest events, of one page or all, of some kinds or all; each question has an index of its own."""
+        where, given = ("", []) if url is None else ("WHERE url = ?", [url])
+        if kinds is not None:
+            where = f"{where} {'AND' if where else 'WHERE'} {'+' if url is not None else ''}kind = ?"
+        rows = []
+        for kind in [None] if kinds is None else dict.fromkeys(kinds):
+            values = [*given, *([] if kind is None else [kind]), many]
+            rows += connection.execute(f"{_SELECT} {where} ORDER BY number DESC LIMIT ?", values).fetchall()
+        stream = self._stream(connection)
+        return [_event(row, stream) for row in sorted(rows, key=lambda row: -row[0])[:many]]
 
     def subscribers(self, connection: sqlite3.Connection) -> list[Subscriber]:
         """All subscribers, by name."""

@@ -150,6 +150,11 @@ class Reads:
         with self._database.reading() as connection:
             return self._events.read(connection, after, many)
 
+    def newest_events(self, many: int, url: str | None, kinds: Sequence[str] | None) -> list[Event]:
+        """See `Store.newest_events`."""
+        with self._database.reading() as connection:
+            return self._events.newest(connection, many, url, kinds)
+
     def snapshot(self, last: int, after: int) -> tuple[list[Event], int]:
         """Some of the pages that are there as events of number ``last``, after one page; and the last of these."""
         with self._database.reading() as connection:

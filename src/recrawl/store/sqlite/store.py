@@ -150,6 +150,12 @@ class SqliteStore:
         """See `Store.events`."""
         return await self._read(self._reads.events, after, many)
 
+    async def newest_events(
+        self, many: int = 50, *, url: str | None = None, kinds: Sequence[str] | None = None
+    ) -> list[Event]:
+        """See `Store.newest_events`."""
+        return await self._read(self._reads.newest_events, many, url, None if kinds is None else list(kinds))
+
     async def snapshot(self) -> AsyncIterator[Event]:
         """See `Store.snapshot`."""
         last, after = (await self.event_counts())["last"], 0

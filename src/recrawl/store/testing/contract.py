@@ -41,6 +41,7 @@ async def check_store(make: Callable[[], Store]) -> None:
         check_concurrent_calls,
         *(_with_a_page(check) for check in (events.check_story, events.check_batch, events.check_atomic)),
         *(_with_a_page(check) for check in (events.check_subscribers, events.check_concurrent_events)),
+        *(_with_a_page(check) for check in (events.check_newest, events.check_texts)),
     ):
         await _checked(make, check)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from recrawl.store.events import Subscriber
 from recrawl.store.protocol import Outcome, Store
-from recrawl.store.testing.rows import listed
+from recrawl.store.testing.rows import example_rows, listed, page_urls
 
 _NOW = 1_700_000_000.0
 _URL = "https://a.example/0"
@@ -87,6 +87,40 @@ async def check_subscribers(store: Store) -> None:
     assert await store.subscribers() == [Subscriber("another"), one]
     await store.save_subscriber(replace(one, cursor=5, failures=0, dropped=7))
     assert (await store.subscribers())[1] == replace(one, cursor=5, failures=0), "dropped is the store's to count"
+
+
+async def check_newest(store: Store) -> None:
+    """The newest events, of one page or all, of some kinds or all."""
+    assert await store.newest_events() == []
+    for outcome, _ in _STORY:
+        await store.save([outcome])
+    await store.save(rows=example_rows(page_urls(2)))
+    await store.save([replace(_PAGE, url=page_urls(2)[1], began_at=_NOW + 20)])
+    events = (await store.events())[::-1]
+    assert await store.newest_events() == events, "newest first"
+    assert await store.newest_events(3) == events[:3], "and as many as asked for"
+    assert await store.newest_events(url=_URL) == events[1:], "those of one page"
+    assert await store.newest_events(url="https://never.example/") == []
+    some = [event for event in events if event.kind in ("changed", "gone")]
+    assert await store.newest_events(kinds=["gone", "changed"]) == some, "those of some kinds"
+    assert await store.newest_events(1, kinds=["gone", "changed"]) == some[:1]
+    assert await store.newest_events(2, url=_URL, kinds=["new"]) == [one for one in events[1:] if one.kind == "new"]
+
+
+async def check_texts(store: Store) -> None:
+    """Of each page only the newest events keep their texts, and those that were not delivered to all."""
+
+    async def change(times: int) -> list[bool]:
+        for k in range(times):
+            at = _NOW + (await store.event_counts())["last"]
+            await store.save([replace(_PAGE, began_at=at, changed=True, digest=f"d{at}", text=f"text {k}")])
+        return [event.new_text is not None for event in await store.newest_events(100)]
+
+    assert await change(23) == [True] * 20 + [False] * 3, "20 by default"
+    await store.save_subscriber(Subscriber("slow", cursor=22))
+    assert await change(21) == [True] * 22 + [False] * 22, "not delivered: kept"
+    await store.save_subscriber(Subscriber("slow", cursor=44))
+    assert await change(1) == [True] * 20 + [False] * 25, "delivered: deleted"
 
 
 async def check_limits(store: Store) -> None:

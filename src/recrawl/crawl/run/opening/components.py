@@ -92,7 +92,13 @@ class Components:
         self.audits = Audits(engine, self.limiter, options)
         self.deliveries = Deliveries(options.subscribers, store, self.clock, self.report)
         self.receivers = self._receivers()
-        self._loaded = False
+        self._loaded, self.stopping = False, False
+
+    def why_not_ready(self) -> str | None:
+        """Why no crawl runs, or does no longer start; None while it runs."""
+        if not self._loaded:
+            return "the engine is being loaded"
+        return "the crawl is ending" if self.stopping else None
 
     def _polls(self) -> Polls:
         hooks = PollHooks(self._add_found, self._pace, self.pool.watch, self._report_poll)

@@ -1,0 +1,1 @@
+"""Notifications for people: messages about events, by e-mail or to a webhook."""
