@@ -28,6 +28,7 @@ BASE = {
     "serve": ["--no-crawl", "--listen", "nowhere"],
     "status": [],
     "events": [],
+    "notify": [],
     "audit": ["--list"],
     "why": [URLS[0]],
     "signals": [],

@@ -26,8 +26,11 @@ def backup(
 ) -> None:
     """Copy the database at one moment, check the copy, and give it its name; a running crawl goes on meanwhile."""
     settings = settings_of(config, database=database)
+    from recrawl.store.opening import is_postgres
     from recrawl.store.sqlite.backup import back_up, backup_name, old_backups
 
+    if is_postgres(settings.database):
+        raise ParameterError("the database is PostgreSQL: back it up with pg_dump, which works while a crawl runs")
     if keep is not None and not to.is_dir():
         raise ParameterError(f"--keep goes with a folder; {to} is none")
     began, folder = time.monotonic(), to if to.is_dir() else None

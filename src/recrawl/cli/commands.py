@@ -22,6 +22,7 @@ from recrawl.cli import (
     events,
     export,
     import_log,
+    notify,
     plan,
     predict,
     prepare,
@@ -60,6 +61,7 @@ app.command(name="run", epilog=run.EPILOG, cls=Command)(run.run)
 app.command(name="serve", epilog=serve.EPILOG, cls=Command)(serve.serve)
 app.command(name="status", epilog=status.EPILOG, cls=Command)(status.status)
 app.command(name="events", epilog=events.EPILOG, cls=Command)(events.events)
+app.command(name="notify", epilog=notify.EPILOG, cls=Command)(notify.notify)
 app.command(name="audit", epilog=audit.EPILOG, cls=Command)(audit.audit)
 app.command(name="why", epilog=why.EPILOG, cls=Command)(why.why)
 app.command(name="signals", epilog=signals.EPILOG, cls=Command)(signals.signals)

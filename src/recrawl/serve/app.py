@@ -14,6 +14,7 @@ from recrawl.crawl.signals.inbox import Inbox
 from recrawl.crawl.signals.tokens import Tokens
 from recrawl.engine import Engine
 from recrawl.serve.api.service import Service, service_routes
+from recrawl.serve.feed import feed_routes
 from recrawl.serve.guard import HostGuard
 from recrawl.serve.health import health_routes
 from recrawl.serve.indexnow import indexnow_routes
@@ -48,6 +49,7 @@ def build_app(context: Context) -> FastAPI:
     app = FastAPI(title="recrawl", docs_url=None, redoc_url=None, openapi_url=None)
     answer_with_problems(app)
     app.include_router(signal_routes(context))
+    app.include_router(feed_routes(context.store, context.tokens))
     if context.components is not None:
         app.include_router(health_routes(context.components.why_not_ready))
         app.include_router(metric_routes(context.components, context.tokens))

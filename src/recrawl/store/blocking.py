@@ -139,6 +139,10 @@ class BlockingStore(Generic[S]):
         """See `Store.save_subscriber`."""
         self.run(self.store.save_subscriber(subscriber))
 
+    def remove_subscriber(self, name: str) -> None:
+        """See `Store.remove_subscriber`."""
+        self.run(self.store.remove_subscriber(name))
+
     def event_counts(self) -> dict[str, int]:
         """See `Store.event_counts`."""
         return self.run(self.store.event_counts())

@@ -256,6 +256,9 @@ class Store(Protocol):
     async def save_subscriber(self, subscriber: Subscriber) -> None:
         """Keep the position of a subscriber; ``dropped`` is counted by the store."""
 
+    async def remove_subscriber(self, name: str) -> None:
+        """Forget a subscriber: no event is kept for it any longer."""
+
     async def event_counts(self) -> dict[str, int]:
         """The ``last`` number given, and of events that are kept the ``first``, their ``rows`` and ``size`` (bytes)."""
 

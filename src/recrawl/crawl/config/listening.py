@@ -28,6 +28,18 @@ def listen_address(text: str) -> tuple[str, int]:
         raise ParameterError(f"listen is {text[:80]!r}: {host} is no IP address") from None
 
 
+def host_port(text: str, name: str, port: int) -> tuple[str, int]:
+    """Host and port of a server, such as ``smtp.example.org:587``; without a port, the one that is usual.
+
+    >>> host_port("smtp.example.org", "smtp", 587)
+    ('smtp.example.org', 587)
+    """
+    found = _ADDRESS.fullmatch(text.strip()) or _ADDRESS.fullmatch(f"{text.strip()}:{port}")
+    if found is None or not 0 < int(found["port"]) <= 65535:
+        raise ParameterError(f"{name} is {text[:80]!r}: must be a server, and perhaps a port: smtp.example.org:587")
+    return found["six"] or found["host"], int(found["port"])
+
+
 def check_public_url(text: str) -> None:
     """Raise ParameterError unless a text is a URL under which others can reach the HTTP interface."""
     try:

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from recrawl.crawl.config.choices import CHOICES, choices_of
-from recrawl.crawl.config.listening import check_public_url, listen_address
+from recrawl.crawl.config.listening import check_public_url, host_port, listen_address
+from recrawl.crawl.config.notify import Notify, parse_notify
 from recrawl.crawl.config.rules import Rule, Rules, span
 from recrawl.crawl.config.shares import share_of
+from recrawl.crawl.deliver.notify.mail import TLS, MailServer
 from recrawl.crawl.polite.hours import Hours, rates
 from recrawl.engine.settings import REMOVED
 from recrawl.errors import ParameterError, unknown
@@ -20,6 +22,7 @@ from recrawl.store.postgres.address import Address, is_postgres, shown
 
 FILE = "recrawl.toml"
 PREFIX = "RECRAWL_"
+_SECRETS = ("webhook_secret", "smtp_password")  # never in a file of settings
 _LEAST = {"host_concurrency": 1, "concurrency": 1, "keep": 0, "largest_body": 1, "event_rows": 0, "event_bytes": 0}
 _LEAST |= {"audit_draws": 1, "event_text_keep": 0}
 
@@ -68,6 +71,13 @@ class Settings:
     listen: str = ""  # where the HTTP interface listens, such as 127.0.0.1:8321; empty: nowhere
     websub: bool = True  # whether hubs that pages name are subscribed to, if listen and public_url are given
     public_url: str = ""  # the URL under which others reach it
+    smtp: str = ""  # the mail server of notifications, such as smtp.example.org:587; empty: none
+    smtp_tls: str = "starttls"  # starttls, tls or none
+    smtp_from: str = ""  # the sender's address
+    smtp_user: str = ""  # empty: no login
+    smtp_password: str = field(default="", repr=False)  # only from the environment
+    smtp_password_file: str = ""  # a file that holds the password
+    notify: tuple[Mapping[str, Any], ...] = ()
     rule: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
@@ -87,6 +97,7 @@ class Settings:
             check_public_url(self.public_url)
         self.rates(1)
         self.rules()
+        self.notifications()
         share_of(self.audit_share)
         share_of(self.min_change_probability, "min_change_probability")
         self.choices()
@@ -109,6 +120,13 @@ class Settings:
     def rules(self) -> Rules:
         """The rules by URL pattern."""
         return Rules([Rule.parse(table, k + 1) for k, table in enumerate(self.rule)])
+
+    def notifications(self) -> tuple[Notify, ...]:
+        """The notifications for people."""
+        found = parse_notify(self.notify)
+        if any(one.mail for one in found) and not self.smtp.strip():
+            raise ParameterError('notify: mail needs smtp = "smtp.example.org:587", and smtp_from')
+        return found
 
     def opening(self) -> Hours | None:
         """When crawling is allowed; None: always."""
@@ -143,12 +161,17 @@ class Settings:
         """The secret that signs requests to the webhook."""
         if self.webhook_secret or not self.webhook_secret_file:
             return self.webhook_secret
-        path = Path(self.webhook_secret_file)
-        try:
-            return path.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as problem:
-            why = problem.strerror if isinstance(problem, OSError) else "not text in UTF-8"
-            raise ParameterError(f"webhook_secret_file {path}: {why}") from None
+        return _secret_of("webhook_secret_file", self.webhook_secret_file)
+
+    def mail_server(self) -> MailServer:
+        """The mail server of notifications."""
+        host, port = host_port(self.smtp, "smtp", 587)
+        if self.smtp_tls not in TLS:
+            raise unknown("smtp_tls", self.smtp_tls, list(TLS))
+        password = self.smtp_password
+        if not password and self.smtp_password_file:
+            password = _secret_of("smtp_password_file", self.smtp_password_file)
+        return MailServer(host, port, self.smtp_from.strip(), self.smtp_tls, self.smtp_user.strip(), password)
 
     def agent(self, version: str) -> str:
         """How the crawler names itself to servers."""
@@ -160,6 +183,14 @@ class Settings:
                 f'write --contact you@example.org, or contact = "…" in {FILE}'
             )
         return f"recrawl/{version} (+{self.contact.strip()})"
+
+
+def _secret_of(setting: str, name: str) -> str:
+    try:
+        return Path(name).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as problem:
+        why = problem.strerror if isinstance(problem, OSError) else "not text in UTF-8"
+        raise ParameterError(f"{setting} {name}: {why}") from None
 
 
 def _span(name: str, value: str | float) -> float:
@@ -177,10 +208,10 @@ def _from_file(path: Path, kind: type[Settings]) -> dict[str, Any]:
     for name, value in table.items():
         if name not in known:
             raise _unknown(f"{path}: setting", name, list(known))
-        if name == "webhook_secret":
+        if name in _SECRETS:
             raise ParameterError(
-                f"{path}: {name} does not belong here; give it as {PREFIX}WEBHOOK_SECRET in the environment, "
-                "or in a file that webhook_secret_file names"
+                f"{path}: {name} does not belong here; give it as {PREFIX}{name.upper()} in the environment, "
+                f"or in a file that {name}_file names"
             )
         table[name] = _checked(f"{path}: {name}", known[name], value)
     return table
@@ -195,7 +226,8 @@ def _unknown(where: str, name: str, known: list[str]) -> ParameterError:
 def _checked(where: str, kind: str, value: Any) -> Any:
     if kind.startswith("tuple"):
         if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
-            raise ParameterError(f"{where}: rules are written as [[rule]] tables")
+            name = where.rpartition(" ")[2]
+            raise ParameterError(f"{where}: {name} is written as [[{name}]] tables")
         return tuple(value)
     right = {
         "str": isinstance(value, str | int | float) and not isinstance(value, bool),
@@ -209,7 +241,7 @@ def _checked(where: str, kind: str, value: Any) -> Any:
 
 
 def _from_environment(environment: Mapping[str, str], kind: type[Settings]) -> dict[str, Any]:
-    known = {field.name: str(field.type) for field in fields(kind) if field.name != "rule"}
+    known = {field.name: str(field.type) for field in fields(kind) if field.name not in ("rule", "notify")}
     found: dict[str, Any] = {}
     for variable, text in environment.items():
         if not variable.startswith(PREFIX):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from recrawl.crawl.clock import Clock
 from recrawl.errors import RecrawlError
@@ -20,6 +21,26 @@ _LAST = 15.0  # seconds that subscribers have when a crawl ends
 # Gets events and the number of events dropped before them; returns how many it accepted (None: all). If it raises,
 # delivery is retried.
 Callback = Callable[[list[Event], int], Awaitable[int | None] | int | None]
+
+
+@runtime_checkable
+class Deferring(Protocol):
+    """A callback that may keep events for later. As a new subscriber it gets the events from now on, not earlier ones.
+
+    What it accepted and did not pass on yet is its own to store.
+    """
+
+    async def load(self) -> None:
+        """Take up what an earlier run kept."""
+        ...
+
+    def wake_at(self) -> float:
+        """When `flush` is to be called; infinity: never."""
+        ...
+
+    async def flush(self) -> None:
+        """Pass on what was kept. If it raises, it is called again."""
+        ...
 
 
 class NotDelivered(Exception):
@@ -59,7 +80,12 @@ class Delivery:
     async def resume(self) -> None:
         """Read the position of the subscriber; a new one is saved with the first position."""
         known = {one.name: one for one in await self._store.subscribers()}
+        if isinstance(self._callback, Deferring):
+            await self._callback.load()
         if self.subscriber.name not in known:
+            if isinstance(self._callback, Deferring):
+                last = (await self._store.event_counts())["last"]
+                self.subscriber = replace(self.subscriber, cursor=last)
             await self._store.save_subscriber(self.subscriber)
         self.subscriber = known.get(self.subscriber.name, self.subscriber)
 
@@ -85,12 +111,14 @@ class Delivery:
             if self._over.is_set() and wait is not None:
                 return
             if wait == 0.0:
-                await self._news.wait()
+                await self._idle()
             elif wait is not None:
                 await self._pause(wait)
 
     async def step(self) -> float | None:
         """Deliver one batch; None if it was accepted, else seconds to wait (0: there are no events)."""
+        if isinstance(self._callback, Deferring) and self._callback.wake_at() <= self._clock.now():
+            return await self._flush(self._callback)
         events = await self._store.events(self.subscriber.cursor, _MANY)
         if not events:
             return 0.0
@@ -110,6 +138,25 @@ class Delivery:
         await self._accepted(events[: len(events) if n is None else n])
         return None
 
+    async def _flush(self, callback: Deferring) -> float | None:
+        """Let a callback pass on what it kept; until it can, it gets no further events."""
+        try:
+            await callback.flush()
+        except RecrawlError:
+            raise
+        except Exception as problem:
+            return await self._failed(problem)
+        await self._save(replace(self.subscriber, failures=0, failure=None, taken_at=self._clock.now()))
+        return None
+
+    async def _idle(self) -> None:
+        """Wait for events, or until the callback is to pass on what it kept."""
+        wake_at = self._callback.wake_at() if isinstance(self._callback, Deferring) else math.inf
+        if wake_at == math.inf:
+            await self._news.wait()
+        else:
+            await self._pause(max(wake_at - self._clock.now(), 0.0), self._news)
+
     async def _accepted(self, events: list[Event]) -> None:
         now, n = self._clock.now(), self.subscriber.taken + len(events)
         self._missed = 0
@@ -127,10 +174,10 @@ class Delivery:
         self.subscriber = subscriber
         await self._store.save_subscriber(subscriber)
 
-    async def _pause(self, seconds: float) -> None:
-        """Wait, unless the end comes."""
+    async def _pause(self, seconds: float, until: asyncio.Event | None = None) -> None:
+        """Wait, unless the end comes, or another event is set."""
         timer = asyncio.ensure_future(self._clock.sleep(seconds))
-        over = asyncio.ensure_future(self._over.wait())
+        over = asyncio.ensure_future((until or self._over).wait())
         try:
             await asyncio.wait({timer, over}, return_when=asyncio.FIRST_COMPLETED)
         finally:

@@ -88,7 +88,7 @@ class Webhook:
                 given = {name.lower(): value for name, value in response.headers.items()}
                 return response.status, retry_after(given, self._now())
         except (aiohttp.ClientError, OSError, ValueError) as problem:
-            raise NotDelivered(_reason(problem, self._timeout)) from None
+            raise NotDelivered(failure_reason(problem, self._timeout)) from None
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -137,7 +137,8 @@ def _fitting(parts: list[bytes]) -> list[bytes]:
     return parts
 
 
-def _reason(problem: Exception, timeout: float) -> str:
+def failure_reason(problem: Exception, timeout: float) -> str:
+    """Why a post got no answer, without its URL."""
     if isinstance(problem, TimeoutError):
         return f"no answer within {timeout:g} s"
     if isinstance(problem, aiohttp.ClientSSLError | ssl.SSLError):

@@ -54,21 +54,21 @@ def diff(old: str, new: str, *, context: int = 1, most: int = 60) -> Diff:
     """
     lines = list(_edits(_lines(old), _lines(new)))
     added, removed = (sum(line.sign == sign for line in lines) for sign in (ADDED, REMOVED))
-    shown, n = list[DiffLine](), 0
-    changed_at = [k for k, line in enumerate(lines) if line.sign != SAME][: max(most, 0)]
-    near = {j for k in changed_at for j in range(k - context, k + context + 1)}
-    last = -1
-    for k, line in enumerate(lines):
-        if k not in near or (line.sign != SAME and n >= most):
-            continue
-        if k > last + 1:
-            shown.append(DiffLine(GAP, ""))
-        n += line.sign != SAME
-        shown.append(line)
-        last = k
-    if changed_at and last < len(lines) - 1 and added + removed == n:
-        shown.append(DiffLine(GAP, ""))
-    return Diff(tuple(shown), added, removed, added + removed - n)
+    changed_at = [k for k, line in enumerate(lines) if line.sign != SAME]
+    shown, left_out = changed_at[:most], len(changed_at[most:])
+    found, end = list[DiffLine](), 0  # lines before end are shown, or left out
+    stop = changed_at[most] if left_out else len(lines)
+    for k in shown:
+        if k >= end:
+            first = max(k - context, end)
+            found += [DiffLine(GAP, "")] if first > end else []
+            end = first
+        last = min(k + context + 1, stop)
+        found += lines[end:last]
+        end = max(end, last)
+    if shown and end < len(lines) and not left_out:
+        found.append(DiffLine(GAP, ""))
+    return Diff(tuple(found), added, removed, left_out)
 
 
 def _lines(text: str) -> list[str]:

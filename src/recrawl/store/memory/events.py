@@ -78,6 +78,11 @@ class EventList:
             before = self._subscribers.get(subscriber.name, subscriber)
             self._subscribers[subscriber.name] = replace(subscriber, dropped=before.dropped)
 
+    def remove_subscriber(self, name: str) -> None:
+        """Forget a subscriber."""
+        with self._mutex:
+            self._subscribers.pop(name, None)
+
     def subscribers(self) -> list[Subscriber]:
         """All subscribers, by name."""
         return [self._subscribers[name] for name in sorted(self._subscribers)]

@@ -239,6 +239,10 @@ class MemoryStore:
         """See `Store.save_subscriber`."""
         self._events.set_subscriber(subscriber)
 
+    async def remove_subscriber(self, name: str) -> None:
+        """See `Store.remove_subscriber`."""
+        self._events.remove_subscriber(name)
+
     async def event_counts(self) -> dict[str, int]:
         """See `Store.event_counts`."""
         return self._events.totals()

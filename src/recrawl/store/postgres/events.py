@@ -24,7 +24,16 @@ from recrawl.store.protocol import Outcome
 
 _EVENT = tuple(field.name for field in fields(Event) if field.name not in ("number", "id", "old_text", "new_text"))
 _COLUMNS = ("number", *_EVENT, "old_text", "new_text", "size")
-_READ = f"SELECT number, {', '.join(_EVENT)}, old_text, new_text FROM event WHERE number > $1 ORDER BY number LIMIT $2"
+_SELECT = f"SELECT number, {', '.join(_EVENT)}, old_text, new_text FROM event"
+_READ = f"{_SELECT} WHERE number > $1 ORDER BY number LIMIT $2"
+_OF_PAGE = "left(url, 500) = left($1, 500) AND url = $1"
+_TRIM_TEXTS = (
+    "UPDATE event SET old_text = NULL, new_text = NULL, size = event.size - some.bytes FROM (SELECT number, "
+    "coalesce(octet_length(old_text), 0) + coalesce(octet_length(new_text), 0) AS bytes, "
+    "row_number() OVER (PARTITION BY url ORDER BY number DESC) AS place FROM event "
+    "WHERE left(url, 500) = ANY ($1::text[]) AND (new_text IS NOT NULL OR old_text IS NOT NULL)) AS some "
+    "WHERE some.number = event.number AND some.place > $2 AND some.number <= $3 RETURNING some.bytes"
+)  # of the newest events of each page, and of those that were not delivered, texts are kept
 _SET_LAST = sql.upsert(
     "last_event", "page", {"page": int, "gone": bool, "digest": str, "final_url": str, "text": bytes}
 )
@@ -40,6 +49,7 @@ _NOW_THERE = (
     "LEFT JOIN copy ON copy.page = page.id WHERE NOT last_event.gone AND page.id > $1 ORDER BY page.id LIMIT $2"
 )
 _TEXTS = "SELECT page, text FROM last_event WHERE page = ANY ($1::bigint[]) AND text IS NOT NULL"
+_LAST = 1 << 62  # beyond all numbers of events
 _FRONT = 500  # events looked at when trimming
 _MANY = 200  # pages read at a time
 
@@ -93,8 +103,18 @@ class EventTables:
         await connection.copy_records_to_table("event", records=records, columns=_COLUMNS)
         states = [(page, last.gone, last.digest, last.final_url, texts[page]) for page, last in newest.items()]
         await connection.execute(_SET_LAST, *sql.arrays(states, 5))
+        with_text = [record[1] for record in records if record[-3] is not None or record[-2] is not None]
+        size -= await self._trim_texts(connection, with_text)
         total = await self._trimmed(connection, max(event.at for _, event in changes), (rows, size))
         await connection.execute("UPDATE event_total SET last = $1, rows = $2, size = $3", number, *total)
+
+    async def _trim_texts(self, connection: Any, urls: Sequence[str]) -> int:
+        """Delete the texts of delivered events, but of the newest of each page; how many bytes these were."""
+        if not urls:
+            return 0
+        held = min(delivered_to_all(await self.subscribers(connection)), _LAST)
+        starts = list({url[:500] for url in urls})
+        return sum(row[0] for row in await connection.fetch(_TRIM_TEXTS, starts, self.limits.texts, int(held)))
 
     async def _trimmed(self, connection: Any, now: float, total: tuple[int, int]) -> tuple[int, int]:
         """Delete the oldest events: those beyond the limits, and those that are old and were delivered to all.
@@ -124,12 +144,29 @@ class EventTables:
         """Write the position of a subscriber; its count of dropped events stays."""
         await connection.execute(_SET_SUBSCRIBER, *(getattr(subscriber, name) for name in _SUBSCRIBER))
 
+    async def remove_subscriber(self, connection: Any, name: str) -> None:
+        """Delete the position of a subscriber."""
+        await connection.execute("DELETE FROM subscriber WHERE name = $1", name)
+
     # --- reading -----------------------------------------------------------------------------------------------------
 
     async def read(self, connection: Any, after: int, many: int) -> list[Event]:
         """Events after a number."""
         stream = await self._stream(connection)
         return [_event(row, stream) for row in await connection.fetch(_READ, after, many)]
+
+    async def newest(self, connection: Any, many: int, url: str | None, kinds: Sequence[str] | None) -> list[Event]:
+        """The newest events, of one page or all, of some kinds or all; each question has an index of its own."""
+        given = [] if url is None else [sql.plain(url)]
+        where = ["true"] if url is None else [_OF_PAGE]
+        rows = []
+        for kind in [None] if kinds is None else dict.fromkeys(kinds):
+            values = [*given, *([] if kind is None else [kind]), many]
+            mine = where if kind is None else [*where, f"kind = ${len(given) + 1}"]
+            asked = f"{_SELECT} WHERE {' AND '.join(mine)} ORDER BY number DESC LIMIT ${len(values)}"
+            rows += await connection.fetch(asked, *values)
+        stream = await self._stream(connection)
+        return [_event(row, stream) for row in sorted(rows, key=lambda row: -row[0])[:many]]
 
     async def subscribers(self, connection: Any) -> list[Subscriber]:
         """All subscribers, by name."""

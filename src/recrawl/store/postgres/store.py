@@ -102,6 +102,10 @@ class PostgresStore:
         """See `Store.save_subscriber`."""
         await self._writer.call(lambda connection: self._writes.save_subscriber(connection, subscriber))
 
+    async def remove_subscriber(self, name: str) -> None:
+        """See `Store.remove_subscriber`."""
+        await self._writer.call(lambda connection: self._writes.remove_subscriber(connection, name))
+
     # --- reading -----------------------------------------------------------------------------------------------------
 
     async def load(self, urls: Iterable[str] | None = None) -> dict[str, Any] | None:
@@ -163,6 +167,12 @@ class PostgresStore:
     async def events(self, after: int = 0, many: int = 200) -> list[Event]:
         """See `Store.events`."""
         return await self._read(self._events.read, after, many)
+
+    async def newest_events(
+        self, many: int = 50, *, url: str | None = None, kinds: Sequence[str] | None = None
+    ) -> list[Event]:
+        """See `Store.newest_events`."""
+        return await self._read(self._events.newest, many, url, kinds)
 
     async def snapshot(self) -> AsyncIterator[Event]:
         """See `Store.snapshot`."""

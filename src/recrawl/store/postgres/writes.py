@@ -78,6 +78,10 @@ class Writes:
         """See `Store.save_subscriber`."""
         await self._events.set_subscriber(connection, subscriber)
 
+    async def remove_subscriber(self, connection: Any, name: str) -> None:
+        """See `Store.remove_subscriber`."""
+        await self._events.remove_subscriber(connection, name)
+
     async def _save_outcomes(self, connection: Any, outcomes: Sequence[Outcome]) -> None:
         known = await Known.read(connection, {outcome.url for outcome in outcomes})
         mine = [(known.ids[outcome.url], outcome) for outcome in outcomes if outcome.url in known.ids]

@@ -124,6 +124,10 @@ class EventTables:
         """Write the position of a subscriber; its count of dropped events stays."""
         connection.execute(_SET_SUBSCRIBER, tuple(getattr(subscriber, name) for name in _SUBSCRIBER))
 
+    def remove_subscriber(self, connection: sqlite3.Connection, name: str) -> None:
+        """Delete the position of a subscriber."""
+        connection.execute("DELETE FROM follower WHERE name = ?", (name,))
+
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def read(self, connection: sqlite3.Connection, after: int, many: int) -> list[Event]:

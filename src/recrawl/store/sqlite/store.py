@@ -88,6 +88,10 @@ class SqliteStore:
         """See `Store.save_subscriber`."""
         await self._write(self._writes.save_subscriber, subscriber)
 
+    async def remove_subscriber(self, name: str) -> None:
+        """See `Store.remove_subscriber`."""
+        await self._write(self._writes.remove_subscriber, name)
+
     # --- reading -----------------------------------------------------------------------------------------------------
 
     async def load(self, urls: Iterable[str] | None = None) -> dict[str, Any] | None:

@@ -80,6 +80,11 @@ class Writes:
         with self._database.transaction() as connection:
             self._events.set_subscriber(connection, subscriber)
 
+    def remove_subscriber(self, name: str) -> None:
+        """See `Store.remove_subscriber`."""
+        with self._database.transaction() as connection:
+            self._events.remove_subscriber(connection, name)
+
     def _save_outcomes(self, connection: sqlite3.Connection, outcomes: Sequence[Outcome], stored: Stored) -> None:
         stored.look(connection, {outcome.url for outcome in outcomes if outcome.url not in stored.pages})
         pages, copies = stored.pages, stored.copies

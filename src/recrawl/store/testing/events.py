@@ -87,6 +87,9 @@ async def check_subscribers(store: Store) -> None:
     assert await store.subscribers() == [Subscriber("another"), one]
     await store.save_subscriber(replace(one, cursor=5, failures=0, dropped=7))
     assert (await store.subscribers())[1] == replace(one, cursor=5, failures=0), "dropped is the store's to count"
+    await store.remove_subscriber("one")
+    await store.remove_subscriber("never")
+    assert [one.name for one in await store.subscribers()] == ["another"]
 
 
 async def check_newest(store: Store) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from recrawl.crawl.polite.budget import Budget
 from recrawl.crawl.polite.robots import READ, Robots
 from recrawl.crawl.polite.robots_cache import RobotsCache
 from recrawl.crawl.run.crawler import Crawler
+from recrawl.crawl.run.opening.notifiers import Sender, check_notify, open_notifiers, texts_wanted
 from recrawl.crawl.run.opening.pages import Part, open_engine
 from recrawl.crawl.run.opening.reload import NOTE, Reloaded, adopted, reload_settings
 from recrawl.engine import Engine
@@ -96,6 +97,7 @@ def check_settings(settings: Settings) -> None:
     check_headers({"user-agent": settings.user_agent.strip() or settings.contact})
     if settings.webhook.strip():
         check_webhook(settings.webhook.strip(), settings.secret())
+    check_notify(settings)
 
 
 async def engine_of(
@@ -134,7 +136,7 @@ def options_of(settings: Settings, n_pages: int, now: float) -> CrawlOptions:
         audit_share=share_of(settings.audit_share),
         audit_draws=settings.audit_draws,
         callback_url=settings.callback_url(),
-        texts=settings.event_text,
+        texts=settings.event_text or texts_wanted(settings),
         listings=settings.listings,
         signal_delay=_SIGNAL_DELAY,
     )
@@ -149,13 +151,13 @@ def new_crawler(engine: Engine, store: Store, web: Web, options: CrawlOptions | 
 
 
 class LiveCrawl:
-    """The crawl of a database: store, engine, fetchers, webhook and crawler; ``close`` ends them all."""
+    """The crawl of a database: store, engine, fetchers, senders and crawler; ``close`` ends them all."""
 
     def __init__(
-        self, settings: Settings, store: OwnedStore, web: Web, crawler: Crawler, webhook: Webhook | None
+        self, settings: Settings, store: OwnedStore, web: Web, crawler: Crawler, senders: Sequence[Sender] = ()
     ) -> None:
         self.settings, self.store, self.web, self.crawler = settings, store, web, crawler
-        self._webhook = webhook
+        self._senders = senders
         self._reloading = asyncio.Lock()
 
     @property
@@ -188,8 +190,8 @@ class LiveCrawl:
         """Close everything."""
         with suppress(Exception):
             await self.web.close()
-            if self._webhook is not None:
-                await self._webhook.close()
+            for sender in self._senders:
+                await sender.close()
         self.crawler.close()
         await self.store.close()
 
@@ -212,12 +214,15 @@ async def open_crawl(
         if not may_be_empty and not len(engine) and not await store.commands() and not await store.listings():
             raise ParameterError(f"{settings.database_name}: has no pages; recrawl add adds some")
         chosen = options_of(settings, len(engine), now)
-        chosen = replace(chosen, subscribers={} if webhook is None else {"webhook": webhook})
+        senders, subscribers = await open_notifiers(settings, store, web.clock)
+        subscribers |= {} if webhook is None else {"webhook": webhook}
+        senders += [] if webhook is None else [webhook]
+        chosen = replace(chosen, subscribers=subscribers)
         crawler = new_crawler(engine, store, web, replace(chosen, **options))
     except BaseException:
         await store.close()
         raise
-    return LiveCrawl(settings, store, web, crawler, webhook)
+    return LiveCrawl(settings, store, web, crawler, senders)
 
 
 def _webhook(settings: Settings) -> Webhook | None:
