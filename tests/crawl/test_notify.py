@@ -3,19 +3,15 @@
 import asyncio
 import json
 import socket
-import ssl
 from dataclasses import replace
 from datetime import datetime
 from email import message_from_bytes, policy
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from aiosmtpd.controller import Controller
-from aiosmtpd.smtp import AuthResult
-from aiosmtpd.smtp import SMTP as SmtpServer
 
 from crawl.driving import START, World
+from crawl.mailbox import PASSWORD, certified, receiving, trusting
 from crawl.test_webhook import Receiver
 from recrawl.crawl.config.notify import Notify, parse_notify
 from recrawl.crawl.config.settings import Settings
@@ -33,72 +29,12 @@ pytestmark = pytest.mark.slow
 URL = "https://a.example/0"
 HOSTILE = "x\r\nBcc: victim@example.org\r\n\r\n<script>alert(1)</script>\u202e]]>&\x00"
 EVENT = Event(7, "s.7", URL, "changed", START, old_text="Tea\ngreen 3.00\nend", new_text="Tea\ngreen 3.20\nend")
-PASSWORD = "correct horse battery"
-
-
-class Mailbox:
-    """What aiosmtpd gives to a handler: keeps mails; refuses as long as ``refuses`` is not 0."""
-
-    def __init__(self):
-        self.mails, self.refuses, self.tries, self.users = [], 0, 0, []
-
-    async def handle_DATA(self, server, session, envelope):  # noqa: N802
-        self.tries += 1
-        if self.refuses:
-            self.refuses -= 1
-            return "451 try later"
-        self.mails.append((envelope, message_from_bytes(envelope.content, policy=policy.default)))
-        return "250 ok"
-
-    async def handle_RCPT(self, server, session, envelope, address, options):  # noqa: N802
-        if address.startswith("nobody@"):
-            return "550 no such user"
-        envelope.rcpt_tos.append(address)
-        return "250 ok"
-
-    def authenticated(self, server, session, envelope, mechanism, data):
-        self.users.append(data.login.decode())
-        return AuthResult(success=data.password.decode() == PASSWORD)
-
-
-class SmtpController(Controller):
-    """A mail server on any free port."""
-
-    def factory(self):
-        return SmtpServer(self.handler, **self.SMTP_kwargs)
-
-
-def certified(protocol=ssl.PROTOCOL_TLS_SERVER):
-    """A context with a certificate that nobody trusts but who is given it."""
-    context = ssl.SSLContext(protocol)
-    context.load_cert_chain(Path(__file__).parent / "untrusted.pem")
-    return context
-
-
-def trusting():
-    """A client's context that accepts that certificate, without its name."""
-    context = ssl.create_default_context(cafile=str(Path(__file__).parent / "untrusted.pem"))
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context
 
 
 @pytest.fixture
 def mailbox():
-    """A mailbox, and a way to start servers for it."""
-    box, started = Mailbox(), []
-
-    def serve(**options):
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        controller = SmtpController(box, hostname="127.0.0.1", port=port, **options)
-        controller.start()
-        started.append(controller)
-        return port
-
-    box.serve = serve
-    yield box
-    for one in started:
-        one.stop()
+    with receiving() as box:
+        yield box
 
 
 def mail_to(port, *to, **options):

@@ -34,7 +34,9 @@ def notify(
 
     check_settings(settings)
     chosen = _chosen(settings.notifications(), name)
-    found = [{"name": one.name, "to": "mail" if one.mail else "webhook", "match": list(one.match)} for one in chosen]
+    found: list[dict[str, Any]] = [
+        {"name": one.name, "to": "mail" if one.mail else "webhook", "match": list(one.match)} for one in chosen
+    ]
     if test:
         for row, error in zip(found, asyncio.run(_sent(settings, chosen)), strict=True):
             row |= {"sent": error is None, "error": error}
@@ -68,8 +70,15 @@ async def _sent(settings: Settings, chosen: list[Notify]) -> list[str | None]:
     from recrawl.crawl.run.opening.notifiers import sender_of
     from recrawl.store.events import Event
 
-    texts = {"old_text": "Test of recrawl\nthe old line", "new_text": "Test of recrawl\nthe new line"}
-    event = Event(0, f"test.{time.time_ns()}", "https://example.org/", "changed", time.time(), **texts)
+    event = Event(
+        0,
+        f"test.{time.time_ns()}",
+        "https://example.org/",
+        "changed",
+        time.time(),
+        old_text="Test of recrawl\nthe old line",
+        new_text="Test of recrawl\nthe new line",
+    )
     found: list[str | None] = []
     for one in chosen:
         sender = sender_of(one, settings)

@@ -80,7 +80,8 @@ def feed_of(events: Sequence[Event]) -> bytes:
     _add(author, "name", "recrawl")
     for event in events:
         _entry(feed, event, item_of(event))
-    return b'<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(feed, encoding="utf-8")
+    written: bytes = ElementTree.tostring(feed, encoding="utf-8", xml_declaration=True)
+    return written
 
 
 def _entry(feed: ElementTree.Element, event: Event, item: Item) -> None:
