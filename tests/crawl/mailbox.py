@@ -35,7 +35,7 @@ class Mailbox:
 
     def authenticated(self, server, session, envelope, mechanism, data):
         self.users.append(data.login.decode())
-        return AuthResult(success=data.password.decode() == PASSWORD)
+        return AuthResult(success=data.password.decode() == PASSWORD, handled=False)
 
 
 class SmtpController(Controller):

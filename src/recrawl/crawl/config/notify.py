@@ -73,6 +73,9 @@ class Notify:
         for one in ("allow_private", "diff"):
             if not isinstance(given.get(one, False), bool):
                 raise ParameterError(f"{where}: {one} is {given[one]!r}: must be true or false")
+        for one in ("quiet", "zone"):
+            if not isinstance(given.get(one, ""), str):
+                raise ParameterError(f"{where}: {one} is {given[one]!r}: must be a text")
         for kind in given.get("kinds", ()):
             if kind not in KINDS:
                 raise unknown(f"{where}: kind", kind, list(KINDS))

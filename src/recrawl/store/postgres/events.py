@@ -28,11 +28,11 @@ _SELECT = f"SELECT number, {', '.join(_EVENT)}, old_text, new_text FROM event"
 _READ = f"{_SELECT} WHERE number > $1 ORDER BY number LIMIT $2"
 _OF_PAGE = "left(url, 500) = left($1, 500) AND url = $1"
 _TRIM_TEXTS = (
-    "UPDATE event SET old_text = NULL, new_text = NULL, size = event.size - some.bytes FROM (SELECT number, "
+    "UPDATE event SET old_text = NULL, new_text = NULL, size = event.size - beyond.bytes FROM (SELECT number, "
     "coalesce(octet_length(old_text), 0) + coalesce(octet_length(new_text), 0) AS bytes, "
     "row_number() OVER (PARTITION BY url ORDER BY number DESC) AS place FROM event "
-    "WHERE left(url, 500) = ANY ($1::text[]) AND (new_text IS NOT NULL OR old_text IS NOT NULL)) AS some "
-    "WHERE some.number = event.number AND some.place > $2 AND some.number <= $3 RETURNING some.bytes"
+    "WHERE left(url, 500) = ANY ($1::text[]) AND (new_text IS NOT NULL OR old_text IS NOT NULL)) AS beyond "
+    "WHERE beyond.number = event.number AND beyond.place > $2 AND beyond.number <= $3 RETURNING beyond.bytes"
 )  # of the newest events of each page, and of those that were not delivered, texts are kept
 _SET_LAST = sql.upsert(
     "last_event", "page", {"page": int, "gone": bool, "digest": str, "final_url": str, "text": bytes}

@@ -8,6 +8,7 @@ import logging
 import smtplib
 import ssl
 from dataclasses import dataclass, field
+from email.errors import MessageError
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -55,7 +56,7 @@ def check_address(text: str, where: str) -> None:
         parts = Address(addr_spec=text)
         if not parts.username or not parts.domain or not text.isascii():
             raise ValueError
-    except (ValueError, IndexError, AttributeError):
+    except (ValueError, IndexError, AttributeError, MessageError):
         raise ParameterError(f"{where}: {text!r} is not an e-mail address such as you@example.org") from None
 
 
