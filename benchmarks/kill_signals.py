@@ -150,8 +150,8 @@ async def missing(database: Path, answered: list[Answered]) -> dict[str, int]:
     return {"missing": len(lost), "pending": len(pending), "damage": len(problems)}
 
 
-async def kill_all(kills: int, seed: int, folder: Path) -> dict[str, Any]:
-    """Kill a crawl again and again; what was lost."""
+async def kill_all(kills: int, seed: int, folder: Path, *, gently: bool = False) -> dict[str, Any]:
+    """Kill a crawl again and again, or end it by SIGTERM; what was lost."""
     rng, database = random.Random(seed), folder / "signals.db"
     totals: dict[str, Any] = defaultdict(int)
     async with pages() as origin:
@@ -163,8 +163,8 @@ async def kill_all(kills: int, seed: int, folder: Path) -> dict[str, Any]:
                 sender = Sender(client, url, urls, rng)
                 await sender.send(rng.uniform(0.3, 1.2))
                 totals["kills_with_requests_in_flight"] += sender.in_flight > 0
-                process.kill()
-                await process.wait()
+                process.terminate() if gently else process.kill()
+                totals["ended_well"] += await process.wait() == 0
                 await sender.end()
             found = await missing(database, sender.answered)
             totals["acknowledged"] += len(sender.answered)
@@ -175,9 +175,9 @@ async def kill_all(kills: int, seed: int, folder: Path) -> dict[str, Any]:
     return {"kills": kills, **totals}
 
 
-def run(kills: int, seed: int, folder: Path) -> dict[str, Any]:
+def run(kills: int, seed: int, folder: Path, *, gently: bool = False) -> dict[str, Any]:
     """The same, from outside of event loops."""
-    return asyncio.run(kill_all(kills, seed, folder))
+    return asyncio.run(kill_all(kills, seed, folder, gently=gently))
 
 
 def main() -> None:

@@ -77,14 +77,14 @@ def free_port():
 
 
 def post(port, token, body):
-    """Status and JSON of an answer; None while nothing listens."""
+    """Status and JSON of an answer; None while nothing listens, or the engine is not loaded."""
     headers = {"authorization": f"Bearer {token}"}
     request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/signals", json.dumps(body).encode(), headers)
     try:
         with urllib.request.urlopen(request, timeout=10) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as problem:
-        return problem.code, json.load(problem)
+        return None if problem.code == 503 else (problem.code, json.load(problem))
     except OSError:
         return None
 
@@ -162,5 +162,14 @@ def test_no_acknowledged_signal_is_missing_after_kills(kills, tmp_path):
     assert found["missing"] == 0
     assert found["damage"] == 0
     assert found["refused"] == 0
+    assert found["accepted"] > 0
+    assert found["kills_with_requests_in_flight"] >= 1
+
+
+@pytest.mark.full
+def test_no_acknowledged_signal_is_missing_after_sigterm(tmp_path):
+    """A crawl that is asked to end answers the requests that came, writes what it acknowledged, and ends well."""
+    found = benchmark("kill_signals").run(5, 0, tmp_path, gently=True)
+    assert (found["missing"], found["damage"], found["ended_well"]) == (0, 0, 5)
     assert found["accepted"] > 0
     assert found["kills_with_requests_in_flight"] >= 1
