@@ -7,6 +7,8 @@ from crawl.mailbox import receiving
 
 from recrawl.cli.commands import call
 
+from .test_crawl import RUN, added, site  # noqa: F401
+
 pytestmark = pytest.mark.slow
 
 
@@ -64,3 +66,40 @@ def test_backups_in_a_folder(here, capsys):
     assert call(["backup", "recrawl.db"]) == 2
     assert call(["backup", "x.db", "--database", "postgresql://u@localhost/x"]) == 2
     assert "pg_dump" in capsys.readouterr().err
+
+
+def test_a_crawl_sends_mails_and_posts_of_changes(here, mailbox, run, run_until, site):  # noqa: F811
+    """Settings, crawl, change, difference, mail server and receiver: all real."""
+    tables = f'''[[notify]]
+name = "team"
+match = "*/p/1"
+mail = "you@example.org"
+[[notify]]
+name = "chat"
+match = "*/p/2"
+webhook = "{site.url}/hook"
+template = {{ text = "{{subject}} {{diff}}" }}
+allow_private = true
+[[notify]]
+name = "broken"
+webhook = "http://127.0.0.1:9/secret-path"
+'''
+    (here / "recrawl.toml").write_text(settings(tables, mailbox.serve()))
+    added(run, site, 3)
+    result = run_until(lambda: mailbox.mails and site.posts, *RUN)
+    assert result.code == 0, result
+    mail = mailbox.mails[0][1]
+    assert mail["Subject"].startswith("changed: /p/1 ")
+    assert "\n  + /p/1 " in mail.get_body(("plain",)).get_content()
+    text = json.loads(site.posts[0][1])["text"]
+    assert text.startswith("changed: /p/2 ")
+    assert "\n+ /p/2 " in text
+    found = json.loads(run("status", "--json").out)
+    by_name = {one["name"]: one for one in found["events"]["subscribers"]}
+    assert by_name["notify:broken"]["failures"] > 0
+    assert "private" in by_name["notify:broken"]["failure"]
+    assert by_name["notify:team"]["failures"] == 0
+    assert "secret-path" not in result.err + result.out + json.dumps(found)
+    (here / "recrawl.toml").write_text("")
+    assert run_until(lambda: True, *RUN).code == 0
+    assert json.loads(run("status", "--json").out)["events"]["subscribers"] == [], "notifications that are gone are forgotten"
