@@ -163,7 +163,7 @@ def tiles(board: Dashboard) -> dict[str, Any]:
 def host_rows(board: Dashboard, snapshot: Snapshot) -> list[dict[str, Any]]:
     """Hosts with their rate, errors, delay, and the share of their time that is used."""
     trouble = {one["host"].partition(":")[0]: one for one in snapshot.status["hosts"]}
-    took = board.live.crawler.counters.took
+    took = {host: one.took for host, one in board.live.crawler.counters.hosts.items()}
     rows = []
     for one in snapshot.status["load"]["hosts"]:
         bad = trouble.pop(one["host"], None)
