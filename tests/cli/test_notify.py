@@ -102,4 +102,5 @@ webhook = "http://127.0.0.1:9/secret-path"
     assert "secret-path" not in result.err + result.out + json.dumps(found)
     (here / "recrawl.toml").write_text("")
     assert run_until(lambda: True, *RUN).code == 0
-    assert json.loads(run("status", "--json").out)["events"]["subscribers"] == [], "notifications that are gone are forgotten"
+    found = json.loads(run("status", "--json").out)
+    assert found["events"]["subscribers"] == [], "notifications that are gone are forgotten"

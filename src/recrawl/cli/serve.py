@@ -67,15 +67,22 @@ async def _serve(read: Callable[[], Settings], file: Path | None, *, crawl: bool
     from recrawl.crawl.run.opening.pages import warm_up
     from recrawl.crawl.run.opening.reload import TAKES_RELOAD
     from recrawl.desk import open_desk
-    from recrawl.serve import Service, serve_service
+    from recrawl.serve import Front, Service, serve_service
 
     settings = read()
-    live, desk = await open_desk(settings, opened if crawl else None)
+    front = Front(settings.listen.strip(), settings.public_url)
+    try:
+        live, desk = await open_desk(settings, opened if crawl else None)
+    except BaseException:
+        front.close()
+        raise
     try:
         warm_up(sources=live.crawler.engine.settings.sources)
         live.store.announce(TAKES_RELOAD)
         service = Service.of(live, desk)
         reload_on_hangup(lambda: live.reload(read), live.crawler.stop)
-        await serve_service(service, crawl=crawl, file=file, on_started=print_sign_in)
+        await live.crawler.components.load()
+        listening = front.handed_over()
+        await serve_service(service, crawl=crawl, file=file, on_started=print_sign_in, listening=listening)
     finally:
         await live.close()

@@ -66,7 +66,7 @@ def authorize_reader(request: Request, tokens: Tokens) -> None:
     if token is None:
         challenge = 'Basic realm="recrawl: the password is a token", charset="UTF-8"'
         raise ProblemError(401, "a token is needed, as the password", headers={"www-authenticate": challenge})
-    if "read" not in token.scopes:
+    if not token.allows("read"):
         raise ProblemError(403, "the token has no scope read")
 
 

@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from socket import socket
 
 from recrawl.serve.api.service import Service
 from recrawl.serve.server import HttpServer, serve_crawl
@@ -19,10 +20,15 @@ async def serve_service(
     crawl: bool,
     file: Path | None = None,
     on_started: Callable[[HttpServer], None] | None = None,
+    listening: socket | None = None,
 ) -> None:
-    """Serve, and crawl if asked, until SIGTERM or SIGINT; ``file`` is that of the settings."""
+    """Serve, and crawl if asked, until SIGTERM or SIGINT; ``file`` is that of the settings.
+
+    ``listening`` is a socket to serve on, instead of the address in the settings.
+    """
     crawler, loop = service.live.crawler, asyncio.get_running_loop()
-    server = await serve_crawl(service.live, service.live.settings.listen.strip(), file, service)
+    listen = service.live.settings.listen.strip() if listening is None else listening
+    server = await serve_crawl(service.live, listen, file, service)
     stopping: list[asyncio.Task[None]] = []
 
     async def stop() -> None:
