@@ -57,7 +57,7 @@ class Crawler:
         """
         components, loop = self._components, self._loop
         await components.load()
-        loop.stopped = components.stopping = False
+        components.stopping = loop.stopped  # stop() may come before the run
         loop.crawling = crawl
         components.budget.begin(components.clock.now())
         components.deliveries.begin(components.pool.watch)
@@ -82,6 +82,7 @@ class Crawler:
                 await components.deliveries.close()
         reason, seconds = "stopped" if loop.stopped else "done", round(components.clock.now() - began, 3)
         components.report.ended(components.counters, seconds=seconds, reason=reason)
+        loop.stopped = False
         return components.counters
 
     async def _end(self) -> None:
