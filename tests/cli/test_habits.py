@@ -49,7 +49,7 @@ def test_help_has_a_short_name_and_flags_have_no_type(run, name):
 
 def test_options_that_switch_off_are_of_what_is_on():
     off = {flag for command in COMMANDS.values() for flag in options(command)[1] if flag.startswith("--no-")}
-    assert off == {"--no-siblings"}
+    assert off == {"--no-siblings", "--no-crawl"}
 
 
 def test_completion_offers_commands(here):

@@ -1,11 +1,14 @@
 """Events: subscribers end with what the crawler has, whatever happens in between; limits hold and are reported."""
 
 import random
+import re
 from collections import defaultdict
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import recrawl.store
 from recrawl.crawl.http.memory import Answer
 from recrawl.crawl.run.commands import remove_command
 from recrawl.crawl.run.opening.pages import add_pages
@@ -157,6 +160,13 @@ def test_a_page_that_moves_for_good_to_another_page_is_gone():
     world.run(1800.0)
     event = [event for event in every_event(world.store) if event.url == URLS[0]][-1]
     assert (event.kind, event.reason, event.new_final_url) == ("gone", "moved", URLS[1])
+
+
+def tables_since(version):
+    """The tables that a migration or a later one makes."""
+    scripts = (Path(recrawl.store.__file__).parent / "migrations").glob("*.sql")
+    text = "".join(path.read_text() for path in scripts if int(path.name[:4]) >= version)
+    return re.findall(r"^CREATE TABLE (\w+)", text, re.MULTILINE)
 
 
 def test_a_database_from_before_events_has_only_new_events(tmp_path):

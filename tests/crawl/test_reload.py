@@ -9,6 +9,7 @@ import pytest
 from recrawl.crawl import Answer, Settings
 from recrawl.crawl.run.opening.reload import LIVE, adopted, compare, reload_settings
 from recrawl.store import BlockingStore, SqliteStore
+from recrawl.store.holder import Holder
 from recrawl.store.sqlite.lock import holder_of
 
 from .driving import START, World
@@ -106,7 +107,7 @@ def test_the_lock_says_which_process_has_a_database_and_what_it_takes(tmp_path):
     path = tmp_path / "a.db"
     assert holder_of(path) is None
     with BlockingStore(SqliteStore(path)) as store:
-        assert holder_of(path) == (os.getpid(), ())
+        assert holder_of(path) == Holder(os.getpid())
         store.store.announce("SIGHUP")
-        assert holder_of(path) == (os.getpid(), ("SIGHUP",))
+        assert holder_of(path) == Holder(os.getpid(), ("SIGHUP",))
     assert holder_of(path) is None, "the file stays, but nobody holds it"
