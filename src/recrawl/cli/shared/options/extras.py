@@ -21,7 +21,7 @@ EXTRAS = {
         "re2",
         *(["backports.zstd"] if sys.version_info < (3, 14) else []),
     ],
-    "serve": ["fastapi", "uvicorn", "prometheus_client"],
+    "serve": ["fastapi", "uvicorn", "jinja2", "prometheus_client"],
     "data": ["pyarrow", "matplotlib"],
     "postgres": ["asyncpg"],
     "warc": ["warcio"],
