@@ -162,6 +162,20 @@ def test_further_requests_are_charged():
     on_desk(test, URLS, budget=1.0)
 
 
+def test_what_is_owed_survives_a_restart():
+    async def test(world):
+        (one,) = await world.desk.pick(1)
+        await world.desk.record([Report(one.lease, status=200, requests=6)])
+        desk = await world.open()
+        waited = 0
+        while not await desk.pick(1):
+            world.clock._now += 1.0
+            waited += 1
+        assert waited >= 4
+
+    on_desk(test, URLS, budget=1.0)
+
+
 def test_a_pick_waits_for_work():
     async def test(world):
         async def main():

@@ -20,6 +20,7 @@ from recrawl.store.leases import HELD, RECORDED, RELEASED, Lease
 MOST_PICKED = 1000  # pages of one pick
 MOST_REPORTS = 1000  # of one call
 LONGEST_WAIT = 30.0  # seconds that a pick waits for work
+OWED = "desk_owed"  # the note of requests that crawlers have made and the budget has not paid for yet
 _LOOK = 1.0  # seconds after which a pick that waits looks again
 _CLEAN_EVERY = 3600.0  # seconds between deletions of old leases
 
@@ -41,6 +42,7 @@ class Desk:
         self._list = PageList(crawler)
         self._news = asyncio.Event()  # set when a pick that waits may find something
         self._cleaned_at = -math.inf
+        self._owed = 0  # as it is noted
         self.waiting = 0  # picks that wait for work
         self._engine.lengthen_leases(LONGEST + 60.0)
         crawler.call_on_settle(self._settled)
@@ -49,6 +51,8 @@ class Desk:
     async def load(self) -> None:
         """Take up the leases that an earlier run has given."""
         await self.components.load()
+        self._owed = (await self.components.store.notes(OWED)).get(OWED, 0)
+        self._budget.charge(self._owed)
         now = self._clock.now()
         for lease in await self.components.store.leases(after=now):
             page = int(self._engine.addresses.known([lease.url])[0])
@@ -61,7 +65,10 @@ class Desk:
 
     async def _write(self, leases: list[Lease]) -> None:
         """Write leases with the outcomes that wait. If that fails the run ends: what follows must not be written."""
-        task = asyncio.create_task(self._recorder.commit(leases))
+        owed = self._budget.owed
+        notes = {OWED: owed or None} if owed != self._owed else {}
+        self._owed = owed
+        task = asyncio.create_task(self._recorder.commit(leases, notes))
         self.components.pool.watch(task)
         await asyncio.shield(task)
 

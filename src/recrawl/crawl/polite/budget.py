@@ -155,6 +155,11 @@ class Budget:
         return self._lapsed_before + self._pacer.stats["lapsed"]
 
     @property
+    def owed(self) -> int:
+        """Requests that were charged and are not paid for yet."""
+        return self._owed
+
+    @property
     def text(self) -> str | None:
         """The budget in words, if it was given so."""
         return self._text

@@ -178,12 +178,12 @@ class Recorder:
         rows = self._engine.rows(np.unique(known[known == [page for page, _ in batch]]))
         return {**rows, "threshold": self.threshold or rows["threshold"]}
 
-    async def commit(self, leases: list[Lease]) -> None:
-        """Write leases with all outcomes that wait; a batch that is being written ends before."""
+    async def commit(self, leases: list[Lease], notes: Mapping[str, Any] | None = None) -> None:
+        """Write leases and notes with all outcomes that wait; a batch that is being written ends before."""
         while self._saving is not None:
             await asyncio.wait([self._saving])
         self.leases += leases
-        await self.begin_save()
+        await self.begin_save(notes)
 
     async def save_notes(self, notes: Mapping[str, Any]) -> None:
         """Write notes at once."""
