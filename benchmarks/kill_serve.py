@@ -146,8 +146,8 @@ def windows_kept(began: list[float], killed: list[float]) -> float:
     return worst
 
 
-def run(kills: int, seed: int = 0) -> dict[str, object]:
-    """Kill the service so often while clients crawl, and compare what they know with what is stored."""
+def run(kills: int, seed: int = 0, seconds: float = 1e9) -> dict[str, object]:
+    """Kill the service so often, or for so long, while clients crawl; compare what they know with what is stored."""
     rng, ledger, stop = random.Random(seed), Ledger(), threading.Event()
     folder, port = Path(tempfile.mkdtemp()), free_port()
     token = prepared(folder)
@@ -156,7 +156,7 @@ def run(kills: int, seed: int = 0) -> dict[str, object]:
     clients = [threading.Thread(target=client, args=args, daemon=True) for args in arguments]
     for one in clients:
         one.start()
-    for _ in range(kills):
+    while len(killed) < kills and time.time() - began < seconds:
         time.sleep(rng.uniform(0.1, 1.5))
         server.end(signal.SIGKILL)
         killed.append(time.time())
@@ -172,7 +172,7 @@ def run(kills: int, seed: int = 0) -> dict[str, object]:
     lost = sum(max(n - stored[url], 0) for url, n in ledger.acknowledged.items())
     doubled = sum(max(n - ledger.acknowledged[url] - max(ledger.unsure[url], 0), 0) for url, n in stored.items())
     return {
-        "kills": kills,
+        "kills": len(killed),
         "seconds": round(time.time() - began, 1),
         "picked": len(ledger.began),
         "stored": sum(stored.values()),
@@ -193,8 +193,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--seconds", type=float, default=1e9, help="kill for so long at most")
     given = parser.parse_args()
-    found = run(given.kills)
+    found = run(given.kills, seconds=given.seconds)
     print(json.dumps(found, indent=2))
     if given.json is not None:
         given.json.write_text(json.dumps(found, indent=2) + "\n")

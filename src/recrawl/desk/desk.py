@@ -99,6 +99,7 @@ class Desk:
 
     async def _take(self, n: int, hosts: frozenset[str] | None) -> list[Pair]:
         """Pages that are picked now and paid for."""
+        await self._crawler.take_turn()
         await self._budget.cover(self._clock.now())
         now = self._clock.now()
         self._recorder.settle(now)
@@ -107,6 +108,7 @@ class Desk:
         pairs = self._chooser.choose(now, min(n, ready), hosts) if ready > 0 else []
         if pairs:
             self._budget.take(now, len(pairs))
+            self._crawler.pass_turn()
             self.components.counters.started += len(pairs)
             for pair in pairs:
                 self.components.inbox.began(pair.page)

@@ -19,6 +19,9 @@ from recrawl.crawl.run.sweep import sweep
 from recrawl.engine import Engine
 from recrawl.store.protocol import Store
 
+_LOOK = 0.01  # seconds between two looks whether the crawl has had its turn
+_TURN = 10  # looks
+
 
 class Crawler:
     """Crawls the pages of an engine within a budget; each outcome is committed together with the engine's rows.
@@ -40,6 +43,7 @@ class Crawler:
     ) -> None:
         self._components = Components(engine, store, fetcher, options or CrawlOptions(), robots, clock)
         self._loop = CrawlLoop(self._components)
+        self._running = False
 
     async def run(
         self,
@@ -59,6 +63,7 @@ class Crawler:
         await components.load()
         components.stopping = loop.stopped  # stop() may come before the run
         loop.crawling = crawl
+        self._running = True
         components.budget.begin(components.clock.now())
         components.deliveries.begin(components.pool.watch)
         components.receivers.begin(components.pool.watch)
@@ -74,6 +79,7 @@ class Crawler:
             components.report.failed(problem, components.counters)
             raise
         finally:
+            self._running = loop.own_turn = False
             progress.cancel()
             await components.receivers.close()
             try:
@@ -99,8 +105,21 @@ class Crawler:
         await self._loop.books.apply_queued()
 
     def share(self, others_wait: Callable[[], bool]) -> None:
-        """Start crawls in every second round only while crawlers of others wait for pages."""
+        """Take turns with crawlers of others while they wait for pages."""
         self._loop.others_wait = others_wait
+
+    def pass_turn(self) -> None:
+        """Others had pages: the crawl comes first now, if it runs."""
+        self._loop.own_turn = self._running and self._loop.crawling
+
+    async def take_turn(self) -> None:
+        """Wait until the crawl has had its turn, or does not use it."""
+        for _ in range(_TURN):
+            if not self._loop.own_turn or self.budget.ready(self.now()) <= 0:
+                return
+            self._components.pool.wake()
+            await self._components.clock.sleep(_LOOK)
+        self._loop.own_turn = False
 
     def call_on_settle(self, call: Callable[[float], None]) -> None:
         """Call something with the time whenever the loop has recorded what ended."""

@@ -22,6 +22,7 @@ class CrawlLoop:
         self.crawling = True  # False: pages are crawled by others
         self.others_wait: Callable[[], bool] = lambda: False  # whether crawlers of others wait for pages
         self._theirs = False  # whether the next requests are for others
+        self.own_turn = False  # others had pages: whether this loop comes first now
         self.on_settle: list[Callable[[float], None]] = []  # called with the time, again and again
 
     async def run(self, until: float, n: int | None) -> None:
@@ -44,8 +45,13 @@ class CrawlLoop:
         await self.cover(now)
         if self.starter.picking:
             self.components.polls.start(now)
-        self._theirs = not self._theirs and self.others_wait()
-        return 0 if self._theirs else await self.starter.start(now, most)
+        self._theirs = not (self._theirs or self.own_turn) and self.others_wait()
+        if self._theirs:
+            return 0
+        ready = self.components.budget.ready(now) > 0
+        started = await self.starter.start(now, most)
+        self.own_turn = self.own_turn and not ready
+        return started
 
     def settle(self) -> float:
         """Record in the engine all crawls that ended, and raise what went wrong; the time."""
