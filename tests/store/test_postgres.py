@@ -226,7 +226,7 @@ def test_copies_have_every_table_and_column_of_both_stores(address, tmp_path):
         connection.close()
     own = {"key", "only_one"}  # keys that follow from texts
     found = {name: columns - (own - expected.get(name, set())) for name, columns in mine.items()}
-    assert found.keys() - {"owner", "recrawl_schema_version"} == expected.keys()
+    assert found.keys() - {"owner", "shard_lease", "recrawl_schema_version"} == expected.keys()
     assert {name: found[name] for name in expected} == expected
     assert theirs.keys() - {"sqlite_sequence"} == expected.keys()
     theirs["page"].discard("sources")

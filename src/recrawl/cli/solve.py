@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recrawl.cli.shared.files.outputs import check_plot
+from recrawl.errors import ParameterError
 
 if TYPE_CHECKING:
     from recrawl import Pages, Plan
@@ -38,8 +39,11 @@ class Spacing(StrEnum):
 
 def solve(
     pages: Annotated[
-        Path,
-        typer.Argument(metavar="PAGES", help="Table of pages, CSV or Parquet, with a column change_rate."),
+        list[Path],
+        typer.Argument(
+            metavar="PAGES",
+            help="Table of pages, CSV or Parquet, with a column change_rate; or its parts, several files.",
+        ),
     ],
     budget: Annotated[str | None, typer.Option(help="Crawls that may be spent, e.g. 150/day.")] = None,
     target: Annotated[str | None, typer.Option(help="Freshness to reach, e.g. 0.9 or 90%.")] = None,
@@ -54,11 +58,15 @@ def solve(
     host_limit: Annotated[
         list[str] | None, typer.Option(help="HOST=RATE, highest crawl rate of a host; may be repeated.")
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="Write the table with the rates (CSV or Parquet).")] = None,
+    processes: Annotated[int, typer.Option(help="Processes that read the parts of a table.", min=1)] = 1,
+    output: Annotated[
+        Path | None, typer.Option(help="Write the table with the rates (CSV or Parquet); of parts, to this folder.")
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw rates and freshness over budget (PNG).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Find the crawl rates that keep the pages of a table as fresh as a budget allows."""
+    from recrawl.cli.shared.files.page_parts import check_processes, expanded
     from recrawl.cli.shared.files.tables import check_writable
     from recrawl.cli.shared.options.solve_request import Request
 
@@ -73,11 +81,18 @@ def solve(
         ceiling=ceiling,
         host_limit=host_limit or [],
     )
+    check_processes(processes)
+    paths = expanded(pages)
+    if len(paths) > 1:
+        if plot is not None:
+            raise ParameterError("--plot needs the table in one file")
+        run_parts(paths, request, output, processes, as_json=as_json, unit=unit)
+        return
     if output is not None:
         check_writable(output)
     if plot is not None:
         check_plot(plot)
-    run(pages, request, output, plot, as_json=as_json, unit=unit)
+    run(paths[0], request, output, plot, as_json=as_json, unit=unit)
 
 
 def run(
@@ -109,6 +124,40 @@ def run(
         typer.echo(json.dumps({"file": str(path), **figures.as_dict(), **files}, allow_nan=False))
         return
     print_figures(figures, title=str(path), files=[file for file in (output, plot) if file is not None])
+
+
+def run_parts(
+    paths: list[Path], request: Any, output: Path | None, processes: int, *, as_json: bool, unit: str | None = None
+) -> None:
+    """Solve for the pages of several files; each process holds one of them at a time."""
+    from functools import partial
+
+    from rich.console import Console
+
+    from recrawl.cli.shared.files.page_parts import Part, asked_in, unit_of_file, write_rates
+    from recrawl.cli.views.solve_report import Figures, print_figures
+    from recrawl.solver.parts import PartsProblem
+
+    if request.host_limit:
+        raise ParameterError("--host-limit needs the table in one file")
+    if output is not None and not output.is_dir():
+        raise ParameterError(f"{output}: is no folder; the parts of a table are written to one")
+    request = request.in_unit_of(unit_of_file(paths[0]), given=unit is not None, path=paths[0])
+    with (
+        Console(stderr=True).status(f"solving for the pages of {len(paths)} files") as status,
+        asked_in(processes, [Part(path, request) for path in paths]) as (each, called),
+    ):
+        problem = PartsProblem(each)
+        plan = problem.solve(request.objective, **request.goal(problem.n_pages))
+        if output is not None:
+            status.update(f"writing to {output}")
+            called(partial(write_rates, plan.mix, output))
+    figures, title = Figures.of_parts(plan, request), f"{paths[0]} and {len(paths) - 1} more"
+    if as_json:
+        files = {"files": [str(path) for path in paths], "output": output and str(output)}
+        typer.echo(json.dumps({**files, **figures.as_dict()}, allow_nan=False))
+        return
+    print_figures(figures, title=title, files=[] if output is None else [output])
 
 
 def _write_rates(table: Any, output: Path, pages: Pages, plan: Plan, request: Any) -> None:

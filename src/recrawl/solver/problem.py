@@ -18,8 +18,8 @@ from recrawl.solver.plan import Plan
 Array = NDArray[np.float64]
 
 _SAMPLE = 4096  # up to this many pages, the search begins without a sample
-_GOOD_GAP = 1e-11  # good enough; a worse one asks for a narrower bracket
-_FREE = 1e-120  # a price that is as good as nothing, in units of the typical one
+GOOD_GAP = 1e-11  # good enough; a worse one asks for a narrower bracket
+FREE = 1e-120  # a price that is as good as nothing, in units of the typical one
 
 
 @dataclass
@@ -39,6 +39,12 @@ class Judged:
     outcome: Outcome
     spent: float
     gap: float
+
+
+def gap_of(outcome: Outcome, left: float) -> float:
+    """How far from the optimum a plan can be, relative to what it earns; ``left`` is the worth of unused budget."""
+    lost = outcome.loss + outcome.overshoot * outcome.paid + (1.0 + outcome.overshoot) * left
+    return lost / abs(outcome.gain) if outcome.gain else 0.0
 
 
 class Problem:
@@ -61,7 +67,7 @@ class Problem:
         return self.curves.sum_of(self.curves.low)
 
     @property
-    def _unlimited(self) -> bool:
+    def unlimited(self) -> bool:
         """Whether some page could use any budget."""
         endless = np.isinf(self.curves.high) & (self._skip_below == 0)
         return bool(endless[0]) if endless.size == 1 else bool((self.curves.useful & endless).any())
@@ -90,23 +96,23 @@ class Problem:
     def at_budget(self, budget: float) -> Judged:
         """The best rates whose cost is the budget, or the most that can be used of it."""
         typical = self.curves.typical_price(budget)
-        if typical == 0.0 or (not self._unlimited and self.spent(typical * _FREE) <= budget):
-            found = self.rates((typical or 1.0) * _FREE)
+        if typical == 0.0 or (not self.unlimited and self.spent(typical * FREE) <= budget):
+            found = self.rates((typical or 1.0) * FREE)
             return self.judge(Found(0.0, found.rate, found.hosts), budget)
         if self.least >= budget * (1 - 1e-12):
-            return self.judge(self.rates(typical / _FREE), budget)
-        search = PriceSearch(self.spent, budget).run(*self._first_guess(budget, typical))
+            return self.judge(self.rates(typical / FREE), budget)
+        search = PriceSearch(self.spent, budget).run(*self.first_guess(budget, typical))
         return self._best_mix(search, lambda found: self.curves.sum_of(found.rate), budget)
 
     def at_target(self, target: float) -> Judged:
         """The cheapest rates whose freshness is the target."""
         goal = target * float(self.curves.importance.sum())
         typical = self.curves.typical_price(self.curves.sum_of(np.ones(1)))
-        best, worst = (self._fresh_of(self.rates(price)) for price in (typical * _FREE, typical / _FREE))
+        best, worst = (self._fresh_of(self.rates(price)) for price in (typical * FREE, typical / FREE))
         if best < goal:
             raise ParameterError(f"target is {target}: the most that can be reached is {target * best / goal:.6g}")
         if worst >= goal:
-            return self.judge(self.rates(typical / _FREE), None)
+            return self.judge(self.rates(typical / FREE), None)
         search = PriceSearch(lambda price: self._fresh_of(self.rates(price)), goal).run(typical)
         return self._best_mix(search, self._fresh_of, None)
 
@@ -121,13 +127,13 @@ class Problem:
                 found.rate += below.rate
                 found.price += mix.share * (mix.low - mix.high)
             judged = self.judge(found, budget)
-            if judged.gap <= _GOOD_GAP or not search.narrow():
+            if judged.gap <= GOOD_GAP or not search.narrow():
                 return judged
 
     def _fresh_of(self, found: Found) -> float:
         return self.curves.weigh(found.rate, np.full(1, found.price)).fresh
 
-    def _first_guess(self, budget: float, typical: float) -> tuple[float, float]:
+    def first_guess(self, budget: float, typical: float) -> tuple[float, float]:
         """(price, elasticity of the total) from every 16th page, whose own first guess comes the same way."""
         n = len(self.curves)
         if n <= _SAMPLE:
@@ -135,7 +141,7 @@ class Problem:
         sample = Problem.of(self.curves.rows(np.arange(0, n, 16)))
         goal = budget * len(sample.curves) / n
         try:
-            search = PriceSearch(sample.spent, goal, close=1e-6).run(*sample._first_guess(goal, typical))
+            search = PriceSearch(sample.spent, goal, close=1e-6).run(*sample.first_guess(goal, typical))
             price = search.prices()[1]
             more, less = sample.spent(price * 0.998), sample.spent(price * 1.002)
         except ParameterError:
@@ -176,8 +182,7 @@ class Problem:
         outcome = curves.weigh(rate, price)
         spent = curves.sum_of(rate)
         left += found.price * max((spent if budget is None else budget) - spent, 0.0)
-        lost = outcome.loss + outcome.overshoot * outcome.paid + (1.0 + outcome.overshoot) * left
-        return Judged(found, outcome, spent, lost / abs(outcome.gain) if outcome.gain else 0.0)
+        return Judged(found, outcome, spent, gap_of(outcome, left))
 
     def plan(self, judged: Judged, budget: float | None, objective: str) -> Plan:
         """The answer in the caller's terms."""

@@ -18,6 +18,7 @@ from recrawl.cli.shared.options.solve_request import Request
 from recrawl.model.budget import format_amount, format_rate
 from recrawl.model.freshness import page_freshness
 from recrawl.model.kinds import Spacing
+from recrawl.solver.parts import PartsPlan
 
 Limits = Mapping[str, float] | None
 _OBJECTIVES = {
@@ -70,6 +71,28 @@ class Figures:
             never_changing=int((pages.change_rate == 0).sum()),
             gap=float(plan.gap),
             iterations=int(plan.iterations),
+        )
+
+    @classmethod
+    def of_parts(cls, plan: PartsPlan, request: Request) -> Figures:
+        """The figures of a plan for the parts of a table; freshness with equal rates is not computed."""
+        return cls(
+            pages=plan.n_pages,
+            unit=request.unit,
+            objective=request.objective,
+            spacing=request.spacing,
+            budget=plan.budget,
+            spent=plan.spent,
+            unused=plan.unused,
+            freshness=plan.freshness,
+            uniform_freshness=None,
+            objective_value=plan.objective,
+            threshold=plan.threshold,
+            never_crawled=plan.n_never,
+            never_crawled_importance=plan.never_importance,
+            never_changing=plan.n_static,
+            gap=plan.gap,
+            iterations=plan.iterations,
         )
 
     def as_dict(self) -> dict[str, object]:

@@ -52,7 +52,7 @@ class Dashboard:
             "session": session,
             "path": request.url.path,
             "n_pages": len(engine),
-            "database": Path(self.live.settings.database).name,
+            "database": Path(self.live.settings.database_name).name,
             "messages": session.take_messages(),
         }
         return render(template, status, **{**shared, **values})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -119,9 +119,12 @@ class ParquetTable(Table):
         return self._table
 
 
-def read_table(path: Path) -> Table:
-    """The table in a file, CSV or Parquet by its suffix; files without a known suffix are read as CSV."""
-    table = _read_parquet(path) if path.suffix.lower() in _PARQUET else _read_csv(path)
+def read_table(path: Path, *, without: Collection[str] = ()) -> Table:
+    """The table in a file, CSV or Parquet by its suffix; files without a known suffix are read as CSV.
+
+    Columns of Parquet that are not needed, ``without``, are not read.
+    """
+    table = _read_parquet(path, without) if path.suffix.lower() in _PARQUET else _read_csv(path)
     if len(table) == 0:
         raise ParameterError(f"{path}: has a header but no rows")
     return table
@@ -190,13 +193,16 @@ def _check_header(path: Path, names: list[str]) -> None:
         raise ParameterError(f"{path}: has two columns named {twice!r}")
 
 
-def _read_parquet(path: Path) -> ParquetTable:
+def _read_parquet(path: Path, without: Collection[str] = ()) -> ParquetTable:
     pa = _pyarrow()
     from pyarrow import parquet
 
     try:
         with path.open("rb") as file:
-            table = parquet.read_table(file)
+            names = None
+            if without:
+                names = [name for name in parquet.read_schema(file).names if name not in without]
+            table = parquet.read_table(file, columns=names)
     except OSError as problem:
         raise unreadable(path, problem) from None
     except pa.ArrowException as problem:

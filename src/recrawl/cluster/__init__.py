@@ -1,0 +1,1 @@
+"""Several machines, one crawl: leases of shards."""
