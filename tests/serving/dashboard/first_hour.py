@@ -55,7 +55,7 @@ def until(what, holds):
         time.sleep(0.5)
 
 
-def follow(page, server, front, shoot, wanted):
+def follow(page, server, front, shoot, wanted, changes):
     """Add the site in the browser, watch it, ask why, and double the budget."""
     engine = server.live.crawler.engine
     page.goto(server.link)
@@ -68,7 +68,7 @@ def follow(page, server, front, shoot, wanted):
     until("pages are fetched", lambda: server.live.crawler.counters.new >= wanted)
     page.goto(f"{server.url}/feed")
     shoot("hour-live")
-    until("changes are found", lambda: server.live.crawler.counters.changed >= 120)
+    until("changes are found", lambda: server.live.crawler.counters.changed >= changes)
     page.goto(server.url)
     until("freshness is known", lambda: page.goto(f"{server.url}/parts/tiles") and _known(page))
     page.goto(server.url)
@@ -92,8 +92,8 @@ def _known(page):
     return "%" in page.locator(".tile strong").first.inner_text()
 
 
-def main(folder=FOLDER, pages=300, budget="5/s"):
-    """Go through the hour and take its pictures."""
+def main(folder=FOLDER, pages=300, budget="5/s", changes=120):
+    """Go through the hour and take its pictures; the budget at the end, and what the link answers a second time."""
     folder.mkdir(parents=True, exist_ok=True)
     database = str(Path(tempfile.mkdtemp()) / "recrawl.db")
     asyncio.run(empty(database))
@@ -103,9 +103,10 @@ def main(folder=FOLDER, pages=300, budget="5/s"):
     with example_site(pages) as front, Served(None, settings) as server, sync_playwright() as started:
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_context(viewport={"width": 1100, "height": 700}).new_page()
-        follow(page, server, front, lambda name: page.screenshot(path=folder / f"{name}.png"), pages)
+        follow(page, server, front, lambda name: page.screenshot(path=folder / f"{name}.png"), pages, changes)
+        again = page.goto(server.link).status
         browser.close()
-        return server.live.settings.budget
+        return server.live.settings.budget, again
 
 
 if __name__ == "__main__":

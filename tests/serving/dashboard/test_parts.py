@@ -157,3 +157,19 @@ def test_a_history_is_bounded_and_keeps_its_sums():
     assert again.points == points_of(history.as_note())
     again.add(1e6, (None, None), (5, 5, 5))  # the counts of a run begin at 0
     assert again.points[-1].requests == 5
+
+
+def test_the_link_is_printed_on_a_terminal_alone(monkeypatch, capsys):
+    from recrawl.cli.shared.options.own_server import print_sign_in
+
+    class Server:
+        url = "http://127.0.0.1:1"
+
+        def sign_in_url(self):
+            return f"{self.url}/sign-in?code=secret"
+
+    print_sign_in(Server())
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    print_sign_in(Server())
+    assert "code=secret" in capsys.readouterr().err
