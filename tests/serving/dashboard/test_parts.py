@@ -1,16 +1,22 @@
 """Parts of the dashboard by themselves: sessions, texts of settings, differences, lists, history."""
 
+import asyncio
+import tomllib
+
 import pytest
 
+from recrawl import Engine
 from recrawl.crawl.audit.history import MOST, History, points_of
 from recrawl.crawl.http.memory import ManualClock
 from recrawl.crawl.signals.tokens import Tokens, new_token
 from recrawl.errors import ParameterError
-from recrawl.serve.dashboard.contents import difference, title_of
+from recrawl.serve.dashboard.contents import last_changes, title_of
 from recrawl.serve.dashboard.gate import local_path
 from recrawl.serve.dashboard.sessions import LIFETIME, Sessions
 from recrawl.serve.dashboard.settings_routes import rule_effects
 from recrawl.serve.dashboard.settings_text import HIDDEN, parse_rules, rules_text, write_settings
+from recrawl.store import MemoryStore
+from recrawl.store.protocol import Outcome
 
 RULES = ({"match": "https://a.example/*", "importance": 5, "headers": {"X-Key": "very secret", "X-B": 'é"\\'}},)
 
@@ -105,6 +111,15 @@ def test_settings_are_written_with_what_stands_above_the_rules(tmp_path):
     assert 'match = "x*"' in (tmp_path / "recrawl.toml.bak").read_text()
     write_settings(file, None, ())
     assert Settings.read(file).rule == ()
+    notify = '[[notify]]\nname = "me"\nmail = "a@b.org"\n'
+    file.write_text(f'[[rule]]\nmatch = "x*"\n{notify}[[rule]]\nmatch = "y*"\n')
+    write_settings(file, "3/s", RULES)
+    kept = tomllib.loads(file.read_text())
+    assert (kept["notify"], kept["rule"]) == ([{"name": "me", "mail": "a@b.org"}], [dict(rule) for rule in RULES])
+    file.write_text('rule = [{ match = "x*" }]\n')
+    with pytest.raises(ParameterError, match="by hand"):
+        write_settings(file, None, RULES)
+    assert file.read_text() == 'rule = [{ match = "x*" }]\n'
     write_settings(tmp_path / "new.toml", "5/day", None)
     assert Settings.read(tmp_path / "new.toml").budget == "5/day"
 
@@ -121,20 +136,47 @@ def test_effects_of_rules_by_what_changes():
     assert rule_effects(urls, new, new)[0] == {}
 
 
-def test_a_difference_has_what_went_and_came():
-    before = b"<html><p>one</p><p>two</p><script>x = 1</script><p>three</p>"
-    after = b"<html><p>one</p><p>2 &lt;b&gt;</p><script>x = 2</script><p>three</p>"
-    lines = difference(before, after, "text/html")
-    assert [(line.sign, line.text) for line in lines] == [(" ", "one"), ("-", "two"), ("+", "2 <b>"), (" ", "three")]
-    assert difference(before, before.replace(b"x = 1", b"x = 9"), "text/html") == []
-    assert difference(b"\x00\x01", b"\x02", "image/png") == []
-    assert [line.sign for line in difference(b'{"a": 1}', b'{"a": 2}', "application/json")] == ["-", "+"]
+BEFORE = b"<html><p>one</p><p>two</p><script>x = 1</script><p>three</p>"
+AFTER = b"<html><p>one</p><p>2 &lt;b&gt;</p><script>x = 2</script><p>three</p>"
+URL = "https://a.example/"
 
 
-def test_a_long_difference_is_cut():
-    lines = difference(b"", b"\n".join(b"line %d" % k for k in range(1000)), "text/plain")
-    assert len(lines) == 301
-    assert lines[-1].text == "700 more lines"
+def changes_of(outcomes, **options):
+    """What is shown of the changes of a page after some outcomes."""
+
+    async def run():
+        store = MemoryStore(**options)
+        engine = Engine(1.0)
+        engine.add([URL], 0.0)
+        await store.save(rows=engine.rows())
+        for outcome in outcomes:
+            await store.save([outcome])
+        return await last_changes(store, (await store.copies([URL]))[URL])
+
+    return asyncio.run(run())
+
+
+def crawled(k, body, text=None, changed=True):
+    found = {"status": 200, "digest": f"main:{k}", "content_type": "text/html", "body": body, "text": text}
+    return Outcome(URL, 100.0 * k, changed=changed if k else None, **found)
+
+
+@pytest.mark.parametrize("texts", [False, True], ids=["bodies", "events"])
+def test_a_change_has_what_went_and_came(texts):
+    text = ("one\ntwo\nthree", "one\n2 <b>\nthree") if texts else (None, None)
+    outcomes = [crawled(0, BEFORE, text[0]), crawled(1, AFTER, text[1])]
+    (change,) = changes_of(outcomes, keep=1 if texts else 2)
+    assert [tuple(line) for line in change.diff.lines] == [(" ", "one"), ("-", "two"), ("+", "2 <b>"), (" ", "three")]
+    assert (change.after_at, change.before_at) == (100.0, None if texts else 0.0)
+
+
+def test_changes_are_shown_as_far_as_they_are_kept():
+    bodies = [BEFORE, AFTER, BEFORE.replace(b"one", b"1")]
+    outcomes = [crawled(k, body) for k, body in enumerate(bodies)]
+    assert changes_of(outcomes, keep=1) == []
+    assert [change.after_at for change in changes_of(outcomes, keep=9)] == [200.0, 100.0]
+    unseen = changes_of([crawled(0, BEFORE), crawled(1, BEFORE.replace(b"x = 1", b"x = 3"))], keep=2)
+    assert unseen[0].diff.lines == ()
 
 
 def test_titles_are_text():

@@ -3,44 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from html import unescape
+from itertools import pairwise
 from typing import NamedTuple
 
-from recrawl.crawl.detect.visible import visible_text
+from recrawl.crawl.deliver.texts import text_of
+from recrawl.crawl.detect.diff import Diff, diff
+from recrawl.crawl.http.fetched import Fetched
 from recrawl.store.protocol import Copy, Store
 
 _TITLE = re.compile(rb"<title[^>]*>(.{0,2000}?)</title", re.IGNORECASE | re.DOTALL)
 _HEAD = 1 << 16  # bytes in which a title is looked for
 _CACHED = 20_000  # titles
 _LONGEST = 200  # characters of a title
-_MOST_LINES = 4000  # of a text that is compared
-_MOST_SHOWN = 300  # lines of a difference
-_BREAK = "\ue000"  # stands for the end of a block, which the visible text does not show
-_BLOCKS = re.compile(
-    r"<(?=/?(?:address|article|aside|blockquote|br|dd|div|dl|dt|figure|footer|form|h[1-6]|header|hr|li|main|nav|ol|p"
-    r"|pre|section|table|td|th|title|tr|ul)[\s/>])",
-    re.IGNORECASE,
-)
-_TEXTS = ("text/", "application/json", "application/xml", "application/xhtml", "application/rss", "application/atom")
+_CONTEXT, _MOST_LINES = 2, 200  # lines of a difference: around each change, and changed
 
 
-class Line(NamedTuple):
-    """A line of a difference: ``sign`` is + (came), - (went), a blank (stayed) or … (left out)."""
-
-    sign: str
-    text: str
+Texts = tuple[float, float | None, str | None, str | None]  # when a change was found and the copy before it, texts
 
 
 class Change(NamedTuple):
-    """The difference between two bodies of a page; ``lines`` is empty if their visible text is the same."""
+    """A change of a page: when it was found, when the copy before was fetched (None: not known), and what changed."""
 
-    before_at: float
     after_at: float
-    lines: list[Line]
+    before_at: float | None
+    diff: Diff
 
 
 class Titles:
@@ -80,41 +70,30 @@ def title_of(body: bytes) -> str:
 
 
 async def last_changes(store: Store, copy: Copy | None, most: int = 5) -> list[Change]:
-    """The changes between the bodies of a page that are kept, the newest first."""
+    """The last changes of a page, the newest first: from texts of its events, or else from bodies that are kept."""
     if copy is None:
         return []
+    events = await store.newest_events(most, url=copy.url, kinds=("changed",))
+    texts: list[Texts] = [(one.at, None, one.old_text, one.new_text) for one in events]
+    if not any(old is not None and new is not None for *_, old, new in texts):
+        texts = await _kept_texts(store, copy, most)
+    return [
+        Change(at, before_at, await asyncio.to_thread(diff, old, new, context=_CONTEXT, most=_MOST_LINES))
+        for at, before_at, old, new in texts
+        if old is not None and new is not None
+    ]
+
+
+async def _kept_texts(store: Store, copy: Copy, most: int) -> list[Texts]:
+    """Of the bodies that are kept, each with the one before: their times and texts."""
     versions = (await store.versions(copy.url))[: most + 1]
     bodies = [await store.body(one.key) for one in versions]
-    found = []
-    for new, old, after, before in zip(versions, versions[1:], bodies, bodies[1:], strict=False):
-        if after is not None and before is not None:
-            lines = await asyncio.to_thread(difference, before, after, copy.content_type or "")
-            found.append(Change(old.fetched_at, new.fetched_at, lines))
-    return found
+    texts = [None if body is None else await asyncio.to_thread(body_text, body, copy) for body in bodies]
+    pairs = pairwise(zip(versions, texts, strict=True))
+    return [(new.fetched_at, old.fetched_at, before, after) for (new, after), (old, before) in pairs]
 
 
-def difference(before: bytes, after: bytes, content_type: str) -> list[Line]:
-    """The lines that went and came, each with a few around it."""
-    old, new = (_lines(body, content_type) for body in (before, after))
-    found: list[Line] = []
-    for group in difflib.SequenceMatcher(None, old, new, autojunk=True).get_grouped_opcodes(2):
-        if found:
-            found.append(Line("…", ""))
-        for what, a, b, c, d in group:
-            if what == "equal":
-                found += [Line(" ", text) for text in old[a:b]]
-            else:
-                found += [Line("-", text) for text in old[a:b]] + [Line("+", text) for text in new[c:d]]
-    return found[:_MOST_SHOWN] + ([Line("…", f"{len(found) - _MOST_SHOWN} more lines")] * (len(found) > _MOST_SHOWN))
-
-
-def _lines(body: bytes, content_type: str) -> list[str]:
-    """The visible text of HTML, or other text as it is, as lines; nothing for other content."""
-    kind = content_type.partition(";")[0].strip().lower()
-    text = body.decode("utf-8", "replace")
-    if "html" in kind or (not kind and b"<html" in body[:1024].lower()):
-        text = visible_text(_BLOCKS.sub(_BREAK + "<", text)).replace(_BREAK, "\n")
-    elif kind and not kind.startswith(_TEXTS):
-        return []
-    lines = [" ".join(line.split()) for line in text.splitlines()]
-    return [line[:1000] for line in lines if line][:_MOST_LINES]
+def body_text(body: bytes, copy: Copy) -> str | None:
+    """The text of a body, as it goes with events; None if it has none."""
+    headers = {"content-type": copy.content_type or ""}
+    return text_of(Fetched(copy.url, copy.url, 200, 0.0, 0.0, headers, body))

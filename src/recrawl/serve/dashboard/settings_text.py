@@ -16,7 +16,7 @@ from recrawl.errors import ParameterError
 HIDDEN = "(hidden)"  # stands for a header or cookie that is kept as it is
 _SECRET = ("headers", "cookies")
 _BUDGET = re.compile(r"^budget\s*=.*$", re.MULTILINE)
-_FIRST_RULE = re.compile(r"^\s*(?:\[\[\s*rule\s*\]\]|rule\s*=)", re.MULTILINE)
+_HEADER = re.compile(r"\s*\[{1,2}\s*\"?([A-Za-z0-9_-]+)", re.ASCII)
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 Tables = Sequence[Mapping[str, Any]]
@@ -68,23 +68,64 @@ def _revealed(rule: dict[str, Any], before: Tables) -> dict[str, Any]:
 def write_settings(file: Path, budget: str | None, rules: Tables | None) -> None:
     """Write another budget or other rules into a file of settings; the earlier file stays beside it, with .bak.
 
-    Everything above the rules stays as it is; comments among the rules do not.
+    Everything else stays as it is; comments among the rules do not.
     """
     text = file.read_text(encoding="utf-8") if file.is_file() else ""
-    first = _FIRST_RULE.search(text)
-    head, tail = (text, "") if first is None else (text[: first.start()], text[first.start() :])
+    new = edited_text(text, budget, rules)
+    if file.is_file():
+        shutil.copy2(file, file.with_name(file.name + ".bak"))
+    with whole_file(file) as path:
+        path.write_text(new, encoding="utf-8")
+        if not file.is_file():
+            path.chmod(0o600)  # rules may hold secrets
+
+
+def edited_text(text: str, budget: str | None, rules: Tables | None) -> str:
+    """A file of settings with another budget or other rules, or ParameterError if it is written in an unusual way.
+
+    >>> print(edited_text('contact = "me"\\n[[rule]]\\nmatch = "a*"\\n[[notify]]\\nname = "n"\\n', "2/s", []))
+    budget = "2/s"
+    contact = "me"
+    <BLANKLINE>
+    [[notify]]
+    name = "n"
+    <BLANKLINE>
+    """
+    head, tables = _parts(text)
     if budget is not None:
         line = f"budget = {json.dumps(budget)}"
         head = _BUDGET.sub(lambda _: line, head, count=1) if _BUDGET.search(head) else f"{line}\n{head}"
     if rules is not None:
-        tail = "\n" + _written(rules)
-    tomllib.loads(head + tail)
-    if file.is_file():
-        shutil.copy2(file, file.with_name(file.name + ".bak"))
-    with whole_file(file) as path:
-        path.write_text(f"{head.rstrip()}\n{tail}", encoding="utf-8")
-        if not file.is_file():
-            path.chmod(0o600)  # rules may hold secrets
+        tables = [(name, part) for name, part in tables if name != "rule"]
+        tables += [("rule", _written([rule])) for rule in rules]
+    new = "\n\n".join(part.strip() for part in [head, *(part for _, part in tables)] if part.strip()) + "\n"
+    wanted = tomllib.loads(text) | ({} if budget is None else {"budget": budget})
+    wanted |= {} if rules is None else {"rule": [dict(rule) for rule in rules]}
+    try:
+        found = tomllib.loads(new)
+    except tomllib.TOMLDecodeError:
+        found = {}
+    if {**found, "rule": found.get("rule", [])} != {**_plain(wanted), "rule": _plain(wanted.get("rule", []))}:
+        raise ParameterError("the file of settings is written in a way that cannot be edited here: edit it by hand")
+    return new
+
+
+def _parts(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """What stands above the tables of a file, and its tables with their names; those inside a table are parts of it."""
+    head, tables = list[str](), list[tuple[str, list[str]]]()
+    for line in text.splitlines():
+        found = _HEADER.match(line)
+        if found is not None:
+            tables.append((found[1], []))
+        (tables[-1][1] if tables else head).append(line)
+    return "\n".join(head), [(name, "\n".join(lines)) for name, lines in tables]
+
+
+def _plain(value: Any) -> Any:
+    """A value as TOML reads it back."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _written(rules: Tables) -> str:
