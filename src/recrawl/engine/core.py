@@ -17,6 +17,7 @@ from recrawl.engine.crawl_kernels import Learned, learn_crawls
 from recrawl.engine.eligibility import Eligibility
 from recrawl.engine.likely import hasten, hasten_if_due
 from recrawl.engine.policies.choice import choice_of
+from recrawl.engine.reinsert_kernels import reinsert_some
 from recrawl.engine.settings import Settings
 from recrawl.engine.signals.arrays import NO_ROW
 from recrawl.engine.signals.pages import refresh_pages, renew_signals, settle_pages
@@ -198,8 +199,8 @@ class Core:
             self.clocks.publish(self.scheduler, now)
         elif self.clocks.enabled:
             clocks = self.clocks.folder_of(rows)
-            for clock in (clocks if len(clocks) == 1 else np.unique(clocks)).tolist():
-                access.reinsert_group(self.scheduler, clock, now)
+            clocks = clocks if len(clocks) == 1 else np.unique(clocks)
+            access.repeat(self.scheduler, lambda header: reinsert_some(header, clocks, now))
 
     def _join_groups(self, rows: Ids, now: float) -> None:
         """Pages have their first copy: they follow their clocks, and are believed to be like others of their folders.

@@ -260,11 +260,6 @@ def place_all(scheduler: Scheduler) -> None:
     scheduler._place_all()
 
 
-def reinsert_group(scheduler: Scheduler, group: int, time: float) -> None:
-    """Place those members of a group again that its published clock can have brought up."""
-    scheduler._reinsert(group, time)
-
-
 # --- clocks --------------------------------------------------------------------------------------------------------
 
 
