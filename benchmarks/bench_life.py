@@ -73,7 +73,7 @@ class World:
         rng = np.random.default_rng(1)
         self.urls = [f"https://host{k % 1000}.example.org/section{k % 7}/article-{k:08d}.html" for k in range(n)]
         self.importance = rng.lognormal(0.0, 1.0, n)
-        self._rate, self._last, self._rng = rng.gamma(0.5, 0.2 / DAY, n), np.zeros(n), rng
+        self._rate, self._last, self._rng = rng.gamma(0.5, 1.0 / DAY, n), np.zeros(n), rng
         self.budget, self.now = n / (7 * DAY), 0.0
         self.ages = rng.uniform(0.0, 7 * DAY, n)
 
@@ -203,7 +203,7 @@ def rss() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
-def crawled(life: Any, world: World, n: int, batch: int, *, save: Timer | None = None) -> Timer:
+def crawled(life: Any, world: World, n: int, batch: int) -> Timer:
     """Make n decisions in batches; only the calls of the life are timed."""
     timer = Timer()
     for _ in range(max(n // batch, 1)):
@@ -214,15 +214,24 @@ def crawled(life: Any, world: World, n: int, batch: int, *, save: Timer | None =
         timer.made += len(pages)
         changed = world.crawl(pages)
         timer(lambda p=pages, c=changed: life.record(p, c))
-        if save is not None:
-            save.made += len(pages)
-            save(lambda p=pages, c=changed: life.save(p, c))
+    return timer
+
+
+def saved(life: Any, world: World, n: int) -> Timer:
+    """Save n outcomes in batches."""
+    timer, pages = Timer(), np.random.default_rng(2).permutation(len(world.urls))[:n]
+    for some in np.array_split(pages, max(n // BATCH, 1)):
+        world.now += len(some) / world.budget
+        changed = world.crawl(some)
+        life.record(some, changed)
+        timer(lambda p=some, c=changed: life.save(p, c))
+    timer.made = n
     return timer
 
 
 def lived(kind: str, n: int) -> dict[str, Any]:
     """One life."""
-    world, timers = World(n), {name: Timer() for name in ("add", "save", "restart")}
+    world, timers = World(n), {name: Timer() for name in ("add", "restart")}
     with tempfile.TemporaryDirectory() as folder:
         if kind == "engine":
             few = World(1000)
@@ -238,13 +247,12 @@ def lived(kind: str, n: int) -> dict[str, Any]:
         world, life = World(n), None
         life = made(world, place / "steady.db")
         life.add(-world.ages)
-        crawled(life, world, min(n, 20_000), 1000)
-        steady = crawled(life, world, min(n, 50_000), PICKED)
-        single = crawled(life, world, 2000, 1)
+        crawled(life, world, min(n, 5_000), 1000)
+        steady = crawled(life, world, min(n, 20_000), PICKED)
+        single = crawled(life, world, 1000, 1)
         life.save_all()
-        crawled(life, world, min(n, 10_000), BATCH, save=timers["save"])
+        save = saved(life, world, min(n, 10_000))
         timers["restart"](life.restart)
-    save = timers["save"]
     longest = max(cold.longest, steady.longest, single.longest)
     return {
         "kind": kind,
