@@ -235,8 +235,9 @@ def lived(kind: str, n: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         if kind == "engine":
             few = World(1000)
-            small = EngineLife(few, Path(folder) / "few.db")  # compile
-            small.add(), crawled(small, few, 1000, PICKED)
+            for name, fetched_at in (("new", None), ("old", -few.ages)):  # compile
+                small = EngineLife(few, Path(folder) / name)
+                small.add(fetched_at), crawled(small, few, 1000, PICKED), crawled(small, few, 10, 1)
         place = Path(folder) / "life"
         place.mkdir()
         made = EngineLife if kind == "engine" else HeapLife
