@@ -121,13 +121,14 @@ def small_world(seed, *, learn=6.0, window=3.0, n=80, budget=40.0):
 
 
 @pytest.mark.slow
-def test_the_interval_of_a_window_holds_what_comes_true():
+@pytest.mark.parametrize(("worlds", "least"), [(15, 10), pytest.param(30, 22, marks=pytest.mark.full)])
+def test_the_interval_of_a_window_holds_what_comes_true(worlds, least):
     held = 0
-    for seed in range(30):
+    for seed in range(worlds):
         found, truth = small_world(seed)
         held += found.low <= truth <= found.high
         assert (found.start, found.duration) == (6.0, 3.0)
-    assert held >= 22  # 27 are expected; fewer than 22 have a probability of 0.2%
+    assert held >= least  # 9 of 10 are expected; fewer than 10 of 15 or 22 of 30 have a probability of 0.2%
     # 400 seeds of the demo and of such worlds: experiments/forecast
 
 
@@ -155,13 +156,13 @@ def test_some_pages_of_a_forecast():
 
 def test_signals_that_are_right_make_the_window_fresher():
     found = []
-    for told in (False, True):
+    for fixed in (False, True):
         engine = Engine(40.0, day=1.0, sources=1)
         ids = engine.add([f"https://a.example/{k}" for k in range(40)], 0.0, fetched_at=0.0)
         rng = np.random.default_rng(3)
         for now in np.arange(1.0, 30.0):
             changed = rng.random(40) < 0.3
-            if told:
+            if fixed:
                 engine.signal(ids[changed], now - 0.5)
             engine.record(ids, now, changed=changed)
         found.append(engine.forecast(10.0, duration=4.0).freshness)

@@ -34,9 +34,12 @@ def by_page(signals):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"half_life": 5.0}], ids=["remembers", "forgets"])
-@pytest.mark.parametrize(("signals", "n"), [(True, 60), (False, 60), (True, 300)])
-def test_compiled_and_plain_runs_are_one(signals, n, settings, monkeypatch):
-    for seed in range(3):
+@pytest.mark.parametrize(
+    ("signals", "n", "seeds"),
+    [(True, 60, 3), (False, 60, 3), (True, 300, 1), pytest.param(True, 300, 3, marks=pytest.mark.full)],
+)
+def test_compiled_and_plain_runs_are_one(signals, n, seeds, settings, monkeypatch):
+    for seed in range(seeds):
         trace = small_trace(seed, n=n, signals=signals)
         engines = []
 

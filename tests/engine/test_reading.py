@@ -54,8 +54,8 @@ def test_explaining_every_page_leaves_the_memory_sound(running):
     """A wake time that was asked for at another level than the page sleeps below was kept with the page."""
     engine, now = running
     other = Engine.restore(engine.state())
-    for k in range(40):
-        time = now + k * DAY / 12
+    for k in range(20):
+        time = now + k * DAY / 6
         for page in engine.ids().tolist():
             engine.explain(page, time)
         engine.scheduler._check()

@@ -123,14 +123,14 @@ def test_commands_report_it(old, tmp_path):
 @pytest.mark.slow
 def test_it_is_crawled_further(old):
     clock = ManualClock(NOW + 10.0)
-    web = MemoryWeb(lambda url, now: None if "robots" in url else f"<p>{url} {now // 20000}", clock, max_redirects=0)
-    settings = Settings(database=str(old), budget="160/day", delay="1s", contact="me@example.org")
+    web = MemoryWeb(lambda url, now: None if "robots" in url else f"<p>{url} {now // 2000}", clock, max_redirects=0)
+    settings = Settings(database=str(old), budget="1600/day", delay="1s", contact="me@example.org")
 
     async def crawl():
         live = await open_crawl(settings, web=Web("recrawl/1", web, web, clock))
         try:
             at_start = await live.store.load()
-            await live.crawler.run(NOW + 0.5 * DAY)
+            await live.crawler.run(NOW + 0.05 * DAY)
             return at_start
         finally:
             await live.close()
@@ -143,7 +143,7 @@ def test_it_is_crawled_further(old):
         assert store.check() == []
     assert saved["crawls"] > first["crawls"] + 50
     assert saved["fits"] > first["fits"]
-    engine = Engine.restore(saved, NOW + 0.5 * DAY)
+    engine = Engine.restore(saved, NOW + 0.05 * DAY)
     assert np.isfinite(engine.pages().change_rate).all()
     engine.scheduler._check()
 
