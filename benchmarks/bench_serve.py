@@ -33,11 +33,13 @@ from recrawl.store import Outcome as Stored
 from recrawl.store import SqliteStore
 
 BATCH, HOSTS, CLIENTS = 100, 1000, 4
+LIKELY = {"min_change_probability": "0%"}  # pages are picked again however fresh they are
+CONFIG = 'budget = "1000000/s"\ndelay = "0 s"\nhost_concurrency = 1000\nkeep = 0\nmin_change_probability = "0%"\n'
 
 
 def settings_of(path: Path) -> Settings:
     """Nothing but engine and store limits the rate."""
-    return Settings(database=str(path), budget="1000000/s", delay=0, min_change_probability="0%", keep=0)
+    return Settings(database=str(path), budget="1000000/s", delay=0, host_concurrency=1000, keep=0, **LIKELY)
 
 
 async def build(path: Path, n: int) -> str:
@@ -129,8 +131,10 @@ def latency(times: list[float]) -> dict[str, float]:
 
 def served(path: Path, token: str, seconds: float, *, ask: bool) -> dict[str, Any]:
     """The same by HTTP; with ``ask``, forecasts and figures are asked for all the time."""
-    command = [sys.executable, "-m", "recrawl", "serve", "--no-crawl", "--listen", "127.0.0.1:18321", "--budget"]
-    command += ["1000000/s", "--delay", "0", "--database", str(path), "--log-level", "error"]
+    config = path.with_suffix(".toml")
+    config.write_text(CONFIG)
+    command = [sys.executable, "-m", "recrawl", "serve", "--no-crawl", "--listen", "127.0.0.1:18321"]
+    command += ["--config", str(config), "--database", str(path), "--log-level", "error"]
     server, url = subprocess.Popen(command), "http://127.0.0.1:18321"
     try:
         with Client(url, token, patience=300.0) as first:

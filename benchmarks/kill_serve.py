@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 from collections import Counter
 from pathlib import Path
 
@@ -105,10 +106,11 @@ class Server:
         self.process = subprocess.Popen(self._command)
         until = time.time() + 120.0
         while time.time() < until:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self._port)) == 0:
-                    return
-            time.sleep(0.02)
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/v1/openapi.json", timeout=5):
+                    return  # its engine is loaded
+            except OSError:
+                time.sleep(0.02)
         raise SystemExit("the service did not start")
 
     def end(self, number: int) -> int:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
+from recrawl.crawl.http.fetched import Fetched
 from recrawl.crawl.polite.not_modified import Validators
 from recrawl.crawl.run.compare import Hop
 from recrawl.crawl.run.opening.components import Components
@@ -15,6 +17,15 @@ from recrawl.desk.reports import Report
 from recrawl.engine.addresses import host_of
 from recrawl.store.leases import HELD, RECORDED, Lease
 from recrawl.store.protocol import Copy, Outcome
+
+
+class _Crawl(NamedTuple):
+    """What a crawler said of a lease, as a fetch and as an outcome, and the copy before."""
+
+    report: Report
+    fetched: Fetched
+    outcome: Outcome
+    copy: Copy | None
 
 
 class Recording:
@@ -79,23 +90,22 @@ class Recording:
             await self._commit.settled()
             return {}
         copies = await self._recorder.copies([lease.url for _, lease in given])
-        outcomes = [await self._outcome(report, lease, copies.get(lease.url)) for report, lease in given]
+        crawls = [await self._crawl(report, lease, copies.get(lease.url)) for report, lease in given]
         now, words, ended = self._clock.now(), dict[str, str](), list[Lease]()
-        for (report, lease), outcome in zip(given, outcomes, strict=True):
-            word = self._end(report, outcome, copies.get(lease.url), now)
+        pages = self._engine.addresses.known([lease.url for _, lease in given]).tolist()
+        for crawl, page in zip(crawls, pages, strict=True):
+            lease, word = self._end(crawl, page, now)
+            ended.append(lease)
             if word != RECORDED:
                 words[lease.id] = word
-            found = self._book.find(lease.id)
-            assert found is not None
-            ended.append(found)
         self._recorder.settle(now)
-        for _, lease in given:
-            self._keep_back(lease.url, now)
+        for lease in ended:
+            self._keep_back(lease.url)
         await self._commit.add(ended)
-        await self._discover(given, outcomes)
+        await self._discover(crawls)
         return words
 
-    async def _outcome(self, report: Report, lease: Lease, copy: Copy | None) -> Outcome:
+    async def _crawl(self, report: Report, lease: Lease, copy: Copy | None) -> _Crawl:
         """The outcome of a report; a mistake in a detector is that page's failure."""
         hop = report.hop(lease, copy, self._clock.now())
         fetched = report.fetched(hop)
@@ -104,40 +114,41 @@ class Recording:
         except Exception as problem:
             self._components.counters.errors += 1
             self._components.report("error", url=lease.url, problem=problem)
-            return Outcome(lease.url, hop.began, report.took, failure=f"error: {type(problem).__name__}")
-        return replace(report.as_said(found, copy), took=report.took)
+            found = Outcome(lease.url, hop.began, failure=f"error: {type(problem).__name__}")
+        return _Crawl(report, fetched, replace(report.as_said(found, copy), took=report.took), copy)
 
-    def _end(self, report: Report, outcome: Outcome, copy: Copy | None, now: float) -> str:
+    def _end(self, crawl: _Crawl, page: int, now: float) -> tuple[Lease, str]:
         """End a lease with its outcome; what became of it."""
+        report, outcome, copy = crawl.report, crawl.outcome, crawl.copy
         lease, holding = self._book.end(report.lease, RECORDED)
-        self._charge(report, outcome, now)
-        page = self._page_of(lease.url)
+        self._charge(crawl, now)
         if page < 0:
-            return "removed"
+            return lease, "removed"
         if holding is not None and holding.deferred:
             self._engine.end_deferral([page], lease.until)
         if copy is not None and outcome.began_at < copy.fetched_at:
             if holding is not None:
                 self.free(holding)
-            return "outdated"
+            return lease, "outdated"
         self._recorder.ended(page, outcome, copy, report.retry_at(now), report.good_for)
         self._components.counters.add(outcome, len(report.body or b""), host_of(lease.url))
         self._components.report("crawled", outcome=outcome)
-        return RECORDED
+        return lease, RECORDED
 
-    def _charge(self, report: Report, outcome: Outcome, now: float) -> None:
+    def _charge(self, crawl: _Crawl, now: float) -> None:
         """Charge the requests after the first, and let the host rest after the last."""
-        components, host = self._components, host_of(outcome.url)
-        components.budget.charge(max(report.requests - 1, 0))
-        components.limiter.charge(outcome.url, max(report.requests - 1, 0))
-        components.limiter.answered(host, report.fetched(Hop(outcome.url, outcome.url, outcome.began_at)))
-        if report.requests and (delay := components.limiter.delay(host)) > 0:
+        components, outcome, host = self._components, crawl.outcome, host_of(crawl.outcome.url)
+        if crawl.report.requests > 1:
+            components.budget.charge(crawl.report.requests - 1)
+            components.limiter.charge(outcome.url, crawl.report.requests - 1)
+        components.limiter.answered(host, crawl.fetched)
+        if crawl.report.requests and (delay := components.limiter.delay(host)) > 0:
             components.limiter.hold(host, min(outcome.began_at + outcome.took, now) + delay)
 
-    def _keep_back(self, url: str, now: float) -> None:
+    def _keep_back(self, url: str) -> None:
         """A late outcome was recorded: whoever holds the page meanwhile goes on to hold it."""
-        holding, page = self._book.holding(url), self._page_of(url)
-        if holding is not None and page >= 0:
+        holding = self._book.holding(url)
+        if holding is not None and (page := self._page_of(url)) >= 0:
             self._engine.defer([page], holding.lease.until)
             holding.deferred = True
             self._components.inbox.began(page)
@@ -153,14 +164,14 @@ class Recording:
             self._engine.release([page], self._clock.now())
         self._components.inbox.ended([page])
 
-    async def _discover(self, given: list[tuple[Report, Lease]], outcomes: list[Outcome]) -> None:
+    async def _discover(self, crawls: list[_Crawl]) -> None:
         """Links of pages that are new or changed."""
-        for (report, lease), outcome in zip(given, outcomes, strict=True):
+        for report, fetched, outcome, _ in crawls:
             if outcome.fetched and outcome.changed is not False:
                 if report.links:
-                    await self._components.polls.links_named(lease.url, report.links)
+                    await self._components.polls.links_named(outcome.url, report.links)
                 elif report.body:
-                    self._components.polls.page_fetched(lease.url, report.fetched(Hop(lease.url, lease.url, 0.0)))
+                    self._components.polls.page_fetched(outcome.url, fetched)
 
     def _page_of(self, url: str) -> int:
         return int(self._engine.addresses.known([url])[0])
