@@ -1,4 +1,4 @@
-"""recrawl why for thirty pages of different fates: each cause is told apart, in units that a person would use."""
+"""recrawl why for thirty pages of different fates: each cause is distinguished, in units that a person would use."""
 
 import re
 
@@ -74,7 +74,7 @@ def page(url, now):
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
+def answers(tmp_path_factory):
     """What why prints of every page after an hour and a half."""
     with BlockingStore(SqliteStore(tmp_path_factory.mktemp("fates") / "a.db")) as store:
         world = World(page, URLS.values(), store=store, budget=0.2, delay=1.0, rules=SETTINGS.rules())
@@ -131,12 +131,12 @@ GOLDEN = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GOLDEN)
-def test_each_cause_is_told_apart(told, name):
-    assert re.search(GOLDEN[name], told[name], re.MULTILINE), told[name]
+def test_each_cause_is_told_apart(answers, name):
+    assert re.search(GOLDEN[name], answers[name], re.MULTILINE), answers[name]
 
 
 @pytest.mark.slow
-def test_units_are_those_a_person_would_use(told):
-    assert len(told) >= 30
-    for text in told.values():
+def test_units_are_those_a_person_would_use(answers):
+    assert len(answers) >= 30
+    for text in answers.values():
         assert not re.search(r"\de[+-]?\d+ (s|min|h|d|days|years)\b|\d d\b|\bnan\b|\binf\b", text), text

@@ -1,4 +1,4 @@
-"""Servers on loopback: one that answers as told, one that speaks whatever bytes it is given."""
+"""Servers on loopback: one that answers by a function, one that speaks whatever bytes it is given."""
 
 import asyncio
 import socket

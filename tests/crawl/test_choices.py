@@ -23,9 +23,9 @@ def test_an_objective_is_used_and_stays_with_the_database(objective):
     world.choices = {}
     engine = world.opened()
     assert engine.settings.objective == engine.scheduler.objective == objective
-    told = engine.explain(0, world.clock.now())
-    assert told.objective == objective
-    assert str(told).splitlines()[-1].startswith("crawl value by ")
+    explained = engine.explain(0, world.clock.now())
+    assert explained.objective == objective
+    assert str(explained).splitlines()[-1].startswith("crawl value by ")
     assert 0 < engine.forecast(0.002).freshness < 1
     waited = np.array([world.clock.now() - engine.fetched_at(np.array([k]))[0] for k in range(len(FEW))])
     assert waited.max() < 0.3 * DAY, "a page was starved"
@@ -79,8 +79,8 @@ def test_every_policy_runs_and_goes_on_after_a_restart(policy):
     assert counts.failed == 0
     if learned is not None:
         assert sum(engine.choice.exp3.plays) >= sum(learned["plays"])
-    told = str(world.opened().explain(3, world.clock.now())).splitlines()[-1]
-    assert (f"by the policy {policy}" in told) == (policy != "no-signals")
+    explained = str(world.opened().explain(3, world.clock.now())).splitlines()[-1]
+    assert (f"by the policy {policy}" in explained) == (policy != "no-signals")
 
 
 def test_settings_refuse_what_does_not_go_together():

@@ -60,8 +60,8 @@ def test_subscribers_are_independent():
     assert (by_name["good"].cursor, by_name["good"].failures) == (last, 0)
     assert by_name["bad"].cursor == 0
     assert by_name["bad"].failure == "RuntimeError"
-    told = [fields for name, fields in world.events if name == "not delivered"]
-    assert {one["subscriber"] for one in told} == {"bad"}
+    reported = [fields for name, fields in world.events if name == "not delivered"]
+    assert {one["subscriber"] for one in reported} == {"bad"}
 
 
 def test_backing_off_is_bounded():

@@ -405,7 +405,7 @@ def test_pending_signals_are_heard_once_after_a_restart(monkeypatch):
 
 
 def test_a_signal_brings_a_crawl_forward_and_is_over_with_it():
-    """A source that has told of every change is trusted: a page that it signals is among the next that are crawled."""
+    """A source that has signalled every change is trusted: a page that it signals is among the next crawls."""
     version = dict.fromkeys([f"https://a.example/{k}" for k in range(30)], 0)
     world = World(lambda url, now: Answer(f"<p>{url} {version[url]}</p>"), list(version), budget=0.02, robots=False)
     world.run(3600.0)

@@ -43,7 +43,7 @@ def urlset(entries):
 
 
 class Site1:
-    """A host with pages that change when told to, and a sitemap that says so."""
+    """A host with pages that change on request, and a sitemap that says so."""
 
     def __init__(self, n=20, robots=f"User-agent: *\nSitemap: {MAP}\n", other=None):
         self.urls = [f"{HOST}/{k}" for k in range(n)]

@@ -30,8 +30,8 @@ def drawn_trace(seed=1, n=30, signalled=False):
     at = rng.uniform(created[page], deleted[page])
     signals = None
     if signalled:
-        told = rng.random(len(at)) < 0.7
-        signals = Signals.of(at[told], page[told], changed_at=np.floor(at[told] / DAY) * DAY)
+        heard = rng.random(len(at)) < 0.7
+        signals = Signals.of(at[heard], page[heard], changed_at=np.floor(at[heard] / DAY) * DAY)
     changes = Events.of(page, at, n)
     return Trace(
         START,

@@ -62,9 +62,9 @@ def naive(b: SignalArrays, intervals: list[Interval], way: int = 1) -> Array:
 
 
 def one_source(rng: np.random.Generator) -> list[Interval]:
-    told: list[Interval] = [(3.0, (2,), bool(rng.random() < 0.6)) for _ in range(6)]
-    told += [(5.0, (0,), bool(rng.random() < 0.3)) for _ in range(6)]
-    return told
+    outcomes: list[Interval] = [(3.0, (2,), bool(rng.random() < 0.6)) for _ in range(6)]
+    outcomes += [(5.0, (0,), bool(rng.random() < 0.3)) for _ in range(6)]
+    return outcomes
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

@@ -23,9 +23,9 @@ def crawled(seed, days=40, pages=20, step=0.125):
     false, stale = rate * recall * (1 - precision) / precision, np.zeros(n, bool)
     for now in np.arange(step, days, step):
         changed = rng.random(n) < rate * step
-        told = changed & (rng.random(n) < recall)
+        signalled = changed & (rng.random(n) < recall)
         stale |= changed
-        engine.signal(ids[told | (rng.random(n) < false * step)], now)
+        engine.signal(ids[signalled | (rng.random(n) < false * step)], now)
         picked = engine.pick(now, int(n / 3 * step))
         engine.record(picked, now, changed=stale[picked])
         stale[picked] = False

@@ -20,16 +20,16 @@ EVENTS = st.lists(st.tuples(STEP, st.one_of(st.none(), BUDGET)), min_size=1, max
 
 def drive(pacer, start, events):
     """Starts, and the budgets with their times, of a pacer that is asked and changed at the given steps."""
-    told = now = start
+    clock = now = start
     starts, times, budgets = [], [Fraction(start)], [Fraction(pacer.budget)]
     for step, budget in events:
-        told += step
-        now = max(now, told)
+        clock += step
+        now = max(now, clock)
         if budget is not None:
-            pacer.set_budget(budget, told)
+            pacer.set_budget(budget, clock)
             times.append(Fraction(now))
             budgets.append(Fraction(budget))
-        starts += [Fraction(now)] * pacer.due(told)
+        starts += [Fraction(now)] * pacer.due(clock)
     return starts, times, budgets
 
 

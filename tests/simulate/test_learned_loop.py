@@ -41,14 +41,14 @@ def folders_that_change_together(seed, n=60, *, sources=0):
     heard = rng.random(len(page)) < 0.5
     url = np.array([f"https://h{i % 2}.example/f{i % 6}/{i}" for i in range(n)])
     life = {"created_at": created, "deleted_at": deleted, "importance": rng.uniform(0.1, 2.0, n), "url": url}
-    told = None
+    drawn = None
     if sources:  # half of the changes by the last source; by the one before it, as many at any time
         at, who, n_told = changed_at[heard], page[heard], int(heard.sum())
         if sources > 1:
             who = np.concatenate([who, rng.integers(0, n, n_told)])
             at = np.concatenate([at, rng.uniform(created, deleted)[who[n_told:]]])
-        told = Signals.of(at, who, np.where(np.arange(len(at)) < n_told, sources - 1, sources - 2))
-    return Trace(0.0, END, offset=offset, changed_at=changed_at, signals=told, **life)
+        drawn = Signals.of(at, who, np.where(np.arange(len(at)) < n_told, sources - 1, sources - 2))
+    return Trace(0.0, END, offset=offset, changed_at=changed_at, signals=drawn, **life)
 
 
 def run(trace, budget, **settings):
