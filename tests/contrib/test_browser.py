@@ -7,13 +7,15 @@ import shutil
 import signal
 import time
 from collections import Counter
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 from crawl.servers import AGENT, serving
 
 from contrib.scripted import SCRIPTS, WORDS, ScriptedSite
-from recrawl.contrib.browser import BrowserFetcher, BrowserLimits, Render
+from recrawl.contrib.browser import BrowserFetcher, BrowserLimits, Render, assemble
 from recrawl.contrib.browser.assemble import open_rendered
 from recrawl.crawl import HttpFetcher, Limits, Settings, add_pages, engine_of, save_pages
 from recrawl.crawl.detect.visible import visible_text
@@ -25,6 +27,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")]
 
 LIMITS = BrowserLimits(total=120.0, settling=60.0, quiet=1.0, requests=20, contexts=2)
+PATIENT = replace(LIMITS, quiet=3.0)  # a script may rest for so long on a busy machine
 ENDLESS = {"loop": {"timeout"}, "hog": {"bad-response", "timeout"}, "crash": {"bad-response"}}  # failures
 TEXT = [kind for kind in SCRIPTS if kind not in (*ENDLESS, "late")]
 
@@ -136,7 +139,7 @@ def test_what_is_inside_a_shadow_root_is_read(kinds):
 def test_only_what_needs_it_is_rendered():
     async def run():
         site = ScriptedSite()
-        fetcher = browser(render=lambda url: None if "never" in url else Render("auto"))
+        fetcher = browser(PATIENT, lambda url: None if "never" in url else Render("auto"))
         async with serving(site.answer) as origin:
             try:
                 urls = [f"{origin}/page/{name}" for name in ("plain", "fetch", "moved", "absent", "fetch?never")]
@@ -185,7 +188,9 @@ def test_private_addresses_are_refused_for_scripts_too():
     assert WORDS not in visible_text(fetched.text())
 
 
-def test_rules_choose_what_is_rendered_in_a_crawl(tmp_path):
+def test_rules_choose_what_is_rendered_in_a_crawl(tmp_path, monkeypatch):
+    monkeypatch.setattr(assemble, "BrowserFetcher", partial(BrowserFetcher, limits=PATIENT))
+
     async def run():
         site = ScriptedSite()
         async with serving(site.answer) as origin:

@@ -1,6 +1,7 @@
 """The network: the paper's sizes, trained by JAX, run by NumPy, and what it finds."""
 
 import json
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -9,9 +10,8 @@ from recrawl.errors import ParameterError
 from recrawl.estimate import Columns, Predictor, train_predictor
 from recrawl.estimate.predict.network import NetworkSettings
 
-pytestmark = pytest.mark.slow
-
-pytest.importorskip("jax")
+# The module of JAX is not imported here: every test process would import it.
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_spec("jax") is None, reason="there is no JAX")]
 
 
 @pytest.fixture(scope="module")
