@@ -13,6 +13,7 @@ import typer
 from recrawl.cli.shared.options.crawl_options import Config, Database, LogFormat, settings_file, settings_of
 from recrawl.cli.shared.options.extras import need
 from recrawl.cli.shared.options.own_server import print_sign_in
+from recrawl.errors import ParameterError
 from recrawl.logs import configure
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ def serve(
 
 def _settings(config: Any, listen: str | None, **flags: Any) -> Settings:
     """The settings; a service listens in any case."""
+    if listen is not None and not listen.strip():
+        raise ParameterError(f"--listen is {listen!r}: must be an address and a port, such as {LISTEN}")
     found = settings_of(config, listen=listen, **flags)
     return found if found.listen.strip() else settings_of(config, listen=LISTEN, **flags)
 
