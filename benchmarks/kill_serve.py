@@ -53,7 +53,7 @@ def client(k: int, url: str, token: str, ledger: Ledger, stop: threading.Event) 
                             ledger.crashes += 1
                         break
             except ServiceError as problem:
-                if problem.status:
+                if problem.status not in (0, 503):  # 503: it is being loaded
                     with ledger.lock:
                         ledger.refused.append(str(problem))
                 time.sleep(0.05)
