@@ -25,7 +25,7 @@ def test_the_sqlite_store_keeps_to_the_protocol(tmp_path, keep):
 
 
 def test_limits_of_events(tmp_path):
-    limits, number = (EventLimits(rows=5), EventLimits(age=100.0)), itertools.count()
+    limits, number = (EventLimits(rows=5), EventLimits(age=100.0), EventLimits(texts=20)), itertools.count()
     memory = (lambda kept=kept: MemoryStore(events=kept) for kept in limits)
     sqlite = (lambda kept=kept: SqliteStore(tmp_path / f"{next(number)}.db", events=kept) for kept in limits)
     asyncio.run(check_event_limits(*memory))

@@ -59,7 +59,7 @@ def test_the_store_keeps_to_the_protocol(postgres):
 
 
 def test_limits_of_events(postgres):
-    limits = (EventLimits(rows=5), EventLimits(age=100.0))
+    limits = (EventLimits(rows=5), EventLimits(age=100.0), EventLimits(texts=20))
     makers = (lambda kept=kept: PostgresStore(postgres.address(f"t{next(NUMBER)}"), events=kept) for kept in limits)
     asyncio.run(check_event_limits(*makers))
 

@@ -87,7 +87,7 @@ class EventLimits:
     rows: int = 1_000_000
     size: int = 1 << 30
     age: float = 30 * 86400.0
-    texts: int = 20
+    texts: int = 1_000_000
 
     def __post_init__(self) -> None:
         if self.rows < 0 or self.size < 0 or self.texts < 0 or not 0 <= self.age <= math.inf:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,7 @@ class Settings:
     event_text: bool = False  # whether events carry the text of pages
     event_rows: int = 1_000_000  # events kept at most; beyond it the oldest are dropped
     event_bytes: int = 1 << 30  # the same in bytes
-    event_text_keep: int = 20  # newest events of each page whose texts are kept when all subscribers have taken them
+    event_text_keep: int = 20  # without event_text: newest events of a page whose texts are kept for notifications
     event_age: str = "30 days"  # how long events are kept that all subscribers have taken
     webhook: str = ""  # the URL that events are sent to; empty: none
     webhook_secret: str = field(default="", repr=False)  # only from the environment
@@ -155,7 +155,8 @@ class Settings:
 
     def event_limits(self) -> EventLimits:
         """How many events are kept."""
-        return EventLimits(self.event_rows, self.event_bytes, self.seconds("event_age"), self.event_text_keep)
+        limits = EventLimits(self.event_rows, self.event_bytes, self.seconds("event_age"))
+        return limits if self.event_text else replace(limits, texts=self.event_text_keep)
 
     def secret(self) -> str:
         """The secret that signs requests to the webhook."""

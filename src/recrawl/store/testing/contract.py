@@ -41,15 +41,21 @@ async def check_store(make: Callable[[], Store]) -> None:
         check_concurrent_calls,
         *(_with_a_page(check) for check in (events.check_story, events.check_batch, events.check_atomic)),
         *(_with_a_page(check) for check in (events.check_subscribers, events.check_concurrent_events)),
-        *(_with_a_page(check) for check in (events.check_newest, events.check_texts)),
+        _with_a_page(events.check_newest),
     ):
         await _checked(make, check)
 
 
-async def check_event_limits(few: Callable[[], Store], young: Callable[[], Store]) -> None:
-    """The same for limits of events: ``few`` makes stores of at most 5 events, ``young`` of events of 100 s."""
+async def check_event_limits(
+    few: Callable[[], Store], young: Callable[[], Store], short: Callable[[], Store] | None = None
+) -> None:
+    """The same for limits of events: ``few`` makes stores of at most 5 events, ``young`` of events of 100 s, ``short``
+    of events of which the newest 20 of each page keep their texts.
+    """
     await _checked(few, _with_a_page(events.check_limits))
     await _checked(young, _with_a_page(events.check_age))
+    if short is not None:
+        await _checked(short, _with_a_page(events.check_texts))
 
 
 async def _checked(make: Callable[[], Store], check: Check) -> None:

@@ -111,7 +111,7 @@ async def check_newest(store: Store) -> None:
 
 
 async def check_texts(store: Store) -> None:
-    """Of each page only the newest events keep their texts, and those that were not delivered to all."""
+    """Of each page only the newest 20 events keep their texts, and those that were not delivered to all."""
 
     async def change(times: int) -> list[bool]:
         for k in range(times):
@@ -119,7 +119,7 @@ async def check_texts(store: Store) -> None:
             await store.save([replace(_PAGE, began_at=at, changed=True, digest=f"d{at}", text=f"text {k}")])
         return [event.new_text is not None for event in await store.newest_events(100)]
 
-    assert await change(23) == [True] * 20 + [False] * 3, "20 by default"
+    assert await change(23) == [True] * 20 + [False] * 3, "the newest"
     await store.save_subscriber(Subscriber("slow", cursor=22))
     assert await change(21) == [True] * 22 + [False] * 22, "not delivered: kept"
     await store.save_subscriber(Subscriber("slow", cursor=44))
