@@ -73,13 +73,13 @@ class World:
         rng = np.random.default_rng(1)
         self.urls = [f"https://host{k % 1000}.example.org/section{k % 7}/article-{k:08d}.html" for k in range(n)]
         self.importance = rng.lognormal(0.0, 1.0, n)
-        self._rate, self._last, self._rng = rng.gamma(0.5, 1.0 / DAY, n), np.zeros(n), rng
+        self._rate, self.last, self._rng = rng.gamma(0.5, 1.0 / DAY, n), np.zeros(n), rng
         self.budget, self.now = n / (7 * DAY), 0.0
         self.ages = rng.uniform(0.0, 7 * DAY, n)
 
     def crawl(self, pages: Any) -> Any:
         """Crawl pages: which of them had changed."""
-        elapsed, self._last[pages] = self.now - self._last[pages], self.now
+        elapsed, self.last[pages] = self.now - self.last[pages], self.now
         return self._rng.random(len(pages)) < -np.expm1(-self._rate[pages] * elapsed)
 
 
@@ -248,6 +248,7 @@ def lived(kind: str, n: int) -> dict[str, Any]:
         world, life = World(n), None
         life = made(world, place / "steady.db")
         life.add(-world.ages)
+        world.last[:] = -world.ages
         crawled(life, world, min(n, 5_000), 1000)
         steady = crawled(life, world, min(n, 20_000), PICKED)
         single = crawled(life, world, 1000, 1)
@@ -297,7 +298,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     figure = Figure(figsize=(13, 6), dpi=110, layout="constrained")
     for axes, (name, title) in zip(figure.subplots(2, 4).flat, PANELS.items(), strict=True):
         for kind, colour, label in (("heap", "0.6", "heapq, dict, SQLite"), ("engine", "crimson", "recrawl")):
-            points = [(row["pages"], row[name]) for row in rows if row["kind"] == kind]
+            points = [(row["pages"], row[name]) for row in rows if row["kind"] == kind and row[name]]
             axes.loglog(*zip(*points, strict=True), "o-", color=colour, label=label)
         axes.set_title(title, loc="left", fontsize=10)
         axes.spines[["top", "right"]].set_visible(False)
