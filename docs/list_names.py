@@ -19,6 +19,7 @@ PACKAGES = [
     "reproduce",
     "serve",
     "contrib.browser",
+    "contrib.scrapy",
 ]
 HEAD = """# Names of the packages
 

@@ -198,6 +198,11 @@ class Desk:
         """Wait until all is committed."""
         await self._commit.settled()
 
+    def holds(self, lease: str) -> bool:
+        """Whether a lease is held: neither recorded nor released, and not ended."""
+        found = self._book.find(lease)
+        return found is not None and found.state == HELD and found.until > self._clock.now()
+
     @property
     def n_held(self) -> int:
         """How many pages crawlers hold."""

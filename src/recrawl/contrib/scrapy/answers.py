@@ -1,0 +1,99 @@
+"""Answers: Scrapy's responses, exceptions and items as reports to the desk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from itemadapter import ItemAdapter
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+
+from recrawl.crawl.http.semantics import retry_after
+from recrawl.desk import Report
+from recrawl.desk.reports import MOST_REQUESTS
+
+META = "recrawl"  # the key of a request's meta under which its lease is
+
+_FAILURES = {  # names of exceptions, those of Twisted and those of Scrapy since 2.14
+    "CannotResolveHostError": "dns",
+    "DNSLookupError": "dns",
+    "DownloadConnectionRefusedError": "connect",
+    "ConnectError": "connect",
+    "DownloadTimeoutError": "timeout",
+    "TimeoutError": "timeout",
+    "DownloadCancelledError": "too-large",
+    "CancelledError": "too-large",
+    "DownloadFailedError": "reset",
+    "ResponseDataLossError": "reset",
+    "ResponseFailed": "reset",
+    "ConnectionLost": "reset",
+    "ConnectionDone": "reset",
+    "UnsupportedURLSchemeError": "bad-url",
+    "NotSupported": "bad-url",
+}
+
+
+def lease_of(request: Request | None) -> str | None:
+    """The lease that a request carries; None: it carries none."""
+    found = None if request is None else request.meta.get(META)
+    return found.get("lease") if isinstance(found, dict) else None
+
+
+def is_success(response: Response) -> bool:
+    """Whether an answer is a copy of the page, for the callback."""
+    return 200 <= response.status < 300
+
+
+def n_requests(request: Request) -> int:
+    """Requests made for a page: the first, its retries and its redirects."""
+    meta = request.meta
+    return min(1 + int(meta.get("redirect_times", 0)) + int(meta.get("retry_times", 0)), MOST_REQUESTS)
+
+
+def report_of(response: Response, request: Request, lease: str, changed_by: dict[str, Any]) -> Report:
+    """The report of an answer; ``changed_by`` is what decides whether it is a change: body, digest or nothing."""
+    now, took = time.time(), float(request.meta.get("download_latency", 0.0))
+    headers = {name: _header(response, name) for name in ("etag", "last-modified", "content-type", "retry-after")}
+    known = {name: value for name, value in headers.items() if value is not None}
+    return Report(
+        lease,
+        response.status,
+        etag=headers["etag"],
+        last_modified=headers["last-modified"],
+        content_type=headers["content-type"],
+        final_url=response.url if request.meta.get("redirect_times") else None,
+        fetched_at=now - took,
+        took=took,
+        requests=n_requests(request),
+        retry_after=retry_after(known, now),
+        **changed_by,
+    )
+
+
+def failure_report(exception: BaseException, request: Request, lease: str) -> Report:
+    """The report of a request without an answer."""
+    if isinstance(exception, IgnoreRequest):  # another middleware refuses the page: robots.txt, other sites
+        ended = request.meta.get("redirect_ttl") == 0  # Scrapy follows no more redirects
+        return Report(lease, error="redirects" if ended else "robots", requests=n_requests(request) - (not ended))
+    names = [kind.__name__ for kind in type(exception).__mro__]
+    word = next((_FAILURES[name] for name in names if name in _FAILURES), "bad-response")
+    return Report(lease, error=word, requests=n_requests(request))
+
+
+def digest_of(items: Iterable[Any], ignored: frozenset[str]) -> str:
+    """A digest of items and their order; fields by name, without those that do not count."""
+    hashed = hashlib.blake2b(digest_size=16)
+    for item in items:
+        fields = {name: value for name, value in ItemAdapter(item).asdict().items() if name not in ignored}
+        hashed.update(json.dumps(fields, sort_keys=True, default=repr).encode() + b"\n")
+    return hashed.hexdigest()
+
+
+def _header(response: Response, name: str) -> str | None:
+    value = response.headers.get(name)
+    return None if value is None else value.decode("latin-1")

@@ -1,0 +1,70 @@
+"""Options: what Scrapy's settings say about recrawl."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from scrapy.settings import BaseSettings
+
+from recrawl.crawl.config.rules import span
+from recrawl.crawl.config.settings import Settings
+from recrawl.errors import ParameterError
+
+CHANGES = ("page", "items")
+
+
+@dataclass(frozen=True)
+class Options:
+    """The settings whose names begin with ``RECRAWL_``, and those of Scrapy that the desk must know."""
+
+    database: str
+    url: str
+    token: str
+    budget: str
+    change: str  # what counts as a change: page or items
+    links: bool  # whether requests that callbacks yield are added as pages instead of fetched
+    start: bool  # whether the spider's start requests are added as pages instead of fetched
+    lease: float  # seconds
+    ignored: frozenset[str]  # fields of items that do not count as a change
+    concurrency: int
+    jobdir: bool
+    more: Mapping[str, Any] = field(default_factory=dict)  # further settings of the crawl
+
+    @classmethod
+    def read(cls, settings: BaseSettings) -> Options:
+        """The options in Scrapy's settings, or ParameterError that names the setting."""
+        text = {name: str(settings.get(f"RECRAWL_{name}") or "").strip() for name in ("DATABASE", "URL", "BUDGET")}
+        if bool(text["DATABASE"]) == bool(text["URL"]):
+            raise ParameterError("give one of RECRAWL_DATABASE and RECRAWL_URL")
+        if bool(text["BUDGET"]) != bool(text["DATABASE"]):
+            given = "RECRAWL_DATABASE needs RECRAWL_BUDGET, such as 10/s"
+            raise ParameterError(given if text["DATABASE"] else "RECRAWL_BUDGET: a service has its own")
+        change = settings.get("RECRAWL_CHANGE", "page")
+        if change not in CHANGES:
+            raise ParameterError(f"RECRAWL_CHANGE is {change!r}: must be page or items")
+        delay, per_host = settings.getfloat("DOWNLOAD_DELAY"), settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+        # Scrapy itself keeps to its limits; the desk gives twice as many pages of a host, so that no slot waits for it
+        hosts = {"delay": delay, "host_concurrency": 1 if delay else max(2 * per_host, 1), "listings": False}
+        return cls(
+            database=text["DATABASE"],
+            url=text["URL"],
+            token=str(settings.get("RECRAWL_TOKEN") or ""),
+            budget=text["BUDGET"],
+            change=change,
+            links=settings.getbool("RECRAWL_LINKS", False),
+            start=settings.getbool("RECRAWL_START", True),
+            lease=span(settings.get("RECRAWL_LEASE", "10 min"), "RECRAWL_LEASE"),
+            ignored=frozenset(settings.getlist("RECRAWL_IGNORED_FIELDS")),
+            concurrency=settings.getint("CONCURRENT_REQUESTS"),
+            jobdir=bool(settings.get("JOBDIR")),
+            more={**hosts, **settings.getdict("RECRAWL_SETTINGS")},
+        )
+
+    def crawl_settings(self) -> Settings:
+        """The settings of the crawl of ``database``."""
+        try:
+            return Settings(**{"database": self.database, "budget": self.budget, **self.more})
+        except TypeError as problem:
+            raise ParameterError(f"RECRAWL_SETTINGS: {problem}") from None

@@ -1,0 +1,48 @@
+"""One crawl by Scrapy with the add-on, in a process of its own: ``python crawl.py TASK``, a JSON file.
+
+The task has ``settings``, ``urls`` (the start requests) and ``stats``, a file to which Scrapy's stats are written.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import scrapy
+from scrapy.crawler import CrawlerProcess
+
+
+class Pages(scrapy.Spider):
+    """Yields an item for each page, and its links; a page that says so makes the callback fail."""
+
+    name = "pages"
+
+    def parse(self, response):
+        if b"trouble" in response.body:
+            raise ValueError("a mistake in a callback")
+        yield {"url": response.url, "text": response.css("p::text").get(), "at": response.headers.get("Date")}
+        for link in response.css("a::attr(href)").getall():
+            yield response.follow(link, meta=response.meta)
+
+
+def main() -> None:
+    task = json.loads(Path(sys.argv[1]).read_text())
+    settings = {
+        "ADDONS": {"recrawl.contrib.scrapy.Recrawl": 500},
+        "RECRAWL_BUDGET": "1000/s",
+        "RECRAWL_SETTINGS": {"min_change_probability": "0"},
+        "LOG_LEVEL": "INFO",
+        "TELNETCONSOLE_ENABLED": False,
+        "RETRY_TIMES": 1,
+        "REDIRECT_MAX_TIMES": 3,
+        **task["settings"],
+    }
+    process = CrawlerProcess(settings)
+    crawler = process.create_crawler(Pages)
+    process.crawl(crawler, start_urls=task["urls"])
+    process.start()
+    stats = {name: value for name, value in crawler.stats.get_stats().items() if isinstance(value, int | float | str)}
+    Path(task["stats"]).write_text(json.dumps(stats))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""The Scrapy add-on against a real server: what is recorded is what the server saw."""
+
+import pytest
+
+from contrib.scrapy.worlds import Run, Site, recorded, stored
+
+PAGES = [f"/page/{k}" for k in range(6)]
+ODD = ["/moved", "/circle", "/gone", "/broken", "/trouble", "/private/1"]
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory):
+    """One crawl with every kind of page, ended by SIGINT after changes and 304 answers."""
+    folder, site = tmp_path_factory.mktemp("scrapy"), Site()
+    with site.serving():
+        run = Run(folder, site, PAGES + ODD, ROBOTSTXT_OBEY=True, RECRAWL_LINKS=True, CONCURRENT_REQUESTS=4)
+        run.until(lambda: all(site.served(304)[path] for path in [*PAGES, "/page/found"]))
+        n, site.version = len(site.log), 2
+        run.until(lambda: all(any(one[:2] == (path, 200) for one in site.log[n:]) for path in PAGES))
+        run.interrupt()
+        stats = run.end()
+    outcomes, leases = stored(run.database)
+    return site, stats, outcomes, leases, run.errors
+
+
+def test_every_request_is_recorded_once(crawl):
+    site, stats, outcomes, leases, _ = crawl
+    counts, served = recorded(outcomes, site.origin), site.served()
+    for path in [*PAGES[1:], "/trouble", "/page/found"]:
+        assert counts[path] == served[path] > 0
+    assert counts["/page/0"] + counts["/moved"] == served["/page/0"], "a redirect ends at its target"
+    assert stats["recrawl/recorded"] == len(outcomes)
+    assert stats["recrawl/picked"] == len(outcomes) + stats.get("recrawl/released", 0)
+    assert leases == [], "all leases have been given back"
+
+
+def test_validators_are_sent_and_changes_found(crawl):
+    site, stats, outcomes, _, _ = crawl
+    of_page = [one for one in outcomes if one.url == site.origin + "/page/3"]
+    assert {one.status for one in of_page} == {200, 304}
+    assert sum(one.changed is True for one in of_page) == 1
+    assert stats["recrawl/not_modified"] == sum(one.status == 304 for one in outcomes)
+
+
+def test_a_304_reaches_no_callback_and_logs_no_error(crawl):
+    site, stats, _, _, log = crawl
+    fetched = sum(site.served(200)[path] for path in [*PAGES, "/page/found"])
+    assert stats["item_scraped_count"] == fetched
+    errors = [line for line in log.splitlines() if " ERROR: " in line]
+    assert all("/trouble" in line or "/broken" in line for line in errors), errors
+
+
+def test_odd_answers_are_recorded_as_what_they_are(crawl):
+    site, _, outcomes, _, _ = crawl
+    found = {path: [one for one in outcomes if one.url == site.origin + path] for path in ODD}
+    assert {one.failure for one in found["/circle"]} == {"redirects"}
+    assert {one.failure for one in found["/private/1"]} == {"robots"}
+    assert {one.status for one in found["/gone"]} == {404}
+    assert {one.status for one in found["/broken"]} == {500}
+    assert site.served()["/broken"] == 2 * len(found["/broken"]), "a retry is not a crawl of its own"
+    assert {one.final_url for one in found["/moved"]} == {site.origin + "/page/0"}
+    assert site.served()["/private/1"] == 0
+
+
+def test_links_are_added(crawl):
+    site, stats, outcomes, _, _ = crawl
+    assert stats["recrawl/added"] == len(PAGES + ODD) + 1
+    assert recorded(outcomes, site.origin)["/page/found"] > 0

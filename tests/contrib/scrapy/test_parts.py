@@ -1,0 +1,62 @@
+"""Parts of the Scrapy add-on without a crawl."""
+
+import pytest
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+from scrapy.settings import Settings
+
+from recrawl.contrib.scrapy.answers import META, digest_of, failure_report, lease_of, n_requests
+from recrawl.contrib.scrapy.options import Options
+from recrawl.errors import ParameterError
+
+
+def options(**given):
+    return Options.read(Settings({f"RECRAWL_{name.upper()}": value for name, value in given.items()}))
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({}, "RECRAWL_DATABASE and RECRAWL_URL"),
+        ({"database": "a.db", "url": "http://a", "budget": "1/s"}, "RECRAWL_DATABASE and RECRAWL_URL"),
+        ({"database": "a.db"}, "RECRAWL_BUDGET"),
+        ({"url": "http://a", "budget": "1/s"}, "RECRAWL_BUDGET"),
+        ({"database": "a.db", "budget": "1/s", "change": "all"}, "RECRAWL_CHANGE is 'all'"),
+        ({"database": "a.db", "budget": "1/s", "lease": "soon"}, "RECRAWL_LEASE"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_named(given, named):
+    with pytest.raises(ParameterError, match=named):
+        options(**given)
+
+
+def test_unknown_settings_of_the_crawl_are_named():
+    with pytest.raises(ParameterError, match=r"RECRAWL_SETTINGS.*'speed'"):
+        options(database="a.db", budget="1/s", settings={"speed": 1}).crawl_settings()
+
+
+def test_scrapy_s_delay_is_the_desk_s():
+    settings = Settings({"RECRAWL_DATABASE": "a.db", "RECRAWL_BUDGET": "1/s", "DOWNLOAD_DELAY": 2.5})
+    assert Options.read(settings).crawl_settings().seconds("delay") == 2.5
+
+
+def test_items_count_by_content_and_order():
+    one, other = {"a": 1, "b": 2}, {"b": 2, "a": 1}
+    none = frozenset()
+    assert digest_of([one], none) == digest_of([other], none)
+    assert digest_of([one, {"a": 2}], none) != digest_of([{"a": 2}, one], none)
+    assert digest_of([{"a": 1, "at": 5}], frozenset({"at"})) == digest_of([{"a": 1, "at": 6}], frozenset({"at"}))
+
+
+def test_a_request_without_a_lease_has_none():
+    assert lease_of(None) is None
+    assert lease_of(Request("http://a/", meta={META: False})) is None
+    assert lease_of(Request("http://a/", meta={META: {"lease": "x"}})) == "x"
+
+
+def test_retries_and_redirects_are_counted():
+    request = Request("http://a/", meta={"redirect_times": 2, "retry_times": 1})
+    assert n_requests(request) == 4
+    assert failure_report(TimeoutError(), request, "x").error == "timeout"
+    assert failure_report(IgnoreRequest(), Request("http://a/"), "x").requests == 0
+    assert failure_report(ValueError(), request, "x").error == "bad-response"

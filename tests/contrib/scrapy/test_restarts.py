@@ -1,0 +1,148 @@
+"""Restarts of Scrapy with the add-on: nothing is lost and nothing is recorded twice, by server and database."""
+
+import asyncio
+import random
+import time
+
+import pytest
+
+from contrib.scrapy.worlds import Run, Site, recorded, stored
+from tests.serving.service import with_service
+
+PAGES = [f"/page/{k}" for k in range(12)]
+ALL = [*PAGES, "/page/found"]
+SMALL = {"CONCURRENT_REQUESTS": 2, "RECRAWL_LINKS": True}
+
+pytestmark = [pytest.mark.slow, pytest.mark.full]
+
+
+def same(site, database, beside=0):
+    """Each request is recorded once, apart from at most so many that were under way at a kill; outcomes by path."""
+    counts, served = recorded(stored(database)[0], site.origin), site.served()
+    assert all(counts[path] <= served[path] for path in ALL), (counts, served)
+    assert served.total() - counts.total() <= beside
+    return counts
+
+
+def test_sigint_again_and_again(tmp_path):
+    with Site().serving() as site:
+        for k in range(5):
+            n = len(site.log)
+            run = Run(tmp_path, site, PAGES, **SMALL)
+            run.until(lambda n=n, k=k: len(site.log) > n + 10 * k)
+            run.interrupt()
+            run.end()
+            same(site, run.database)
+            assert stored(run.database)[1] == []
+
+
+def held_requests(tmp_path, site, **settings):
+    """A run with JOBDIR that is interrupted while requests wait in Scrapy's queue; how many wait."""
+    site.gate.clear()
+    run = Run(tmp_path, site, PAGES, JOBDIR=str(tmp_path / "job"), **SMALL, **settings)
+    queue = tmp_path / "job" / "requests.queue"
+
+    def wait():
+        """Both slots are taken, and Scrapy's queue on disk holds requests; what is taken from it is cut off."""
+        return site.n_waiting == 2 and sum(file.stat().st_size for file in queue.rglob("*") if file.is_file()) > 100
+
+    run.until(wait)
+    run.interrupt()
+    run.until(lambda: "Received SIGINT" in run.errors)
+    site.gate.set()
+    stats = run.end()
+    return stats["scheduler/enqueued"] - stats["scheduler/dequeued"]
+
+
+def test_jobdir_brings_requests_back_with_their_leases(tmp_path):
+    with Site().serving() as site:
+        waiting = held_requests(tmp_path, site)
+        database = str(tmp_path / "pages.db")
+        assert 0 < waiting == len(stored(database)[1])
+        run = Run(tmp_path, site, PAGES, JOBDIR=str(tmp_path / "job"), **SMALL)
+        run.until(lambda: all(site.served()[path] for path in ALL))
+        run.interrupt()
+        stats = run.end()
+        assert stats["recrawl/resumed"] == waiting
+        same(site, database)
+
+
+def test_requests_whose_lease_has_ended_are_dropped(tmp_path):
+    with Site().serving() as site:
+        waiting, seen = held_requests(tmp_path, site, RECRAWL_LEASE="2 s"), len(site.log)
+        database = str(tmp_path / "pages.db")
+        until = max(lease.until for lease in stored(database)[1])
+        while time.time() <= until:
+            time.sleep(0.1)
+        run = Run(tmp_path, site, PAGES, JOBDIR=str(tmp_path / "job"), **SMALL)
+        run.until(lambda: all(path in {one[0] for one in site.log[seen:]} for path in ALL))
+        run.interrupt()
+        stats = run.end()
+        assert stats["recrawl/dropped"] == waiting
+        assert "recrawl/resumed" not in stats
+        same(site, database)
+
+
+@pytest.mark.parametrize("jobdir", [False, True])
+def test_killed_again_and_again(tmp_path, jobdir):
+    """After each kill every page is fetched again, at the latest when the lease that the killed run held has ended."""
+    rng, kills, at_once = random.Random(7), 6, 4 * SMALL["CONCURRENT_REQUESTS"] + 256
+    settings = SMALL | {"RECRAWL_LEASE": "2 s"} | ({"JOBDIR": str(tmp_path / "job")} if jobdir else {})
+    with Site().serving() as site:
+        for k in range(kills):
+            n, more = len(site.log), rng.randrange(1, 60)
+            run = Run(tmp_path, site, PAGES, **settings)
+            run.until(lambda n=n, more=more: len(site.log) >= n + more)
+            run.kill()
+            same(site, run.database, beside=(k + 1) * at_once)
+        n = len(site.log)
+        run = Run(tmp_path, site, PAGES, **settings)
+        run.until(lambda: all(path in {one[0] for one in site.log[n:]} for path in ALL))
+        run.interrupt()
+        run.end()
+        counts = same(site, run.database, beside=kills * at_once)
+        print(f"{site.served().total()} requests, {counts.total()} recorded, {kills} kills")  # noqa: T201
+
+
+def test_no_pick_of_an_idle_crawl_waits_for_the_heartbeat(tmp_path):
+    """Two requests per second: the spider is idle before each of them, and Scrapy looks every 5 seconds by itself."""
+    with Site().serving() as site:
+        run = Run(tmp_path, site, PAGES, **SMALL | {"RECRAWL_BUDGET": "2/s"})
+        run.until(lambda: len(site.log) >= 24)
+        run.interrupt()
+        longest = run.end()["recrawl/longest_wait"]
+        print(f"the longest wait of a pick was {longest:.4f} s")  # noqa: T201
+        assert longest < 2.5, "picks wait for the check every 5 seconds"
+
+
+def test_a_setting_that_cannot_be_used_ends_the_spider_with_one_line(tmp_path):
+    with Site().serving() as site:
+        run = Run(tmp_path, site, PAGES, RECRAWL_BUDGET="")
+        run.end()
+        lines = [line for line in run.errors.splitlines() if " ERROR: " in line]
+        assert len(lines) == 1
+        assert "recrawl: RECRAWL_DATABASE needs RECRAWL_BUDGET" in lines[0]
+        assert site.log == []
+
+
+def test_the_desk_of_a_service(tmp_path):
+    """Two spiders on one service: no page is with both of them at a time, and each outcome is recorded once."""
+
+    async def crawl(served):
+        settings = {"RECRAWL_URL": served.url, "RECRAWL_TOKEN": served.tokens["admin"], **SMALL}
+        folders = [tmp_path / "one", tmp_path / "two"]
+        for folder in folders:
+            folder.mkdir()
+        runs = [Run(folder, site, PAGES, **settings) for folder in folders]
+        for run in runs:
+            await asyncio.to_thread(run.until, lambda: all(site.served(304)[path] for path in ALL))
+        for run in runs:
+            run.interrupt()
+        return [await asyncio.to_thread(run.end) for run in runs]
+
+    with Site().serving() as site:
+        stats = with_service(crawl, tmp_path, urls=(), min_change_probability="0")
+        outcomes, leases = stored(str(tmp_path / "crawl.db"))
+        assert recorded(outcomes, site.origin) == site.served()
+        assert sum(one["recrawl/recorded"] for one in stats) == len(outcomes)
+        assert leases == []
