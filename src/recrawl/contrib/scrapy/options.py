@@ -46,7 +46,7 @@ class Options:
             raise ParameterError(f"RECRAWL_CHANGE is {change!r}: must be page or items")
         delay, per_host = settings.getfloat("DOWNLOAD_DELAY"), settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
         # Scrapy itself keeps to its limits; the desk gives twice as many pages of a host, so that no slot waits for it
-        hosts = {"delay": delay, "host_concurrency": 1 if delay else max(2 * per_host, 1), "listings": False}
+        hosts = {"delay": delay, "host_concurrency": 1 if delay else max(2 * per_host, 1), "listings": False, "keep": 0}
         return cls(
             database=text["DATABASE"],
             url=text["URL"],
