@@ -13,6 +13,7 @@ from recrawl.errors import ParameterError, ServiceError
 from recrawl.urls import canonical
 
 log = logging.getLogger(__name__)
+_GATHER = 0.02  # seconds that a report waits for others, to be written with them
 _MANY = 1000  # reports or pages of one call
 _COUNTED = ("recorded", "late")
 _REMEMBERED = 100_000  # pages that are not added again
@@ -73,6 +74,8 @@ class Outbox:
             if not self._reports and not self._pages:
                 self._news.clear()
                 await self._news.wait()
+                if not self._closing:
+                    await asyncio.sleep(_GATHER)
                 continue
             reports, self._reports = self._reports[:_MANY], self._reports[_MANY:]
             self._writing = len(reports)

@@ -99,7 +99,8 @@ class Session:
             n = most - len(self._held)
             # an engine that refuses work although few requests are open has other work, or is closing
             refuses = len(self._held) < self.options.concurrency and engine is not None and engine.needs_backout()
-            if n > 0 and not refuses and self.outbox.n_waiting < _BACKLOG:
+            # several at a time: each pick is a transaction
+            if n >= max(most // 4, 1) and not refuses and self.outbox.n_waiting < _BACKLOG:
                 return n
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._freed.wait(), _LOOK if refuses else 1.0)
