@@ -57,12 +57,19 @@ def promote(header: Header, lists: CohortLists, picked: Ids) -> int:
 
 @jit_lean
 def leave(s: State, lists: CohortLists, page: int) -> int:
-    """A page is not equal to its cohort any more; the caller places it again. What must grow first, or DONE."""
+    """A page is not equal to its cohort any more: it is scheduled by itself. What must grow first, or DONE."""
     cohort = lists.cohort[page]
-    if cohort >= 0 and not is_paused(s, page):
+    if cohort < 0:
+        return DONE
+    if is_paused(s, page):
+        status = room_for(s, 1)
+        if status != DONE:
+            return int(status)
+        rest(s, page, time_now(s))
+    else:
         status = _promote(s, lists, cohort)
         if status != DONE:
-            return status
+            return int(status)
         lists.active[cohort] -= 1
     lists.cohort[page] = -1
     return DONE
