@@ -19,7 +19,8 @@ from recrawl.store.listings import StoredListing
 MOST = 50_000  # listings
 MOST_OF_HOST = 1000
 ENTRIES_OF_HOST = 2_000_000  # entries in the tables of one host: 32 MB
-_SHARES = {"worth": 1.0, "first": 0.2, "age": 0.01}  # of requests: polls by why they are made
+_SHARES = {"worth": 0.5, "first": 0.2, "age": 0.01}  # of requests: polls by why they are made
+# A share below 1: the value at the margin is known by crawls, so that polls by worth must leave some.
 _REFRESH = 600.0 / DAY  # days between two computations of when all polls are due
 _SHORTEST = 300.0 / DAY  # days between two polls of a listing
 
@@ -161,7 +162,7 @@ class Registry:
 
 
 class PollQueue:
-    """When listings are due, by why: their worth, their first poll, or their age; the last two within shares."""
+    """When listings are due, by why: their worth, their first poll, or their age; each within a share of requests."""
 
     def __init__(self) -> None:
         self._due: dict[str, dict[str, float]] = {}  # by URL and why
@@ -206,8 +207,7 @@ class PollQueue:
                 heappop(self._heaps[why])
                 del self._due[top[1]]
                 self._running.add(top[1])
-                if share < 1.0:
-                    self._free_at[why] = now + 1.0 / max(share * pace.rate, 1e-9)
+                self._free_at[why] = now + 1.0 / max(share * pace.rate, 1e-9)
                 return top[1]
         return None
 

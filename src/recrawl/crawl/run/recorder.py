@@ -50,6 +50,7 @@ class Recorder:
         self._saving: asyncio.Task[None] | None = None
         self._n_saving, self._saving_since = 0, math.inf  # outcomes of the batch that is being written
         self.threshold = 0.0  # smoothed over picks
+        self._picks = 0
         self.inbox: Inbox | None = None  # of signals
         self.leases: list[Lease] = []  # to write with the next batch
 
@@ -78,10 +79,9 @@ class Recorder:
         """Smooth the crawl value at the margin of the last pick."""
         if not 0 < threshold < 1e200:
             return
-        before = self.threshold
-        self.threshold = (
-            threshold if before == 0 else math.exp((1 - _SMOOTH) * math.log(before) + _SMOOTH * math.log(threshold))
-        )
+        self._picks += 1
+        weight, before = max(_SMOOTH, 1.0 / self._picks), self.threshold or threshold
+        self.threshold = math.exp((1.0 - weight) * math.log(before) + weight * math.log(threshold))
 
     # --- to the engine ----------------------------------------------------------------------------------------------
 

@@ -15,7 +15,9 @@ from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.run.opening.pages import add_pages, save_pages
 from recrawl.crawl.signals.inbox import Signal
 from recrawl.crawl.signals.sources import Source
+from recrawl.demo.replay.listings import sitemap_of
 from recrawl.demo.replay.web import TraceWeb
+from recrawl.engine import Engine
 from recrawl.engine.addresses import host_of
 from recrawl.simulate.run.run import membership
 from recrawl.simulate.trace import Trace
@@ -31,17 +33,21 @@ class ReplayOptions:
     """How a trace is replayed.
 
     ``signals`` is the way of the trace's signals: through the ``inbox`` of the crawl, as from the sitemaps of their
-    hosts; to the ``engine`` itself, as in the simulator; ``none``: they do not come. ``find_deleted``: pages that are
-    deleted are not removed; crawls find that they are gone. ``settings`` are settings of the crawl that replace those
-    of a replay: no delay between requests of a host, no robots.txt, and every crawl of the budget is made, however
-    unlikely a change is, as in the simulator. Staleness is counted from ``count_from`` on (default: the start).
-    ``progress`` gets the share of the time that is done.
+    hosts; to the ``engine`` itself, as in the simulator; by ``polls`` of the sitemaps, which are requests of the
+    budget; ``none``: they do not come. ``find_deleted``: pages that are deleted are not removed; crawls find that they
+    are gone. ``settings`` are settings of the crawl that replace those of a replay: no delay between requests of a
+    host, no robots.txt, and every crawl of the budget is made, however unlikely a change is, as in the simulator.
+    ``engine`` makes the engine from the budget and the start, instead of the one that learns. Staleness is counted from
+    ``count_from`` on (default: the start), also in ``bins`` equal parts of that time. ``progress`` gets the share of
+    the time that is done.
     """
 
-    signals: Literal["inbox", "engine", "none"] = "inbox"
+    signals: Literal["inbox", "engine", "polls", "none"] = "inbox"
     find_deleted: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
+    engine: Callable[[float, float], Engine] | None = None
     count_from: float | None = None
+    bins: int = 0
     progress: Callable[[float], None] | None = None
 
 
@@ -60,6 +66,9 @@ class Happenings:
         _, come, gone = next(self._changes)
         await self._add(come)
         await self._remove(gone)
+        if self._options.signals == "polls":
+            for host in dict.fromkeys(host_of(url) for url in self._web.urls):
+                self._crawler.components.polls.add(sitemap_of(host), "sitemap")
 
     async def follow(self) -> None:
         """Add and remove pages, and pass signals, each at its time."""
@@ -99,7 +108,7 @@ class Happenings:
 
     async def _pass_signals(self, until: float) -> None:
         """Pass the signals before a time, each when it comes."""
-        if self._trace.signals is None or self._options.signals == "none":
+        if self._trace.signals is None or self._options.signals in ("none", "polls"):
             return
         at, page, source, about = self._trace.signals
         while self._passed < len(at) and at[self._passed] < until:

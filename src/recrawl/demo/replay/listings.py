@@ -87,7 +87,7 @@ class Listings:
             return None
         tag = f'"{bisect_right(found.said_at, now)}-{bisect_right(self._gone.get(host, []), now)}"'
         if path == "/robots.txt":
-            return Answer(f"User-agent: *\nAllow: /\n\nSitemap: https://{host}/sitemap.xml\n", headers=_TEXT)
+            return Answer(f"User-agent: *\nAllow: /\n\nSitemap: {sitemap_of(host)}\n", headers=_TEXT)
         if path == "/feed.xml":
             return Answer(self._feed(host, found, now), headers={**_ATOM, "ETag": tag})
         if path == "/sitemap.xml":
@@ -151,6 +151,11 @@ class Listings:
             f'<entry><id>{url}</id><title>{url}</title><link href="{url}"/>'
             f"<published>{_written(self._created_at[page])}</published><updated>{_written(at)}</updated></entry>"
         )
+
+
+def sitemap_of(host: str) -> str:
+    """The URL of a host's sitemap."""
+    return f"https://{host}/sitemap.xml"
 
 
 def _part(pages: list[int], part: int) -> list[int]:

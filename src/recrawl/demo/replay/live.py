@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,9 @@ _SELDOM = 30 * DAY  # between two checks for commands, of which there are none
 class Replay:
     """What a replay came to; ``run`` is counted as by the simulator, from the times at which copies were renewed.
 
-    ``requests`` counts all requests of the crawler, ``allowed`` is what the budget allowed. ``wrong`` are crawls whose
-    outcome (changed or not) differs from what happened to the page. ``events`` are those of the store.
+    ``requests`` counts all requests of the crawler, ``allowed`` is what the budget allowed, ``polls`` are those of
+    listings by host. ``wrong`` are crawls whose outcome (changed or not) differs from what happened to the page.
+    ``events`` are those of the store.
     """
 
     run: Run
@@ -44,6 +46,7 @@ class Replay:
     wrong: int
     events: int
     seconds: float  # of real time
+    polls: Mapping[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """The figures."""
@@ -84,8 +87,8 @@ class _Replaying:
         self._clock = ManualClock(trace.start)
         self._web = TraceWeb(trace)
         self._store = MemoryStore(keep=0)
-        self._judge = Judge(trace, count_from=options.count_from)
-        self._wrong = 0
+        self._judge = Judge(trace, count_from=options.count_from, bins=options.bins)
+        self._wrong, self._polls = 0, Counter[str]()
         given = {"budget": f"{budget!r}/s", "delay": "0 s", "robots": False, "min_change_probability": "0"}
         self._settings = Settings(**{**given, "contact": "replay.invalid", **options.settings})
 
@@ -108,12 +111,14 @@ class _Replaying:
             wrong=self._wrong,
             events=(await self._store.event_counts())["last"],
             seconds=round(time.perf_counter() - began, 2),
+            polls=dict(self._polls),
         )
 
     async def _open(self) -> Crawler:
         """The crawler, built as `recrawl run` builds it."""
         now, settings = self._clock.now(), self._settings
-        engine = await engine_of(self._store, settings, now)
+        make = self._options.engine
+        engine = await engine_of(self._store, settings, now) if make is None else make(self._budget, now)
         engine.budget = self._budget
         fetcher = MemoryWeb(self._web.answer, self._clock)
         web = Web(agent_of(settings), fetcher, fetcher if settings.robots else None, self._clock)
@@ -143,7 +148,9 @@ class _Replaying:
     # --- what the crawler reports -------------------------------------------------------------------------------------
 
     def _reported(self, name: str, fields: Mapping[str, Any]) -> None:
-        """Count a crawl that renewed a copy."""
+        """Count a crawl that renewed a copy, and a poll."""
+        if name == "polled":
+            self._polls[fields["listing"].host] += 1
         if name != "crawled":
             return
         outcome: Outcome = fields["outcome"]
