@@ -118,8 +118,8 @@ def measure(world: World, seed: int, log: Callable[[str], None] = print) -> dict
             "polls": {"honest": int(polls[drawn.honest].sum()), "stamping": int(polls[~drawn.honest].sum())},
             "wrong": live.wrong,
         }
-        mean = np.mean(found[name]["freshness"][FROM:])
-        log(f"seed {seed}, {name}: {mean:.4f} after day 20, {live.requests} requests, {time.perf_counter() - began:.0f} s")
+        mean, took = np.mean(found[name]["freshness"][FROM:]), time.perf_counter() - began
+        log(f"seed {seed}, {name}: {mean:.4f} after day 20, {live.requests} requests, {took:.0f} s")
     return found
 
 
@@ -181,10 +181,11 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first", type=int, default=1, help="the first seed")
     parser.add_argument("--days", type=float, default=World.days)
+    parser.add_argument("--pages", type=int, default=World.pages, help="pages of a host")
     parser.add_argument("--budget", type=float, default=World.budget, help="requests per page and day")
     parser.add_argument("--out", type=Path, default=HERE)
     given = parser.parse_args()
-    world = World(days=given.days, budget=given.budget)
+    world = World(pages=given.pages, days=given.days, budget=given.budget)
     log = partial(print, flush=True)
     results = {str(seed): measure(world, seed, log) for seed in range(given.first, given.first + given.seeds)}
     found = figures(results)

@@ -17,8 +17,12 @@ START = time.time() - 55 * DAY  # the commands are run soon after the last signa
 HOSTS = ("good.example", "turned.example")
 PAGES = 15
 URLS = [f"https://{host}/{k}" for host in HOSTS for k in range(PAGES)]
-COUNTS = ["pages", "signals", "crawls", "changes"]
+COUNTS = ["pages", "signals", "crawls", "changes", "caused", "found"]
+TURNS = [(START + 10 * DAY, True), (START + 40 * DAY, False)]
 NOTES = {"sources": ["sitemap", "webhook:cms"], "signals": {"sitemap": {"accepted": 200, "repeated": 3}}}
+NOTES["signal_effects"] = [
+    ["sitemap", HOSTS[1], {"caused": 30, "found": 12, "delays": [0] * 9 + [8, 10, 2] + [0] * 14, "turns": TURNS}]
+]
 
 
 def lived_in(path):
@@ -92,7 +96,7 @@ def test_the_table_is_bounded_and_has_a_summary(run, here):
     result = run("signals", "--top", "1")
     lines = result.out.splitlines()
     assert lines[0].startswith("2 sources on 2 hosts, ")
-    assert lines[1].split() == ["source", "host", *COUNTS, "precision", "recall", "trust"]
+    assert lines[1].split() == ["source", "host", *COUNTS, "precision", "recall", "delay", "trust"]
     assert lines[3] == "and 3 more (--top); --json lists up to 1000"
     assert "taken from sitemap: 200 accepted, 3 repeated" in lines
     text = run("signals").out
@@ -103,7 +107,15 @@ def test_the_table_is_bounded_and_has_a_summary(run, here):
 def test_a_plot_is_drawn(run, here, tmp_path):
     assert run("signals", "--plot", tmp_path / "signals.svg").code == 0
     drawn = (tmp_path / "signals.svg").read_text()
-    assert drawn.count('<g id="axes_') == 2
+    assert drawn.count('<g id="axes_') == 3, "precision, recall, and when signals counted"
+
+
+def test_effects_of_signals_are_shown(run, here):
+    one = rows_of(json.loads(run("signals", "--json").out))["sitemap", HOSTS[1]]
+    assert (one["caused"], one["found"]) == (30, 12)
+    assert one["delay"] == {"n": 20, "median": 1536.0, "low": 768.0, "high": 3072.0}
+    assert [turn["counts"] for turn in one["turns"]] == [True, False]
+    assert "25.6 min (12.8 min to 51.2 min)" in run("signals").out
 
 
 def test_why_names_the_sources(run, here):
@@ -153,3 +165,25 @@ def test_a_database_without_signals(run, tmp_path, monkeypatch):
     assert (refused.code, refused.out) == (2, "")
     assert "there is nothing to draw" in refused.err
     assert "lost their trust" not in run("status").out
+
+
+def test_import_takes_over_the_signals_of_a_log(run, tmp_path, monkeypatch):
+    """The sitemap of one host is right, that of the other says every time that pages changed."""
+    monkeypatch.chdir(tmp_path)
+    rng, lines = np.random.default_rng(1), ["url,time,changed,signals_sitemap,signals_cms"]
+    for k in range(26):
+        for url in URLS:
+            changed = int(rng.random() < 0.4)
+            said = changed if HOSTS[0] in url else 1
+            lines.append(f"{url},{START + 2 * DAY * k:.0f},{changed if k else ''},{said if k else 0},0")
+    (tmp_path / "log.csv").write_text("\n".join(lines) + "\n")
+    found = json.loads(run("import", "log.csv", "--json").out)
+    assert (found["signals"] > 500, found["signals_left_out"]) == (True, False)
+    rows = rows_of(json.loads(run("signals", "--json").out))
+    good, stamped = (rows["sitemap", host] for host in HOSTS)
+    assert good["changes"] == pytest.approx(good["crawls"], rel=0.01)
+    assert good["counts"]
+    assert good["precision"]["mean"] > 0.8 > stamped["precision"]["mean"]
+    assert stamped["changes"] < 0.6 * stamped["crawls"]
+    again = json.loads(run("import", "log.csv", "--json").out)
+    assert (again["added"], again["signals"], again["signals_left_out"]) == (0, 0.0, True)

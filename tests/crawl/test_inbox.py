@@ -1,6 +1,8 @@
 """The inbox of signals: what is new is stored before it is acknowledged; repetitions, limits and restarts."""
 
 import asyncio
+import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -214,16 +216,45 @@ def test_pending_signals_of_a_source_are_bounded():
     assert room.take(Signal(URLS[4], CMS)).accepted == 1, "a crawl makes room"
 
 
-def test_a_million_invented_urls_leave_nothing():
-    room = Room()
+@pytest.mark.parametrize("n", [20_000, pytest.param(1_000_000, marks=pytest.mark.full)])
+def test_a_million_invented_urls_leave_nothing(n):
+    room = Room(on_unknown=None)
     room.inbox.limits.limit = Limit(per_second=1e7, per_day=1e9)
-    for first in range(0, 20_000, 1000):
+
+    def invent(first):
         hosts = [f"x{k}.example" for k in range(first, first + 1000)]
         assert room.take(*(Signal(f"https://{host}/", Source("feed", host)) for host in hosts)).unknown == 1000
+
+    for first in range(0, 12_000, 1000):  # the tables of speakers are full then
+        invent(first)
+    tracemalloc.start()
+    for first in range(12_000, n, 1000):
+        invent(first)
+    grown = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert grown < 12e6, "the buckets of the 10,000 speakers that were heard last, and no more"
     assert room.store.writes == 0
     assert len(room.inbox.counts) <= 10_001
     assert len(room.inbox.limits._buckets) <= 10_000
     assert room.inbox.sources.names == [], "no number is given to who knows no page"
+
+
+def test_crawls_that_signals_brought_forward_are_counted_and_saved():
+    room = Room(SqliteStore(":memory:"))
+    room.take(*(Signal(url, FEED, START - 40.0) for url in URLS[:3]), Signal(URLS[3], FEED, START - 90.0, 86400.0))
+    effect = room.inbox.effects.of("feed", "a.example")
+    assert effect.delay() == {"n": 3, "median": 48.0, "low": 48.0, "high": 48.0}
+    room.inbox.saved([Outcome(URLS[0], START + 1.0, status=200, changed=True)])
+    assert (effect.caused, effect.turns) == (0, []), "its signals do not count yet"
+    room.engine.beliefs.belief.signals.gate[0, 0] = 1.0
+    room.inbox.saved([Outcome(url, START + 2.0, status=200, changed=k > 1) for k, url in enumerate(URLS[:5])])
+    assert (effect.caused, effect.found) == (3, 2)
+    assert effect.turns == [(START + 2.0, True)]
+    notes = room.inbox.effects.pending_notes()
+    again = Inbox(room.engine, room.store, room.clock)
+    again.effects.restore(json.loads(json.dumps(notes)))
+    assert again.effects.of("feed", "a.example") == effect
+    assert room.inbox.effects.pending_notes() == {}
 
 
 # --- the store ------------------------------------------------------------------------------------------------------

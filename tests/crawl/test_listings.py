@@ -1,6 +1,7 @@
 """Listings polled by a crawl of the web in memory: signals, discovery, politeness, restarts."""
 
 import asyncio
+import tracemalloc
 from datetime import UTC, datetime
 
 import numpy as np
@@ -417,6 +418,31 @@ def test_a_sitemap_that_invents_urls_costs_bounded_memory_and_disk():
     assert len(known(world)) <= 1 + 10 * 4
     assert len(world.store.listing_entries(MAP)) < 16 * 50_000 + 1000
     assert len(str(world.store.notes("discovered"))) < 10_000
+
+
+@pytest.mark.full
+def test_an_index_that_invents_a_million_urls_costs_bounded_memory_and_disk():
+    """20 parts of 50,000 URLs each, which are others at each poll."""
+    site = Site1(1)
+
+    def invented(url, now):
+        lines = "\n".join(f"{url[:-4]}/{int(now)}/{k}" for k in range(50_000))
+        return Answer(lines, headers={"content-type": "text/plain"})
+
+    parts = [f"{HOST}/part-{k}.txt" for k in range(20)]
+    rows = "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in parts)
+    site.other = dict.fromkeys(parts, invented)
+    site.other[MAP] = Answer(f"<sitemapindex>{rows}</sitemapindex>", headers={"content-type": "application/xml"})
+    world = World(site, site.urls, budget=0.002, delay=0.0)
+    tracemalloc.start()
+    world.run(3 * DAY)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert all(len(polls(world, url)) >= 2 for url in parts)
+    sizes = [len(world.store.listing_entries(url)) for url in parts]
+    assert sum(sizes) <= 20 * (16 * 50_000 + 1000), "16 bytes per entry of the last poll"
+    assert peak < 150e6
+    assert len(known(world)) == 1
 
 
 def test_listings_are_added_and_removed_while_a_crawl_runs():

@@ -1,5 +1,6 @@
 """The poll rule: its formula against the loss that polls prevent, and what credits teach."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from recrawl.crawl.listings.credits import MOST, Credits
 from recrawl.crawl.listings.listing import Listing
-from recrawl.crawl.listings.registry import Pace, due_times
+from recrawl.crawl.listings.registry import Pace, Registry, due_times
 from recrawl.crawl.listings.worth import DAY, Worth, anyway, poll_interval, poll_value
 from recrawl.engine import Engine
 from recrawl.model import Pages, crawl_value
@@ -149,3 +150,30 @@ def test_credits_are_bounded_and_need_a_copy_and_a_threshold():
     credits.signalled("one", ids.tolist(), 0.0, 1.0)
     assert len(credits) == 3
     assert MOST <= 100_000
+
+
+def test_credits_that_wait_survive_a_restart():
+    engine = Engine(1.0)
+    urls = [f"https://a.example/{k}" for k in range(4)]
+    ids = engine.add(urls, 0.0, fetched_at=0.0, change_rate=1.0 / DAY)
+    before = Credits(engine)
+    before.signalled("https://a.example/sitemap.xml", ids[:3].tolist(), DAY, 0.1 * DAY)
+    note = json.loads(json.dumps(before.note(engine.addresses.urls)))
+    again = Engine(1.0)
+    again.add(urls[2:] + urls[:1], 0.0, fetched_at=0.0, change_rate=1.0 / DAY)  # one is removed, others are renumbered
+    after = Credits(again)
+    after.restore(note, again.addresses.known)
+    assert len(after) == 2
+    assert after.crawled(2, changed=True) == before.crawled(0, changed=True)
+    assert after.crawled(0, changed=False) == before.crawled(2, changed=False)
+
+
+def test_polls_by_worth_leave_half_of_the_requests():
+    """A margin that is far too low makes every poll seem worth its request: crawls must be able to correct it."""
+    mine, pace = Registry(), Pace(threshold=1e-9, rate=1.0)
+    listings = [mine.add(Listing(f"https://{k}.example/sitemap.xml")) for k in range(400)]
+    for one in listings:
+        one.polled_at, one.worth = 0.0, replace(worth(), at=0.0)
+        mine.changed(one)
+    polled = [k for k in range(1000, 1200) if mine.due(float(k), pace) is not None]
+    assert len(polled) == 100

@@ -71,5 +71,7 @@ def import_log(
         typer.echo(line)
     if bodies is not None:
         typer.echo(f"{found['bodies']} bodies from {bodies}")
+    if found["signals"]:
+        typer.echo(f"{found['signals']:.0f} signals learned from")
     if found["signals_left_out"]:
-        typer.echo("the log's signals are not imported")
+        typer.echo("the log's signals are not imported: the database has pages already")

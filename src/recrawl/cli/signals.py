@@ -17,7 +17,7 @@ EPILOG = "Example:  recrawl signals --top 50 --plot signals.png"
 
 def signals(
     top: Annotated[int, typer.Option(help="Sources on hosts to show, those of most pages first.", min=1)] = 20,
-    plot: Annotated[Path | None, typer.Option(help="Draw precision and recall per source and host (PNG).")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw precision, recall and trust over time (PNG).")] = None,
     config: Config = None,
     database: Database = None,
     as_json: AsJson = False,
@@ -32,7 +32,7 @@ def signals(
     if plot is not None:
         from recrawl.cli.views.plots.signals_plot import draw_signals
 
-        draw_signals(found["hosts"][:top], plot)
+        draw_signals(found["hosts"][:top], plot, found["now"])
     if as_json:
         typer.echo(json.dumps(found, allow_nan=False))
         return

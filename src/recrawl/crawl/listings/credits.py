@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from recrawl.model.pages import Pages
 Ids = NDArray[np.int64]
 
 MOST = 100_000  # pages that wait for their crawl
+NOTE = "listing_credits"  # the note of those that wait when a run ends
+_NOTED = 10_000  # of them, the newest
 
 
 class Beliefs(Protocol):
@@ -72,6 +74,18 @@ class Credits:
             self._waiting[int(ids[k])] = Signalled(listing, at, *found)
         while len(self._waiting) > MOST:
             self._waiting.popitem(last=False)
+
+    def note(self, urls: Callable[[list[int]], list[str]]) -> dict[str, Any]:
+        """As it is noted in the store: the newest signals, by the URLs of their pages."""
+        some = list(self._waiting.items())[-_NOTED:]
+        return {NOTE: [[url, *one] for url, (_, one) in zip(urls([page for page, _ in some]), some, strict=True)]}
+
+    def restore(self, notes: Mapping[str, Any], known: Callable[[list[str]], Ids]) -> None:
+        """Take up what an earlier run noted, of pages that are still there."""
+        rows = notes.get(NOTE, [])
+        for page, row in zip(known([row[0] for row in rows]).tolist(), rows, strict=True):
+            if page >= 0:
+                self._waiting.setdefault(page, Signalled(*row[1:]))
 
     def forecast(self, ids: Ids, threshold: float) -> Forecast:
         """When pages would be crawled anyway."""

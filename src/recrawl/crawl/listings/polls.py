@@ -17,6 +17,7 @@ from recrawl.crawl.formats.content_kind import kind_of
 from recrawl.crawl.formats.links import read_links
 from recrawl.crawl.http.cache_headers import fresh_for
 from recrawl.crawl.http.fetched import Fetched
+from recrawl.crawl.listings.credits import NOTE as CREDITS
 from recrawl.crawl.listings.discovery import COUNTS, PREFIX, Discovery, Site
 from recrawl.crawl.listings.dropped import DroppedPages
 from recrawl.crawl.listings.listing import Listing
@@ -67,6 +68,7 @@ class Polls:
         self._tasks: set[asyncio.Task[None]] = set()
         self.on_fetched: Callable[[str, Fetched], None] | None = None  # gets listings that were polled
         self.is_on = True
+        self._noted: dict[str, Any] = {CREDITS: []}  # the last note of credits
 
     def attach(self, side: SideRequests) -> None:
         """Make requests through this."""
@@ -78,6 +80,7 @@ class Polls:
         counts = (await self._store.notes(COUNTS)).get(COUNTS)
         self.discovery.restore(await self._store.notes(PREFIX), counts)
         self.dropped.restore(await self._store.notes(DroppedPages.NOTE))
+        self._worths.credits.restore(await self._store.notes(CREDITS), self._engine.addresses.known)
 
     # --- when ---------------------------------------------------------------------------------------------------------
 
@@ -108,7 +111,9 @@ class Polls:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if save:
-            await self._save()
+            notes = self._worths.credits.note(self._engine.addresses.urls)
+            await self._save({} if notes == self._noted else notes)
+            self._noted = notes
 
     def close(self) -> None:
         """End the thread."""
@@ -305,11 +310,11 @@ class Polls:
 
     # --- the store ----------------------------------------------------------------------------------------------------
 
-    async def _save(self) -> None:
-        """Write the listings and counts that changed."""
+    async def _save(self, notes: Mapping[str, Any] | None = None) -> None:
+        """Write the listings and counts that changed, and further notes."""
         pending, self.registry.pending = self.registry.pending, {}
         stored = [_stored(url, one) for url, one in pending.items()]
-        notes = self.discovery.pending_notes() | self.dropped.pending_notes()
+        notes = {**self.discovery.pending_notes(), **self.dropped.pending_notes(), **(notes or {})}
         if stored or notes:
             await self._store.save(listings=stored, notes=notes)
 

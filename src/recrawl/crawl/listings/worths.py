@@ -23,7 +23,7 @@ class Worths:
 
     def __init__(self, engine: Engine, registry: Registry, pace: Callable[[], Pace]) -> None:
         self._engine, self._registry, self._pace = engine, registry, pace
-        self._credits = Credits(engine)
+        self.credits = Credits(engine)
         self._renewed: dict[str, float] = {}  # when what is expected of listings was computed
         self._renew_at = -math.inf
 
@@ -39,11 +39,11 @@ class Worths:
         ids = known[known >= 0]
         news = latest[known >= 0] > self._engine.fetched_at(ids) if len(ids) else np.zeros(0, bool)
         seen = now if before is None else (before + now) / 2
-        self._credits.signalled(listing.family, ids[news].tolist(), seen, self._pace().threshold)
+        self.credits.signalled(listing.family, ids[news].tolist(), seen, self._pace().threshold)
 
     def crawled(self, page: int, *, changed: bool) -> None:
         """A page was crawled: the listing that signalled it first gets what that was worth."""
-        credit = self._credits.crawled(page, changed=changed)
+        credit = self.credits.crawled(page, changed=changed)
         root = None if credit is None else self._registry.get(credit.listing)
         if credit is not None and root is not None:
             root.worth = root.worth.credited(credit.gain, credit.lead)
@@ -54,7 +54,7 @@ class Worths:
         root = self._registry.get(listing.family)
         if not len(ids) or root is None or not self.is_judged:
             return
-        forecast = self._credits.forecast(ids, self._pace().threshold)
+        forecast = self.credits.forecast(ids, self._pace().threshold)
         root.worth = root.worth.with_prior(self._engine.pages(ids), forecast).scaled(n_pages / len(ids))
         self._registry.changed(root)
 

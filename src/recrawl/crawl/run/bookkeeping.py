@@ -96,7 +96,8 @@ class Bookkeeper:
     def _pending_notes(self) -> dict[str, object]:
         """What was learned of feeds and robots.txt since the last time, and how many signals came."""
         robots = self._components.robots
-        found = self._components.feeds.pending_notes() | self._components.inbox.tally.pending_notes()
+        inbox = self._components.inbox
+        found = self._components.feeds.pending_notes() | inbox.tally.pending_notes() | inbox.effects.pending_notes()
         return found | ({} if robots is None else robots.pending_notes())
 
     async def end(self) -> None:

@@ -104,11 +104,12 @@ class HeardTable:
                 heard.at, heard.changed_at = heard.again_at, None
                 yield source, heard
 
-    def saved(self, page: int, began_at: float) -> None:
-        """A good outcome is stored: signals before it are over."""
-        for source, heard in list(self._pages.get(page, {}).items()):
-            if heard.at < began_at:
-                self.drop(page, source)
+    def saved(self, page: int, began_at: float) -> list[int]:
+        """A good outcome is stored: signals before it are over; whose they were."""
+        over = [source for source, heard in self._pages.get(page, {}).items() if heard.at < began_at]
+        for source in over:
+            self.drop(page, source)
+        return over
 
     def forget(self, page: int) -> None:
         """A page is removed."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -17,17 +18,22 @@ import numpy as np
 
 from recrawl.crawl.clock import Clock
 from recrawl.crawl.signals.counts import TOTALS, SignalCounts
+from recrawl.crawl.signals.effects import EFFECTS, SignalEffects
 from recrawl.crawl.signals.group_commit import GroupCommit
 from recrawl.crawl.signals.heard import Heard, HeardTable
 from recrawl.crawl.signals.limits import Limits
 from recrawl.crawl.signals.sources import NOTE, Source, Sources
 from recrawl.engine import Engine
+from recrawl.engine.addresses import host_of
+from recrawl.engine.views.sources import counts_on
 from recrawl.errors import ParameterError
 from recrawl.store.protocol import Outcome, Store
 from recrawl.store.signals import PendingSignal
 from recrawl.urls import name_of
 
 _SOURCE = attrgetter("source")
+_TIMED = 16  # new signals of one call whose delays are counted
+_EXACT = 60.0  # seconds: the delay of a signal with a coarser date is not known
 _FULL_FOR = 60.0  # seconds after which a source with too many pending signals may try again
 
 
@@ -94,7 +100,7 @@ class Inbox:
         self.options = options or InboxOptions()
         self.on_unknown, self.on_new = self.options.on_unknown, self.options.on_new
         self.sources, self.limits = Sources(), Limits()
-        self.tally = SignalCounts()
+        self.tally, self.effects = SignalCounts(), SignalEffects()
         self._engine, self._store, self._clock = engine, store, clock
         self._heard = HeardTable()
         self._commit = GroupCommit(self._write, clock, self.options.gather)
@@ -103,6 +109,7 @@ class Inbox:
         """Take up the sources and the pending signals of earlier runs; the engine was opened with them."""
         self.sources = Sources.restore(await self._store.notes(NOTE))
         self.tally.restore(await self._store.notes(TOTALS))
+        self.effects.restore(await self._store.notes(EFFECTS))
         pending = await self._store.signals()
         known = self._engine.addresses.known([one.url for one in pending]).tolist()
         for page, one in zip(known, pending, strict=True):
@@ -203,6 +210,11 @@ class Inbox:
         self.tally.add(done.counts)
         for (page, source), one in done.new.items():
             self._heard.set(page, source, one.heard)
+        for one in islice(done.new.values(), _TIMED):
+            signal = one.signal
+            if signal.changed_at is not None and signal.resolution <= _EXACT:
+                pair = self.sources.name(signal.source), host_of(signal.url)
+                self.effects.heard(pair, now - signal.changed_at)
         again = defaultdict[int, list[int]](list)
         for page, heard, signal in done.repeated:
             if heard.repeat(signal.about()):
@@ -270,7 +282,12 @@ class Inbox:
         """Outcomes are stored: with them, the store has deleted the signals before them."""
         good = [one for one in outcomes if one.failure is None]
         for page, one in zip(self._engine.addresses.known([one.url for one in good]).tolist(), good, strict=True):
-            self._heard.saved(page, one.began_at)
+            for source in self._heard.saved(page, one.began_at):
+                host, changed = host_of(one.url), one.gone or bool(one.changed)
+                counts = counts_on(self._engine, host, source)
+                self.effects.crawled(
+                    (self.sources.name(source), host), changed=changed, counts=counts, now=one.began_at
+                )
 
     def forget(self, pages: Iterable[int]) -> None:
         """Pages are removed."""

@@ -6,11 +6,12 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from recrawl.model.spans import count
+from recrawl.model.spans import count, format_span
 
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
     from recrawl.crawl.run.opening.partial import Sampled
+    from recrawl.crawl.signals.effects import SignalEffects
     from recrawl.crawl.signals.sources import Sources
     from recrawl.engine import Engine
     from recrawl.engine.views.sources import Share, SourceFacts
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 
 _LISTED = 1000  # hosts in JSON at most
 _SHOWN = 10  # sources that lost their trust, in the text
-_HEAD = ("source", "host", "pages", "signals", "crawls", "changes", "precision", "recall", "trust")
-_NUMBERS = slice(2, 6)  # columns that are set to the right
+_HEAD = ("source", "host", "pages", "signals", "crawls", "changes", "caused", "found")
+_HEAD += ("precision", "recall", "delay", "trust")
+_NUMBERS = slice(2, 8)  # columns that are set to the right
 
 
 def figures(
@@ -28,11 +30,13 @@ def figures(
     """Everything that ``recrawl signals --json`` prints; ``sampled`` where it is opened already."""
     from recrawl.crawl.run.opening.partial import open_sampled
     from recrawl.crawl.signals.counts import TOTALS
+    from recrawl.crawl.signals.effects import EFFECTS, SignalEffects
     from recrawl.engine.views.sources import source_facts
 
     sampled = sampled or store.run(open_sampled(store.store, settings, now))
     facts, names = source_facts(sampled.engine), sources_of(store)
-    taken = store.notes(TOTALS).get(TOTALS, {})
+    taken, effects = store.notes(TOTALS).get(TOTALS, {}), SignalEffects()
+    effects.restore(store.notes(EFFECTS))
     return {
         "now": now,
         "database": store.store.name,
@@ -41,7 +45,7 @@ def figures(
         "unheard": {name: counts for name, counts in taken.items() if name not in _heard(facts, names)},
         "n_hosts": len({one.host for one in facts}),
         "total": len(facts),
-        "hosts": [_host(one, names) for one in facts[:_LISTED]],
+        "hosts": [_host(one, names, effects) for one in facts[:_LISTED]],
         "lost_trust": lost_figures(store, sampled.engine),
     }
 
@@ -91,9 +95,15 @@ def _source(number: int, name: str, facts: tuple[SourceFacts, ...], taken: dict[
     }
 
 
-def _host(one: SourceFacts, names: Sources) -> dict[str, Any]:
+def _host(one: SourceFacts, names: Sources, effects: SignalEffects) -> dict[str, Any]:
     shares = {name: None if share is None else share._asdict() for name, share in _shares(one).items()}
-    return {**asdict(one), **shares, "source": names.name(one.source), "trust": one.trust}
+    source = names.name(one.source)
+    effect = effects.of(source, one.host)
+    known = {"caused": 0, "found": 0, "delay": None, "turns": []}
+    if effect is not None:
+        turns = [{"at": at, "counts": counts} for at, counts in effect.turns]
+        known = {"caused": effect.caused, "found": effect.found, "delay": effect.delay(), "turns": turns}
+    return {**asdict(one), **shares, **known, "source": source, "trust": one.trust}
 
 
 def _shares(one: SourceFacts) -> dict[str, Share | None]:
@@ -122,7 +132,7 @@ def signal_lines(found: dict[str, Any], top: int) -> list[str]:
 def _row(one: dict[str, Any]) -> tuple[str, ...]:
     numbers = tuple(f"{one[name]:.0f}" for name in _HEAD[_NUMBERS])
     shares = (_share(one["precision"]), _share(one["recall"]))
-    return (one["source"], one["host"], *numbers, *shares, _trust(one))
+    return (one["source"], one["host"], *numbers, *shares, _delay(one["delay"]), _trust(one))
 
 
 def _line(row: tuple[str, ...], widths: list[int]) -> str:
@@ -136,6 +146,14 @@ def _line(row: tuple[str, ...], widths: list[int]) -> str:
 def _share(share: dict[str, float] | None) -> str:
     """A share with its interval."""
     return "not known" if share is None else f"{share['mean']:.2f} ({share['low']:.2f} to {share['high']:.2f})"
+
+
+def _delay(delay: dict[str, float] | None) -> str:
+    """A delay with its interval."""
+    if delay is None:
+        return "not known"
+    middle, low, high = (format_span(delay[name]) for name in ("median", "low", "high"))
+    return f"{middle} ({low} to {high})"
 
 
 def _trust(one: dict[str, Any]) -> str:

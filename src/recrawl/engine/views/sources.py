@@ -128,6 +128,15 @@ def source_facts(engine: Engine) -> tuple[SourceFacts, ...]:
     return tuple(sorted(found, key=lambda one: (-one.pages, one.host, one.source)))
 
 
+def counts_on(engine: Engine, host: str, source: int) -> bool:
+    """Whether the signals of a source count on a host."""
+    b, number = engine.beliefs.belief.signals, engine.beliefs.signals.host_number(host)
+    if source >= len(b.gate):
+        return False
+    state = b.host_gate[number, source, OPEN] if number >= 0 else FOLLOWS
+    return bool(state == OPENED or (state == FOLLOWS and b.gate[source, OPEN] > 0.0))
+
+
 def lost_trust(engine: Engine) -> tuple[LostTrust, ...]:
     """Sources that have lost their trust and not regained it, the latest first."""
     b = engine.beliefs.belief.signals

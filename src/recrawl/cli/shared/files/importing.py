@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.cli.shared.files.crawl_log import CrawlLog, read_crawl_log, remarks
+from recrawl.cli.shared.files.log_replay import log_sources, replay_crawls, replay_signals
 from recrawl.cli.shared.files.page_states import PageStates, read_page_states, with_states
 from recrawl.cli.shared.files.warc_files import WarcBodies
 from recrawl.cli.shared.histories.readers import importance_of
@@ -21,6 +22,7 @@ from recrawl.cli.shared.options.crawl_options import engine_of
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.http.semantics import failure_of
 from recrawl.crawl.run.opening.pages import add_pages, save_pages
+from recrawl.crawl.signals.sources import engine_sources
 from recrawl.engine import Engine
 from recrawl.errors import ParameterError
 from recrawl.store import BlockingStore, Outcome, OwnedStore
@@ -73,16 +75,19 @@ def import_pages(
     """Add pages to a database. An empty database takes the trained engine, another one each page's rate."""
     now = time.time()
     trained = _trained(read, settings, now)
-    engine, known = store.run(engine_of(store.store, settings, now)), 0
-    if len(engine) == 0:
+    engine, known, notes = store.run(engine_of(store.store, settings, now)), 0, dict[str, Any]()
+    log = read.log
+    has_signals = log is not None and bool(log.sources)
+    is_new = len(engine) == 0
+    if is_new:
         engine, new = trained, trained.ids()
+        notes = log_sources(log.sources)[0].note() if log is not None and has_signals else notes
     else:
         known = int((engine.addresses.known(read.urls) >= 0).sum())
         gamma, rows = trained.beliefs.gamma(trained.ids()), trained.rows()
         belief = {"change_rate": gamma.mean, "evidence": gamma.shape, "fetched_at": rows["fetched_at"]}
         new = add_pages(engine, settings.rules(), read.urls, now, importance=read.importance, **belief)
-    store.run(save_pages(engine, store.store, new))
-    log = read.log
+    store.run(save_pages(engine, store.store, new, notes=notes))
     if log is not None:
         _save(_outcomes(log, read.log_urls, set(engine.url(new))), store, bodies)
     return {
@@ -93,7 +98,8 @@ def import_pages(
         "bodies": 0 if bodies is None else bodies.n_used,
         "repairs": {} if log is None else dict(log.repairs),
         "remarks": [*([] if log is None else remarks(log)), *read.notes],
-        "signals_left_out": log is not None and bool(log.sources),
+        "signals": 0.0 if log is None or not is_new else float(log.rows.signals.sum()),
+        "signals_left_out": has_signals and not is_new,
     }
 
 
@@ -116,34 +122,21 @@ def _trained(read: Imported, settings: Settings, now: float) -> Engine:
     """An engine that has recorded every crawl of the log, with the pages of the table as they are there."""
     log = read.log
     end = now if log is None else float(log.rows.time.max())
+    sources, numbers = log_sources([] if log is None else log.sources)
+    begin = end if log is None or not numbers else float(log.rows.time.min())
     engine = Engine(
         settings.rates(len(read.urls))[1],
-        start=end,
+        start=begin,
+        sources=engine_sources(sources.names, ()) or 1,
         host_spacing=settings.seconds("delay"),
         host_concurrency=settings.host_concurrency,
     )
-    engine.add(read.urls, end, importance=read.importance)
-    if log is not None:
-        _replay(engine, log, engine.id(read.log_urls), end)
+    engine.add(read.urls, begin, importance=read.importance)
+    if log is not None and numbers:
+        replay_signals(engine, log, engine.id(read.log_urls), numbers)
+    elif log is not None:
+        replay_crawls(engine, log, engine.id(read.log_urls), end)
     return engine if read.states is None else with_states(engine, read.states, max(end, now))
-
-
-def _replay(engine: Engine, log: CrawlLog, ids: NDArray[np.int64], now: float) -> None:
-    """Record the k-th row of every page with more than k rows, for each k."""
-    rows = log.rows
-    first = np.searchsorted(rows.page, np.arange(len(ids)))
-    count = np.diff(np.append(first, len(rows.page)))
-    for k in range(int(count.max(initial=0))):
-        mine = np.flatnonzero(count > k)
-        at = first[mine] + k
-        judged = (rows.changed[at] >= 0) & ~rows.failed[at]
-        some, rest = at[judged], at[~judged]
-        if len(some):
-            engine.record(ids[mine[judged]], now, changed=rows.changed[some] > 0, as_of=rows.time[some])
-        if len(rest):
-            gone = rows.gone[rest]
-            failed = rows.failed[rest] & ~gone
-            engine.record(ids[mine[~judged]], now, as_of=rows.time[rest], failed=failed, gone=gone)
 
 
 def _outcomes(log: CrawlLog, urls: list[str], new: set[str]) -> Iterator[Outcome]:

@@ -1,4 +1,4 @@
-"""Plot of signals: precision and recall of each source on each host, with intervals."""
+"""Plot of signals: precision and recall of each source on each host, with intervals, and when it counted."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ _TITLES = {"precision": "share of signals with a change behind", "recall": "shar
 _MOST = 100  # rows
 
 
-def draw_signals(hosts: Sequence[dict[str, Any]], path: Path) -> None:
-    """Draw rows of ``signals_report.figures`` into a file; sources that do not count are hollow."""
+def draw_signals(hosts: Sequence[dict[str, Any]], path: Path, now: float) -> None:
+    """Draw rows of ``signals_report.figures`` into a file; sources that do not count are hollow.
+
+    A third panel shows when signals counted, if that is known of a row.
+    """
     shown = [one for one in hosts if one["precision"] is not None][:_MOST]
     if not shown:
         raise ParameterError("no signal was followed by a crawl: there is nothing to draw")
@@ -25,8 +28,11 @@ def draw_signals(hosts: Sequence[dict[str, Any]], path: Path) -> None:
     names = sorted({one["source"] for one in shown})
     with mpl.rc_context(PANELS):
         figure = Figure(figsize=(11, 1.6 + 0.28 * len(shown)), dpi=120, layout="constrained")
-        panels = figure.subplots(1, 2, sharey=True)
-        for axes, (kind, title) in zip(panels, _TITLES.items(), strict=True):
+        timed = any(one["turns"] for one in shown)
+        panels = figure.subplots(1, 3 if timed else 2, sharey=True)
+        if timed:
+            _draw_trust(panels[2], shown, names, now)
+        for axes, (kind, title) in zip(panels[:2], _TITLES.items(), strict=True):
             for name in names:
                 _draw_source(axes, [(k, one) for k, one in enumerate(shown) if one["source"] == name], kind, names)
             axes.set(title=f"{kind}: {title}", xlim=(-0.02, 1.02))
@@ -47,3 +53,15 @@ def _draw_source(axes: Any, rows: Sequence[tuple[int, dict[str, Any]]], kind: st
         ends = [[share["mean"] - share["low"]], [share["high"] - share["mean"]]]
         face = color if one["counts"] else "white"
         axes.errorbar([share["mean"]], [k], xerr=ends, fmt="o", color=color, mfc=face, capsize=3)
+
+
+def _draw_trust(axes: Any, shown: Sequence[dict[str, Any]], names: Sequence[str], now: float) -> None:
+    """A bar for each time in which the signals of a row counted, in days before now."""
+    for k, one in enumerate(shown):
+        ends = [*(turn["at"] for turn in one["turns"][1:]), now]
+        for turn, end in zip(one["turns"], ends, strict=True):
+            if turn["counts"]:
+                days = [(at - now) / 86400.0 for at in (turn["at"], end)]
+                axes.plot(days, [k, k], color=f"C{names.index(one['source']) % 10}", lw=5, solid_capstyle="butt")
+    axes.set(title="trust: when its signals counted", xlabel="days before now")
+    axes.grid(alpha=0.3)
