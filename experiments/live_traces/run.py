@@ -35,7 +35,7 @@ TRACES = ["ota-contrib", "scraped-mix", "telegram-web", "homebrew-cask", "kubern
 SIGNALS = "+signals"
 NAMES = [*TRACES, f"dotnet-docs{SIGNALS}"]
 BUDGET = 0.05  # of the pages, per day
-WAYS = ("simulated", "protocol", "live", "inbox")  # names of staleness in results
+WAYS = ("simulated", "protocol", "live", "inbox", "polls")  # names of staleness in results
 BOUND = 0.03  # the live crawler is to be within this share of the simulator; with signals no staler by more
 Orders = dict[str, dict[str, float]]  # figures by order
 Results = dict[str, Orders]  # by name
@@ -68,8 +68,8 @@ def run_simulated(trace: Trace, budget: float) -> dict[str, float]:
 
 
 def run_live(trace: Trace, budget: float) -> dict[str, float]:
-    """The live crawler; signals reach the engine as in the simulator, and also through the inbox."""
-    ways = {"live": "engine"} if trace.signals is None else {"live": "engine", "inbox": "inbox"}
+    """The live crawler; signals reach the engine as in the simulator, also through the inbox and by polled sitemaps."""
+    ways = {"live": "engine"} if trace.signals is None else {"live": "engine", "inbox": "inbox", "polls": "polls"}
     figures: dict[str, float] = {}
     for name, way in ways.items():
         live = replay_trace(trace, budget, ReplayOptions(signals=way))  # type: ignore[arg-type]
@@ -154,7 +154,7 @@ def verdict(found: Results) -> list[str]:
                 lines.append(f"{name}: {way} {mean_of(rows, way):.5f}, simulated {mean_of(rows, 'simulated'):.5f}")
         plain = found.get(name.removesuffix(SIGNALS), {}) if name.endswith(SIGNALS) else {}
         for way in WAYS:
-            silent = "live" if way == "inbox" else way
+            silent = "live" if way in ("inbox", "polls") else way
             both = [order for order in orders if way in orders[order] and silent in plain.get(order, {})]
             if both:
                 told, quiet = mean_of([orders[k] for k in both], way), mean_of([plain[k] for k in both], silent)

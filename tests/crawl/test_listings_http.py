@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import tracemalloc
 
 import pytest
 from aiohttp import web
@@ -9,6 +10,8 @@ from aiohttp import web
 from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.http.memory import ManualClock
+from recrawl.crawl.listings.reading import read_listing
+from recrawl.crawl.listings.streaming import HEAD, ListingBody
 from recrawl.crawl.polite.robots import Robots
 from recrawl.crawl.run.commands import listing_command
 from recrawl.crawl.run.crawler import Crawler
@@ -92,3 +95,75 @@ def test_listings_at_private_addresses_are_refused():
     assert server.log == []
     assert counts.polls >= 3
     assert {one.state["failure"] for one in store.listings()} == {"forbidden-address"}
+
+
+# --- bodies parsed while they are read -------------------------------------------------------------------------------
+
+
+def rows(n, width):
+    """A sitemap of n pages in pieces, each entry as wide as asked for."""
+    yield b"<?xml version='1.0'?><urlset>"
+    for k in range(n):
+        yield f"<url><loc>https://a.example/{k}</loc><!--{'x' * width}--></url>".encode()
+    yield b"</urlset>"
+
+
+async def streamed(pieces, kind="sitemap", headers=None, limit=1 << 20):
+    """What a listing that a server sends in pieces comes to."""
+
+    async def answer(request):
+        response = web.StreamResponse(headers={"content-type": "application/xml", **(headers or {})})
+        await response.prepare(request)
+        try:
+            for piece in pieces():
+                await response.write(piece)
+        except ConnectionError:
+            pass
+        return response
+
+    body = ListingBody(kind, limit)
+    async with serving(answer) as origin, fetching(allow_private=True) as fetcher:
+        fetched = await fetcher.stream(f"{origin}/sitemap.xml", body)
+    return fetched, body
+
+
+def test_a_sitemap_beyond_the_limit_of_pages_is_parsed_while_it_is_read():
+    """24 MB; what is kept are its 2,000 entries and its beginning."""
+    tracemalloc.start()
+    fetched, body = asyncio.run(streamed(lambda: rows(2000, 12_000)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert fetched.failure is None
+    assert body.size > 24e6
+    assert len(fetched.body) == HEAD
+    found = body.reading()
+    assert (len(found.pages), found.pages[-1].url, found.is_whole) == (2000, "https://a.example/1999", True)
+    assert peak < 12e6
+
+
+def test_what_is_no_sitemap_is_kept_whole_up_to_the_limit():
+    page = [b"<html><title>t</title>" + b"<a href=/x>x</a>" * 1000]
+    fetched, body = asyncio.run(streamed(lambda: page, headers={"content-type": "text/html"}))
+    assert (fetched.body, body.reading()) == (page[0], None)
+    assert read_listing(fetched, "listing").pages[0].url.endswith("/x")
+    fetched, _ = asyncio.run(streamed(lambda: page * 100))
+    assert fetched.failure == "too-large"
+
+
+def test_packed_texts_are_parsed_and_a_sitemap_without_end_is_cut_off():
+    packed = gzip.compress(b"".join(rows(1000, 50)))
+    fetched, body = asyncio.run(streamed(lambda: [packed[:5000], packed[5000:]], headers={"content-encoding": "gzip"}))
+    assert (fetched.failure, len(body.reading().pages)) == (None, 1000)
+    lines = b"".join(b"https://a.example/%d\n" % k for k in range(500))
+    fetched, body = asyncio.run(streamed(lambda: [gzip.compress(lines)]))
+    reading = body.reading() or read_listing(fetched, "sitemap")
+    assert len(reading.pages) == 500
+
+    def endless():
+        yield b"<urlset>" + b" " * 3000
+        while True:
+            yield b"<!--" + b"x" * 900_000 + b"-->"
+
+    fetched, body = asyncio.run(streamed(endless))
+    assert fetched.failure == "too-large"
+    assert body.size <= body.limit

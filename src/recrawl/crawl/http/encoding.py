@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import zlib
+from collections.abc import Callable
 from typing import Protocol
 
 import brotli
@@ -124,12 +125,12 @@ class _Zstd:
 class Body:
     """Collects a body piece by piece, undoing its codings; raises TooLarge as soon as it is more than ``limit``.
 
-    What came up to the limit is ``begun()``.
+    What came up to the limit is ``begun()``. With ``take``, pieces are passed on to it and not kept.
     """
 
-    def __init__(self, content_encoding: str, limit: int) -> None:
+    def __init__(self, content_encoding: str, limit: int, take: Callable[[bytes], None] | None = None) -> None:
         self._decoders = _decoders(content_encoding)
-        self._limit = limit
+        self._limit, self._take = limit, take
         self._came = self._kept = 0
         self._pieces: list[bytes] = []
 
@@ -145,7 +146,7 @@ class Body:
         if position == len(self._decoders):
             room = self._limit - self._kept
             if data:
-                self._pieces.append(data[:room])
+                (self._take or self._pieces.append)(data[:room])
             self._kept += min(len(data), room)
             if len(data) > room:
                 raise TooLarge

@@ -85,3 +85,29 @@ class Poster(Protocol):
     async def post(self, url: str, form: Mapping[str, str]) -> Fetched:
         """Send a form to a URL; failures are returned, not raised."""
         ...
+
+
+class Sink(Protocol):
+    """Takes a body of at most ``limit`` bytes piece by piece; ``body`` is what it keeps of it."""
+
+    limit: int
+
+    def feed(self, piece: bytes) -> None:
+        """The next piece, decoded."""
+        ...
+
+    @property
+    def body(self) -> bytes:
+        """What is kept."""
+        ...
+
+
+@runtime_checkable
+class Streamer(Protocol):
+    """A fetcher that can pass a body on while it is read, as large sitemaps need it."""
+
+    async def stream(
+        self, url: str, sink: Sink, *, etag: str | None = None, last_modified: str | None = None
+    ) -> Fetched:
+        """Fetch a URL; its body goes to the sink, and the result has what that keeps. Failures are returned."""
+        ...

@@ -25,7 +25,7 @@ from recrawl.crawl.http.connect import Checked, Connection, SystemResolver, chec
 from recrawl.crawl.http.encoding import ACCEPTED, Body, TooLarge
 from recrawl.crawl.http.exchange import Exchange
 from recrawl.crawl.http.failures import failure_name
-from recrawl.crawl.http.fetched import Fetched
+from recrawl.crawl.http.fetched import Fetched, Sink
 from recrawl.crawl.http.semantics import KEEP_METHOD, REDIRECTS
 from recrawl.errors import ParameterError
 
@@ -99,14 +99,20 @@ class HttpFetcher:
         check_headers(extra)
         return await self._made(Exchange(self._clock, url, extra, etag, last_modified))
 
+    async def stream(
+        self, url: str, sink: Sink, *, etag: str | None = None, last_modified: str | None = None
+    ) -> Fetched:
+        """Fetch a URL; its body goes to the sink while it is read. Failures are returned, not raised."""
+        return await self._made(Exchange(self._clock, url, {}, etag, last_modified), sink=sink)
+
     async def post(self, url: str, form: Mapping[str, str]) -> Fetched:
         """Send a form to a URL, also where redirects that keep the method lead; failures are returned, not raised."""
         return await self._made(Exchange(self._clock, url, {}, None, None), dict(form))
 
-    async def _made(self, exchange: Exchange, form: dict[str, str] | None = None) -> Fetched:
+    async def _made(self, exchange: Exchange, form: dict[str, str] | None = None, sink: Sink | None = None) -> Fetched:
         try:
             async with asyncio.timeout(self._limits.total):
-                return await self._follow(exchange, form)
+                return await self._follow(exchange, form, sink)
         except Exception as error:
             failure = failure_name(error)
             if failure is None:
@@ -121,7 +127,7 @@ class HttpFetcher:
         if self._own_resolver is not None:
             await self._own_resolver.close()
 
-    async def _follow(self, exchange: Exchange, form: dict[str, str] | None) -> Fetched:
+    async def _follow(self, exchange: Exchange, form: dict[str, str] | None, sink: Sink | None) -> Fetched:
         exchange.begin()
         method, followed = ("GET", REDIRECTS) if form is None else ("POST", KEEP_METHOD)
         while True:
@@ -133,18 +139,19 @@ class HttpFetcher:
                 exchange.answered(response.status, response.headers.items(), self._limits.headers)
                 goal = response.headers.get("Location") if response.status in followed else None
                 if goal is None:
-                    return await self._finish(exchange, response)
+                    return await self._finish(exchange, response, sink)
                 await _drain(response)
             exchange.hop(goal, self._limits.redirects)
 
-    async def _finish(self, exchange: Exchange, response: aiohttp.ClientResponse) -> Fetched:
+    async def _finish(self, exchange: Exchange, response: aiohttp.ClientResponse, sink: Sink | None) -> Fetched:
         failure = exchange.verdict()
         if failure is not None or exchange.status == 304:
             await _drain(response)
             return exchange.done(b"", failure)
-        if (response.content_length or 0) > self._limits.body and not self._limits.cut:
+        limit = self._limits.body if sink is None else sink.limit
+        if (response.content_length or 0) > limit and not self._limits.cut:
             raise TooLarge
-        body = Body(exchange.headers.get("content-encoding", ""), self._limits.body)
+        body = Body(exchange.headers.get("content-encoding", ""), limit, None if sink is None else sink.feed)
         try:
             async for piece in response.content.iter_any():
                 body.feed(piece)
@@ -152,7 +159,8 @@ class HttpFetcher:
             if not self._limits.cut:
                 raise
             return exchange.done(body.begun(), None)
-        return exchange.done(body.whole(), None)
+        whole = body.whole()
+        return exchange.done(whole if sink is None else sink.body, None)
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:

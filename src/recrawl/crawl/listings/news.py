@@ -10,6 +10,7 @@ import numpy as np
 from recrawl.crawl.http.fetched import Fetched
 from recrawl.crawl.listings.listing import Listing
 from recrawl.crawl.listings.reading import SITEMAP, Listed, Reading, read_listing
+from recrawl.crawl.listings.streaming import ListingBody
 from recrawl.crawl.listings.table import Keys, Table, fingerprints
 from recrawl.crawl.signals.inbox import Signal
 from recrawl.crawl.signals.sources import Source
@@ -31,12 +32,17 @@ class News(NamedTuple):
     n_foreign: int  # URLs that it does not speak for, at the first poll
 
 
-def news_of(listing: Listing, fetched: Fetched, packed: bytes, room: int) -> News | None:
+def news_of(
+    listing: Listing, fetched: Fetched, packed: bytes, room: int, streamed: ListingBody | None = None
+) -> News | None:
     """Compare what was fetched with the last poll; None if it is no listing. At most ``room`` entries are read.
 
-    URLs that the listing does not speak for are left out. What a broken file does not name any more has not vanished.
+    ``streamed`` is the body of a listing that was parsed while it came. URLs that the listing does not speak for are
+    left out. What a broken file does not name any more has not vanished.
     """
-    reading = read_listing(fetched, listing.kind)
+    reading = None if streamed is None else streamed.reading()
+    if reading is None:
+        reading = read_listing(fetched, listing.kind)
     if reading is None:
         return None
     pages = [one for one in reading.pages if listing.speaks_for(one.url)][:room]

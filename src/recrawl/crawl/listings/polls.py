@@ -25,6 +25,7 @@ from recrawl.crawl.listings.news import News, dropped, news_of, signals_of
 from recrawl.crawl.listings.parts import take_parts
 from recrawl.crawl.listings.reading import FEED, SITEMAP
 from recrawl.crawl.listings.registry import Pace, Registry
+from recrawl.crawl.listings.streaming import ListingBody
 from recrawl.crawl.listings.worth import DAY
 from recrawl.crawl.listings.worths import PRIOR_PAGES, Worths
 from recrawl.crawl.offload import Offload
@@ -39,6 +40,7 @@ from recrawl.urls import canonical
 
 AT_ONCE = 8  # polls at a time
 FOUND_LEAD = 7.0  # days until a new page would be found otherwise
+_LARGEST = 10 << 20  # bytes of a listing that is no sitemap
 _MOST_NAMED = 50  # sitemaps of one robots.txt
 _TTL = re.compile(rb"<ttl>\s*(\d{1,6})\s*</ttl>")
 _READ = 64 << 10  # bytes in which it is looked for
@@ -125,7 +127,8 @@ class Polls:
         assert self._side is not None
         try:
             sent = {} if listing.backlog else {"etag": listing.etag, "last_modified": listing.last_modified}
-            fetched = await self._side.get(listing.url, **sent)
+            streamed = ListingBody(listing.kind, _LARGEST)
+            fetched = await self._side.get(listing.url, **sent, sink=streamed)
             now = self._clock.now()
             if fetched.failure == "busy" and not fetched.status:
                 listing.not_before = now + max(self._side.wait(listing.url), 1.0)  # the host is to be left alone
@@ -135,7 +138,7 @@ class Polls:
             else:
                 if self.on_fetched is not None:
                     self.on_fetched(listing.url, fetched)
-                await self._take_in(listing, fetched)
+                await self._take_in(listing, fetched, streamed)
         except RecrawlError:
             raise
         except Exception as problem:
@@ -145,7 +148,7 @@ class Polls:
             self.registry.ended(listing)
         await self._save()
 
-    async def _take_in(self, listing: Listing, fetched: Fetched) -> None:
+    async def _take_in(self, listing: Listing, fetched: Fetched, streamed: ListingBody | None = None) -> None:
         """Take in an answer: signals are stored before the table that they are compared with the next time."""
         now, before = self._clock.now(), listing.polled_at
         if fetched.not_modified:
@@ -154,7 +157,8 @@ class Polls:
             return
         packed = await self._store.listing_entries(listing.url)
         room = self.registry.room(listing)
-        news = await self._offload.call(lambda: news_of(listing, fetched, packed, room), len(fetched.body))
+        size = len(fetched.body) if streamed is None else max(len(fetched.body), streamed.size)
+        news = await self._offload.call(lambda: news_of(listing, fetched, packed, room, streamed), size)
         if news is None:
             listing.failed("no listing", now)
             self._hooks.report("polled", listing=listing, failure="no listing", signals=0, new=0)

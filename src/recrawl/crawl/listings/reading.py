@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 from urllib.parse import urljoin
 
 from recrawl.crawl.formats.content_kind import kind_of
 from recrawl.crawl.formats.feed_items import read_feed
 from recrawl.crawl.formats.links import read_links
-from recrawl.crawl.formats.sitemaps import ENTRIES, SitemapParser, read_sitemap
+from recrawl.crawl.formats.sitemaps import ENTRIES, Entry, SitemapParser, read_sitemap
 from recrawl.crawl.http.fetched import Fetched
 from recrawl.crawl.urls import canonical
 from recrawl.engine.addresses import host_of
@@ -65,8 +65,7 @@ def read_listing(fetched: Fetched, kind: str | None = None) -> Reading | None:
 
 
 def _kind(fetched: Fetched, kind: str | None) -> str | None:
-    head = fetched.body[:2048].removeprefix(b"\xef\xbb\xbf")
-    if _SITEMAP_ROOT.match(head):
+    if is_sitemap(fetched.body[:2048]):
         return SITEMAP
     content = kind_of(fetched)
     if content == "feed":
@@ -79,11 +78,19 @@ def _kind(fetched: Fetched, kind: str | None) -> str | None:
 def _sitemap(fetched: Fetched) -> Reading | None:
     parser = SitemapParser()
     entries = list(read_sitemap(fetched.body, parser))
-    if not entries:
-        return Reading(SITEMAP, [], [], parser.is_whole) if _SITEMAP_ROOT.match(fetched.body[:2048]) else None
+    return sitemap_of(entries, is_whole=parser.is_whole) if entries or is_sitemap(fetched.body[:2048]) else None
+
+
+def is_sitemap(head: bytes) -> bool:
+    """Whether a file that begins so is an XML sitemap or an index of sitemaps."""
+    return _SITEMAP_ROOT.match(head.removeprefix(b"\xef\xbb\xbf")) is not None
+
+
+def sitemap_of(entries: Sequence[Entry], *, is_whole: bool) -> Reading:
+    """What the entries of a sitemap list."""
     pages = _once((one.url, one.lastmod, one.latest) for one in entries if not one.is_index)
     parts = _once((one.url, one.lastmod, one.latest) for one in entries if one.is_index)
-    return Reading(SITEMAP, pages, parts[:MOST_PARTS], parser.is_whole)
+    return Reading(SITEMAP, pages, parts[:MOST_PARTS], is_whole)
 
 
 def urljoin_safe(base: str, link: str) -> str:

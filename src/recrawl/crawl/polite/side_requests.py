@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
 
 from recrawl.crawl.clock import Clock
-from recrawl.crawl.http.fetched import Fetched, Fetcher, Poster
+from recrawl.crawl.http.fetched import Fetched, Fetcher, Poster, Sink, Streamer
 from recrawl.crawl.http.semantics import redirect_goal
 from recrawl.crawl.polite.robots_gate import LONGEST_WAIT, RobotsGate
 from recrawl.engine.addresses import host_of
@@ -34,18 +33,27 @@ class SideRequests:
         """Seconds until the host of a URL may be asked, as far as is known now."""
         return self._limiter.start_wait(canonical(url))
 
-    async def get(self, url: str, *, etag: str | None = None, last_modified: str | None = None) -> Fetched:
+    async def get(
+        self, url: str, *, etag: str | None = None, last_modified: str | None = None, sink: Sink | None = None
+    ) -> Fetched:
         """Fetch a URL as far as robots.txt allows; redirects are followed within the host.
 
-        The validators are sent with each request: they are those of the last answer, after redirects.
+        The validators are sent with each request: they are those of the last answer, after redirects. The body goes
+        to the ``sink`` while it is read, if the fetcher can do that.
         """
         passed = [canonical(url)]
+
+        async def fetch(at: str) -> Fetched:
+            if sink is None or not isinstance(self._fetcher, Streamer):
+                return await self._fetcher.fetch(at, etag=etag, last_modified=last_modified)
+            return await self._fetcher.stream(at, sink, etag=etag, last_modified=last_modified)
+
         while True:
             at = passed[-1]
             failure = await self._forbidden(at)
             if failure is not None:
                 return self._failed(at, failure)
-            fetched = await self._made(at, partial(self._fetcher.fetch, etag=etag, last_modified=last_modified))
+            fetched = await self._made(at, fetch)
             goal = redirect_goal(at, fetched)
             if goal is None or goal in passed or len(passed) > MOST_HOPS or host_of(goal) != host_of(url):
                 return fetched

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +59,9 @@ def _draw_source(axes: Any, rows: Sequence[tuple[int, dict[str, Any]]], kind: st
 def _draw_trust(axes: Any, shown: Sequence[dict[str, Any]], names: Sequence[str], now: float) -> None:
     """A bar for each time in which the signals of a row counted, in days before now."""
     for k, one in enumerate(shown):
-        ends = [*(turn["at"] for turn in one["turns"][1:]), now]
-        for turn, end in zip(one["turns"], ends, strict=True):
+        for turn, following in zip_longest(one["turns"], one["turns"][1:]):
             if turn["counts"]:
+                end = now if following is None else following["at"]
                 days = [(at - now) / 86400.0 for at in (turn["at"], end)]
                 axes.plot(days, [k, k], color=f"C{names.index(one['source']) % 10}", lw=5, solid_capstyle="butt")
     axes.set(title="trust: when its signals counted", xlabel="days before now")
