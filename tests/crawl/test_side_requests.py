@@ -8,10 +8,11 @@ import pytest
 from aiohttp import web
 
 from crawl.driving import World
-from crawl.servers import AGENT, Names
+from crawl.servers import AGENT, Names, fetching, serving
 from recrawl.crawl.http import connect
 from recrawl.crawl.http.fetcher import HttpFetcher, Limits
 from recrawl.crawl.http.memory import Answer
+from recrawl.crawl.listings.streaming import ListingBody
 from recrawl.crawl.polite.side_requests import SideRequests
 
 FILE = "https://a.example/key.txt"
@@ -140,3 +141,32 @@ def test_a_hub_at_a_private_address_after_a_redirect_or_another_lookup(monkeypat
             assert [form["n"] for _, form in got] == ["1", "2", "3"]
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_key_files_and_listings_at_private_addresses_after_a_redirect_or_another_lookup(monkeypatch, streamed):
+    monkeypatch.setattr(connect, "is_public", lambda address: address == "127.0.0.1")  # 127.0.0.2 stands for private
+    asked = []
+
+    async def answer(request):
+        asked.append(request.path)
+        goals = {"/away": "http://127.0.0.2/", "/named": "http://two.example/"}
+        if request.path in goals:
+            return web.Response(status=302, headers={"location": goals[request.path]})
+        return web.Response(text="https://a.example/1", headers={"connection": "close"})
+
+    async def main():
+        names = Names(one_example=[["127.0.0.1"], ["127.0.0.2"]], two_example=[["127.0.0.2"]])
+        limits = Limits(total=5.0, dns=0)
+        async with serving(answer) as at, fetching(allow_private=False, resolver=names, limits=limits) as http:
+
+            async def get(url):
+                return await (http.stream(url, ListingBody("sitemap", 1 << 20)) if streamed else http.fetch(url))
+
+            one = f"http://one.example:{at.rpartition(':')[2]}/file"
+            assert (await get(one)).body == b"https://a.example/1"
+            found = [(await get(url)).failure for url in (f"{at}/away", f"{at}/named", one, "http://10.0.0.1/")]
+            assert found == ["forbidden-address"] * 4
+
+    asyncio.run(main())
+    assert asked == ["/file", "/away", "/named"]
