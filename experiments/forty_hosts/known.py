@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recrawl.engine import Engine
+from recrawl.engine.addresses import Urls
 from recrawl.engine.core import own_belief
 from recrawl.model import Pages
 from recrawl.schedule import Scheduler
@@ -36,8 +37,8 @@ class KnowingEngine(Engine):
         self._true, self._row_of, self._ignoring = pages, row_of, ignoring
         self._rows: Ids = np.zeros(0, np.int64)  # of the true pages, by id
 
-    def _append(self, urls: list[str], weight: Array, fetched: Array, now: float, own: Any) -> Ids:
-        rows = np.array([self._row_of[url] for url in urls])
+    def _append(self, urls: Urls, weight: Array, fetched: Array, now: float, own: Any) -> Ids:
+        rows = np.array([self._row_of[url] for url in urls.packed.texts()])
         true = self._true[rows]
         own = own_belief(true.change_rate, 1e6, len(rows), np.arange(len(rows)), self.beliefs.prior)
         self._rows = np.concatenate([self._rows, rows])

@@ -279,7 +279,7 @@ def test_an_index_page_and_a_feed_give_signals_for_new_links_and_moved_updates()
 
     world = World(page, site.urls, budget=0.0006, delay=0.0)
     world.store.queue([listing_command(news, "listing"), listing_command(feed, "feed")])
-    found = taken_in(world, 5 * DAY)
+    found = taken_in(world, 9 * DAY)
     assert sorted(found) == [(site.urls[0], "feed of a.example"), (site.urls[2], "listing of a.example")]
 
 

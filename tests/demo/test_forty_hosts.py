@@ -21,7 +21,7 @@ def experiment():
 
 
 @pytest.mark.slow
-def test_polls_take_at_most_half_of_the_requests_and_pay(experiment):
+def test_polls_take_at_most_half_of_the_requests(experiment):
     """Copies are all fresh at first, and the first crawl is worth next to nothing: polls leave requests for crawls."""
     drawn = experiment.draw(experiment.World(hosts=6, pages=15, budget=0.15, days=20.0), seed=1)
     options = experiment.ways(drawn)
@@ -30,7 +30,8 @@ def test_polls_take_at_most_half_of_the_requests_and_pay(experiment):
     }
     polls = sum(live["learned"].polls.values())
     assert 10 < polls < 0.5 * live["learned"].requests
-    assert live["learned"].requests == live["no signals"].requests == int(live["learned"].allowed)
+    assert live["learned"].requests == live["no signals"].requests
+    assert live["learned"].allowed - 1.0 <= live["learned"].requests <= live["learned"].allowed
     assert live["learned"].run.requests + polls == live["learned"].requests
     assert live["learned"].wrong == 0
 

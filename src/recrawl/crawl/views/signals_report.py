@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _LISTED = 1000  # hosts in JSON at most
 _SHOWN = 10  # sources that lost their trust, in the text
-_HEAD = ("source", "host", "pages", "signals", "crawls", "changes", "caused", "found")
-_HEAD += ("precision", "recall", "delay", "trust")
+_COUNTS = ("source", "host", "pages", "signals", "crawls", "changes", "caused", "found")
+_HEAD = (*_COUNTS, "precision", "recall", "delay", "trust")
 _NUMBERS = slice(2, 8)  # columns that are set to the right
 
 
@@ -99,7 +99,7 @@ def _host(one: SourceFacts, names: Sources, effects: SignalEffects) -> dict[str,
     shares = {name: None if share is None else share._asdict() for name, share in _shares(one).items()}
     source = names.name(one.source)
     effect = effects.of(source, one.host)
-    known = {"caused": 0, "found": 0, "delay": None, "turns": []}
+    known: dict[str, Any] = {"caused": 0, "found": 0, "delay": None, "turns": []}
     if effect is not None:
         turns = [{"at": at, "counts": counts} for at, counts in effect.turns]
         known = {"caused": effect.caused, "found": effect.found, "delay": effect.delay(), "turns": turns}
