@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from recrawl.crawl.deliver.session import posting_session
 from recrawl.crawl.deliver.subscribers import NotDelivered
 from recrawl.crawl.http.semantics import retry_after
 from recrawl.errors import ParameterError
@@ -92,13 +93,7 @@ class Webhook:
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=1, force_close=True, ssl=self._ssl or True),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                trust_env=False,
-                timeout=aiohttp.ClientTimeout(total=self._timeout),
-            )
+            self._session = posting_session(self._timeout, self._ssl)
         return self._session
 
     async def close(self) -> None:

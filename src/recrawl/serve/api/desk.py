@@ -19,8 +19,12 @@ _OUTCOME = {"lease": "h3mQv1bq0sX2c9Jr8T6yWfZk", "status": 200, "body": "<p>hell
 
 
 def desk_endpoints(desk: Desk) -> list[Endpoint]:
-    """What foreign crawlers call."""
+    """What foreign crawlers call, and what those call who choose the pages."""
     calls = _Calls(desk)
+    return [*_crawl_endpoints(calls), *_page_endpoints(calls)]
+
+
+def _crawl_endpoints(calls: _Calls) -> list[Endpoint]:
     return [
         Endpoint(
             "POST", "/v1/pick", "crawl", "Pick pages to crawl", calls.pick, m.PickAnswer, m.PickRequest, example=_PICK
@@ -46,6 +50,11 @@ def desk_endpoints(desk: Desk) -> list[Endpoint]:
             m.ReleaseRequest,
             example={"leases": [_OUTCOME["lease"]]},
         ),
+    ]
+
+
+def _page_endpoints(calls: _Calls) -> list[Endpoint]:
+    return [
         Endpoint(
             "GET",
             "/v1/pages",

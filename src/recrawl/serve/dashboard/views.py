@@ -27,6 +27,13 @@ _MOST = 100_000  # rows that can be paged through
 def view_routes(board: Dashboard) -> APIRouter:
     """Routes that change nothing."""
     router = APIRouter(route_class=HtmlRoute, include_in_schema=False)
+    _add_pages(router, board)
+    _add_figures(router, board)
+    return router
+
+
+def _add_pages(router: APIRouter, board: Dashboard) -> None:
+    """Views of single pages and crawls."""
 
     @router.get("/")
     async def overview(request: Request, order: str = "changed", q: str = "", first: int = 0) -> HTMLResponse:
@@ -40,6 +47,29 @@ def view_routes(board: Dashboard) -> APIRouter:
     @router.get("/parts/tiles")
     async def tiles_part(request: Request) -> HTMLResponse:
         return board.page(request, board.gate.session(request), "parts/tiles.html", tiles=tiles(board))
+
+    @router.get("/page")
+    async def page(request: Request, url: str = "") -> HTMLResponse:
+        session = board.gate.session(request)
+        facts = await page_facts(board.live, board.titles, _canonical(url))
+        if facts is None:
+            return board.page(request, session, "no_page.html", status=404, url=url)
+        return board.page(request, session, "page.html", page=facts)
+
+    @router.get("/feed")
+    async def feed(request: Request, kind: str = "", after: int = 0) -> Response:
+        session = board.gate.session(request)
+        if kind and kind not in KINDS:
+            raise ProblemError(422, f"kind must be one of {', '.join(KINDS)}")
+        crawls = [one for one in board.recent.after(after) if kind in ("", one.kind)]
+        partial = "hx-request" in request.headers
+        template = "parts/feed.html" if partial else "feed.html"
+        values: dict[str, Any] = {"crawls": crawls, "kind": kind, "kinds": KINDS, "last": board.recent.last}
+        return board.page(request, session, template, **values)
+
+
+def _add_figures(router: APIRouter, board: Dashboard) -> None:
+    """Views of all pages together, from the last snapshot."""
 
     @router.get("/freshness")
     async def freshness(request: Request) -> HTMLResponse:
@@ -79,32 +109,11 @@ def view_routes(board: Dashboard) -> APIRouter:
         rows = await board.lists.rows(urls)
         return board.page(request, session, "stale.html", rows=rows, snapshot=snapshot, error=board.snapshots.error)
 
-    @router.get("/page")
-    async def page(request: Request, url: str = "") -> HTMLResponse:
-        session = board.gate.session(request)
-        facts = await page_facts(board.live, board.titles, _canonical(url))
-        if facts is None:
-            return board.page(request, session, "no_page.html", status=404, url=url)
-        return board.page(request, session, "page.html", page=facts)
-
-    @router.get("/feed")
-    async def feed(request: Request, kind: str = "", after: int = 0) -> Response:
-        session = board.gate.session(request)
-        if kind and kind not in KINDS:
-            raise ProblemError(422, f"kind must be one of {', '.join(KINDS)}")
-        crawls = [one for one in board.recent.after(after) if kind in ("", one.kind)]
-        partial = "hx-request" in request.headers
-        template = "parts/feed.html" if partial else "feed.html"
-        values: dict[str, Any] = {"crawls": crawls, "kind": kind, "kinds": KINDS, "last": board.recent.last}
-        return board.page(request, session, template, **values)
-
     @router.get("/charts.json")
     async def charts(request: Request) -> JSONResponse:
         board.gate.session(request)
         snapshot = await board.snapshots.first()
         return JSONResponse({} if snapshot is None else _charts(board, snapshot), headers=HEADERS)
-
-    return router
 
 
 def _canonical(url: str) -> str:

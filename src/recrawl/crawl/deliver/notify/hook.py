@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from recrawl.crawl.deliver.notify.message import Message
+from recrawl.crawl.deliver.session import posting_session
 from recrawl.crawl.deliver.subscribers import NotDelivered
 from recrawl.crawl.deliver.webhook import failure_reason
 from recrawl.crawl.http.connect import Checked, ForbiddenAddress, SystemResolver, public_socket
@@ -110,19 +111,11 @@ class Hook:
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
-            connector = aiohttp.TCPConnector(
+            self._session = posting_session(
+                self._timeout,
+                self._ssl,
                 resolver=Checked(SystemResolver(), allow_private=self._allow_private),
                 socket_factory=None if self._allow_private else public_socket,
-                limit=1,
-                force_close=True,
-                ssl=self._ssl or True,
-            )
-            self._session = aiohttp.ClientSession(
-                connector=connector,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                trust_env=False,
-                timeout=aiohttp.ClientTimeout(total=self._timeout),
             )
         return self._session
 
