@@ -64,6 +64,8 @@ def test_a_message_shows_what_changed():
     assert sum(item.diff is not None for item in many.items) == 20
     assert many.text().endswith("… and 15 further pages\n")
     assert message_of([replace(EVENT, kind="gone", new_text=None)]).subject == "gone: Tea"
+    twice = message_of([replace(EVENT, kind="changed"), replace(EVENT, kind="gone", new_text=None)])
+    assert (twice.subject, len(twice.items)) == ("gone: Tea", 2), "one page, its newest event"
 
 
 @pytest.mark.parametrize("place", ["url", "new_text", "old_text"])

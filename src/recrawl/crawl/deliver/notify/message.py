@@ -82,13 +82,13 @@ def message_of(events: Sequence[Event], *, diffs: bool = True, n_more: int = 0) 
     """The message about events, and about further ones that are only counted."""
     shown = events[:SHOWN]
     items = tuple(item_of(event, shows_diff=diffs and k < _DIFFS) for k, event in enumerate(shown))
-    n = len(events) + n_more
-    if n == 1:
-        subject = f"{_WORDS[items[0].kind]}: {items[0].title}"
+    n_pages = len({event.url for event in events}) + n_more
+    if n_pages == 1:
+        subject = f"{_WORDS[items[-1].kind]}: {items[-1].title}"
     else:
         hosts = list(dict.fromkeys(urlsplit(item.url).hostname or item.url for item in items))
-        subject = f"{n} pages changed: {', '.join(hosts[:3])}{' …' if len(hosts) > 3 else ''}"
-    return Message(shown[0].id, one_line(subject, _SUBJECT), items, n - len(items))
+        subject = f"{n_pages} pages changed: {', '.join(hosts[:3])}{' …' if len(hosts) > 3 else ''}"
+    return Message(shown[0].id, one_line(subject, _SUBJECT), items, len(events) + n_more - len(items))
 
 
 def _head(item: Item) -> str:
