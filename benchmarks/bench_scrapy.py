@@ -38,7 +38,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--change", default="page")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--smallest", action="store_true", help="only whether it runs")
     options = parser.parse_args()
+    if options.smallest:
+        options.pages, options.rounds = 50, 1
     command = [sys.executable, str(FOLDER / "crawl_server.py"), str(options.hosts)]
     server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None

@@ -240,8 +240,8 @@ def test_a_million_invented_urls_leave_nothing(n):
     assert room.inbox.sources.names == [], "no number is given to who knows no page"
 
 
-def test_crawls_that_signals_brought_forward_are_counted_and_saved():
-    room = Room(SqliteStore(":memory:"))
+def test_crawls_that_signals_brought_forward_are_counted_and_saved(tmp_path):
+    room = Room(SqliteStore(tmp_path / "a.db"))
     room.take(*(Signal(url, FEED, START - 40.0) for url in URLS[:3]), Signal(URLS[3], FEED, START - 90.0, 86400.0))
     effect = room.inbox.effects.of("feed", "a.example")
     assert effect.delay() == {"n": 3, "median": 48.0, "low": 48.0, "high": 48.0}
