@@ -82,6 +82,7 @@ async def crawled(site, port, world, settings, clock):
 @pytest.fixture(scope="module")
 def found(example, tmp_path_factory):
     compare, _, serve, world = example
+    serve.OUTAGE = (150.0, 250.0)  # long enough that its host is asked meanwhile
     folder, clock = tmp_path_factory.mktemp("five_hosts"), ManualClock(START)
     settings = Settings(
         database=str(folder / "recrawl.db"), budget="3/s", delay="0.5 s", contact="a@example.org", allow_private=True
@@ -103,18 +104,18 @@ def test_what_is_reported_is_what_the_server_saw(example, found):
     wrong = [row for row in table.values() if row.holds is False and not row.what.startswith("forecast")]
     assert not wrong
     assert len(found.log) > 500
-    for what in ("changes found", "answers 304", "404 and 410", "301 to another page", "500 (`http-5xx`)"):
+    for what in ("changes found", "answers 304", "404 and 410", "301 to another page", "`gone` events"):
         assert int(table[what].seen) > 0, what
-    rare = ("`gone` events", "503 (`busy`)")  # by when pages happen to be crawled
-    assert sum(int(table[what].seen) for what in rare) > 0
+    for what in ("500 (`http-5xx`)", "503 (`busy`)"):
+        assert int(table[what].seen) > 0, what
 
 
 @pytest.mark.slow
+@pytest.mark.xfail(reason="0.07 to 0.11 too high in twelve runs: most pages were compared two or three times by then")
 def test_the_expected_freshness_is_near_the_true_one_once_rates_are_learned(example, found):
     looks = [row for row in example[0].rows(found) if row.what.startswith("freshness after")]
     assert len(looks) == LOOKS
-    # 0.07 to 0.11 too high in twelve runs: after five minutes most pages were compared two or three times
-    assert abs(float(looks[-1].reported) - float(looks[-1].seen)) < 0.15
+    assert abs(float(looks[-1].reported) - float(looks[-1].seen)) < 0.1
 
 
 def test_the_world_has_300_pages_on_five_hosts(example):
