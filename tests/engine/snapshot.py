@@ -57,6 +57,8 @@ READS = {
     "state": lambda engine, ids, now: engine.state(),
     "source_facts": lambda engine, ids, now: (source_facts(engine), lost_trust(engine)),
     "stats": lambda engine, ids, now: engine.stats,
+    "lessons": lambda engine, ids, now: engine.lessons(),
+    "threshold_curve": lambda engine, ids, now: engine.threshold_curve(0.1, 9.0, now, horizon=3.0) if len(ids) else 0,
     "threshold": lambda engine, ids, now: (engine.threshold, engine.budget, engine.now, len(engine)),
     "url": lambda engine, ids, now: (engine.url(ids), engine.id(engine.url(ids)), engine.ids()),
     "hosts": lambda engine, ids, now: [engine.held_until(host) for host in [*engine.hosts(), "unknown.example"]],

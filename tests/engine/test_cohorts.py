@@ -15,6 +15,7 @@ def urls(n, host="a.example"):
     return [f"https://{host}/{k}" for k in range(n)]
 
 
+@pytest.mark.slow
 def test_few_of_many_are_looked_at():
     engine = Engine(10.0)
     engine.add(urls(5000), 0.0, fetched_at=0.0)
@@ -24,6 +25,7 @@ def test_few_of_many_are_looked_at():
     assert engine.scheduler.stats["evaluated"] < 200 * 210
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 3, 50, 4000])
 def test_every_page_of_a_cohort_is_picked(n):
     engine = Engine(10.0)

@@ -44,14 +44,15 @@ def test_the_user_pauses_and_resumes():
 @pytest.mark.parametrize(("outcome", "reason"), [("failed", Reason.RETRY), ("gone", Reason.GONE)])
 def test_after_a_crawl_that_failed_or_found_nothing_a_page_waits(outcome, reason):
     engine = few_pages()
-    engine.record(engine.pick(DAY, 1), DAY, **{outcome: True})
-    assert reasons(engine) == (reason,)
-    engine.pause([0])
-    assert reasons(engine) == (reason, Reason.PAUSED)
-    engine.resume([0])
-    assert reasons(engine) == (reason,)
-    until = engine.eligibility.waiting.until(0)
-    assert 0 in engine.pick(until, 4)
+    (page,) = engine.pick(DAY, 1).tolist()  # any: they are worth the same
+    engine.record([page], DAY, **{outcome: True})
+    assert reasons(engine, page) == (reason,)
+    engine.pause([page])
+    assert reasons(engine, page) == (reason, Reason.PAUSED)
+    engine.resume([page])
+    assert reasons(engine, page) == (reason,)
+    until = engine.eligibility.waiting.until(page)
+    assert page in engine.pick(until, 4)
 
 
 def test_a_deferred_page_waits():

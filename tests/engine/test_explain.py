@@ -75,10 +75,9 @@ def test_spans_keep_two_digits():
         assert len(amount) <= 5
 
 
-@pytest.mark.slow
-def test_intervals_hold_the_rates_of_pages_in_folders():
-    """Pages of a folder have similar rates, but each page changes on its own."""
-    rng, n, budget, days = np.random.default_rng(2), 120, 60.0, 60
+def explained(seed):
+    """What is explained of pages of a folder that have similar rates, each changing on its own; and their rates."""
+    rng, n, budget, days = np.random.default_rng(seed), 120, 60.0, 60
     rate = np.repeat(np.exp(rng.normal(-1.5, 1.2, 8)), 15) * np.exp(rng.normal(0.0, 0.4, n))
     changes = [np.sort(rng.uniform(0.0, days, rng.poisson(one * days))) for one in rate]
     engine, last = Engine(budget, day=1.0, sources=0), np.zeros(n)
@@ -88,8 +87,17 @@ def test_intervals_hold_the_rates_of_pages_in_folders():
             began, ended = np.searchsorted(changes[page], [last[page], now])
             engine.record([page], now, changed=[ended > began])
             last[page] = now
-    found = [engine.explain(page, float(days)) for page in range(n)]
-    intervals = np.array([one.change_rate_interval for one in found])
-    assert np.mean((intervals[:, 0] <= rate) & (rate <= intervals[:, 1])) > 0.85
-    believed = np.array([one.change_rate for one in found])
-    assert ((intervals[:, 0] <= believed) & (believed <= intervals[:, 1])).all()
+    return [engine.explain(page, float(days)) for page in range(n)], rate
+
+
+@pytest.mark.slow
+def test_intervals_hold_the_rates_of_pages_in_folders():
+    """In twelve worlds together: the share of one world of 120 pages varies by 0.03."""
+    held = []
+    for seed in range(2, 14):
+        found, rate = explained(seed)
+        intervals = np.array([one.change_rate_interval for one in found])
+        held.append(np.mean((intervals[:, 0] <= rate) & (rate <= intervals[:, 1])))
+        believed = np.array([one.change_rate for one in found])
+        assert ((intervals[:, 0] <= believed) & (believed <= intervals[:, 1])).all()
+    assert np.mean(held) > 0.85, held

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from profiles import few_tuples
 from simulate.small import small_trace
 
 from recrawl import Pages
@@ -11,6 +12,7 @@ from recrawl.simulate.run.policies import admit_unknown, learning
 from recrawl.simulate.run.runners import PlainRunner
 
 
+@pytest.mark.slow
 def test_staleness_approaches_that_of_known_rates():
     rng = np.random.default_rng(2)
     pages = Pages(rng.gamma(0.6, 1.0, 400) + 1e-3, rng.uniform(0.2, 1.0, 400))
@@ -36,7 +38,7 @@ def by_page(signals):
 @pytest.mark.parametrize("settings", [{}, {"half_life": 5.0}], ids=["remembers", "forgets"])
 @pytest.mark.parametrize(
     ("signals", "n", "seeds"),
-    [(True, 60, 3), (False, 60, 3), (True, 300, 1), pytest.param(True, 300, 3, marks=pytest.mark.full)],
+    few_tuples([(True, 60, 2), (False, 60, 1), (True, 300, 1), (True, 60, 3), (False, 60, 3), (True, 300, 3)], 3),
 )
 def test_compiled_and_plain_runs_are_one(signals, n, seeds, settings, monkeypatch):
     for seed in range(seeds):
@@ -67,6 +69,7 @@ def test_compiled_and_plain_runs_are_one(signals, n, seeds, settings, monkeypatc
             engine.eligibility._check()
 
 
+@pytest.mark.slow
 def test_learning_from_signals_is_better_than_not_listening():
     rng = np.random.default_rng(6)
     pages = Pages(rng.uniform(0.05, 1.0, 300), recall=0.7, false_rate=0.1)

@@ -164,6 +164,7 @@ def test_what_is_kept_goes_on() -> None:
     assert (older_engine.time, older_engine.stale) == (again.open_time, again.open_stale)
 
 
+@pytest.mark.slow
 def test_on_poisson_worlds_the_ledger_is_near_the_truth() -> None:
     """It is 4% too low here, as the mean of the prior by which pages are chosen is too low (`expected.py`)."""
     off = []

@@ -10,7 +10,7 @@ from .machine import EngineMachine
 pytestmark = pytest.mark.slow
 
 FEW = settings(
-    deadline=None, max_examples=examples(40), stateful_step_count=25, suppress_health_check=list(HealthCheck)
+    deadline=None, max_examples=examples(40, usual=4), stateful_step_count=25, suppress_health_check=list(HealthCheck)
 )
 
 VARIANTS = {

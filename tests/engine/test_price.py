@@ -41,6 +41,7 @@ def test_a_page_that_changes_too_fast_is_never_worth_its_price():
     assert 0 in engine.pick(engine.now, 2)
 
 
+@pytest.mark.slow
 def test_the_budget_stays_the_upper_limit_and_less_is_spent():
     rng = np.random.default_rng(3)
     engine, _ = priced(rng.uniform(5.0, 50.0, 50), 2.0, n=50)

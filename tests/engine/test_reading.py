@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from profiles import examples
 
 from recrawl import Engine
 
@@ -54,7 +55,7 @@ def test_explaining_every_page_leaves_the_memory_sound(running):
     """A wake time that was asked for at another level than the page sleeps below was kept with the page."""
     engine, now = running
     other = Engine.restore(engine.state())
-    for k in range(20):
+    for k in range(examples(20, usual=8)):
         time = now + k * DAY / 6
         for page in engine.ids().tolist():
             engine.explain(page, time)

@@ -73,9 +73,9 @@ def test_a_state_goes_on_exactly(sources):
     assert same(engine.state(), other.state())
 
 
-@pytest.mark.parametrize("sources", [0, 1, 2])
-def test_rows_go_on_apart_from_leases(sources):
-    engine, now = lived(sources, siblings=False)  # what groups did lately is not in rows
+@pytest.mark.parametrize(("sources", "seed"), [(0, 0), (0, 1), (0, 2), (1, 0), (2, 0)])
+def test_rows_go_on_apart_from_leases(sources, seed):
+    engine, now = lived(sources, seed, siblings=False)  # what groups did lately is not in rows
     rows = engine.rows()
     other = Engine.restore(copy.deepcopy(rows), now)
     assert_same_but_tables(rows, other.rows())

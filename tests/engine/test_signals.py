@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from profiles import few
 
 from recrawl import Engine
 from recrawl.engine.signals.arrays import OPEN, OPENED
@@ -47,7 +48,8 @@ def believed(engine, now):
     return np.array([[facts.precision for facts in engine.explain(i, now).signals] for i in range(N)])
 
 
-@pytest.mark.parametrize("precision", [0.25, 0.5, 0.8])
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", few([0.25, 0.8, 0.5], 2))
 def test_learned_precision_approaches_the_truth(precision):
     engine, change_rate, end = drawn_world([precision])
     assert believed(engine, end).mean() == pytest.approx(precision, abs=0.12)
@@ -121,6 +123,45 @@ def test_a_signal_about_a_change_before_the_copy_says_nothing(sources):
     assert str(engine.rows()) == str(before)
     engine.signal([0], 150.0, changed_at=[100.5])
     assert heard(engine, 0, 150.0) == 1
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_a_signal_after_the_crawl_counts_as_one_before_it(found):
+    engines = [Engine(1.0, day=10.0, siblings=False) for _ in range(2)]
+    for engine, heard_at in zip(engines, (140.0, 260.0), strict=True):
+        engine.add([f"a.example/{k}" for k in range(3)], 0.0, fetched_at=0.0)
+        engine.signal([0, 1, 2], 50.0)
+        engine.record([0, 1, 2], 100.0, changed=[True, True, False])
+        if heard_at < 200.0:
+            engine.signal([0], heard_at, changed_at=[140.0])
+        engine.record([0], 200.0, changed=[found])
+        if heard_at > 200.0:
+            engine.signal([0], heard_at, changed_at=[200.0 - 60.0])
+            engine.signal([0], heard_at, changed_at=[200.0 - 60.0])  # said again, it is no second signal
+    in_time, late = (engine.beliefs.belief.signals for engine in engines)
+    assert late.statistics[0, 0] == pytest.approx(in_time.statistics[0, 0])
+    assert late.gate[0] == pytest.approx(in_time.gate[0], abs=0.3), "scores are corrected, by later beliefs"
+    assert heard(engines[1], 0, 260.0) == 0
+    assert engines[1].pages().recall[0] == pytest.approx(engines[0].pages().recall[0])
+    engines[1].scheduler._check()
+
+
+def test_a_late_signal_that_shuts_the_gate_of_its_host_is_forgotten_with_the_rest():
+    engine = Engine(1.0, day=10.0, siblings=False)
+    engine.add(["a.example/"], 0.0, fetched_at=0.0)
+    now = 0.0
+    for _ in range(12):
+        engine.signal([0], now + 5.0)
+        engine.record([0], now := now + 10.0, changed=True)
+    engine.beliefs.belief.signals.host_gate[0, 0, :2] = OPENED, -5.99
+    engine.record([0], now := now + 10.0, changed=False)
+    engine.signal([0], now + 1.0, changed_at=[now - 5.0])
+    signals = engine.beliefs.belief.signals
+    assert signals.host_gate[0, 0, OPEN] != OPENED
+    assert np.isfinite(signals.statistics[0]).all()
+    assert signals.statistics[0, 0].sum() == 0.0
+    engine.record([0], now + 10.0, changed=True)
+    engine.scheduler._check()
 
 
 def test_signals_after_the_fetch_began_still_count():

@@ -140,6 +140,7 @@ def test_leases_are_given_back_without_a_trace():
     assert engine.stats["leased"] == other.stats["leased"]
 
 
+@pytest.mark.slow
 def test_many_unlikely_pages_cost_little():
     n = 20_000
     engine, _ = known(np.where(np.arange(n) < 5, 10.0, 1e-9), n, siblings=False)
@@ -151,6 +152,7 @@ def test_many_unlikely_pages_cost_little():
     engine.scheduler._check()
 
 
+@pytest.mark.slow
 def test_a_cohort_waits_as_one():
     engine = Engine(1.0, siblings=False)
     engine.add([f"https://a.example/{k}" for k in range(5000)], 0.0, fetched_at=0.0)

@@ -8,7 +8,17 @@ from scipy.stats import binom, norm
 
 from recrawl import ParameterError
 from recrawl.crawl.views.audit_report import verdict_text
-from recrawl.estimate.audit import Audit, Judged, audit_of, draw_pages, share_interval, surprise, verdict
+from recrawl.estimate.audit import (
+    Audit,
+    Judged,
+    allocate,
+    audit_of,
+    draw_pages,
+    share_interval,
+    stratified,
+    surprise,
+    verdict,
+)
 
 
 @pytest.mark.parametrize(("hits", "n"), [(0, 10), (3, 10), (10, 10), (77, 100), (199, 200)])
@@ -119,3 +129,57 @@ def test_agree_is_said_only_where_the_interval_holds_the_forecast():
     assert not beside.startswith("agree")
     assert "outside the last interval" in beside
     assert verdict_text([an_audit(-5.0, forecast=0.95)]).startswith("DISAGREE")
+
+
+WEIGHTS = np.array([5.0, 0.3, 2.0, 0.0, 2.7])
+
+
+def test_draws_are_divided_in_proportion_to_importance():
+    rng = np.random.default_rng(1)
+    found = np.array([allocate(WEIGHTS, 37, rng) for _ in range(2000)])
+    assert (found.sum(axis=1) == 37).all()
+    exact = 37 * WEIGHTS / WEIGHTS.sum()
+    assert ((found >= np.floor(exact)) & (found <= np.ceil(exact))).all()
+    assert found.mean(axis=0) == pytest.approx(exact, abs=0.05)
+    with pytest.raises(ParameterError):
+        allocate([0.0, 0.0], 10, rng)
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.4])
+@pytest.mark.parametrize("n", [30, 200])
+def test_an_audit_of_strata_finds_the_truth(n, lost):
+    """Strata of different freshness; of one, some pages cannot be judged."""
+    rng, truth = np.random.default_rng(2), np.array([0.95, 0.1, 0.4, 0.5, 0.8])
+    whole = float(np.average(truth, weights=WEIGHTS))
+    found, pooled, held = [], [], 0
+    for _ in range(600):
+        given = allocate(WEIGHTS, n, rng)
+        judged = given - rng.binomial(given, [0.0, 0.0, lost, 0.0, 0.0])
+        fresh = rng.binomial(judged, truth)
+        parts = [
+            Audit(0.0, 1.0, j, f, g - j, g, 0.8, 0.8, 0.0) for g, j, f in zip(given, judged, fresh, strict=True) if j
+        ]
+        one = stratified(parts)
+        low, high = one.interval
+        assert low <= one.freshness <= high
+        assert one.effective <= one.draws + 1e-9
+        found.append(one.freshness)
+        pooled.append(fresh.sum() / judged.sum())
+        held += low <= whole <= high
+    assert held >= 0.9 * 600
+    assert np.mean(found) == pytest.approx(whole, abs=4 * np.std(found) / np.sqrt(600))
+    if not lost:
+        assert found == pytest.approx(pooled), "each draw counts as much as another"
+    elif n == 200:
+        assert abs(np.mean(pooled) - whole) > 2 * abs(np.mean(found) - whole), "weights matter"
+
+
+def test_an_audit_of_strata_is_kept_with_its_weights():
+    parts = [Audit(0.0, 5.0, 40, 30, 0, 40, 0.8, 0.7, 1.0), Audit(1.0, 9.0, 5, 5, 5, 6, 0.6, 0.9, -1.0)]
+    one = stratified(parts)
+    assert Audit.from_dict(one.as_dict()) == one
+    assert (one.began_at, one.ended_at, one.draws, one.unknown, one.requests) == (0.0, 9.0, 45, 5, 46)
+    assert one.forecast == pytest.approx((40 * 0.8 + 10 * 0.6) / 50)
+    assert "estimate" not in parts[0].as_dict()
+    with pytest.raises(ParameterError):
+        stratified([])

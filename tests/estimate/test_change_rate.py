@@ -81,6 +81,7 @@ def test_by_hand():
     assert by["complete"] == pytest.approx(1.5 / 8.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_corners_are_finite_and_ordered(method):
     found = estimate_change_rate(corner_cases(), method, day=1.0)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import recrawl.estimate
-from recrawl.cli import estimate as command
+from recrawl.cli.planning import estimate as command
 
 ROOT = Path(__file__).resolve().parents[2]
 DOC = ROOT / "docs" / "reference" / "estimate.md"

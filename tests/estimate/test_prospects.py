@@ -56,7 +56,7 @@ def known():
     return rate, history, truth, estimate_change_rate(history.observations, day=1.0)
 
 
-def test_the_past_is_told_by_its_outcomes(known):
+def test_the_past_is_described_by_its_outcomes(known):
     _, history, truth, rates = known
     found = freshness_so_far(history, rates, level=0.99)
     assert found.low <= truth <= found.high

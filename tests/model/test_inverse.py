@@ -99,7 +99,7 @@ def test_inverse_of_the_first_terms(state, terms):
 
 
 @given(log_uniform(1e-6, 1e6), log_uniform(1e-12, 1e6), st.sampled_from(["freshness", "harmonic", "age"]))
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(150, usual=12))
 @example(1.0, 0.5, "freshness")
 @example(1.0, 1e6, "age")
 def test_inverse_without_signals(change_rate, x, objective):

@@ -18,8 +18,9 @@ TWINS = {"harmonic": naive.value_harmonic, "age": naive.value_age}
 SHAPES = st.one_of(log_uniform(1e-3, 1e9), st.sampled_from([0.5, 1.0, 1 + 1e-9, 2.0, 3.0, 1e15, math.inf]))
 
 
+@pytest.mark.slow
 @given(log_uniform(1e-6, 1e6), log_uniform(1e-12, 1e6), st.sampled_from(sorted(TWINS)))
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(200, usual=16))
 @example(1.0, math.nextafter(0.5, 0), "harmonic")  # where the series begins
 @example(1.0, 0.5, "harmonic")
 @example(1.0, math.nextafter(0.5, 0), "age")
@@ -63,8 +64,9 @@ def test_unknown_objective_and_terms():
         crawl_value(Pages([1.0]), 1.0, terms=0)
 
 
+@pytest.mark.slow
 @given(log_uniform(1e-3, 1e3), log_uniform(1e-12, 1e6), SHAPES)
-@settings(max_examples=examples(250))
+@settings(max_examples=examples(250, usual=25))
 @example(1.0, 1e-3, 1.0)
 @example(1.0, 5.0, 1.0)
 @example(1.0, 1e6, 1.0 + 1e-12)

@@ -42,13 +42,13 @@ def open_components(components, sources):
         missed, often, true, heard, repeated = mean, 0.0, 0.0, 0.0, 1.0
         for source in sources:
             kappa = main_kappa if source.main else source.kappa
-            told = source.rate * -math.expm1(-kappa)
-            if told > 0 and source.open:
-                often, true, repeated = often + source.rate, true + told, min(repeated, source.repeated)
+            announced = source.rate * -math.expm1(-kappa)
+            if announced > 0 and source.open:
+                often, true, repeated = often + source.rate, true + announced, min(repeated, source.repeated)
                 n = min(source.heard, 16.0)
                 heard += kappa * (n if source.repeated else min(n, 1.0))
-            elif told > 0:
-                missed += told
+            elif announced > 0:
+                missed += announced
         one = -math.log1p(-min(true / often, 0.99999)) if true > 0 else 0.0
         out.append((weight / total, missed, shape * (missed / mean) ** 2, often, one, heard, repeated))
     return out
@@ -87,7 +87,7 @@ class NaiveEngine:
         self.hosts: dict[str, dict[str, float]] = {}
         self.listens = False  # to readers
         self.n_late = 0
-        self.first_copies: list[Known] = []  # pages that got their first copy: they are believed in anew
+        self.first_copies: list[Known] = []  # pages that got their first copy: their beliefs are computed again
         self.rates = beliefs.RATES / day
         self.first, self.strength = beliefs.first_table(), [5.0, 5.0]
 

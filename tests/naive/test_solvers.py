@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from profiles import few
 from scipy import optimize
 
 import naive
@@ -114,7 +115,7 @@ def test_thresholds_equal_a_general_solver():
 
 @pytest.mark.parametrize("recall", [[1.0] * 4, [0.5, 0.9, 0.9, 0.3], [1.0, 0.0, 0.5, 1.0]])
 @pytest.mark.parametrize("false", [[0.0] * 4, [0.2, 0.6, 0.3, 0.0]])
-@pytest.mark.parametrize("budget", [0.3, 0.6])
+@pytest.mark.parametrize("budget", few([0.3, 0.6], 1))
 def test_threshold_jumps_meet_the_budget(recall, false, budget):
     plan = naive.solve_signals(CHANGE, IMPORTANCE, recall, false, budget)
     assert sum(plan.rates) == pytest.approx(budget, rel=1e-13)

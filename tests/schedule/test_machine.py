@@ -1,13 +1,16 @@
 """Any sequence of events, for a scheduler and its brute-force twin: plain pages, costs, floors and hosts."""
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, settings
 from profiles import examples
 
 from .machine import SchedulerMachine
 
+pytestmark = pytest.mark.slow
+
 FEW = settings(
-    deadline=None, max_examples=examples(60), stateful_step_count=20, suppress_health_check=list(HealthCheck)
+    deadline=None, max_examples=examples(60, usual=9), stateful_step_count=20, suppress_health_check=list(HealthCheck)
 )
 
 

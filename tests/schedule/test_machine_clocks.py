@@ -13,7 +13,7 @@ from .machine import SEEDS, SchedulerMachine
 pytestmark = pytest.mark.slow
 
 FEW = settings(
-    deadline=None, max_examples=examples(30), stateful_step_count=25, suppress_health_check=list(HealthCheck)
+    deadline=None, max_examples=examples(30, usual=6), stateful_step_count=25, suppress_health_check=list(HealthCheck)
 )
 ROUNDING = 1e-6  # paces are 32-bit floats
 SPAN, MEMORY = 2.0, 5.0

@@ -11,7 +11,7 @@ from .machine import SchedulerMachine
 pytestmark = pytest.mark.slow
 
 FEW = settings(
-    deadline=None, max_examples=examples(30), stateful_step_count=20, suppress_health_check=list(HealthCheck)
+    deadline=None, max_examples=examples(30, usual=6), stateful_step_count=20, suppress_health_check=list(HealthCheck)
 )
 
 

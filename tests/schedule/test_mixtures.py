@@ -22,7 +22,7 @@ from .reads import every_byte
 from .test_machine_clocks import Clocked
 
 FEW = settings(
-    deadline=None, max_examples=examples(30), stateful_step_count=25, suppress_health_check=list(HealthCheck)
+    deadline=None, max_examples=examples(30, usual=6), stateful_step_count=25, suppress_health_check=list(HealthCheck)
 )
 
 

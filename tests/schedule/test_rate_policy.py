@@ -84,11 +84,11 @@ def test_random_phases_spread_the_first_crawls():
 @pytest.mark.slow
 @pytest.mark.parametrize("rates", RULES)
 def test_draws_follow_the_rates(rates):
-    policy = make(rates, n=50, execution="poisson", budget=20.0)
-    order = crawl(policy, np.arange(20000) / 20.0)
-    expected = policy.crawl_rate * 1000.0
+    n, policy = examples(20_000, usual=6_000), make(rates, n=50, execution="poisson", budget=20.0)
+    order = crawl(policy, np.arange(n) / 20.0)
+    expected = policy.crawl_rate * n / 20.0
     count = np.bincount(order, minlength=50)
-    assert count.sum() == 20000
+    assert count.sum() == n
     assert np.abs(count - expected).max() <= 5.0 * np.sqrt(expected.max())
     assert (count[expected == 0] == 0).all()
 

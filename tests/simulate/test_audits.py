@@ -53,6 +53,7 @@ def test_audits_of_poisson_worlds_hold_the_truth_and_the_forecast(worlds):
     assert np.mean(holds) > 0.78, "600 pages vary by themselves by a third of what 100 draws do"
 
 
+@pytest.mark.slow
 def test_only_audits_find_lies():
     rng = np.random.default_rng(5)
     trace = world("poisson", 600).draw(30.0, rng)
@@ -64,6 +65,7 @@ def test_only_audits_find_lies():
     assert not verdict([moment.audits[0] for moment in found]).agree
 
 
+@pytest.mark.slow
 def test_an_engine_learns_from_audits():
     rng = np.random.default_rng(6)
     trace = world("poisson", 200).draw(30.0, rng)

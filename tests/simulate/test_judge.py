@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from naive.simulate import naive_judge, threshold_crawls
+from profiles import examples, few, few_tuples
 
 from recrawl.model import Pages, crawl_interval, page_freshness, signal_weight
 from recrawl.schedule.exact.columns import POLICIES
@@ -57,7 +58,7 @@ def within(staleness, expected, sigmas=5.0):
 DRAWS = [tuple(10.0 ** np.random.default_rng(seed).uniform(-1.0, 1.0, 2)) for seed in range(12)]
 
 
-@pytest.mark.parametrize(("change_rate", "crawl_rate"), DRAWS)
+@pytest.mark.parametrize(("change_rate", "crawl_rate"), few_tuples(DRAWS, 6))
 def test_evenly_spaced_crawls(change_rate, crawl_rate):
     pages = Pages(np.full(400, change_rate))
     trace = World("alike", pages, requests=1.0).draw(50 / crawl_rate, np.random.default_rng(7))
@@ -71,7 +72,7 @@ def test_evenly_spaced_crawls(change_rate, crawl_rate):
     assert abs(result.request_freshness - result.freshness) <= 5 * np.sqrt(0.25 / asked)
 
 
-@pytest.mark.parametrize(("change_rate", "crawl_rate"), DRAWS)
+@pytest.mark.parametrize(("change_rate", "crawl_rate"), few_tuples(DRAWS, 6))
 def test_random_crawls(change_rate, crawl_rate):
     n, rng = 400, np.random.default_rng(8)
     pages = Pages(np.full(n, change_rate))
@@ -84,7 +85,7 @@ def test_random_crawls(change_rate, crawl_rate):
     assert within(1 - judge.verdict().page_staleness, expected)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", few(range(10), 5))
 def test_crawls_at_a_staleness_exponent(seed):
     rng = np.random.default_rng(seed)
     recall, false_rate, level = rng.uniform(0.1, 0.95), rng.uniform(0.1, 2.0), rng.uniform(0.2, 3.0)
@@ -110,7 +111,7 @@ COMPILED = [*POLICIES, "uniform", "change-weighted", "click-weighted", "lambda",
 @pytest.mark.parametrize("sources", [1, 2])
 @pytest.mark.parametrize("name", COMPILED)
 def test_compiled_runners_make_the_same_crawls(name, sources, monkeypatch):
-    for seed in range(4):
+    for seed in range(examples(4, usual=2)):
         trace = small_trace(seed, n=60, sources=sources)
         compiled = simulate(contender(name), trace, 3.7, bins=4, count_from=3.0)
         with monkeypatch.context() as patch:

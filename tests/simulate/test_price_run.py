@@ -107,6 +107,7 @@ def test_expected_rewards_are_those_of_many_draws():
     assert kernels.expected_reward(probability, click, live, local) == pytest.approx(np.mean(found), rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_bandit_as_a_policy_does_as_the_one_in_the_run(days):
     """The same arms, once drawn offer by offer by the run, once as policies behind the bandit of ``schedule``."""
     plans, fresh = Plans(days, 0.5, "truth"), {"run": [], "policy": []}

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from naive.rivals import SYSTEMS
+from profiles import examples, few
 
 from recrawl import Pages
 from recrawl.errors import ParameterError
@@ -49,7 +50,7 @@ def poisson(n, end, rng, rate=1.0, created_at=0.0, deleted_at=np.inf, **columns)
     return Trace(0.0, end, offset=offset, changed_at=changed_at, **life, **columns)
 
 
-@pytest.mark.parametrize("cap", ["due", "score", "oldest"])
+@pytest.mark.parametrize("cap", few(["score", "due", "oldest"], 1))
 @pytest.mark.parametrize("name", rival_names())
 def test_contract(name, cap):
     def factory(pages, start):
@@ -64,7 +65,7 @@ def test_contract(name, cap):
 def test_rules_equal_plain_twins(name, day, start):
     """Random histories: late or punctual crawls that find a change, find none, or fail."""
     rng = np.random.default_rng(7)
-    for _ in range(30):
+    for _ in range(examples(30, usual=12)):
         importance = float(rng.choice([0.3, 1.0, 4.0, 12.0]))
         policy, twin = one_page(name, day, start, importance), SYSTEMS[name](importance)
         now, chance = start / day, rng.random()
@@ -142,7 +143,7 @@ def test_yacy_by_hand():
 
 
 @pytest.mark.usefixtures("plainly")
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", few(range(3), 2))
 @pytest.mark.parametrize("cap", ["due", "score", "oldest"])
 @pytest.mark.parametrize("name", SEES_ONLY_CHANGES)
 def test_compiled_runs_equal_driving_by_protocol(name, cap, seed):

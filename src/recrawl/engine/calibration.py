@@ -45,6 +45,19 @@ def calibrated_chance(c: Calibration, p: float) -> float:
     return float(c.knots[k - 1, 1] + share * (c.knots[k, 1] - c.knots[k - 1, 1]))
 
 
+@inline
+def computed_chance(knots: Array, p: float) -> float:
+    """The computed probability of a change whose calibrated one is p; the other way round."""
+    last = knots.shape[0] - 1
+    if p >= knots[last, 1]:
+        return float(knots[last, 0])
+    k = 0
+    while k + 1 < last and p >= knots[k + 1, 1]:
+        k += 1
+    slope = (knots[k + 1, 0] - knots[k, 0]) / (knots[k + 1, 1] - knots[k, 1])
+    return float(slope * (p - knots[k, 1]) + knots[k, 0])
+
+
 @jit_lean
 def update_calibration(c: Calibration, exponent: float, changed: bool) -> None:
     """Compare reported and computed probabilities with an outcome, and update the calibration."""

@@ -3,34 +3,50 @@
 from __future__ import annotations
 
 import math
+from operator import is_not
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from recrawl._packed import Numbers, pack
 from recrawl.engine.addresses import Addresses, Urls, host_of
 from recrawl.engine.beliefs.beliefs import Beliefs
 from recrawl.engine.beliefs.kernels import apply_beliefs
 from recrawl.engine.beliefs.staleness_kernels import open_time
 from recrawl.engine.calibration import Calibration, new_calibration
 from recrawl.engine.clocks.clocks import FolderClocks
-from recrawl.engine.crawl_kernels import Learned, learn_crawls
+from recrawl.engine.crawl_kernels import NOT_PLAIN, START, Crawls, Learned, end_crawls, place_crawled
 from recrawl.engine.eligibility import Eligibility
 from recrawl.engine.likely import hasten, hasten_if_due
 from recrawl.engine.policies.choice import choice_of
-from recrawl.engine.reinsert_kernels import reinsert_some
 from recrawl.engine.settings import Settings
 from recrawl.engine.signals.arrays import NO_ROW
 from recrawl.engine.signals.pages import refresh_pages, renew_signals, settle_pages
+from recrawl.engine.upkeep import Upkeep
 from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.estimate.importance import RequestRates
 from recrawl.model.pages import MOST_IMPORTANT, Pages
 from recrawl.schedule.exact import access
+from recrawl.schedule.exact.access import DONE
 from recrawl.schedule.exact.scheduler import Scheduler
 from recrawl.schedule.table import column_of
 
 Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
+
+_NO_TIMES = np.zeros((0, 2))
+_FEW = 4000  # pages that can be compared at the first pick, without levels
+_EARLIER_PREDICTIONS = 0.3  # share that a crawl from before a refit keeps in the calibration
+
+
+class Packed(NamedTuple):
+    """All that was learned and where it lies, for the engine at an address: a copy of it has arrays of its own."""
+
+    learned: Learned
+    numbers: Numbers
+    at: int
 
 
 class Core:
@@ -59,7 +75,9 @@ class Core:
         self.stands_for: Array | None = None  # of a sample: how many pages each page stands for
         self._ruled: set[str] = set()  # hosts with rules
         self.added_without_copy = False
+        self.upkeep = Upkeep()
         self.crawls_since = 0  # since unlikely pages were last examined
+        self._packed: Packed | None = None
         self._counts = dict.fromkeys(("recorded", "changed", "failed", "gone", "signals", "requests", "refits"), 0)
 
     @property
@@ -86,6 +104,17 @@ class Core:
     def learned(self) -> Learned:
         """All that was learned, as kernels take it; it must be asked for again after pages were added."""
         return Learned(self.beliefs.belief, self.calibration, self.clocks.arrays)
+
+    @property
+    def packed(self) -> Numbers:
+        """The same, packed; made again when arrays have moved."""
+        learned, packed = self.learned, self._packed
+        if packed is None or packed.at != id(self):
+            self._packed = packed = Packed(learned, pack(learned), id(self))
+        elif any(map(is_not, packed.learned, learned)):
+            moved = any(map(is_not, _arrays(packed.learned), _arrays(learned)))
+            self._packed = packed = packed._replace(learned=learned, numbers=pack(learned) if moved else packed.numbers)
+        return packed.numbers
 
     def ids(self) -> Ids:
         """All pages that are kept fresh."""
@@ -122,7 +151,8 @@ class Core:
         return self.scheduler.threshold
 
     def _append(self, urls: Urls, weight: Array, fetched: Array, now: float, own: GammaPrior | None) -> Ids:
-        """Add pages whose URLs have the last ids already."""
+        """Add pages whose URLs have the last ids already; they are not picked until they are admitted."""
+        self._packed = None  # what it keeps would be kept beside what grows
         first, n = len(self.beliefs), len(urls)
         rows = np.arange(first, first + n)
         default = self.settings.host_spacing, self.settings.host_concurrency
@@ -136,35 +166,72 @@ class Core:
         self.beliefs.append([(names[0], names[-1]) for names in folders.names], fetched >= now, own, folders.place)
         shape, rate = self.beliefs.belief.gamma[rows].T
         pages = Pages(shape / rate, weight, host=column, evidence=shape)
-        ids = self.scheduler.add(pages, now, fetched_at=np.minimum(fetched, max(now, self.now)))
+        ids = access.append(self.scheduler, pages, np.minimum(fetched, max(now, self.now)))
         assert np.array_equal(ids, rows)
         self.added_without_copy |= bool((fetched <= self.no_copy_at).any())
         self.clocks.add(folders, rows)
         if self.clocks.enabled:
             self._follow_clocks(rows)
-            access.place(self.scheduler, rows, self.now)
         self.choice.added(self, rows)
         self._given = _with_rows(self._given, first, weight)
         if self.requests is not None:
             self.requests.grow(len(self.addresses), now - self.settings.day)
-        equal_by = None if own is not None else (weight, fetched, self.clocks.folder_of(rows))
-        self.eligibility.cohorts.append(self.scheduler, rows, equal_by, self.no_copy_at)
+        self.eligibility.cohorts.reserve(first + n)
         if ruled:
             for host in set(hosts) - self._ruled:
                 self._ruled.add(host)
                 self.scheduler.host(host, spacing=default[0], concurrency=default[1])
         return ids
 
+    def _admit(self, rows: Ids, alike: NDArray[np.bool_]) -> None:
+        """New pages may be picked. Of those that are alike, pages of one folder form cohorts by their importance."""
+        some = rows[alike]
+        waits = self.eligibility.cohorts.form(self.scheduler, some, self.clocks.folder_of(some), self.no_copy_at)
+        placed = ~alike
+        placed[alike] = ~waits
+        if waits.any() and placed.sum() <= _FEW:
+            access.lower_levels(self.scheduler)
+        access.place(self.scheduler, rows[placed], self.now)
+
     def _learn(self, rows: Ids, copies: Array, changed: NDArray[np.bool_], now: float) -> None:
         """Learn from crawls; `copies` has the times of the copies before and of the new ones."""
-        learn_crawls(access.header(self.scheduler), self.learned, rows, copies, now, changed)
-        self.beliefs.crawls += len(rows)
-        self._counts["changed"] += int(changed.sum())
-        self.move_gates()
-        if not self.refit_if_due():
-            access.in_batches(self.scheduler, lambda header, done: access.return_pages(header, rows[done:]))
-        self.keep_clocks(rows, now)
-        self.crawls_since += len(rows)
+        done = np.array(START)
+        self._end(Crawls(rows, changed, copies), now, done)
+        self._place_learned(rows, now, done)
+
+    def end_plain(self, rows: Ids, here: float, changed: NDArray[np.bool_]) -> bool:
+        """Crawls that ended as most do: each of another leased page, with its copy compared; whether they did.
+
+        Otherwise nothing was done. ``here`` is not before the engine's time.
+        """
+        done = np.array(START)
+        if self._end(Crawls(rows, changed, _NO_TIMES), here, done) == NOT_PLAIN:
+            return False
+        self._place_learned(rows, here, done)
+        return True
+
+    def _end(self, crawls: Crawls, now: float, done: Ids) -> int:
+        """Learn from crawls, and place the pages where no times of copies are given; DONE or NOT_PLAIN."""
+        while True:
+            status = end_crawls(access.header(self.scheduler), self.packed, crawls, now, self.no_copy_at, done)
+            if status == NOT_PLAIN:
+                return status
+            if status == DONE:
+                break
+            access.grow(self.scheduler, status)
+        self.beliefs.crawls += len(crawls.ids)
+        self.crawls_since += len(crawls.ids)
+        self._counts["changed"] += int(np.count_nonzero(crawls.changed))
+        return DONE
+
+    def _place_learned(self, rows: Ids, now: float, done: Ids) -> None:
+        """Place pages after outcomes were learned from, as far as that is not done; fit and publish what is due."""
+        if done[-1] < len(rows):
+            self.move_gates()
+            access.repeat(self.scheduler, lambda header: place_crawled(header, rows, now, done))
+        self.refit_if_due()
+        if self.clocks.due(now) and not self.upkeep.takes_clocks(self):
+            self.clocks.publish(self.scheduler, now)
         hasten_if_due(self, now)
 
     def reserve_signals(self, rows: Ids) -> None:
@@ -192,15 +259,6 @@ class Core:
                 apply_beliefs(header, belief, pages)
             refresh_pages(header, belief, rows, self.now)
             access.place_waiting(self.scheduler, pages)
-
-    def keep_clocks(self, rows: Ids, now: float) -> None:
-        """Reinsert the pages that follow the clocks of some pages; all clocks are published when a bin has ended."""
-        if self.clocks.due(now):
-            self.clocks.publish(self.scheduler, now)
-        elif self.clocks.enabled:
-            clocks = self.clocks.folder_of(rows)
-            clocks = clocks if len(clocks) == 1 else np.unique(clocks)
-            access.repeat(self.scheduler, lambda header: reinsert_some(header, clocks, now))
 
     def _join_groups(self, rows: Ids, now: float) -> None:
         """Pages have their first copy: they follow their clocks, and are believed to be like others of their folders.
@@ -237,7 +295,7 @@ class Core:
 
     def refit_if_due(self) -> bool:
         """Fit the tables when enough was learned since the last time; whether all pages were placed again."""
-        if self.beliefs.crawls < self.beliefs.refit_at:
+        if self.beliefs.crawls < self.beliefs.refit_at or self.upkeep.takes_refit(self):
             return False
         rows = self.ids()
         self.beliefs.fit(rows)
@@ -246,10 +304,38 @@ class Core:
         if self.clocks.respan(self.scheduler):
             self.clocks.join(self.scheduler, rows)
         self.clocks.publish(self.scheduler, self.now, reinsert=False)
-        self._counts["refits"] += 1
+        self._counted_refit()
         self._believe(rows, self.now, everyone=True)
         hasten(self, self.now)
         return True
+
+    def ended_refit(self) -> None:
+        """A refit in pieces is complete."""
+        self.beliefs.ended_fit()
+        self._counted_refit()
+
+    def _counted_refit(self) -> None:
+        """Predictions will be others from now on: those made before say less of how good they are."""
+        self._counts["refits"] += 1
+        self.calibration.recent[:] *= _EARLIER_PREDICTIONS
+
+    @property
+    def refits_in_pieces(self) -> bool:
+        """Whether what takes long is left to ``maintain``, so that no call waits for it; False: calls do it at once.
+
+        That are refits of the tables, clocks at the end of a bin, and pages that were unlikely to have changed.
+        """
+        return self.upkeep.in_pieces
+
+    @refits_in_pieces.setter
+    def refits_in_pieces(self, in_pieces: bool) -> None:
+        self.upkeep.in_pieces = in_pieces
+        while not in_pieces and self.upkeep.step(self):
+            pass
+
+    def maintain(self) -> bool:
+        """Do a piece of what ``refits_in_pieces`` has left to do, a few milliseconds; whether there is more."""
+        return self.upkeep.step(self)
 
     def refit_signals(self, *, everyone: bool = False, heard_until: float = math.inf) -> None:
         """Fit the tables of signals, and compute what is believed of all pages with signals or of a part of many.
@@ -257,10 +343,14 @@ class Core:
         After ``heard_until`` nobody has listened: that no signal came says nothing. The caller places all pages.
         """
         until = min(self.now, heard_until)
-        signalled = self.beliefs.belief.signals.page[self.beliefs.signals.rows]
-        self.beliefs.refit_signals(np.maximum(until - access.last_fetched(self.scheduler, signalled), 0.0))
+        self.fit_signals(until)
         rows = self.beliefs.signals.rows if everyone else self.beliefs.signals.outdated()
         refresh_pages(access.header(self.scheduler), self.beliefs.belief, rows, until)
+
+    def fit_signals(self, until: float) -> None:
+        """Fit the tables of signals, as they were heard until a time."""
+        signalled = self.beliefs.belief.signals.page[self.beliefs.signals.rows]
+        self.beliefs.refit_signals(np.maximum(until - access.last_fetched(self.scheduler, signalled), 0.0))
 
     def _believe(self, rows: Ids, now: float, *, everyone: bool = False) -> None:
         """Write the beliefs about pages into the scheduler, and place the pages again."""
@@ -272,6 +362,7 @@ class Core:
         """Place pages again after their beliefs were written."""
         if everyone:
             access.place_all(self.scheduler)
+            self.eligibility.cohorts.regroup(self.scheduler, self.no_copy_at)
         elif len(rows):
             access.place_waiting(self.scheduler, rows)
 
@@ -301,7 +392,7 @@ class Core:
         mine = self.addresses.on_host(host)
         if len(mine):
             self.scheduler.update(mine, host=np.full(len(mine), host, dtype=object))
-            self.eligibility.cohorts.split(self.scheduler, mine)
+            self.eligibility.cohorts.split(self.scheduler, np.sort(mine), self.no_copy_at)
 
     def _weigh(self, rows: Ids, now: float) -> None:
         """Set importance to what was given plus readers' requests per day, as of now."""
@@ -311,6 +402,11 @@ class Core:
         self.scheduler.update(rows, importance=self.given[rows] + rate)
         if self.settings.price > 0.0:
             self.eligibility.reconsider(rows)
+
+
+def _arrays(learned: Learned) -> list[Any]:
+    """All arrays of what was learned."""
+    return [*learned.belief[:-1], *learned.belief.signals, *learned.calibration, *learned.clocks]
 
 
 def _with_rows(column: Array, first: int, values: Array) -> Array:

@@ -1,26 +1,47 @@
 """The end of crawls, for the live engine and for the simulator's compiled loop.
 
-Both call `learn_crawls` (copies, beliefs, clocks), then `return_pages` (placement), then reinsert the pages that follow
-the same clocks.
+Both learn from crawls (copies, beliefs, clocks), then place the pages (`return_pages`), then reinsert the pages that
+follow the same clocks. The loop calls a kernel for each of these; the live engine calls `end_crawls` for all of them
+where crawls ended as most do.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import jit_lean
+from recrawl._jit import inline, jit_lean
+from recrawl._packed import Numbers, unpacker
 from recrawl.engine.beliefs.arrays import Belief
 from recrawl.engine.beliefs.kernels import fade_of, learn_outcome
 from recrawl.engine.calibration import Calibration
 from recrawl.engine.clocks.arrays import Clocks
 from recrawl.engine.clocks.publish_kernels import learn_clock
 from recrawl.engine.signals.pages import learn_signals
-from recrawl.schedule.exact.access import renew_copy
-from recrawl.schedule.exact.access_kernels import Header, group_of, opened
+from recrawl.schedule.exact.access import DONE, reinsert_members, renew_copy, return_pages
+from recrawl.schedule.exact.access_kernels import (
+    BINS,
+    Header,
+    State,
+    fetch_clock,
+    fetch_page,
+    fetched_at,
+    group_of,
+    is_leased,
+    opened,
+    prefetch,
+)
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+MOST_AT_ONCE = 2048  # ids that are compared with each other
+NOT_PLAIN = -1  # instead of a status
+_LEARNED, _RETURNED, _REINSERTED = 0, 1, 2  # places in `done`: how many crawls are
+START = (0, 0, 0)  # of it
+_LINE = 8  # numbers of a cache line
+_SOON, _NEXT = 4, 2  # so many crawls ahead, a page and then its clock are loaded into the cache
 
 
 class Learned(NamedTuple):
@@ -31,6 +52,40 @@ class Learned(NamedTuple):
     clocks: Clocks
 
 
+class Crawls(NamedTuple):
+    """Crawls that ended: of which pages, which had changed, and the times of the copies before and of the new ones."""
+
+    ids: Ids
+    changed: Flags
+    copies: Array  # (crawls, 2), or (0, 2)
+
+
+def _example() -> Learned:
+    from recrawl.engine.engine import Engine
+
+    return Engine(1.0).learned
+
+
+if TYPE_CHECKING:
+
+    def learned_from(packed: Numbers) -> Learned:
+        """What was packed."""
+else:
+    learned_from = unpacker(_example)
+
+
+@inline
+def learn_crawl(s: State, learned: Learned, i: int, both: tuple[float, float], now: float, changed: bool) -> None:
+    """Set the copy of a page and learn from what a crawl found; `both` are the times of the copy before and of it."""
+    b = learned.belief
+    renew_copy(s, i, both[1])
+    time, doubt, missed, own = learn_outcome(s, b, learned.calibration, i, both, changed, b.signals.room)
+    if b.signals.row_of.size > 0:
+        learn_signals(s, b, i, both, now, (time, own, changed, fade_of(b, both[1] - both[0])))
+    if group_of(s, i) >= 0:
+        learn_clock(s, learned.clocks, i, both, now, (time, missed, doubt - missed, changed))
+
+
 @jit_lean
 def learn_crawls(
     header: Header,
@@ -38,20 +93,93 @@ def learn_crawls(
     ids: Ids,
     copies: Array,
     now: float,
-    changed: NDArray[np.bool_],
+    changed: Flags,
 ) -> None:
     """Set the copies of pages and learn from what their crawls found; the caller places the pages again.
 
     `copies` has the times of the copies before and of the new ones.
     """
     s = opened(header)
-    b, c = learned.belief, learned.calibration
     for k in range(ids.size):
-        i = ids[k]
-        renew_copy(s, i, copies[k, 1])
-        both = (copies[k, 0], copies[k, 1])
-        time, doubt, missed, own = learn_outcome(s, b, c, i, both, changed[k], b.signals.room)
-        if b.signals.row_of.size > 0:
-            learn_signals(s, b, i, both, now, (time, own, changed[k], fade_of(b, both[1] - both[0])))
-        if group_of(s, i) >= 0:
-            learn_clock(s, learned.clocks, i, both, now, (time, missed, doubt - missed, changed[k]))
+        learn_crawl(s, learned, ids[k], (copies[k, 0], copies[k, 1]), now, changed[k])
+
+
+@jit_lean
+def _are_plain(s: State, ids: Ids, now: float, no_copy_at: float) -> bool:
+    """Whether ids are different pages that are leased and have copies, none newer than now."""
+    if ids.size > MOST_AT_ONCE:
+        return False
+    for k in range(ids.size):
+        if not is_leased(s, ids[k]) or not no_copy_at < fetched_at(s, ids[k]) <= now:
+            return False
+    for k in range(ids.size):
+        same = 0
+        for j in range(k):
+            same += ids[j] == ids[k]
+        if same > 0:
+            return False
+    return True
+
+
+@inline
+def _fetch_learned(b: Belief, i: int) -> None:
+    """Load the rows of a page's belief into the cache."""
+    prefetch(b.seen[i], 0)
+    prefetch(b.share[i], 0)
+    prefetch(b.gamma[i], 0)
+    prefetch(b.table[i], 0)
+    prefetch(b.evidence[i], 0)
+
+
+@inline
+def _fetch_groups(s: State, c: Clocks, i: int) -> None:
+    """Load the clock of a page and its narrow groups into the cache."""
+    if group_of(s, i) >= 0:
+        clock = c.clock[i]
+        fetch_clock(s, clock)
+        for level in range(2, c.group.shape[1]):
+            for k in range(0, BINS, _LINE):
+                prefetch(c.found[c.group[clock, level]], k)
+                prefetch(c.expected[c.group[clock, level]], k)
+
+
+@jit_lean
+def end_crawls(header: Header, packed: Numbers, crawls: Crawls, now: float, no_copy_at: float, done: Ids) -> int:
+    """Learn from crawls; where no times of copies are given, place the pages: what must grow first, or DONE.
+
+    Without times, the copies are those of leased pages, which were compared with copies of now; NOT_PLAIN: some pages
+    are others (`no_copy_at` stands for "no copy"), and nothing was done. Pages are not placed where a source of signals
+    has gained or lost trust.
+    """
+    s, learned, ids = opened(header), learned_from(packed), crawls.ids
+    plain = crawls.copies.shape[0] == 0
+    if done[_LEARNED] == 0:
+        if plain and not _are_plain(s, ids, now, no_copy_at):
+            return NOT_PLAIN
+        for k in range(ids.size):
+            if k + _SOON < ids.size:
+                fetch_page(s, ids[k + _SOON])
+                _fetch_learned(learned.belief, ids[k + _SOON])
+            if k + _NEXT < ids.size:
+                _fetch_groups(s, learned.clocks, ids[k + _NEXT])
+            both = (fetched_at(s, ids[k]), now) if plain else (crawls.copies[k, 0], crawls.copies[k, 1])
+            learn_crawl(s, learned, ids[k], both, now, crawls.changed[k])
+        done[_LEARNED] = ids.size
+    if not plain or learned.belief.signals.n_moved[0] > 0:
+        return DONE
+    return place_crawled(header, ids, now, done)
+
+
+@jit_lean
+def place_crawled(header: Header, ids: Ids, now: float, done: Ids) -> int:
+    """Place pages whose crawls ended, and reinsert those that follow their clocks: what must grow first, or DONE."""
+    s = opened(header)
+    status, more = return_pages(header, ids[done[_RETURNED] :])
+    done[_RETURNED] += more
+    while status == DONE and done[_REINSERTED] < ids.size:
+        g = group_of(s, ids[done[_REINSERTED]])
+        if g >= 0:
+            status = reinsert_members(header, g, now)
+        if status == DONE:
+            done[_REINSERTED] += 1
+    return int(status)

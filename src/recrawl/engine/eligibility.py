@@ -1,8 +1,8 @@
 """Eligibility: the one place that knows why a page may not be picked now.
 
 Reasons are: the user paused the page; it waits after a failure, because it is gone, or because it was deferred; it is
-leased; its host may not be crawled; it is too unlikely to have changed; or it waits in a tie cohort behind pages of the
-same value. The scheduler itself knows only that a page is withdrawn; `Eligibility` decides when it comes back.
+leased; its host may not be crawled; it is too unlikely to have changed; or it waits in a cohort behind pages that are
+worth more. The scheduler itself knows only that a page is withdrawn; `Eligibility` decides when it comes back.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Reason(StrEnum):
     HOST = "host"  # its host may not be crawled now
     UNLIKELY = "unlikely"  # it is less likely to have changed than `min_change_probability`
     PRICE = "price"  # a crawl costs more than it saves
-    COHORT = "cohort"  # pages of the same value come first
+    COHORT = "cohort"  # pages of its cohort that are worth as much or more come first
 
 
 class Eligibility:
-    """User pauses, waits and tie cohorts of pages, kept in step with a scheduler."""
+    """User pauses, waits and cohorts of pages, kept in step with a scheduler."""
 
     def __init__(self, scheduler: Scheduler, day: float) -> None:
         self.scheduler = scheduler
@@ -53,6 +53,8 @@ class Eligibility:
 
     def is_paused(self, rows: Ids) -> Flags:
         """Which pages the user has paused."""
+        if not self._paused:
+            return np.zeros(len(rows), np.bool_)
         return np.fromiter((page in self._paused for page in rows.tolist()), np.bool_, len(rows))
 
     def reasons(self, page: int, now: float) -> tuple[Reason, ...]:
@@ -164,9 +166,10 @@ class Eligibility:
         if self.unlikely:
             self._free(np.array([page for page in rows.tolist() if self.unlikely.drop(page)], np.int64))
 
-    def unlikely_pages(self) -> tuple[Ids, Ids, Array]:
-        """Numbers in ``unlikely``, a page of each, and until when."""
-        items = self.unlikely.items()
+    def unlikely_pages(self, among: list[int] | None = None) -> tuple[Ids, Ids, Array]:
+        """Numbers in ``unlikely``, a page of each, and until when: of all, or those among some."""
+        unlikely = self.unlikely
+        items = unlikely.items() if among is None else [(k, unlikely.until(k)) for k in among if k in unlikely]
         numbers, until = np.array([number for number, _ in items], np.int64), np.array([time for _, time in items])
         first = [self.cohorts.closed[~number] if number < 0 else number for number in numbers.tolist()]
         pages = np.array(first, np.int64)
@@ -192,6 +195,8 @@ class Eligibility:
 
     def _free(self, rows: Ids) -> None:
         """Resume those pages that neither the user nor a wait keeps back."""
+        if len(rows) == 0:
+            return
         waiting, unlikely = self.waiting, self.unlikely
         free = [
             page
@@ -205,22 +210,24 @@ class Eligibility:
 
     def columns(self, rows: Ids) -> dict[str, NDArray[Any]]:
         """What a saved row says of pages."""
-        waiting, pages = self.waiting, rows.tolist()
+        failures, times_gone, wait_until = self.waiting.columns(rows.tolist())
         return {
             "paused": self.is_paused(rows),
-            "failures": np.array([waiting.failures(page) for page in pages], np.int64),
-            "times_gone": np.array([waiting.times_gone(page) for page in pages], np.int64),
-            "wait_until": np.array([waiting.until(page) for page in pages]),
+            "failures": failures,
+            "times_gone": times_gone,
+            "wait_until": wait_until,
         }
 
-    def fill(self, rows: Ids, columns: Mapping[str, Any], now: float) -> None:
-        """Take over saved rows of pages."""
-        self.pause(rows[np.asarray(columns["paused"], np.bool_)])
+    def fill(self, rows: Ids, columns: Mapping[str, Any], now: float) -> Flags:
+        """Take over saved rows of pages; which of them may be picked."""
+        paused = np.asarray(columns["paused"], np.bool_)
+        self.pause(rows[paused])
         until = np.asarray(columns["wait_until"], np.float64)
         failures, gone = (np.asarray(columns[name], np.int64) for name in ("failures", "times_gone"))
         for j in np.flatnonzero((until > -np.inf) | (failures > 0) | (gone > 0)).tolist():
             self.waiting.put(int(rows[j]), int(failures[j]), int(gone[j]), float(until[j]))
         self.withdraw(rows[until > now])
+        return np.asarray(~paused & ~(until > now))
 
     def saved(self) -> dict[str, Any]:
         """Everything, as plain arrays and values."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -14,13 +14,15 @@ from recrawl.engine.addresses import Addresses, Urls, named, url_list, urls_of
 from recrawl.engine.beliefs.staleness_kernels import fill_fresh
 from recrawl.engine.calibration import Calibration, calibrated_fresh
 from recrawl.engine.core import Core, own_belief
+from recrawl.engine.lessons import Lessons, alike
 from recrawl.engine.likely import hasten, in_order, pick_likely
 from recrawl.engine.names.arena import new_rows
-from recrawl.engine.policies.choice import Ended
+from recrawl.engine.policies.choice import Choice, Ended
 from recrawl.engine.rows import fill, rows_of
 from recrawl.engine.settings import EngineOptions, Settings, without_removed
-from recrawl.engine.signals.pages import hear_signals
+from recrawl.engine.signals.pages import confirm_signals, hear_signals
 from recrawl.engine.single import is_one_flag, record_one
+from recrawl.engine.views.curve import threshold_curve
 from recrawl.engine.views.expected import expected_pages
 from recrawl.engine.views.explain import Explanation, explain
 from recrawl.engine.views.forecast import Forecast, Question, forecast
@@ -120,8 +122,9 @@ class Engine(Core):
         importance: ArrayLike,
         change_rate: ArrayLike | None = None,
         evidence: ArrayLike = 2.0,
+        admit: bool = True,
     ) -> Ids:
-        """Add pages by their names."""
+        """Add pages by their names; they may be picked at once, unless the caller admits them later."""
         n, before = len(urls), len(self.addresses)
         weight, fetched = column_of("importance", importance, n, 1.0), self._copies(fetched_at, n)
         ids = self.addresses.add(urls.packed)
@@ -130,7 +133,9 @@ class Engine(Core):
             if len(new):
                 own = None if change_rate is None else own_belief(change_rate, evidence, n, new, self.beliefs.prior)
                 some = urls if len(new) == n else urls.take(new)
-                self._append(some, weight[new], fetched[new], now, own)
+                rows = self._append(some, weight[new], fetched[new], now, own)
+                if admit:
+                    self._admit(rows, np.full(len(rows), own is None))
         except ParameterError:
             self.addresses.withdraw(before)
             raise
@@ -143,10 +148,11 @@ class Engine(Core):
         """
         now, n = time_of(now), count_of(n)
         self.eligibility.wake(now)
-        self.eligibility.cohorts.widen(self.scheduler, n)
         self.choice.begin(self, now)
-        ids = pick_likely(self, now, n) if n > 0 and self.settings.selective else self.scheduler.pick(now, n)
-        self.eligibility.cohorts.promote(self.scheduler, ids)
+        cohorts = self.eligibility.cohorts
+        selective = n > 0 and self.settings.selective
+        ids = pick_likely(self, now, n) if selective else cohorts.pick(self.scheduler, now, n)
+        cohorts.promote(self.scheduler, ids)
         self.choice.picked(ids)
         return in_order(self, ids)
 
@@ -165,9 +171,12 @@ class Engine(Core):
         The first crawl of a page without a copy has nothing to compare: its ``changed`` is not used.
         """
         scheduler = self.scheduler
+        alone = as_of is None and failed is None and gone is None
+        if alone and changed is not None and self._recorded_plain(ids, now, changed):
+            return
         rows = access.check_ids(scheduler, ids)
         n = len(rows)
-        if n == 1 and as_of is None and failed is None and gone is None:
+        if n == 1 and alone:
             here = max(time_of(now), self.now)
             if is_one_flag(changed) and access.last_fetched(scheduler, rows)[0] <= here:
                 record_one(self, rows, here, None if changed is None else bool(changed))
@@ -204,6 +213,20 @@ class Engine(Core):
             self._counts[name] += int(flags[valid].sum())
         self._counts["recorded"] += n
 
+    def _recorded_plain(self, ids: ArrayLike, now: float, changed: ArrayLike) -> bool:
+        """Record crawls that ended as most do, at once; whether they did. Otherwise nothing was done."""
+        flags = np.array([changed]) if isinstance(changed, bool | np.bool_) else changed
+        rows = access.whole_ids(self.scheduler, ids)
+        if not isinstance(flags, np.ndarray) or flags.dtype != np.bool_ or flags.shape != rows.shape:
+            return False
+        if self.requests is not None or type(self.choice) is not Choice or self.eligibility.cohorts.any_of(rows):
+            return False
+        if not self.end_plain(rows, max(time_of(now), self.now), np.ascontiguousarray(flags)):
+            return False
+        self.eligibility.fetched(rows)
+        self._counts["recorded"] += len(rows)
+        return True
+
     def release(self, ids: ArrayLike, now: float) -> None:
         """Leased crawls that did not happen."""
         self.scheduler.release(ids, now)
@@ -231,7 +254,8 @@ class Engine(Core):
         """Change signals from a source; how far each is believed is learned.
 
         ``changed_at`` is when the change was, at any time from then to ``resolution`` later: a date alone has that of a
-        day. A signal about a change before the copy was fetched, or for a page without a copy, says nothing new.
+        day. A signal about a change before the copy was fetched brings no crawl forward; it counts as one that came
+        before the crawl of that copy, if none did. For a page without a copy it says nothing.
         """
         scheduler = self.scheduler
         rows = access.check_ids(scheduler, ids)
@@ -244,9 +268,15 @@ class Engine(Core):
         )
         now = max(time_of(now), self.now)
         self._counts["signals"] += len(rows)
+        if not self.settings.uses_signals:
+            return
         last = access.last_fetched(scheduler, rows)
+        late = (about <= last) & (last > self.no_copy_at)
+        if late.any():
+            confirm_signals(access.header(scheduler), self.beliefs.belief, rows[late], source, about[late], now)
+            access.place_waiting(scheduler, rows[late])
         rows = rows[(about > last) & (last > self.no_copy_at)]
-        if not self.settings.uses_signals or len(rows) == 0:
+        if len(rows) == 0:
             return
         self.eligibility.cohorts.leave(scheduler, rows)
         self.reserve_signals(rows)
@@ -319,6 +349,7 @@ class Engine(Core):
             "ruled": sorted(self._ruled),
             "counts": dict(self._counts),
             "policy": self.choice.state(),
+            "upkeep": self.upkeep.saved(),
         }
 
     @classmethod
@@ -330,7 +361,7 @@ class Engine(Core):
             engine = cls(start=time_of(now), **without_removed(state["settings"]))
             fill(engine, state, time_of(now))
             return engine
-        if "clocks" not in state:
+        if "clocks" not in state or "family" not in state["eligibility"]["cohorts"]:
             raise ParameterError("state: saved by an earlier version; restore it there and build from its rows() here")
         engine = cls(**without_removed(state["settings"]))
         engine.scheduler = Scheduler.restore(state["scheduler"])
@@ -346,6 +377,8 @@ class Engine(Core):
         engine.added_without_copy = not engine.copied(engine.ids()).all()
         engine._counts = dict(state["counts"])
         engine.choice.restore(state.get("policy", {}))
+        if "upkeep" in state:
+            engine.upkeep.load(state["upkeep"])
         return engine
 
     # --- beyond it ---------------------------------------------------------------------------------------------------
@@ -466,14 +499,14 @@ class Engine(Core):
     def deferred_until(self, ids: ArrayLike) -> Array:
         """Before when pages are not picked, whatever the reason; −infinity: they do not wait."""
         rows = access.check_ids(self.scheduler, ids)
-        return np.array([self.eligibility.waiting.until(page) for page in rows.tolist()])
+        return self.eligibility.waiting.columns(rows.tolist())[2]
 
     def set_floor(self, ids: ArrayLike, floor: float) -> None:
         """Least crawl rate of pages: one that was not crawled for longer than 1/floor comes before all others."""
         rows = np.unique(access.check_ids(self.scheduler, ids))
         self.scheduler.set_floor(rows, floor)
         self.eligibility.reconsider(rows)
-        self.eligibility.cohorts.split(self.scheduler, rows)
+        self.eligibility.cohorts.split(self.scheduler, rows, self.no_copy_at)
 
     def stand_for(self, n_pages: ArrayLike) -> None:
         """The pages are a sample, each of which stands for so many: importance and cost count as often.
@@ -515,6 +548,45 @@ class Engine(Core):
         rows = self.ids() if ids is None else np.unique(access.check_ids(self.scheduler, ids))
         asked = Question(budget, level, rows, window)
         return forecast(self, asked, np.random.default_rng(0) if rng is None else rng)
+
+    def threshold_curve(
+        self, least: float, most: float, now: float, *, horizon: float = math.inf
+    ) -> tuple[Array, Array]:
+        """Budgets from about ``least`` to ``most``, ascending, and the threshold at each by a plan for the beliefs.
+
+        This is what a shard says when a budget is divided. With ``horizon`` the budgets contain what it costs to crawl,
+        within that time, the pages that are worth more than the threshold already. A threshold of 0: the pages cannot
+        use more. Of more than 5,000 pages a sample is read.
+        """
+        return threshold_curve(self, least, most, time_of(now), horizon)
+
+    def lessons(self, sources: Sequence[str] | None = None) -> Lessons:
+        """What the engine's own pages teach about all pages, for engines of other pages; ``sources`` names sources."""
+        return Lessons(
+            day=self.settings.day,
+            pages=len(self),
+            budget=self.budget or 0.0,
+            crawls=self.beliefs.crawls,
+            table=self.beliefs.table,
+            strengths=self.beliefs.strengths.copy(),
+            clocks=self.clocks.lessons(),
+            sources=self.beliefs.signals.lessons(self._source_names(sources)),
+        )
+
+    def learn_from(self, others: Sequence[Lessons], now: float, sources: Sequence[str] | None = None) -> None:
+        """Take the lessons of engines of other pages, in place of all that were taken before.
+
+        New pages start from what all pages teach at once; tables, clocks and signals are fitted to all at the next fit.
+        """
+        taken = alike(others, self.settings.day, self.beliefs.table)
+        self.beliefs.learn_from(taken)
+        self.clocks.learn_from(taken)
+        if self.settings.uses_signals:
+            self.beliefs.signals.learn_from(taken, self._source_names(sources), max(time_of(now), self.now))
+            self.move_gates()
+
+    def _source_names(self, sources: Sequence[str] | None) -> Sequence[str]:
+        return [str(k) for k in range(self.settings.sources)] if sources is None else sources
 
     def rows(self, ids: ArrayLike | None = None) -> dict[str, Any]:
         """What a driver writes beside the observation: columns of pages by URL, and the engine's own settings."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.engine.beliefs.staleness_kernels import fill_doubted_at
+from recrawl.engine.beliefs.staleness_kernels import all_likely, fill_doubted_at
 from recrawl.engine.policies.price import worth_at
 from recrawl.schedule.exact import access
 
@@ -73,6 +73,18 @@ def ready_at(engine: Core, rows: Ids, now: float) -> Array:
     return np.maximum(likely_at(engine, rows, now), worth) if settings.min_change_probability > 0.0 else worth
 
 
+def _ready_from(engine: Core, page: int) -> float | None:
+    """From which importance on all pages of a page's cohort may be picked now; None: the page itself may not."""
+    row = np.array([page])
+    if ready_at(engine, row, engine.now)[0] > engine.now:
+        return None
+    if engine.settings.price <= 0.0 or not known_enough(engine, row)[0]:
+        return 0.0
+    value = float(engine.scheduler.value(row, engine.now)[0])
+    least = float(access.importance(engine.scheduler, row)[0]) * engine.settings.price
+    return (1.0 + 1e-9) * least / value if value > 0.0 else math.inf
+
+
 def pick_likely(engine: Core, now: float, n: int) -> Ids:
     """At most n pages, best first; pages that are too unlikely to have changed, or worth too little, are withdrawn.
 
@@ -81,7 +93,9 @@ def pick_likely(engine: Core, now: float, n: int) -> Ids:
     """
     scheduler, threshold, ask = engine.scheduler, engine.threshold, n
     while True:
-        ids = scheduler.pick(now, ask)
+        ids = engine.eligibility.cohorts.pick(scheduler, now, ask, lambda page: _ready_from(engine, page))
+        if _all_likely(engine, ids):
+            break
         until = ready_at(engine, ids, engine.now)
         unlikely = until > engine.now
         if not unlikely[:n].any():
@@ -95,6 +109,16 @@ def pick_likely(engine: Core, now: float, n: int) -> Ids:
     return np.asarray(ids[:n])
 
 
+def _all_likely(engine: Core, ids: Ids) -> bool:
+    """Whether all pages may be picked now, where that is known at once; it is not where a crawl has a price."""
+    settings = engine.settings
+    if settings.price > 0.0 or settings.very_stale_share > 0.0 or engine.beliefs.fits == 0:
+        return False
+    limits = engine.now, settings.min_change_probability, engine.no_copy_at
+    gamma, knots = engine.beliefs.belief.gamma, engine.calibration.knots
+    return bool(all_likely(access.header(engine.scheduler), gamma, knots, ids, limits))
+
+
 def hasten(engine: Core, now: float) -> None:
     """Pages that were unlikely to have changed may be picked earlier, after a change of what is believed."""
     engine.crawls_since = 0
@@ -106,7 +130,11 @@ def hasten(engine: Core, now: float) -> None:
 
 def hasten_if_due(engine: Core, now: float) -> None:
     """The same, when there were enough crawls since the last time: what they found may have raised other chances."""
-    if engine.crawls_since > _PATIENCE * len(engine.eligibility.unlikely):
+    if not engine.eligibility.unlikely:
+        engine.crawls_since = 0
+        return
+    due = engine.crawls_since > _PATIENCE * len(engine.eligibility.unlikely)
+    if due and not engine.upkeep.takes_unlikely(engine):
         hasten(engine, now)
 
 

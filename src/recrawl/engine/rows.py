@@ -100,24 +100,26 @@ def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
     for host, (spacing, limit, until) in saved["hosts"].items():
         engine.host(host, spacing=spacing, concurrency=None if limit == np.inf else int(limit))
         engine.hold(host, until)
-    ids = engine._add_named(urls_of(saved["url"]), now, fetched_at=saved["fetched_at"], importance=saved["given"])
+    known = {"fetched_at": saved["fetched_at"], "importance": saved["given"]}
+    ids = engine._add_named(urls_of(saved["url"]), now, **known, admit=False)
     if len(np.unique(ids)) != n:
         raise ParameterError("rows: a URL is there twice")
     engine.beliefs.signals.take(saved.get("signal_tables", {}), partial=bool(saved.get(PARTIAL)))
-    if n:
-        _fill_pages(engine, ids, saved, now)
+    free = _fill_pages(engine, ids, saved, now) if n else np.zeros(0, np.bool_)
     engine.choice.load(engine, saved.get("policy", {}), saved)
+    if n:
+        engine._admit(ids[free], _alike(saved)[free])
     if "threshold" in saved:
         access.set_threshold(engine.scheduler, float(saved["threshold"]))
 
 
-def _fill_pages(engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float) -> None:
+def _fill_pages(engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float) -> NDArray[np.bool_]:
+    """What is known of pages; which of them may be picked."""
     for name, mine in _BELIEF.items():
         column = np.asarray(saved[name])
         getattr(engine.beliefs.belief, mine)[ids] = column.reshape(len(ids), -1, 2)[:, 0] if name == "gamma" else column
     engine.beliefs.belief.counted[ids] = np.asarray(saved["n_crawls"]) > 0
     renewed = _fill_observed(engine, ids, saved)
-    engine.eligibility.cohorts.leave(engine.scheduler, ids[~_equal(engine, saved)])
     engine.scheduler.update(ids, **{name: saved[name] for name in _DECIDING})
     if np.any(saved["watched_from"]) or np.any(saved["request_weight"]):
         asked = (saved[name] for name in ("watched_from", "request_weight", "requested_at"))
@@ -125,7 +127,7 @@ def _fill_pages(engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float) 
         engine.requests = RequestRates.restore(state)
     engine._believe(renewed, now)
     _fill_signalled(engine, ids, saved)
-    engine.eligibility.fill(ids, saved, now)
+    return engine.eligibility.fill(ids, saved, now)
 
 
 def _fill_observed(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> Ids:
@@ -143,12 +145,13 @@ def _fill_observed(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> Ids:
     return engine.beliefs.recount(ids, ids[stale])
 
 
-def _equal(engine: Engine, saved: Mapping[str, Any]) -> NDArray[np.bool_]:
+def _alike(saved: Mapping[str, Any]) -> NDArray[np.bool_]:
     """Pages of which nothing but their importance and age is known: they may form cohorts."""
     unseen = np.asarray(saved["n_crawls"]) == 0
     plain = (np.asarray(saved["importance"]) == saved["given"]) & (np.asarray(saved["cost"]) == 1.0)
     silent = np.array([row is None for row in saved.get(SIGNALLED, [None] * len(unseen))], np.bool_)
-    return np.asarray(unseen & plain & silent & ~np.asarray(saved[FIXED_RATE], np.bool_))
+    never_waited = np.asarray(saved["wait_until"], np.float64) == -np.inf
+    return np.asarray(unseen & plain & silent & never_waited & ~np.asarray(saved[FIXED_RATE], np.bool_))
 
 
 def _deciding(engine: Engine, rows: Ids) -> dict[str, Any]:

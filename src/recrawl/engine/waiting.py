@@ -15,6 +15,9 @@ FIRST_RETRY, LAST_RETRY = 60.0 / 86400.0, 7.0  # days until a failed page is tri
 FIRST_RECHECK, LAST_RECHECK = 30.0, 365.0  # days until a page that is gone is looked for again
 
 
+_NONE = np.zeros(0, np.int64)
+
+
 class Timers:
     """Times by number, and which come next."""
 
@@ -30,6 +33,8 @@ class Timers:
 
     def due(self, now: float) -> Ids:
         """The numbers whose time has come; they have none any longer."""
+        if not self._heap or self._heap[0][0] > now:
+            return _NONE
         found = []
         while self._heap and self._heap[0][0] <= now:
             at, number = heapq.heappop(self._heap)
@@ -48,6 +53,12 @@ class Timers:
         """The time of a number (−infinity: it has none)."""
         return self._until.get(number, -math.inf)
 
+    def times(self, numbers: list[int]) -> NDArray[np.float64]:
+        """The times of numbers (−infinity: they have none)."""
+        if not self._until:
+            return np.full(len(numbers), -math.inf)
+        return np.array([self._until.get(number, -math.inf) for number in numbers], np.float64)
+
     def set(self, number: int, until: float) -> None:
         """Give a number a time."""
         self._until[number] = until
@@ -56,6 +67,10 @@ class Timers:
     def drop(self, number: int) -> bool:
         """A number has no time any longer; whether it had one."""
         return self._until.pop(number, None) is not None
+
+    def numbers(self) -> Ids:
+        """The numbers that have a time."""
+        return np.fromiter(self._until, np.int64, len(self._until))
 
     def items(self) -> list[tuple[int, float]]:
         """All numbers and their times."""
@@ -107,6 +122,11 @@ class Waiting:
         """When a page is tried again (−infinity: it does not wait)."""
         return self._timers.until(page)
 
+    def columns(self, pages: list[int]) -> tuple[Ids, Ids, NDArray[np.float64]]:
+        """Of pages: failures in a row, how often in a row they were found to be gone, when they are tried again."""
+        failed, gone = (_counts(column, pages) for column in (self._failed, self._gone))
+        return failed, gone, self._timers.times(pages)
+
     def counts(self) -> tuple[int, int]:
         """How many pages fail, and how many are gone."""
         return len(self._failed), len(self._gone)
@@ -129,6 +149,11 @@ class Waiting:
         self._failed, self._gone = dict(saved["failed"]), dict(saved["gone"])
         for page, until in saved["until"]:
             self._timers.set(page, until)
+
+
+def _counts(column: dict[int, int], pages: list[int]) -> Ids:
+    """The entries of pages; 0 where there is none."""
+    return np.array([column.get(page, 0) for page in pages], np.int64) if column else np.zeros(len(pages), np.int64)
 
 
 def _doubled(first: float, count: int, last: float) -> float:

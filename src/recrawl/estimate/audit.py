@@ -3,6 +3,10 @@
 Pages are drawn with replacement in proportion to importance. The probability that a draw finds a fresh copy is then the
 freshness, whatever the importances are. The number of fresh draws is binomial, and the interval of Clopper and Pearson
 holds the true freshness with at least its level, for every freshness and sample size.
+
+Where pages are in strata, such as shards, draws are divided in proportion to importance (`allocate`) and the audits of
+the strata put together (`stratified`). The share of fresh draws then varies less than a binomial one, so that the same
+interval holds.
 """
 
 from __future__ import annotations
@@ -36,7 +40,21 @@ def draw_pages(importance: ArrayLike, n: int, rng: np.random.Generator) -> Ids:
     return np.asarray(np.searchsorted(total, rng.random(n) * total[-1], side="right"), np.int64)
 
 
-def share_interval(hits: int, n: int, level: float = 0.9) -> tuple[float, float]:
+def allocate(weights: ArrayLike, n: int, rng: np.random.Generator) -> Ids:
+    """n draws divided in proportion to weights: each gets its part rounded down or up, on average its part.
+
+    >>> allocate([2.0, 0.0, 2.0], 8, np.random.default_rng(1)).tolist()
+    [4, 0, 4]
+    """
+    total = np.cumsum(np.asarray(weights, np.float64))
+    if not len(total) or not 0 < total[-1] < np.inf:
+        raise ParameterError("importance is 0 on every page: there is nothing to audit")
+    ends = np.floor(n * (total / total[-1]) + rng.random())
+    ends[total == total[-1]] = n
+    return np.asarray(np.diff(np.minimum(ends, n), prepend=0.0), np.int64)
+
+
+def share_interval(hits: float, n: float, level: float = 0.9) -> tuple[float, float]:
     """Clopper-Pearson interval of a share, after ``hits`` successes in n draws.
 
     At the lower end, P(at least ``hits``) = (1 − level)/2; at the upper end, P(at most ``hits``) = (1 − level)/2.
@@ -98,16 +116,19 @@ class Audit:
     believed: float
     surprise: float
     level: float = 0.9
+    estimate: float | None = None  # of strata: the weighted freshness, and the draws that it is worth
+    effective: float | None = None
 
     @property
     def freshness(self) -> float:
-        """Share of draws whose copy was fresh."""
-        return self.fresh / self.draws
+        """Share of draws whose copy was fresh; of strata, weighted."""
+        return self.fresh / self.draws if self.estimate is None else self.estimate
 
     @property
     def interval(self) -> tuple[float, float]:
         """Interval that holds the true freshness with probability of at least ``level``."""
-        return share_interval(self.fresh, self.draws, self.level)
+        n = self.draws if self.effective is None else self.effective
+        return share_interval(min(self.freshness * n, n) if self.effective is not None else self.fresh, n, self.level)
 
     @property
     def holds_forecast(self) -> bool:
@@ -118,12 +139,13 @@ class Audit:
     def as_dict(self) -> dict[str, Any]:
         """The fields, the freshness and its interval, ready for JSON."""
         low, high = self.interval
-        return {**asdict(self), "freshness": self.freshness, "low": low, "high": high}
+        saved = {name: value for name, value in asdict(self).items() if value is not None}
+        return {**saved, "freshness": self.freshness, "low": low, "high": high}
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Self:
         """The audit from the dictionary of ``as_dict``."""
-        return cls(**{name: saved[name] for name in cls.__dataclass_fields__})
+        return cls(**{name: saved[name] for name in cls.__dataclass_fields__ if name in saved})
 
 
 @dataclass(frozen=True)
@@ -161,6 +183,42 @@ def audit_of(judged: Sequence[Judged], **facts: Unpack[AuditFacts]) -> Audit:
         fresh=int(times[fresh].sum()),
         believed=float((times * believed).sum() / n),
         surprise=surprise(fresh, believed, times),
+    )
+
+
+def stratified(parts: Sequence[Audit]) -> Audit:
+    """One audit of strata whose draws were divided by `allocate`. ParameterError if no page could be judged.
+
+    A stratum counts by the draws it was given, also where some of its pages could not be judged. If n of its a draws
+    were judged, the whole is worth (Σ a)² / Σ a²/n draws: all of them where all were judged.
+
+    >>> one = Audit(0.0, 1.0, 40, 30, 0, 40, 0.8, 0.8, 0.0)
+    >>> both = stratified([one, replace(one, draws=5, fresh=5, unknown=5)])
+    >>> both.freshness, both.effective
+    (0.8, 41.666666666666664)
+    """
+    judged = [one for one in parts if one.draws]
+    if not judged:
+        raise ParameterError("no page could be judged: there is no audit")
+    given, n = np.array([[one.draws + one.unknown, one.draws] for one in judged], np.float64).T
+    score = np.array([one.surprise for one in judged])
+
+    def mean(values: list[float]) -> float:
+        return float(np.average(values, weights=given))
+
+    return Audit(
+        min(one.began_at for one in parts),
+        max(one.ended_at for one in parts),
+        int(n.sum()),
+        sum(one.fresh for one in judged),
+        sum(one.unknown for one in parts),
+        sum(one.requests for one in parts),
+        mean([one.forecast for one in judged]),
+        mean([one.believed for one in judged]),
+        float((np.sqrt(n) * score).sum() / np.sqrt(n.sum())),
+        judged[0].level,
+        mean([one.fresh / one.draws for one in judged]),
+        float(given.sum() ** 2 / (given**2 / n).sum()),
     )
 
 

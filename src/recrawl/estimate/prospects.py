@@ -21,7 +21,7 @@ from recrawl.solver.solving import solve
 Array = NDArray[np.float64]
 
 _NODES = 16  # of the posterior, where a mean has no closed form
-_DRAWS = 100
+DRAWS = 100  # of the rates of all pages, behind an interval
 _STEPS = 12  # of the search for a budget
 
 
@@ -97,12 +97,35 @@ def changed_share(exponent: Array) -> Array:
     return np.where(exponent < 1e-4, 0.5 - exponent / 12.0, 1.0 / u - np.exp(-u) / -np.expm1(-u))
 
 
+@dataclass(frozen=True)
+class FreshTime:
+    """Importance × time of copies, how much of it was fresh, and the variance of that; parts of a log add up."""
+
+    total: float
+    fresh: float
+    variance: float
+
+    def __add__(self, other: FreshTime) -> FreshTime:
+        return FreshTime(self.total + other.total, self.fresh + other.fresh, self.variance + other.variance)
+
+    def freshness(self, level: float = 0.9) -> FreshnessEstimate:
+        """The share that was fresh."""
+        if not self.total > 0:
+            raise ParameterError("no page was crawled twice: the log does not say how fresh its copies are")
+        return _around(self.fresh / self.total, float(np.sqrt(self.variance)) / self.total, level)
+
+
 def freshness_so_far(history: History, rates: RateEstimate, level: float = 0.9) -> FreshnessEstimate:
-    """Freshness of the copies over the log, by its outcomes, weighted by importance × time.
+    """Freshness of the copies over the log, by its outcomes, weighted by importance × time (see `fresh_times`)."""
+    return fresh_times(history, rates).freshness(level)
+
+
+def fresh_times(history: History, rates: RateEstimate) -> FreshTime:
+    """How long the copies of a log were fresh, by its outcomes.
 
     An unchanged interval is fresh throughout. Of a changed interval, the expected time before its first change is
-    fresh. The time after a page's last crawl counts with its expected fresh time. The confidence interval covers the
-    unknown instants of the changes.
+    fresh. The time after a page's last crawl counts with its expected fresh time. The variance is that of the unknown
+    instants of the changes.
     """
     seen, gamma = history.observations, rates.gamma()
     page = np.repeat(np.arange(len(seen)), np.diff(seen.offset))
@@ -112,18 +135,21 @@ def freshness_so_far(history: History, rates: RateEstimate, level: float = 0.9) 
     share[which] = np.mean([changed_share(node[page[which]] * seen.interval[which]) for node in nodes(gamma)], axis=0)
     fresh = fresh_time(gamma, history.since)
     total = float((weight * seen.interval).sum() + (history.importance * history.since).sum())
-    if not total > 0:
-        raise ParameterError("no page was crawled twice: the log does not say how fresh its copies are")
-    centre = float((weight * share * seen.interval).sum() + (history.importance * fresh).sum()) / total
+    lasted = float((weight * share * seen.interval).sum() + (history.importance * fresh).sum())
     # Variance: interval²/12 at most for the instant of a change (as if uniform), s(1 − s) after the last crawl.
     open_share = np.divide(fresh, history.since, out=np.ones(len(fresh)), where=history.since > 0)
     variance = float(((weight * seen.interval)[which] ** 2).sum()) / 12.0
     variance += float(((history.importance * history.since) ** 2 * open_share * (1.0 - open_share)).sum())
-    return _around(centre, float(np.sqrt(variance)) / total, level)
+    return FreshTime(total, lasted, variance)
 
 
 def freshness_of_schedule(history: History, rates: RateEstimate) -> float:
-    """Expected freshness if the log's intervals went on and every page changed at its own constant rate.
+    """Expected freshness if the log's intervals went on and every page changed at its own constant rate."""
+    return float(np.average(schedule_shares(history, rates), weights=history.importance[history.there]))
+
+
+def schedule_shares(history: History, rates: RateEstimate) -> Array:
+    """Expected freshness of each live page if the log's intervals went on, at the page's own constant rate.
 
     The time since a page's last crawl counts as an interval if it is the page's longest.
     """
@@ -137,7 +163,18 @@ def freshness_of_schedule(history: History, rates: RateEstimate) -> float:
     fresh = fresh_time(GammaPrior(gamma.shape[page], gamma.rate[page]), interval)
     time = np.bincount(page, interval, minlength=n)
     share = np.divide(np.bincount(page, fresh, minlength=n), time, out=np.ones(n), where=time > 0)
-    return float(np.average(share[history.there], weights=history.importance[history.there]))
+    return np.asarray(share[history.there])
+
+
+def drawn(gamma: GammaPrior, rng: np.random.Generator) -> Array:
+    """Rates of pages, drawn from what is known of them."""
+    return np.asarray(np.maximum(rng.gamma(gamma.shape) / gamma.rate, 1e-12 * gamma.mean))
+
+
+def spread(found: Array, level: float) -> tuple[float, float]:
+    """How far the freshness of drawn rates lies below and above their mean, with a probability."""
+    low, high = np.quantile(found - found.mean(), [0.5 - level / 2, 0.5 + level / 2])
+    return float(low), float(high)
 
 
 class Prospects:
@@ -146,7 +183,7 @@ class Prospects:
     def __init__(self, gamma: GammaPrior, importance: Array, level: float, rng: np.random.Generator) -> None:
         self.pages = Pages(gamma.mean, importance, evidence=gamma.shape)
         self._level, self._importance = level, importance
-        self._drawn = [np.maximum(rng.gamma(gamma.shape) / gamma.rate, 1e-12 * gamma.mean) for _ in range(_DRAWS)]
+        self._drawn = [drawn(gamma, rng) for _ in range(DRAWS)]
 
     def at(self, budget: float) -> Prospect:
         """Freshness at a budget. Crawl rates are chosen from the posteriors, not from the drawn rates."""
@@ -154,10 +191,10 @@ class Prospects:
         found = np.array(
             [np.average(page_freshness(Pages(rate), plan.crawl_rate), weights=self._importance) for rate in self._drawn]
         )
-        low, high = np.quantile(found - found.mean(), [0.5 - self._level / 2, 0.5 + self._level / 2])
+        low, high = spread(found, self._level)
         each = np.full(len(self.pages), budget / len(self.pages))
         uniform = float(np.average(page_freshness(self.pages, each), weights=self._importance))
-        best = FreshnessEstimate(plan.freshness, plan.freshness + float(low), min(plan.freshness + float(high), 1.0))
+        best = FreshnessEstimate(plan.freshness, plan.freshness + low, min(plan.freshness + high, 1.0))
         return Prospect(budget, best, uniform, plan.n_never)
 
     def budget_for(self, target: float) -> tuple[float, float, float]:

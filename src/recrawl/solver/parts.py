@@ -22,7 +22,8 @@ from recrawl.solver.problem import FREE, GOOD_GAP, Problem, gap_of
 Array = NDArray[np.float64]
 Each = Callable[..., list[Any]]  # (question, *arguments): the answers of all parts
 
-_SAMPLE = 5000  # pages of each part among which the first price is looked for
+_SAMPLE = 1000  # pages of each part among which the first price is looked for
+_MOST_SAMPLED = 50_000  # pages of all parts among which it is
 
 
 @dataclass(frozen=True)
@@ -232,8 +233,8 @@ class PartsProblem:
 
 
 def _joined(samples: list[Curves]) -> Curves:
-    columns = {}
+    columns, every = {}, -(-sum(map(len, samples)) // _MOST_SAMPLED)
     for column in fields(Curves):
-        parts = [np.broadcast_to(getattr(sample, column.name), len(sample)) for sample in samples]
+        parts = [np.broadcast_to(getattr(sample, column.name), len(sample))[::every] for sample in samples]
         columns[column.name] = np.ascontiguousarray(np.concatenate(parts))
     return Curves(**columns)

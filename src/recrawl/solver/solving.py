@@ -14,8 +14,9 @@ from recrawl.model.kinds import Objective, Spacing
 from recrawl.model.pages import Pages
 from recrawl.solver.curves import build_curves
 from recrawl.solver.hosts import limited_hosts
+from recrawl.solver.multiplier import PriceSearch
 from recrawl.solver.plan import Plan
-from recrawl.solver.problem import Problem
+from recrawl.solver.problem import FREE, Problem
 
 Array = NDArray[np.float64]
 
@@ -50,8 +51,7 @@ def solve(
     goal = _one_goal(budget, price, target)
     if not pages.importance.any():
         raise ParameterError("importance is 0 on every page: there is nothing to keep fresh")
-    curves = build_curves(pages, objective, spacing, floor, ceiling)
-    problem = Problem(curves, limited_hosts(pages, curves, host_limit))
+    problem = _problem(pages, objective, spacing, floor, ceiling, host_limit)
     if budget is not None:
         _check_floor(problem, float(budget))
         found = problem.at_budget(float(budget))
@@ -60,6 +60,40 @@ def solve(
     else:
         found = problem.at_target(goal)
     return problem.plan(found, None if budget is None else float(budget), objective)
+
+
+def _problem(
+    pages: Pages,
+    objective: Objective = "freshness",
+    spacing: Spacing = "even",
+    floor: ArrayLike = 0.0,
+    ceiling: ArrayLike | None = None,
+    host_limit: Mapping[Any, float] | None = None,
+) -> Problem:
+    curves = build_curves(pages, objective, spacing, floor, ceiling)
+    return Problem(curves, limited_hosts(pages, curves, host_limit))
+
+
+def budget_curve(pages: Pages, least: float, most: float, points: int, **options: Any) -> tuple[Array, Array]:
+    """Budgets from about ``least`` to ``most``, ascending, and the threshold at each; ``options`` are those of `solve`.
+
+    Thresholds fall in equal ratios: only the first and the last are searched for, roughly. If the pages cannot use
+    ``most``, the last budget is what they can use, and its threshold is 0.
+
+    >>> budgets, thresholds = budget_curve(Pages([1.0, 4.0]), 0.5, 8.0, 5)
+    >>> [bool(abs(solve(Pages([1.0, 4.0]), b).threshold / t - 1) < 1e-6) for b, t in zip(budgets, thresholds)]
+    [True, True, True, True, True]
+    """
+    problem = _problem(pages, **options)
+    typical = problem.curves.typical_price(least) or 1.0
+    usable = math.inf if problem.unlimited else problem.spent(typical * FREE)
+    if usable <= least:
+        return np.array([usable]), np.zeros(1)
+    ends = (least, most) if usable > most else (least, least + 0.98 * (usable - least))
+    high, low = (PriceSearch(problem.spent, budget, close=0.05).run(typical).prices()[1] for budget in ends)
+    prices = np.geomspace(high, min(low, high), points)
+    budgets = np.array([problem.spent(price) for price in prices.tolist()])
+    return (budgets, prices) if usable > most else (np.append(budgets, usable), np.append(prices, 0.0))
 
 
 def _one_goal(budget: float | None, price: float | None, target: float | None) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from recrawl.engine.beliefs.posterior_kernels import (
     likelihood_of_strengths,
     matched_shape,
 )
+from recrawl.engine.lessons import Lessons
 from recrawl.engine.signals.signals import Signals
 from recrawl.estimate.gamma import GammaPrior
 
@@ -33,6 +35,15 @@ _ROUNDS = 3  # of expectation maximisation in a fit
 _FEW_PAGES = 10  # with fewer, the strengths are not fitted
 _STRENGTHS = np.array([3.0, 12.0, 50.0, 200.0, 1e6])
 _SAMPLED = 4000  # pages that the strengths are fitted to
+
+
+@dataclass
+class OtherPages:
+    """What engines of other pages have taught: their table of rates, likelihoods of strengths, crawls."""
+
+    table: Array
+    strengths: Array
+    crawls: int
 
 
 class Beliefs:
@@ -65,13 +76,16 @@ class Beliefs:
             signals=self.signals.arrays,
         )
         self._names: dict[str, int] = {}  # rows of `tables`, by host or folder
-        self._set_prior()
+        self.set_prior()
         self.crawls = 0  # outcomes taken in so far
         self.fits = 0  # fits of the tables so far
         self.refit_at = _FIRST_REFIT
         self.partial = False  # whether these are a part of the pages that the table of all pages is about
         self.renewed = 0  # gammas that were computed when pages were read from rows
         self._unknown = False  # whether these are a part of pages that have no such table yet
+        self.strengths = np.zeros((len(_STRENGTHS), len(_STRENGTHS)))  # ln likelihood at the last fit
+        self._others: OtherPages | None = None
+        self._all_crawls = 0  # of these pages and others, when the tables were last fitted
         self._n = 0
 
     def __len__(self) -> int:
@@ -106,12 +120,8 @@ class Beliefs:
         self.belief.counted[rows] = counted
         if own is not None:
             self.set_rate(rows, own)
-        elif place is None:
-            self.believe(rows)
-        else:  # pages of one group of which nothing was seen are believed to be alike
-            some = rows[np.unique(place, return_index=True)[1]]
-            self.believe(some)
-            self.belief.gamma[rows] = self.belief.gamma[some[place]]
+        else:
+            self._believe_alike(rows)
 
     def _rows(self, groups: list[tuple[str, str]]) -> NDArray[np.int32]:
         """Rows of hosts and folders in the tables; folders to which pages came later are kept apart."""
@@ -160,20 +170,57 @@ class Beliefs:
 
     def fit(self, rows: Ids) -> None:
         """Fit the tables to what was observed of pages: rounds of expectation maximisation, then the strengths."""
-        self.refit_at = int(self.crawls * _REFIT_GROWTH) + 1
-        self.fits += 1
+        self.ended_fit()
         seen = rows[self.belief.n_crawls[rows] > 0]
         for _ in range(_ROUNDS):
             self.believe(seen, count=True)
-        if len(seen) >= _FEW_PAGES:
-            some = seen[:: -(-len(seen) // _SAMPLED)]
-            score = likelihood_of_strengths(self.belief, some, _STRENGTHS, _STRENGTHS)
+        some, step = self.sampled(seen)
+        if len(some):
+            self.strengths = step * self.score_strengths(some)
+        self.use_strengths(fitted=len(some) > 0)
+        self.set_prior()
+        self.believe_again(rows)
+
+    def ended_fit(self) -> None:
+        """The tables are fitted: count it, and set when they are fitted next."""
+        self.refit_at = int(self.crawls * _REFIT_GROWTH) + 1
+        self.fits += 1
+        if self._others is not None:
+            self.refit_at = max(self.refit_at, _FIRST_REFIT)
+            self._all_crawls = self.crawls + self._others.crawls
+
+    def believe_again(self, rows: Ids) -> None:
+        """Compute the gammas of pages after the tables were fitted."""
+        plain = (self.belief.n_crawls[rows] == 0) & ~self.belief.fixed_rate[rows]
+        self.believe(rows[~plain])
+        self._believe_alike(rows[plain])
+
+    def _believe_alike(self, rows: Ids) -> None:
+        """Compute the gammas of pages of which nothing is known: those of a folder have the same."""
+        b = self.belief
+        folder = b.table[rows, FOLDER]
+        page = np.full(len(b.tables), -1)
+        page[folder[::-1]] = rows[::-1]  # the first of each folder
+        self.believe(page[page >= 0])
+        b.gamma[rows] = b.gamma[page[folder]]
+
+    def sampled(self, seen: Ids) -> tuple[Ids, int]:
+        """The crawled pages that the strengths are fitted to, each for so many; none where there are too few."""
+        step = max(-(-len(seen) // _SAMPLED), 1)
+        return (seen[::step] if len(seen) >= _FEW_PAGES else seen[:0]), step
+
+    def score_strengths(self, some: Ids) -> Array:
+        """How well each pair of strengths predicts pages; scores of parts add up."""
+        return likelihood_of_strengths(self.belief, some, _STRENGTHS, _STRENGTHS)
+
+    def use_strengths(self, *, fitted: bool) -> None:
+        """Use the strengths that predict best, these pages (if they were ``fitted`` now) and others."""
+        score = self.strengths if self._others is None else self.strengths + self._others.strengths
+        if fitted or (self._others is not None and score.any()):
             best = np.unravel_index(int(np.argmax(score)), score.shape)
             self.belief.strength[HOST], self.belief.strength[FOLDER] = _STRENGTHS[list(best)]
-        self._set_prior()
-        self.believe(rows)
 
-    def _set_prior(self) -> None:
+    def set_prior(self) -> None:
         """The gamma of a page of which nothing is known, not even its folder and host."""
         b, table = self.belief, self.population
         mean = float(table @ b.rates)
@@ -206,13 +253,34 @@ class Beliefs:
             self.belief.strength[:] = saved["strength"]
             self.belief.prior[:] = np.reshape(saved["prior"], (-1, 2))[0]
         else:
-            self._set_prior()
+            self.set_prior()
         self._unknown = partial and not self.belief.sizes[ALL] > 0.0
 
     @property
     def table(self) -> Array:
-        """The table of all pages, as far as it is known."""
-        return np.zeros(len(self.belief.rates)) if self._unknown else self.belief.tables[ALL].copy()
+        """The table of all pages, as far as it is known, without what engines of other pages have added."""
+        if self._unknown:
+            return np.zeros(len(self.belief.rates))
+        known = self.belief.tables[ALL].copy()
+        return known if self._others is None else np.asarray(known - self._others.table)
+
+    def learn_from(self, others: Sequence[Lessons]) -> None:
+        """Add the tables of engines of other pages to that of all pages, in place of those added before.
+
+        The strengths and the beliefs about single pages follow at the next fit, which comes with the next crawl when
+        all engines together have learned enough since the last one.
+        """
+        own, n = self.table, len(self.belief.rates)
+        self._others = OtherPages(
+            sum((one.table for one in others), np.zeros(n)),
+            sum((one.strengths for one in others), np.zeros_like(self.strengths)),
+            sum(one.crawls for one in others),
+        )
+        self.belief.tables[ALL] = own + self._others.table
+        self.belief.sizes[ALL] = self.belief.tables[ALL].sum()
+        self.set_prior()
+        if self.crawls + self._others.crawls >= max(_REFIT_GROWTH * self._all_crawls, _FIRST_REFIT):
+            self.refit_at = min(self.refit_at, self.crawls)
 
     def recount(self, rows: Ids, stale: Ids) -> Ids:
         """Count pages in the tables again by their observations; compute the gammas of pages that are stale.
@@ -243,7 +311,9 @@ class Beliefs:
         columns = {name: getattr(self.belief, name)[: self._n].copy() for name in _PER_PAGE}
         rest = {name: getattr(self.belief, name).copy() for name in _WHOLE}
         whole = {"names": list(self._names), "crawls": self.crawls, "fits": self.fits, "refit_at": self.refit_at}
-        return {**columns, **rest, **whole, "signals": self.signals.saved()}
+        others = None if self._others is None else asdict(self._others)
+        shared = {"strengths": self.strengths.copy(), "others": others, "all_crawls": self._all_crawls}
+        return {**columns, **rest, **whole, **shared, "signals": self.signals.saved()}
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take over what was saved."""
@@ -252,6 +322,9 @@ class Beliefs:
         self.belief = self.belief._replace(**arrays, signals=self.signals.arrays)
         self._names = {name: k + 1 for k, name in enumerate(saved["names"])}
         self.crawls, self.fits, self.refit_at = (int(saved[name]) for name in ("crawls", "fits", "refit_at"))
+        self.strengths = np.array(saved.get("strengths", self.strengths))
+        others, self._all_crawls = saved.get("others"), int(saved.get("all_crawls", 0))
+        self._others = None if others is None else OtherPages(**others)
         self._n = len(self.belief.watched)
 
 

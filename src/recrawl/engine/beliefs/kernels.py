@@ -1,6 +1,6 @@
 """What a crawl's outcome says about a page, and how that belief becomes the scheduler's parameters.
 
-The live engine and the simulator's compiled loop call the same kernels, by `learn_crawls`.
+The live engine and the simulator's compiled loop call the same kernels, by `learn_crawl`.
 """
 
 import math
@@ -59,7 +59,7 @@ def learn_outcome(
     if b.counted[i]:
         b.ledger[0] += importance_of(s, i) * interval
         if changed:
-            b.ledger[1] += importance_of(s, i) * stale_when_found(s, b, c, i, begin, end)
+            b.ledger[1] += importance_of(s, i) * stale_when_found(s, b, c, i, copies, doubt)
     _observe(b, i, time, changed, fade_of(b, interval))
     b.watched[i] += interval
     b.n_crawls[i] += 1

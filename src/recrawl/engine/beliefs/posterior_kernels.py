@@ -38,67 +38,78 @@ _NARROW = 8.0  # curvature of the likelihood over ln r above which the grid is t
 _FINE = 24  # rates of the finer grid
 _WIDE = 4.0  # it covers so many standard deviations to each side
 _STEPS = 8  # of Newton's method
+_NEAR = 1e-3  # its last step in ln r: the finer grid need not be centred more exactly
+_SMALL, _LARGE = 1.0 / 64.0, 40.0  # where ln(1 − e^−x) is its series, and 0 to the last digit
+_NEVER = -200.0  # logarithm of a likelihood, relative to the largest, below which a rate is impossible
 MOST_SHAPE = 1e9
 
 
 @inline
-def _log_changed(x: float) -> float:
-    """ln(1 − e^{−x})."""
-    return math.log(max(-math.expm1(-x), 1e-300))
+def _log_changed(x: float, log_x: float) -> float:
+    """ln(1 − e^{−x}); `log_x` is ln x. The first term of the series that is left out is below 1e-16."""
+    if x < _SMALL:
+        return log_x + x * (-0.5 + x * (1.0 / 24.0 - x * x / 2880.0))
+    if x > _LARGE:
+        return 0.0
+    return math.log(-math.expm1(-x))
 
 
 @inline
-def mean_interval(seen: Array) -> float:
-    """The geometric mean of the intervals with a change."""
-    return math.exp(seen[LOG_INTERVALS] / seen[CHANGES]) if seen[CHANGES] > 0.0 else 0.0
+def mean_interval(seen: Array) -> tuple[float, float]:
+    """The geometric mean of the intervals with a change, and its logarithm; (1, 0) if there are none."""
+    log = seen[LOG_INTERVALS] / seen[CHANGES] if seen[CHANGES] > 0.0 else 0.0
+    return math.exp(log), log
 
 
 @inline
-def log_likelihood(seen: Array, given: Array, interval: float, rate: float) -> float:
+def log_likelihood(seen: Array, given: Array, interval: tuple[float, float], rate: float, log_rate: float) -> float:
     """Logarithm of the likelihood of a rate, up to a constant; `interval` as `mean_interval` says."""
-    total = -rate * (seen[UNCHANGED] + given[GIVEN_TIME])
-    if given[GIVEN_CHANGES] > 0.0:
-        total += given[GIVEN_CHANGES] * math.log(rate)
+    total = -rate * (seen[UNCHANGED] + given[GIVEN_TIME]) + given[GIVEN_CHANGES] * log_rate
     if seen[CHANGES] > 0.0:
-        total += seen[CHANGES] * _log_changed(rate * interval)
+        total += seen[CHANGES] * _log_changed(rate * interval[0], log_rate + interval[1])
     return float(total)
+
+
+@jit_lean
+def _fill_likelihood(b: Belief, i: int, out: Array) -> float:
+    """Logarithms of the likelihood on the grid; the largest of them."""
+    seen, given, most = b.seen[i], b.evidence[i], -math.inf
+    interval = mean_interval(seen)
+    for k in range(out.size):
+        out[k] = log_likelihood(seen, given, interval, b.rates[k], b.signals.log_rates[k])
+        most = max(most, out[k])
+    return float(most)
 
 
 @jit_lean
 def fill_prior(b: Belief, i: int, out: Array) -> None:
     """The distribution of a page's rate before anything was observed of it, by its folder, host and all pages."""
-    share, host, folder = b.share[i], b.table[i, HOST], b.table[i, FOLDER]
-    own = 0.0
+    share, own = b.share[i], 0
     for k in range(out.size):
         own += share[k]
     first, by_host, by_folder = UNIT * FIRST_PAGES, UNIT * b.strength[HOST], UNIT * b.strength[FOLDER]
+    everywhere, host, folder = b.tables[ALL], b.tables[b.table[i, HOST]], b.tables[b.table[i, FOLDER]]
+    of_all = 1.0 / (b.sizes[ALL] - own + first)
+    of_host = 1.0 / (b.sizes[b.table[i, HOST]] - own + by_host)
+    of_folder = 1.0 / (b.sizes[b.table[i, FOLDER]] - own + by_folder)
     for k in range(out.size):
-        p = (b.tables[ALL, k] - share[k] + first * b.first[k]) / (b.sizes[ALL] - own + first)
-        p = (b.tables[host, k] - share[k] + by_host * p) / (b.sizes[host] - own + by_host)
-        out[k] = max((b.tables[folder, k] - share[k] + by_folder * p) / (b.sizes[folder] - own + by_folder), 1e-300)
-
-
-@jit_lean
-def normalise(log_weight: Array) -> float:
-    """Turn logarithms of weights into weights that add up to 1; the logarithm of their sum before."""
-    most, total = log_weight[0], 0.0
-    for k in range(1, log_weight.size):
-        most = max(most, log_weight[k])
-    for k in range(log_weight.size):
-        log_weight[k] = math.exp(log_weight[k] - most)
-        total += log_weight[k]
-    for k in range(log_weight.size):
-        log_weight[k] /= total
-    return float(most + math.log(total))
+        mine = float(share[k])
+        p = (everywhere[k] - mine + first * b.first[k]) * of_all
+        p = (host[k] - mine + by_host * p) * of_host
+        out[k] = max((folder[k] - mine + by_folder * p) * of_folder, 1e-300)
 
 
 @jit_lean
 def fill_posterior(b: Belief, i: int, prior: Array, out: Array) -> float:
     """The posterior on the grid; the logarithm of the probability of what was observed."""
-    interval = mean_interval(b.seen[i])
+    most, total = _fill_likelihood(b, i, out), 0.0
     for k in range(out.size):
-        out[k] = math.log(prior[k]) + log_likelihood(b.seen[i], b.evidence[i], interval, b.rates[k])
-    return normalise(out)
+        gap = out[k] - most
+        out[k] = prior[k] * math.exp(gap) if gap > _NEVER else 0.0
+        total += out[k]
+    for k in range(out.size):
+        out[k] /= total
+    return float(most + math.log(total))
 
 
 @inline
@@ -129,7 +140,7 @@ def _mode(seen: Array, given: Array, rate: float) -> tuple[float, float]:
         rate = min(rate, (seen[CHANGES] + given[GIVEN_CHANGES]) / time)
     if seen[CHANGES] <= 0.0:
         return given[GIVEN_CHANGES] / time, given[GIVEN_CHANGES]
-    interval = mean_interval(seen)
+    interval = mean_interval(seen)[0]
     for _ in range(_STEPS):
         slope, second = _slopes(seen, given, interval, rate)
         curve = -second
@@ -137,19 +148,9 @@ def _mode(seen: Array, given: Array, rate: float) -> tuple[float, float]:
             break
         step = min(max(slope / curve, -1.0), 1.0)
         rate *= math.exp(step)
-        if abs(step) < 1e-6:
+        if abs(step) < _NEAR:
             break
     return rate, curve
-
-
-@inline
-def _prior_at(b: Belief, prior: Array, rate: float) -> float:
-    """The prior's density over ln r between the rates of the grid."""
-    n = prior.size
-    x = math.log(rate / b.rates[0]) / math.log(b.rates[1] / b.rates[0])
-    j = min(max(int(x), 0), n - 2)
-    share = min(max(x - j, 0.0), 1.0)
-    return float(prior[j] ** (1.0 - share) * prior[j + 1] ** share)
 
 
 @inline
@@ -164,20 +165,28 @@ def matched_shape(gap: float) -> float:
 
 @jit_lean
 def _fine_gamma(b: Belief, i: int, prior: Array, rate: float, deviation: float) -> tuple[float, float]:
-    """(shape, rate) of the gamma that goes with the posterior around the most likely rate."""
+    """(shape, rate) of the gamma that goes with the posterior around the most likely rate.
+
+    Between the rates of the grid the logarithm of the prior is linear in ln r.
+    """
     step = 2.0 * _WIDE * deviation / (_FINE - 1)
-    most, total, mean, mean_log = -math.inf, 0.0, 0.0, 0.0
-    interval = mean_interval(b.seen[i])
+    seen, given, interval = b.seen[i], b.evidence[i], mean_interval(b.seen[i])
+    log_rate, log_rates = math.log(rate), b.signals.log_rates
+    most = log_likelihood(seen, given, interval, rate, log_rate)
+    total, mean, mean_log = 0.0, 0.0, 0.0
+    cell, low, high, last = -1, 0.0, 0.0, prior.size - 2
     for k in range(_FINE):
         x = (k - 0.5 * (_FINE - 1)) * step
-        here = rate * math.exp(x)
-        weight = math.log(_prior_at(b, prior, here)) + log_likelihood(b.seen[i], b.evidence[i], interval, here)
-        if weight > most:
-            scale = math.exp(most - weight) if total > 0.0 else 0.0
-            total, mean, mean_log, most = total * scale, mean * scale, mean_log * scale, weight
-        weight = math.exp(weight - most)
+        place = (log_rate + x - log_rates[0]) / (log_rates[1] - log_rates[0])
+        j = min(max(int(place), 0), last)
+        if j != cell:
+            cell, low, high = j, math.log(prior[j]), math.log(prior[j + 1])
+        between = min(max(place - j, 0.0), 1.0)
+        more = math.expm1(x)
+        weight = low + between * (high - low) - most
+        weight = math.exp(weight + log_likelihood(seen, given, interval, rate * (1.0 + more), log_rate + x))
         total += weight
-        mean += weight * math.expm1(x)
+        mean += weight * more
         mean_log += weight * x
     mean, mean_log = mean / total, mean_log / total
     shape = matched_shape(math.log1p(mean) - mean_log)
@@ -186,42 +195,47 @@ def _fine_gamma(b: Belief, i: int, prior: Array, rate: float, deviation: float) 
 
 @jit_lean
 def gamma_of(b: Belief, i: int, prior: Array, posterior: Array) -> tuple[float, float]:
-    """(shape, rate) of the gamma that goes with a page's posterior: same mean, same mean logarithm."""
+    """(shape, rate) of the gamma that goes with a page's posterior: same mean, same mean logarithm.
+
+    The curvature of the likelihood at its mode is c + C·x²e^x/(e^x − 1)² with x = r·τ: at most C + c.
+    """
     mean, mean_log, best = 0.0, 0.0, 0
     for k in range(posterior.size):
         mean += posterior[k] * b.rates[k]
         mean_log += posterior[k] * b.signals.log_rates[k]
         if posterior[k] > posterior[best]:
             best = k
-    if posterior[best] > 0.3 and b.seen[i, CHANGES] + b.evidence[i, GIVEN_CHANGES] > 0.0:
+    if posterior[best] > 0.3 and b.seen[i, CHANGES] + b.evidence[i, GIVEN_CHANGES] > _NARROW:
         rate, curve = _mode(b.seen[i], b.evidence[i], b.rates[best])
         if curve > _NARROW:
             return _fine_gamma(b, i, prior, rate, 1.0 / math.sqrt(curve))
-    width = math.log(b.rates[1] / b.rates[0])  # all of it at one rate says no more than that it is nearest
+    width = b.signals.log_rates[1] - b.signals.log_rates[0]  # a rate is known to half a cell
     shape = matched_shape(max(math.log(mean) - mean_log, width * width / 24.0))
     return shape, shape / mean
-
-
-@inline
-def _add(b: Belief, table: int, k: int, change: float) -> None:
-    b.tables[table, k] += change
-    b.sizes[table] += change
 
 
 @jit_lean
 def count_in_tables(b: Belief, i: int, posterior: Array) -> None:
     """Replace what a page adds to the tables of its folder, its host and all pages."""
-    left, change = UNIT, 0.0
-    rest = 1.0
+    host, folder = b.table[i, HOST], b.table[i, FOLDER]
+    left, rest, more = UNIT, 1.0, 0.0
     for k in range(posterior.size):
-        new = min(int(posterior[k] / rest * left + 0.5), left) if rest > 1e-12 else 0
+        new = 0
+        if posterior[k] * left >= 0.5 * rest and rest > 1e-12:
+            new = min(int(posterior[k] / rest * left + 0.5), left)
+            left -= new
         rest -= posterior[k]
-        left -= new
         change = new - float(b.share[i, k])
-        b.share[i, k] = new
-        _add(b, ALL, k, change)
-        _add(b, b.table[i, HOST], k, change)
-        _add(b, b.table[i, FOLDER], k, change)
+        if change != 0.0:
+            b.share[i, k] = new
+            b.tables[ALL, k] += change
+            b.tables[host, k] += change
+            b.tables[folder, k] += change
+            more += change
+    if more != 0.0:
+        b.sizes[ALL] += more
+        b.sizes[host] += more
+        b.sizes[folder] += more
 
 
 @inline
@@ -231,7 +245,7 @@ def by_signals(b: Belief, i: int) -> bool:
     return row >= 0 and any_open(b.signals, row)
 
 
-@jit_lean
+@inline
 def believe(b: Belief, i: int, prior: Array, posterior: Array, count: bool) -> None:
     """Compute a page's gamma from its observations and the tables; count it in them, if that is asked for."""
     fill_prior(b, i, prior)
@@ -241,15 +255,16 @@ def believe(b: Belief, i: int, prior: Array, posterior: Array, count: bool) -> N
         count_in_tables(b, i, posterior)
 
 
-@jit
+@jit_lean
 def believe_all(b: Belief, ids: Ids, count: bool) -> None:
     """Compute the gammas of pages; those that were crawled are counted in the tables if that is asked for.
 
     Pages that are valued by signals stay as they were last counted: the intervals between their crawls depend on
     changes.
     """
-    prior, posterior = np.empty(b.rates.size), np.empty(b.rates.size)
-    for i in ids:
+    prior, posterior = b.signals.room[0], b.signals.room[1]
+    for k in range(ids.size):
+        i = ids[k]
         believe(b, i, prior, posterior, count and b.n_crawls[i] > 0 and not by_signals(b, i))
 
 
@@ -260,10 +275,9 @@ def likelihood_of_strengths(b: Belief, ids: Ids, host: Array, folder: Array) -> 
     out, kept = np.zeros((host.size, folder.size)), b.strength.copy()
     prior, like = np.empty(n), np.empty(n)
     for i in ids:
-        interval = mean_interval(b.seen[i])
+        most = _fill_likelihood(b, i, like)
         for k in range(n):
-            like[k] = log_likelihood(b.seen[i], b.evidence[i], interval, b.rates[k])
-        normalise(like)
+            like[k] = math.exp(like[k] - most)
         for h in range(host.size):
             for f in range(folder.size):
                 b.strength[HOST], b.strength[FOLDER] = host[h], folder[f]

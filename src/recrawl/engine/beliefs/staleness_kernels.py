@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit, jit_lean
 from recrawl.engine.beliefs.arrays import Belief
-from recrawl.engine.calibration import Calibration, calibrated_chance
+from recrawl.engine.calibration import Calibration, calibrated_chance, computed_chance
 from recrawl.engine.signals.arrays import row_of
 from recrawl.schedule.exact.access_kernels import (
     Header,
@@ -19,6 +19,8 @@ from recrawl.schedule.exact.access_kernels import (
     has_components,
     importance_of,
     opened,
+    page_clock_from,
+    page_reading,
 )
 
 Array = NDArray[np.float64]
@@ -45,7 +47,12 @@ def own_doubt(s: State, b: Belief, i: int, time: float) -> float:
 @inline
 def doubts(s: State, b: Belief, i: int, begin: float, at: float) -> tuple[float, float, float]:
     """(clock time, −ln P(fresh), the same without signals) of a copy fetched at `begin`, by what is known now."""
-    time = clock_between(s, i, begin, at)
+    return _doubts_after(s, b, i, clock_between(s, i, begin, at), at)
+
+
+@inline
+def _doubts_after(s: State, b: Belief, i: int, time: float, at: float) -> tuple[float, float, float]:
+    """The same where the clock time is known."""
     missed = own_doubt(s, b, i, time)
     if has_components(s, i) and _heard_at(b, i) <= at:
         return time, components_doubt(s, i, time, True), missed
@@ -65,12 +72,13 @@ def stale_time(s: State, b: Belief, c: Calibration, i: int, begin: float, end: f
     Gauss-Legendre from the fetch to the first signal and from there to the end, with more nodes where each begins.
     """
     heard = min(max(_heard_at(b, i), begin), end) if has_components(s, i) else begin
-    total = 0.0
+    total, reading = 0.0, page_reading(s, i, begin)
     for part in range(2):
         first, last = (begin, heard) if part == 0 else (heard, end)
         for k in range(_NODES.size if last > first else 0):
             at = first + (last - first) * _NODES[k] ** 2
-            chance = -math.expm1(-_doubt(s, b, i, begin, at))
+            time = page_clock_from(s, i, begin, reading, at)
+            chance = -math.expm1(-_doubts_after(s, b, i, time, at)[1])
             total += (
                 2.0
                 * _NODES[k]
@@ -82,9 +90,13 @@ def stale_time(s: State, b: Belief, c: Calibration, i: int, begin: float, end: f
 
 
 @inline
-def stale_when_found(s: State, b: Belief, c: Calibration, i: int, begin: float, end: float) -> float:
-    """Expected stale time given that the crawl at the end found a change; half of it where that was improbable."""
-    chance = -math.expm1(-_doubt(s, b, i, begin, end))
+def stale_when_found(s: State, b: Belief, c: Calibration, i: int, copies: tuple[float, float], doubt: float) -> float:
+    """Expected stale time given that the crawl at the end found a change; half of it where that was improbable.
+
+    `doubt` is −ln P(fresh) at the end.
+    """
+    begin, end = copies
+    chance = -math.expm1(-doubt)
     return stale_time(s, b, c, i, begin, end, False) / chance if chance > 1e-9 else 0.5 * (end - begin)
 
 
@@ -129,6 +141,30 @@ def fill_doubted_at(header: Header, b: Belief, ids: Ids, now: float, exponent: f
             else:
                 low = middle
         out[j] = high
+
+
+@inline
+def exponent_of(knots: Array, probability: float) -> float:
+    """−ln P(fresh) from which on a page has changed with a calibrated probability."""
+    return -math.log1p(-min(computed_chance(knots, probability), 1.0 - 1e-12))
+
+
+@jit_lean
+def all_likely(header: Header, gamma: Array, knots: Array, ids: Ids, limits: tuple[float, float, float]) -> bool:
+    """Whether all of some pages without components have no copy, or have changed with a calibrated probability.
+
+    `limits`: now, that probability, and the time of fetching that stands for "no copy".
+    """
+    s, (now, probability, no_copy_at) = opened(header), limits
+    exponent = exponent_of(knots, probability)
+    for i in ids:
+        begin = fetched_at(s, i)
+        if begin > no_copy_at:
+            if has_components(s, i):
+                return False
+            if gamma[i, 0] * math.log1p(clock_between(s, i, begin, now) / gamma[i, 1]) < exponent:
+                return False
+    return True
 
 
 @jit

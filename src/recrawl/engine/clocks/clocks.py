@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +14,14 @@ from recrawl.engine.clocks.arrays import LEVELS, NEVER, REAL_TIME, TERMS, Clocks
 from recrawl.engine.clocks.folders import FolderNames
 from recrawl.engine.clocks.kernels import bin_of, fit_weights
 from recrawl.engine.clocks.publish_kernels import publish_all, reinsert_all
+from recrawl.engine.clocks.shared import OtherClocks, add_others, no_others, own_lessons
+from recrawl.engine.clocks.some_kernels import publish_some
+from recrawl.engine.reinsert_kernels import reinsert_some
 from recrawl.schedule.exact import access
 from recrawl.schedule.exact.access_kernels import BINS
 
 if TYPE_CHECKING:
+    from recrawl.engine.lessons import ClockLessons, Lessons
     from recrawl.engine.settings import Settings
     from recrawl.schedule.exact.scheduler import Scheduler
 
@@ -54,6 +59,8 @@ class FolderClocks:
         self._clocks: dict[str, int] = {}
         self._groups: dict[tuple[int, str], int] = {(0, ""): 0}
         self._published = NEVER  # the bin in which all clocks were published last
+        self._others: OtherClocks | None = None  # what engines of other pages have added
+        self._elsewhere = (0, 0.0)  # pages and crawls per time of those
         self._n = 0
 
     def __len__(self) -> int:
@@ -104,7 +111,8 @@ class FolderClocks:
         """Choose bins that suit the time between crawls; a width that changes by a factor of 2 drops the counts."""
         if not self.enabled:
             return False
-        cycle = 30.0 * self._day if not scheduler.budget else max(len(scheduler), 1) / scheduler.budget
+        pages, budget = len(scheduler) + self._elsewhere[0], (scheduler.budget or 0.0) + self._elsewhere[1]
+        cycle = 30.0 * self._day if not scheduler.budget else max(pages, 1) / budget
         span = min(max(_BIN * self._day, _NARROWEST * cycle), _WIDEST * cycle)
         if 0.5 < span / access.bin_width(scheduler) < 2.0:
             return False
@@ -112,6 +120,8 @@ class FolderClocks:
         access.set_clock_bins(scheduler, *map(float, self.arrays.scale))
         self.arrays.found[:] = self.arrays.expected[:] = 0.0
         self.arrays.newest[:] = self._published = NEVER
+        if self._others is not None:
+            self._others = no_others()
         return True
 
     def due(self, now: float) -> bool:
@@ -132,11 +142,36 @@ class FolderClocks:
         if reinsert:
             access.repeat(scheduler, lambda header: reinsert_all(header, len(self._clocks), now))
 
+    def publish_part(self, scheduler: Scheduler, now: float, first: int, last: int) -> None:
+        """Publish the clocks from the first to before the last, and reinsert the pages whose values can have risen."""
+        if not self.enabled or not self._clocks:
+            return
+        if first == 0:
+            self._published = int(plain(bin_of)(self.arrays, now))
+        some = np.arange(first, min(last, len(self._clocks)))
+        publish_some(access.header(scheduler), self.arrays, some, now)
+        access.repeat(scheduler, lambda header: reinsert_some(header, some, now))
+
     def fit(self) -> None:
         """Fit the weights of the levels; the caller publishes the clocks."""
-        fit_weights(self.arrays, _HELD_BY)
+        others = self._others
+        if others is None:
+            fit_weights(self.arrays, _HELD_BY)
+        else:
+            credit, exposure = self.arrays.credit + others.credit, self.arrays.exposure + others.exposure
+            fit_weights(self.arrays._replace(credit=credit, exposure=exposure), _HELD_BY)
         self.arrays.credit[:] *= _KEPT
         self.arrays.exposure[:] *= _KEPT
+
+    def lessons(self) -> ClockLessons:
+        """What the engine's own pages teach about the clock of all pages."""
+        return own_lessons(self.arrays, self._others or no_others())
+
+    def learn_from(self, others: Sequence[Lessons]) -> None:
+        """Take the lessons of engines of other pages, in place of those taken before."""
+        if self.enabled:
+            self._elsewhere = (sum(one.pages for one in others), sum(one.budget for one in others))
+            self._others = add_others(self.arrays, self._others or no_others(), [one.clocks for one in others])
 
     def fitted(self) -> dict[str, Any]:
         """What was learned of all pages together, ready for JSON."""
@@ -154,7 +189,8 @@ class FolderClocks:
         arrays |= {"clock": arrays["clock"][: self._n], "group": arrays["group"][: len(self._clocks)]}
         rings = {name: arrays[name][: len(self._groups)] for name in _RINGS}
         names = {"clocks": list(self._clocks), "groups": list(self._groups), "published": self._published}
-        return {**arrays, **rings, **names, "n": self._n}
+        others = {} if self._others is None else {"others": asdict(self._others), "elsewhere": self._elsewhere}
+        return {**arrays, **rings, **names, **others, "n": self._n}
 
     def load(self, saved: Mapping[str, Any]) -> None:
         """Take over what was saved."""
@@ -162,6 +198,8 @@ class FolderClocks:
         self._clocks = {str(name): k for k, name in enumerate(saved["clocks"])}
         self._groups = {(int(level), str(name)): k for k, (level, name) in enumerate(saved["groups"])}
         self._published, self._n = int(saved["published"]), int(saved["n"])
+        if "others" in saved:
+            self._others, self._elsewhere = OtherClocks(**saved["others"]), tuple(saved["elsewhere"])
 
 
 def _larger(column: NDArray[Any], n: int) -> NDArray[Any]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit_lean
 from recrawl.engine.clocks.arrays import NEVER, REAL_TIME, TERMS, Clocks
+from recrawl.schedule.exact.access_kernels import BINS
 
 Array = NDArray[np.float64]
 
@@ -34,27 +35,31 @@ def bin_of(c: Clocks, time: float) -> int:
 @jit_lean
 def _roll(c: Clocks, g: int, newest: int) -> None:
     """Bring the ring of a group to a bin."""
-    bins = c.found.shape[1]
-    for b in range(max(c.newest[g] + 1, newest - bins + 1), newest + 1):
-        c.found[g, b % bins] = c.expected[g, b % bins] = 0.0
+    for b in range(max(c.newest[g] + 1, newest - BINS + 1), newest + 1):
+        c.found[g, b % BINS] = c.expected[g, b % BINS] = 0.0
     c.newest[g] = max(c.newest[g], newest)
 
 
-@inline
-def _pace(c: Clocks, g: int, b: int, usual: float) -> float:
-    """The activity of a group in a bin, held to the usual one."""
-    bins = c.found.shape[1]
-    if b > c.newest[g] or b <= c.newest[g] - bins:
-        return usual
-    k, level = b % bins, (c.usual[0] + _USUAL_HELD_BY) / (c.usual[1] + _USUAL_HELD_BY)
-    return float((c.found[g, k] + _HELD_BY * usual) / (level * c.expected[g, k] + _HELD_BY))
+@jit_lean
+def _fill_activity(c: Clocks, g: int, first: int, bins: int, plain: Array, held: Array) -> None:
+    """Activity of a group in bins from the first on, without memory; how far each is held to what memory says."""
+    level = (c.usual[0] + _USUAL_HELD_BY) / (c.usual[1] + _USUAL_HELD_BY)
+    found, expected, newest = c.found[g], c.expected[g], c.newest[g]
+    for j in range(bins):
+        b = first + j
+        if b > newest or b <= newest - BINS:
+            plain[j] = held[j] = 1.0
+        else:
+            share = 1.0 / (level * expected[b % BINS] + _HELD_BY)
+            plain[j], held[j] = (found[b % BINS] + _HELD_BY) * share, _HELD_BY * share
 
 
 @jit_lean
 def fill_paces(c: Clocks, clock: int, newest: int, bins: int, terms: Array, out: Array) -> float:
     """Paces of a clock in some bins up to the newest one, oldest first; the pace just after that.
 
-    `terms` (terms, bins) gets the part of each term before it is weighted. Memory starts at the usual pace.
+    `terms` (terms, bins) gets the part of each term before it is weighted. Memory starts at the usual pace; `excess` is
+    m_b − 1, and A_b with memory is A_b without it + held·excess.
     """
     fade = math.exp(-c.scale[0] / c.scale[1])
     ahead = c.weight[0]
@@ -62,15 +67,15 @@ def fill_paces(c: Clocks, clock: int, newest: int, bins: int, terms: Array, out:
         out[j] = c.weight[0]
         terms[0, j] = 1.0
     for level in range(c.group.shape[1]):
-        g, usual = c.group[clock, level], 1.0
-        plain, lasting = 1 + 2 * level, 2 + 2 * level
+        plain, lasting = terms[1 + 2 * level], terms[2 + 2 * level]
+        weight, lasting_weight, excess = c.weight[1 + 2 * level], c.weight[2 + 2 * level], 0.0
+        _fill_activity(c, c.group[clock, level], newest - bins + 1, bins, plain, lasting)
         for j in range(bins):
-            b = newest - bins + 1 + j
-            terms[plain, j] = _pace(c, g, b, 1.0)
-            terms[lasting, j] = _pace(c, g, b, usual)
-            usual = 1.0 + fade * (terms[lasting, j] - 1.0)
-            out[j] += c.weight[plain] * terms[plain, j] + c.weight[lasting] * terms[lasting, j]
-        ahead += c.weight[plain] + c.weight[lasting] * usual
+            held = lasting[j]
+            lasting[j] = plain[j] + held * excess
+            excess = fade * (plain[j] - 1.0) + fade * held * excess
+            out[j] += weight * plain[j] + lasting_weight * lasting[j]
+        ahead += weight + lasting_weight * (1.0 + excess)
     return float(ahead)
 
 
@@ -88,14 +93,14 @@ def credit_terms(
     `crawl`: begin and end of the interval, changes expected per clock time, changes found.
     """
     begin, end, hazard, changes = crawl
-    total = 0.0
-    for j in range(bins):
+    total, first = 0.0, max(bin_of(c, begin) - newest + bins - 1, 0)
+    for j in range(first, bins):
         total += paces[j] * _inside(c, newest - bins + 1 + j, begin, end)
     if total <= 0.0:
         return
     for t in range(terms.shape[0]):
         time = 0.0
-        for j in range(bins):
+        for j in range(first, bins):
             time += terms[t, j] * _inside(c, newest - bins + 1 + j, begin, end)
         c.credit[t] += changes * c.weight[t] * time / total
         c.exposure[t] += hazard * time
@@ -110,7 +115,6 @@ def add_to_groups(
     `crawl`: begin and end of the interval, changes expected and changes found, both per clock time.
     """
     begin, end, hazard, found = crawl
-    ring = c.found.shape[1]
     first = max(bin_of(c, begin), newest - bins + 1)
     if newest > c.newest[c.group[clock, 0]] > NEVER:
         fade = math.exp(-(newest - c.newest[c.group[clock, 0]]) / _USUAL_BINS)
@@ -122,8 +126,8 @@ def add_to_groups(
         for b in range(first, newest + 1):
             inside = _inside(c, b, begin, end)
             at_pace = inside * paces[b - newest + bins - 1]
-            c.expected[g, b % ring] += hazard * inside
-            c.found[g, b % ring] += found * at_pace
+            c.expected[g, b % BINS] += hazard * inside
+            c.found[g, b % BINS] += found * at_pace
             if level == 0:
                 c.usual[0] += found * at_pace
                 c.usual[1] += hazard * inside

@@ -9,7 +9,7 @@ from recrawl._jit import jit_lean
 from recrawl.engine.clocks.arrays import Clocks
 from recrawl.engine.clocks.kernels import add_to_groups, bin_of, credit_terms, fill_paces
 from recrawl.schedule.exact.access import DONE, reinsert_members
-from recrawl.schedule.exact.access_kernels import BINS, Header, State, opened, publish_clock
+from recrawl.schedule.exact.access_kernels import BINS, Header, State, opened, publish_clock, whole
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ def learn_clock(
     if time <= 0.0 or own <= 0.0:
         return
     begin, end = copies
-    clock, newest, room = c.clock[i], bin_of(c, now), c.room
+    clock, newest, room = whole(c.clock[i]), bin_of(c, now), c.room
     concerned = min(newest - bin_of(c, begin) + 1, BINS)
     bins = min(concerned + _BEFORE, BINS)
     found = own / -math.expm1(-own - heard) if changed else 0.0

@@ -67,7 +67,6 @@ class ByRates(Choice):
         self.turn = np.concatenate([self.turn, np.ones(len(rows))])
         self._news += len(rows)
         self._write(engine, rows)
-        access.place(engine.scheduler, rows, engine.now)
 
     def begin(self, engine: Core, now: float) -> None:
         """Find the rates again, if enough has happened since the last time."""

@@ -19,6 +19,7 @@ MOST_SIGNALS = 16.0  # signals since the copy that count at most
 UNCHANGED, UNCHANGED_REPEATS, CHANGED, LOG_TIME, CHANGED_REPEATS, FIRSTS, EXPOSURE = range(7)
 BOTH_FIRSTS, BOTH_REPEATS, COUNTED, COUNTED_TIME, N_STATISTICS = 7, 8, 9, 10, 11
 BOTH, BOTH_LOG_TIME = 0, 1
+BEGAN, TOOK, EXPECTED, FOUND, N_ENDED = 0, 1, 2, 3, 4
 CLOCK, CHANGES, LOG_CLOCK, GIVEN_CHANGES, GIVEN_TIME = range(5)  # a page's totals, with or without signals
 OPEN, SCORE, ALONE, NEEDED, SHUT_AT, N_GATE = 0, 1, 2, 3, 4, 5
 MOST_MOVED = 256  # gates that can move between two looks at `moved`
@@ -38,6 +39,7 @@ class SignalArrays(NamedTuple):
     groups: Ids  # component that each class belongs to
     statistics: Array  # (rows, sources, N_STATISTICS): fading sums
     both: Array  # (rows, 2): changed intervals with signals of several sources, Σ ln interval
+    ended: Array  # (rows, N_ENDED): the last interval if it had no signal: copy before, clock time, exponent, change
     heard: Array  # (rows, sources): signals since the copy
     first: Array  # (rows, sources): clock time from the copy to the first of them
     last: Array  # (rows, sources): to the last of them that counts
@@ -85,6 +87,7 @@ def empty(rates: Array, n_sources: int, n_rows: int, n_hosts: int, groups: Ids) 
         groups=groups,
         statistics=np.zeros((n_rows, n_sources, N_STATISTICS)),
         both=np.zeros((n_rows, 2)),
+        ended=np.full((n_rows, N_ENDED), math.inf),
         heard=np.zeros((n_rows, n_sources)),
         first=np.zeros((n_rows, n_sources)),
         last=np.zeros((n_rows, n_sources)),

@@ -9,13 +9,17 @@ import math
 from recrawl._jit import inline, jit_lean
 from recrawl.engine.signals.arrays import (
     ALONE,
+    BEGAN,
+    EXPECTED,
     FOLLOWS,
+    FOUND,
     NEEDED,
     OPEN,
     OPENED,
     SCORE,
     SHUT,
     SHUT_AT,
+    TOOK,
     SignalArrays,
     is_open,
 )
@@ -43,10 +47,35 @@ def score(
     `begin` is when the copy was fetched. What happened to the gates of the host and of the source: NOTHING, HAS_OPENED
     or HAS_SHUT.
     """
-    host = b.host[row]
     with_ = unchanged_chance(b, row, elapsed, -1)
     gain = _gain(with_, unchanged_chance(b, row, elapsed, k), changed)
-    alone = _gain(with_, math.exp(-own), changed)
+    return _add_scores(b, row, k, begin, gain, _gain(with_, math.exp(-own), changed))
+
+
+@jit_lean
+def score_late(b: SignalArrays, row: int, k: int) -> tuple[int, int]:
+    """Correct the scores of source k by a signal that came after the crawl: as if it had come in the interval `ended`.
+
+    What happened to the gates, as for `score`.
+    """
+    elapsed, alone, heard = b.ended[row, TOOK], math.exp(-b.ended[row, EXPECTED]), b.messages[0]
+    found = b.ended[row, FOUND] > 0.0
+    for j in range(heard.size):
+        heard[j], b.heard[row, j] = b.heard[row, j], 0.0
+    silent, without = unchanged_chance(b, row, elapsed, -1), unchanged_chance(b, row, elapsed, k)
+    b.heard[row, k] = 1.0
+    with_ = unchanged_chance(b, row, elapsed, -1)
+    for j in range(heard.size):
+        b.heard[row, j] = heard[j]
+    gain = _gain(with_, without, found) - _gain(silent, without, found)
+    alone = _gain(with_, alone, found) - _gain(silent, alone, found)
+    return _add_scores(b, row, k, b.ended[row, BEGAN], gain, alone)
+
+
+@jit_lean
+def _add_scores(b: SignalArrays, row: int, k: int, begin: float, gain: float, alone: float) -> tuple[int, int]:
+    """Add to the scores of source k, of the page's host and of all; what happened to the gates."""
+    host = b.host[row]
     opened = is_open(b, host, k)
     host_event, source_event = NOTHING, NOTHING
     for level in range(2):

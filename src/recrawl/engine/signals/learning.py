@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from recrawl._jit import jit_lean
 from recrawl.engine.signals.arrays import (
+    BEGAN,
     BOTH,
     BOTH_FIRSTS,
     BOTH_LOG_TIME,
@@ -19,9 +20,11 @@ from recrawl.engine.signals.arrays import (
     COUNTED_TIME,
     EXPOSURE,
     FIRSTS,
+    FOUND,
     LOG_CLOCK,
     LOG_TIME,
     MOST_SIGNALS,
+    TOOK,
     UNCHANGED,
     UNCHANGED_REPEATS,
     SignalArrays,
@@ -105,6 +108,21 @@ def learn_row(b: SignalArrays, row: int, totals: Array, outcome: tuple[float, bo
 
 
 @jit_lean
+def confirm(b: SignalArrays, row: int, k: int, share: float) -> None:
+    """Count a signal of source k in the interval `ended`, after a share of it."""
+    st, time = b.statistics[row, k], b.ended[row, TOOK]
+    if b.ended[row, FOUND] > 0.0:
+        st[CHANGED] += 1.0
+        st[LOG_TIME] += math.log(time)
+    else:
+        st[UNCHANGED] += 1.0
+    st[FIRSTS] += 1.0
+    st[COUNTED] += 1.0
+    st[EXPOSURE] = max(st[EXPOSURE] - (1.0 - share) * time, 0.0)
+    b.ended[row, BEGAN] = math.inf
+
+
+@jit_lean
 def settle(b: SignalArrays, row: int, k: int) -> tuple[float, float]:
     """Forget what source k earned on a page; (changes, time) that keep what is known of its change rate.
 
@@ -120,6 +138,7 @@ def settle(b: SignalArrays, row: int, k: int) -> tuple[float, float]:
     b.bins[row, k] = -1
     b.share[row, k] = 0.0
     b.statistics[row, k] = 0.0
+    b.ended[row, BEGAN] = math.inf
     if others:
         return -1.0, -1.0
     b.both[row] = 0.0

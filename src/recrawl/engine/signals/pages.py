@@ -12,10 +12,23 @@ from recrawl._jit import inline, jit_lean
 from recrawl.engine.beliefs.arrays import Belief
 from recrawl.engine.beliefs.kernels import apply_belief
 from recrawl.engine.beliefs.posterior_kernels import believe, count_in_tables
-from recrawl.engine.signals.arrays import MOST_MOVED, MOST_SIGNALS, NO_ROW, WEIGHT, any_open, reserved, row_of
+from recrawl.engine.signals.arrays import (
+    BEGAN,
+    EXPECTED,
+    FOUND,
+    MOST_MOVED,
+    MOST_SIGNALS,
+    NO_ROW,
+    TOOK,
+    WEIGHT,
+    SignalArrays,
+    any_open,
+    reserved,
+    row_of,
+)
 from recrawl.engine.signals.components import fill_qualities, open_component, update_components
-from recrawl.engine.signals.gate import HAS_SHUT, NOTHING, score, shut
-from recrawl.engine.signals.learning import begin_row, hear, learn_row, settle
+from recrawl.engine.signals.gate import HAS_SHUT, NOTHING, score, score_late, shut
+from recrawl.engine.signals.learning import begin_row, confirm, hear, learn_row, settle
 from recrawl.engine.signals.tables import add_change_rates, update_host
 from recrawl.schedule.exact.access_kernels import (
     Header,
@@ -136,6 +149,49 @@ def _gate_moved(b: Belief, row: int, k: int, event: int, host: int, now: float) 
 
 
 @jit_lean
+def confirm_signal(s: State, b: Belief, i: int, k: int, about: float, now: float) -> bool:
+    """A signal of source k about a change at `about`, before the page's copy; whether the page is to be placed again.
+
+    It counts for the interval that the crawl of that copy ended, if no signal had come in it: a change that this crawl
+    found was signalled, only later, and is not one that the source missed.
+    """
+    a, row, copied_at = b.signals, row_of(b.signals, i), fetched_at(s, i)
+    if row < 0 or a.ended[row, BEGAN] >= about:
+        return False
+    share = (about - a.ended[row, BEGAN]) / (copied_at - a.ended[row, BEGAN])
+    if a.rate[row, k] > 0.0:
+        of_host, of_source = score_late(a, row, k)
+        _gate_moved(b, row, k, of_host, a.host[row], now)
+        _gate_moved(b, row, k, of_source, -1, now)
+    if a.ended[row, BEGAN] < about:  # else a gate has shut, and what the source earned is forgotten
+        confirm(a, row, k, share)
+    fill_totals(b, i, a.totals)
+    update_components(a, row, a.totals, max(clock_between(s, i, copied_at, now), 0.0), a.out)
+    update_host(a, row, a.out)
+    write_page(s, b, i, row)
+    return True
+
+
+@jit_lean
+def confirm_signals(header: Header, b: Belief, ids: Ids, k: int, about: Array, now: float) -> None:
+    """Signals of source k about changes before the copies; the caller places the pages again."""
+    s = opened(header)
+    for j in range(ids.size):
+        confirm_signal(s, b, ids[j], k, about[j], now)
+
+
+@inline
+def _note_ended(a: SignalArrays, row: int, began: float, outcome: tuple[float, float, bool, float]) -> None:
+    """Keep an interval in which no source had signalled: a signal of it may still come."""
+    silent = True
+    for k in range(a.rate.shape[1]):
+        silent = silent and a.heard[row, k] == 0.0
+    time, own, changed, _ = outcome
+    a.ended[row, BEGAN] = began if silent and time > 0.0 else math.inf
+    a.ended[row, TOOK], a.ended[row, EXPECTED], a.ended[row, FOUND] = time, own, 1.0 if changed else 0.0
+
+
+@jit_lean
 def learn_signals(
     s: State, b: Belief, i: int, copies: tuple[float, float], now: float, outcome: tuple[float, float, bool, float]
 ) -> None:
@@ -155,6 +211,7 @@ def learn_signals(
             _gate_moved(b, row, k, of_source, -1, now)
     for k in range(a.rate.shape[1]):  # those after the new copy are not judged by this outcome
         a.heard[row, k] = max(a.heard[row, k] - signals_after(s, i, k), 0.0)
+    _note_ended(a, row, copies[0], outcome)
     totals = a.totals
     fill_totals(b, i, totals)
     if time > 0.0:
@@ -176,6 +233,7 @@ def renew_signals(header: Header, b: Belief, ids: Ids, copies: Array) -> None:
     for j in range(ids.size):
         row = row_of(b.signals, ids[j])
         if row >= 0:
+            b.signals.ended[row, BEGAN] = math.inf
             _keep_later(s, b, ids[j], row, copies[j])
             write_page(s, b, ids[j], row)
 

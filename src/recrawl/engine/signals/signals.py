@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recrawl._plain import plain
+from recrawl.engine.lessons import Lessons, SourceLessons
 from recrawl.engine.signals.arrays import (
     COUNTED,
     COUNTED_TIME,
@@ -25,6 +27,7 @@ from recrawl.engine.signals.arrays import (
     empty,
     reserved,
 )
+from recrawl.engine.signals.shared import SignalSums, move_gates
 from recrawl.engine.signals.tables import count_rows, forget_row, set_tables, sum_hosts
 
 Array = NDArray[np.float64]
@@ -36,7 +39,7 @@ _REPEATS = 5.0  # by how much, in ln evidence, repetitions must explain the outc
 _SAMPLE = 4000  # pages that a refit reads, at most twice as many
 _REFRESHED = 20_000  # pages that are computed again after a refit; of more, others each time
 _OBSERVED = ("statistics", "both", "heard", "first", "last", "heard_at")  # of a row; all else follows from these
-_PER_ROW = (*_OBSERVED, "share", "bins", "components", "mean_kappa", "rate", "main", "host", "page")
+_PER_ROW = (*_OBSERVED, "ended", "share", "bins", "components", "mean_kappa", "rate", "main", "host", "page")
 _PER_HOST = ("host_share", "host_prior", "host_gate", "host_pages")
 _TAUGHT = ("repeats", "mean_rate", "gate")  # tables follow from the pages
 _WHOLE = ("log_table", "bin_classes", "classes", "log_base", "repeats", "mean_rate", "gate")
@@ -61,6 +64,8 @@ class Signals:
         self._gates: dict[str, Any] = {}  # taken over of hosts none of whose pages has had a signal here
         self._kept: Mapping[str, Any] | None = None  # of an engine of a part of the pages: what all pages have taught
         self._order, self._starts = np.zeros(0, np.int64), np.zeros(1, np.int64)  # rows by host, as far as sorted
+        self._own: SignalSums | None = None  # sums of the last refit
+        self._others: SignalSums | None = None  # of engines of other pages
         self._set_prior(prior)
         self._set_tables(None)
 
@@ -151,22 +156,35 @@ class Signals:
         """Fit tables and classes to the pages; `totals` and `elapsed` by row. The caller refreshes the rows."""
         b, n = self.arrays, self.n_rows
         self._set_prior(prior)
-        if n == 0:
+        if n == 0 and self._others is None:
             return
         mean_time = 1.0 / float(np.sum(np.exp(b.log_base) * b.rates))
-        st = b.statistics[:n].sum(axis=0)
+        own = SignalSums.empty(b)
+        own.statistics[:] = b.statistics[:n].sum(axis=0)
+        st = own.statistics if self._others is None else own.statistics + self._others.statistics
         count = np.where(b.repeats > 0.0, st[:, COUNTED], st[:, FIRSTS])
         b.mean_rate[:] = (count + 1.0) / (np.where(b.repeats > 0.0, st[:, COUNTED_TIME], st[:, EXPOSURE]) + mean_time)
         rows = np.arange(0, n, max(n // _SAMPLE, 1))
-        evidence = np.zeros((2, b.rate.shape[1]))
         for _ in range(_ROUNDS):
-            counts = np.zeros(b.log_table.shape)
-            evidence = count_rows(b, rows, totals, elapsed, counts, b.out)
-            self._set_tables(counts)
+            own.counts[:] = 0.0
+            own.evidence = count_rows(b, rows, totals, elapsed, own.counts, b.out)
+            self._set_tables(own.counts if self._others is None else own.counts + self._others.counts)
+        evidence = own.evidence if self._others is None else own.evidence + self._others.evidence
         gain = evidence[1] - evidence[0]
         b.repeats[gain > _REPEATS] = 1.0
         b.repeats[gain < -_REPEATS] = 0.0
         sum_hosts(b, n)
+        self._own = own
+
+    def lessons(self, names: Sequence[str]) -> dict[str, SourceLessons]:
+        """What the engine's own pages teach about sources, by their names, as of the last refit."""
+        return {} if self._own is None else self._own.lessons(names, self.arrays.gate)
+
+    def learn_from(self, others: Sequence[Lessons], names: Sequence[str], now: float) -> None:
+        """Take the lessons of engines of other pages, in place of those taken before; `take_moved` has the gates."""
+        self._others = SignalSums.empty(self.arrays)
+        self._others.add(names, others)
+        move_gates(self.arrays, self._others, now)
 
     def _set_tables(self, counts: Array | None) -> None:
         b = self.arrays
@@ -191,6 +209,7 @@ class Signals:
             self.arrays.host_gate[host] = empty(b.rates, b.rate.shape[1], 0, 1, b.groups).host_gate[0]
         self.arrays.bins[len(b.bins) :] = -1
         self.arrays.heard_at[len(b.heard_at) :] = math.inf
+        self.arrays.ended[len(b.ended) :] = math.inf
 
     def observed(self, pages: Ids) -> list[list[float] | None]:
         """What was observed of pages with signals, as plain numbers; None for others."""
@@ -232,17 +251,23 @@ class Signals:
         b, n = self.arrays, self.n_rows
         rows = {name: getattr(b, name)[:n].copy() for name in _PER_ROW}
         rest = {name: getattr(b, name).copy() for name in (*_PER_HOST, *_WHOLE, "row_of")}
-        return {**rows, **rest, "hosts": list(self._hosts), "gates": dict(self._gates), "fits": self._fits}
+        shared = {"own": self._own, "others": self._others}
+        sums = {name: None if one is None else asdict(one) for name, one in shared.items()}
+        return {**rows, **rest, **sums, "hosts": list(self._hosts), "gates": dict(self._gates), "fits": self._fits}
 
     def load(self, saved: Mapping[str, Any]) -> None:
         """Continue from what was saved, perhaps with fewer sources: those that are new know nothing."""
         self.n_rows = len(saved["page"])
         self._hosts = {host: k for k, host in enumerate(saved["hosts"])}
         self._gates, self._fits = dict(saved["gates"]), int(saved["fits"])
+        shape = self.arrays.log_table.shape  # of other sources, sums are dropped until the next refit
+        kept = [sums if sums and sums["counts"].shape == shape else None for sums in map(saved.get, ("own", "others"))]
+        self._own, self._others = (None if sums is None else SignalSums(**sums) for sums in kept)
         self._make_room(self.n_rows, len(saved["host_gate"]))
         self.arrays = self.arrays._replace(row_of=np.array(saved["row_of"], np.int32))
         for name in (*_PER_ROW, *_PER_HOST, *_WHOLE):
-            _put(getattr(self.arrays, name), np.asarray(saved[name]))
+            if name in saved:
+                _put(getattr(self.arrays, name), np.asarray(saved[name]))
 
 
 def moved_gates(gates: ArrayLike, back: float) -> list[Any]:

@@ -148,6 +148,7 @@ def forget_row(b: SignalArrays, row: int) -> None:
             add_to_host(b, row, k, -1.0)
     b.bins[row] = -1
     b.statistics[row] = 0.0
+    b.ended[row] = math.inf
     b.heard[row] = 0.0
     b.rate[row] = 0.0
     b.share[row] = 0.0

@@ -18,7 +18,7 @@ from recrawl.engine.views.expected import expected_pages
 from recrawl.engine.views.rate_kernels import signalled_rate
 from recrawl.engine.views.signals import SignalFacts, signal_facts
 from recrawl.estimate.gamma import GammaPrior
-from recrawl.model.spans import DAY, count, format_span
+from recrawl.model.spans import DAY, count, format_span, number
 from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:
@@ -125,8 +125,8 @@ class Explanation:
     def _importance(self) -> str:
         percent = 100 * self.importance_rank
         top = f"{percent:.0f}" if percent >= 10 else f"{percent:.2g}"
-        asked = "" if self.request_rate is None else f": {self.request_rate:.3g} reader requests a day"
-        return f"importance {self.importance:.4g}, top {top}%{asked}"
+        asked = "" if self.request_rate is None else f": {number(self.request_rate)} reader requests a day"
+        return f"importance {number(self.importance)}, top {top}%{asked}"
 
     def _copy(self) -> str:
         heard = [str(facts) for facts in self.signals if facts.heard]
@@ -147,7 +147,9 @@ class Explanation:
         return "; doubt: " + ", ".join(f"{100 * shares[name]:.0f}% {name}" for name in order)
 
     def _decision(self) -> str:
-        worth = f"{_VALUE[self.objective]} {self.value:.3g}, a crawl costs {max(self.threshold, self.price):.3g} now"
+        cost = max(self.threshold, self.price)
+        costs = f"a crawl costs {number(cost)} now" if cost < access.OVERDUE else "pages that are overdue come first"
+        worth = f"{_VALUE[self.objective]} {number(self.value)}, {costs}"
         if self.price > 0.0:
             saved, price = self._span(self.value), self._span(self.price)
             worth = f"a crawl saves {saved} of staleness times importance, its price is {price}"

@@ -320,7 +320,13 @@ def posterior_inverse(y: float, shape: float) -> float:
 
 @jit
 def posterior_inverse_below(y: float, shape: float) -> float:
-    """A little less than the x with posterior_value(x, a) = y, by about a millionth: never more, and sooner found.
+    """A little less than the x with posterior_value(x, a) = y, by about a millionth: never more, and sooner found."""
+    return posterior_inverse_from(y, shape, 0.0)
+
+
+@jit
+def posterior_inverse_from(y: float, shape: float, start: float) -> float:
+    """The same where it is known that the value at `start` is below y; 0 where it is not.
 
     Log value against log x is concave, so that Newton's steps from √(2y), which is too small, stay on that side. The
     last of them is taken unseen, a little shorter, unless the value hardly grows there and rounding could spoil it.
@@ -331,7 +337,7 @@ def posterior_inverse_below(y: float, shape: float) -> float:
         return 0.0
     if y == math.inf or (shape > 1.0 and y >= shape / (shape - 1.0)):
         return math.inf
-    low, x = 0.0, math.sqrt(2.0 * y) * (1.0 - 1e-12)
+    low, x = 0.0, max(math.sqrt(2.0 * y) * (1.0 - 1e-12), start)
     for _ in range(60):
         length = math.log1p(x / shape)
         value = _posterior_value(x, shape, length)

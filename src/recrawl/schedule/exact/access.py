@@ -16,17 +16,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from recrawl.schedule.exact import access_kernels as ask
 from recrawl.schedule.exact import layout as at
-from recrawl.schedule.exact.kernels import events, queries
+from recrawl.schedule.exact.kernels import cohorts, events, queries
+from recrawl.schedule.exact.kernels.cohorts import CohortLists as CohortLists
+from recrawl.schedule.exact.kernels.cohorts import next_of as next_of
+from recrawl.schedule.exact.kernels.cohorts import promote_next as promote_next
+from recrawl.schedule.exact.kernels.cohorts import sink as sink
+from recrawl.schedule.exact.kernels.cohorts import step_out as step_out
+from recrawl.schedule.exact.kernels.cohorts import waits as waits
 from recrawl.schedule.exact.kernels.events import put_back as put_back
 from recrawl.schedule.exact.kernels.events import record as record
 from recrawl.schedule.exact.kernels.events import renew_copy as renew_copy
 from recrawl.schedule.exact.kernels.events import return_pages as return_pages
 from recrawl.schedule.exact.kernels.events import signal as signal
-from recrawl.schedule.exact.kernels.layers import rest as rest
-from recrawl.schedule.exact.kernels.layers import room_for as room_for
+from recrawl.schedule.exact.kernels.layers import LEAST
 from recrawl.schedule.exact.kernels.picking import pick as pick
+from recrawl.schedule.exact.kernels.picking import pick_promoting as pick_promoting
 from recrawl.schedule.exact.kernels.values import OVERDUE as OVERDUE
 from recrawl.schedule.exact.layout import DONE as DONE
+from recrawl.schedule.exact.layout import EXAMINE as EXAMINE
 from recrawl.schedule.exact.layout import FIT_LOG, GROW_LEASES, GROW_NEAR
 
 if TYPE_CHECKING:
@@ -37,6 +44,7 @@ Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
 
 reinsert_members = events.reinsert
+leave_cohort = cohorts.leave
 FIRST_GROWTH, LAST_GROWTH = GROW_NEAR, GROW_LEASES  # what a kernel answers when an array must grow lies between these
 assert FIRST_GROWTH <= FIT_LOG <= LAST_GROWTH
 REMOVED, LEASED, PAUSED, PARKED = at.GONE, at.LEASED, at.PAUSED, at.PARKED  # what `status` says of a page
@@ -80,9 +88,14 @@ def check_ids(scheduler: Scheduler, ids: ArrayLike, *, distinct: bool = False) -
     return scheduler._columns.check(ids, distinct=distinct)
 
 
+def whole_ids(scheduler: Scheduler, ids: ArrayLike) -> Ids:
+    """Ids as an array; that they exist is left to be checked."""
+    return scheduler._columns.whole(ids)
+
+
 def now(scheduler: Scheduler) -> float:
     """The largest time that the scheduler knows."""
-    return float(scheduler._memory.state.head[0]["now"])
+    return float(scheduler._memory.state.head["now"][0])
 
 
 def id_count(scheduler: Scheduler) -> int:
@@ -141,12 +154,16 @@ def parameters(scheduler: Scheduler, rows: Ids) -> Pages:
 
 
 def tie_columns(scheduler: Scheduler, rows: Ids) -> list[NDArray[Any]]:
-    """Columns that are equal for pages of equal value."""
+    """Columns that are equal for pages whose values differ by their importance alone.
+
+    With the objective "rates" that is one of them: a value is a crawl rate × time then.
+    """
     state = scheduler._memory.state
-    columns = [np.asarray(state.rec[name][rows]) for name in ("importance", "last", "change_rate", "signals")]
-    row = int(state.head[0]["mixture_row"])
-    mixture = [np.asarray(state.extra[row, rows])] if row >= 0 else []  # each page with components has its own
-    return [*columns, *mixture, *([state.host[rows]] if len(state.host) else [])]
+    by_rates = ("importance",) if scheduler.objective == "rates" else ()
+    names = ("last", "change_rate", "recall", "false_rate", "signals", *by_rates)
+    rec = state.rec[rows]
+    optional = [np.asarray(state.extra[row, rows]) for row in scheduler._memory.optional_rows()]
+    return [*(rec[name] for name in names), *optional, *([state.host[rows]] if len(state.host) else [])]
 
 
 def signal_weights(scheduler: Scheduler, rows: Ids, source: int) -> Array:
@@ -235,13 +252,32 @@ def host_rules(scheduler: Scheduler, host: Any) -> tuple[float, float, float] | 
     return float(row["spacing"]), float(row["limit"]), float(row["until"])
 
 
+def host_spacings(scheduler: Scheduler) -> Array:
+    """The least time between two crawls of each host, by its number."""
+    return np.array(scheduler._memory.state.hosts["spacing"])
+
+
 def host_until(scheduler: Scheduler, page: int) -> float:
     """Before when no page of this page's host is picked; −infinity: nothing holds it."""
     number = int(host_numbers(scheduler, np.array([page]))[0])
     return float(scheduler._memory.state.hosts[number]["until"]) if number >= 0 else -math.inf
 
 
+def append(scheduler: Scheduler, pages: Pages, fetched_at: Array) -> Ids:
+    """New pages that are not picked until they are placed; their ids."""
+    ids = scheduler._columns.append(pages, fetched_at)
+    scheduler._memory.set_tick(scheduler.budget, pages.change_rate)
+    return ids
+
+
 # --- placement -----------------------------------------------------------------------------------------------------
+
+
+def lower_levels(scheduler: Scheduler) -> None:
+    """Where nothing is asleep, let pages of any value be near from now on: the first pick need not look for a level."""
+    head = scheduler._memory.state.head[0]
+    if head["n_asleep"] == 0 and head["n_bands"] == 0:
+        head["near_level"] = head["far_level"] = LEAST
 
 
 def place(scheduler: Scheduler, rows: Ids, time: float) -> None:

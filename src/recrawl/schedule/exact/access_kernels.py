@@ -7,27 +7,40 @@ Kernels of the engine and the simulator import from here (formulas and fields) a
 from recrawl._jit import inline
 from recrawl.schedule.exact.kernels.clocks import clock_between as group_clock_between
 from recrawl.schedule.exact.kernels.clocks import page_clock
+from recrawl.schedule.exact.kernels.clocks import page_clock_from as page_clock_from
+from recrawl.schedule.exact.kernels.clocks import page_reading as page_reading
 from recrawl.schedule.exact.kernels.mixtures import mixture_doubt, mixture_of
 from recrawl.schedule.exact.kernels.mixtures import write_components as write_components
+from recrawl.schedule.exact.kernels.pages import fetch_page as fetch_page
 from recrawl.schedule.exact.kernels.pages import forget_bounds
+from recrawl.schedule.exact.kernels.pages import whole as whole
 from recrawl.schedule.exact.kernels.publish import publish_clock as publish_clock
 from recrawl.schedule.exact.kernels.signal_log import signals_after as signals_after
 from recrawl.schedule.exact.kernels.view import Header as Header
 from recrawl.schedule.exact.kernels.view import opened as opened
+from recrawl.schedule.exact.kernels.view import prefetch as prefetch
 from recrawl.schedule.exact.layout import BINS as BINS
-from recrawl.schedule.exact.layout import GONE, PAUSED
+from recrawl.schedule.exact.layout import GONE, LEASED, PAUSED
 from recrawl.schedule.exact.layout import State as State
 
 __all__ = [
     "BINS",
     "Header",
     "State",
+    "fetch_page",
     "group_clock_between",
     "opened",
+    "page_clock_from",
+    "page_reading",
+    "prefetch",
     "publish_clock",
     "signals_after",
+    "whole",
     "write_components",
 ]
+
+
+_BINS_OF_LINE = 5  # of a cache line
 
 
 # --- one page ------------------------------------------------------------------------------------------------------
@@ -49,6 +62,12 @@ def fetched_at(s: State, i: int) -> float:
 def is_known(s: State, i: int) -> bool:
     """Whether there is a page of this number that was not removed."""
     return bool(i < s.head[0].n_pages and s.rec[i].state != GONE)
+
+
+@inline
+def is_leased(s: State, i: int) -> bool:
+    """Whether there is a page of this number that is being crawled."""
+    return bool(0 <= i < s.head[0].n_pages and s.rec[i].state == LEASED)
 
 
 @inline
@@ -104,6 +123,13 @@ def group_of(s: State, i: int) -> int:
 def clock_between(s: State, i: int, begin: float, end: float) -> float:
     """The time of an interval by a page's clock."""
     return float(page_clock(s, i, begin, end))
+
+
+@inline
+def fetch_clock(s: State, g: int) -> None:
+    """Load the bins of a clock into the cache."""
+    for k in range(0, BINS, _BINS_OF_LINE):
+        prefetch(s.bins[g], k)
 
 
 @inline

@@ -49,6 +49,7 @@ DONE, GROW_NEAR, FIT_NEAR, GROW_BLOCKS, FIT_LOG, GROW_LEASES = (
     5,
 )  # what must grow before a kernel goes on
 UNKNOWN_ID, REMOVED_ID = 6, 7  # what a kernel answers to a wrong id
+EXAMINE = 8  # what a pick answers when the page taken last is to be examined before the next of its cohort
 OPTIONAL = (
     "cost",
     "evidence",

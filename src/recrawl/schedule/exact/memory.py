@@ -120,7 +120,12 @@ class Memory:
 
     def _optional_columns(self) -> int:
         """How many optional columns are in use."""
-        return sum(int(self.state.head[f"{name}_row"][0]) >= 0 for name in at.OPTIONAL)
+        return len(self.optional_rows())
+
+    def optional_rows(self) -> list[int]:
+        """The rows of the optional columns that are in use."""
+        rows = (int(self.state.head[f"{name}_row"][0]) for name in at.OPTIONAL)
+        return [row for row in rows if row >= 0]
 
     def optional(self, name: str, default: float) -> NDArray[np.float64]:
         """An optional column, made on first use."""

@@ -263,7 +263,7 @@ class Scheduler(Mixtures):
     @property
     def threshold(self) -> float:
         """The smallest crawl value of the last pick: what a crawl was worth at the margin."""
-        return float(self._memory.state.head[0]["threshold"])
+        return float(self._memory.state.head["threshold"][0])
 
     @property
     def budget(self) -> float | None:

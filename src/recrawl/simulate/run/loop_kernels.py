@@ -7,20 +7,23 @@ from numpy.typing import NDArray
 
 from recrawl._jit import jit, jit_lean
 from recrawl.engine.clocks.kernels import bin_of
-from recrawl.engine.cohort_kernels import CohortLists, leave, promote
+from recrawl.engine.cohort_kernels import promote
 from recrawl.engine.crawl_kernels import Learned, learn_crawls
-from recrawl.engine.signals.pages import hear_signal
+from recrawl.engine.signals.pages import confirm_signal, hear_signal
 from recrawl.schedule.exact.access import (
     DONE,
     FIRST_GROWTH,
     LAST_GROWTH,
+    CohortLists,
+    leave_cohort,
     pick,
+    pick_promoting,
     record,
     reinsert_members,
     return_pages,
     signal,
 )
-from recrawl.schedule.exact.access_kernels import Header, fetched_at, group_of, is_known, opened, wanted
+from recrawl.schedule.exact.access_kernels import Header, fetched_at, group_of, is_known, opened, wanted, whole
 from recrawl.schedule.rates.draw_kernels import give_back, pick_drawn
 from recrawl.schedule.rates.kernels import Book, crawled, pick_due, wake
 from recrawl.simulate.tally_kernels import Tally, count_crawl
@@ -81,7 +84,7 @@ def run_scheduler(header: Header, t: Tally, queue: SignalQueue, pace: Array, las
             status = pass_signals(header, queue, cursor, now)
             if status != DONE:
                 return status
-            status, taken = pick(header, now, 1, out)
+            status, taken = pick(header, now, whole(1), out)
             if status != DONE:
                 return int(status)
             if taken == 0:
@@ -150,8 +153,15 @@ def _pass_and_count_signals(
     while cursor[SIGNAL] < queue.at.size and queue.at[cursor[SIGNAL]] <= now:
         k = cursor[SIGNAL]
         i, when = queue.page[k], queue.at[k]
-        if is_known(s, i) and queue.changed_at[k] > fetched_at(s, i):
-            status = leave(s, lists, i)
+        if is_known(s, i) and queue.changed_at[k] <= fetched_at(s, i):
+            source, about = int(queue.weight[k]), queue.changed_at[k]
+            if cursor[HEARD] == 1 or confirm_signal(s, learned.belief, i, source, about, when):
+                cursor[HEARD] = 1
+                status, _ = return_pages(header, queue.page[k : k + 1])
+                if FIRST_GROWTH <= status <= LAST_GROWTH:
+                    return int(status)
+        elif is_known(s, i):
+            status = leave_cohort(s, lists, i)
             if status == DONE and cursor[HEARD] == 0:
                 hear_signal(s, learned.belief, i, int(queue.weight[k]), when)
                 cursor[HEARD] = 1
@@ -187,8 +197,8 @@ def run_engine(
             status = _pass_and_count_signals(header, learned, lists, queue, cursor, now)
             if status != DONE:
                 return status
-            status, taken = pick(header, now, 1, room.out)
-            if status != DONE:
+            status, taken = pick_promoting(header, lists, now, whole(1), room.out)
+            if status != DONE:  # then nothing was taken
                 return int(status)
             if taken == 0:
                 cursor[SLOT] += 1
@@ -213,7 +223,7 @@ def _end_crawl(
     """Crawl the picked page, learn from it and place it again. What must grow first, or DONE."""
     s, out, copies, changed = opened(header), room.out, room.copies, room.changed
     out[0] = cursor[PENDING]
-    status = promote(header, lists, out)  # before the outcome is learned from, as by the engine's `pick`
+    status = promote(header, lists, out)  # the last page of a cohort leaves it, as by the engine's `pick`
     if status != DONE:
         return int(status)
     if cursor[KNOWN] == 0:

@@ -80,6 +80,13 @@ def band_tick(s: State, i: int) -> int:
     return int(s.head[0].clock + ahead)
 
 
+@inline
+def set_band_tick(s: State, i: int, tick: int) -> None:
+    """A page in a band wakes at another tick."""
+    place = s.rec[i].pos
+    s.blocks[place // BLOCK, TICKS + place % BLOCK] = tick & 0xFFFFFFFF
+
+
 @jit_lean
 def band_remove(s: State, i: int) -> None:
     """Take a page out of its band, if it is in one."""

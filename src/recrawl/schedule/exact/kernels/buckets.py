@@ -77,12 +77,23 @@ def _slack(s: State, i: int) -> float:
 def link(s: State, i: int, wake: float, limit: float) -> None:
     """Keep until when a page sleeps, and put it into the bucket of its slack; into none where no clock can wake it."""
     unlink(s, i)
-    p = s.member[i]
-    p.wake_at, p.limit = wake, limit
-    if p.group >= 0 and limit < math.inf:
-        slack = _slack(s, i)
-        p.key = s.groups[p.group].risen + slack
-        _put(s, i, slack)
+    s.member[i].wake_at, s.member[i].limit = wake, limit
+    if s.member[i].group >= 0 and limit < math.inf:
+        _link(s, i, _slack(s, i))
+
+
+@inline
+def _link(s: State, i: int, slack: float) -> None:
+    s.member[i].key = s.groups[s.member[i].group].risen + slack
+    _put(s, i, slack)
+
+
+@jit_lean
+def relink(s: State, i: int, wake: float, slack: float) -> None:
+    """A page sleeps on up to the same limit; until then it has at least that slack."""
+    unlink(s, i)
+    s.member[i].wake_at = wake
+    _link(s, i, slack)
 
 
 @jit_lean

@@ -15,18 +15,21 @@ from recrawl._jit import inline, jit_lean
 from recrawl.schedule.exact.layout import BINS, State
 
 _STEPS = 4  # of the search for a time; each comes nearer from below
+_NEAR = 1e-3  # of the amount: a time found is early by at most that
 
 
 @inline
 def _path(s: State, g: int, age: float, elapsed: float) -> float:
     """Clock time over an interval that begins some time after the last publication."""
-    memory = s.head[0].memory
-    return float(elapsed - (s.groups[g].ahead - 1.0) * memory * math.exp(-age / memory) * math.expm1(-elapsed / memory))
+    memory, decay = s.head[0].memory, 1.0
+    if age > 0.0:
+        decay = math.exp(-age / memory)
+    return float(elapsed - (s.groups[g].ahead - 1.0) * memory * decay * math.expm1(-elapsed / memory))
 
 
 @inline
-def _until_update(s: State, g: int, since: float) -> float:
-    """Clock time from a time to the last publication after it."""
+def until_update(s: State, g: int, since: float) -> float:
+    """Clock time from a time to the last publication, which is later."""
     span, updated = s.head[0].span, s.groups[g].updated_at
     oldest = int(s.groups[g].newest) - BINS + 1
     time = 0.0
@@ -50,10 +53,16 @@ def clock_between(s: State, g: int, since: float, now: float) -> float:
         return float(now - since)
     if since >= updated:
         return float(_path(s, g, since - updated, now - since))
-    time = _until_update(s, g, since)
+    return clock_from(s, g, until_update(s, g, since), now)
+
+
+@inline
+def clock_from(s: State, g: int, until: float, now: float) -> float:
+    """Clock time up to now from a time before the last publication, of which `until` is what `until_update` says."""
+    updated = s.groups[g].updated_at
     if now < updated:
-        return float(time - _until_update(s, g, now))
-    return float(time + _path(s, g, 0.0, now - updated))
+        return float(until - until_update(s, g, now))
+    return float(until + _path(s, g, 0.0, now - updated))
 
 
 @inline
@@ -66,7 +75,7 @@ def pace_at(s: State, g: int, now: float) -> float:
 
 @jit_lean
 def time_ahead(s: State, g: int, now: float, amount: float) -> float:
-    """In what time from now the clock goes on by an amount, or a little less.
+    """In what time from now the clock goes on by an amount, or by a little less (`_NEAR`).
 
     The root of f(u) = u + (a − 1)·memory·(1 − e^{−u/memory}), a the pace now. For a > 1 f is concave: Newton's steps
     from below stay below. For a < 1 it is convex: those from above stay above, and chords to them below.
@@ -77,7 +86,7 @@ def time_ahead(s: State, g: int, now: float, amount: float) -> float:
     for _ in range(_STEPS):
         decay = math.exp(-low / memory)
         missing = amount - low - lead * (1.0 - decay)
-        if missing <= 1e-9 * amount:
+        if missing <= _NEAR * amount:
             break
         if pace > 1.0:
             low += missing / (1.0 + (pace - 1.0) * decay)
@@ -106,6 +115,23 @@ def page_clock(s: State, i: int, begin: float, end: float) -> float:
     if has_clock(s, i):
         return float(clock_between(s, s.member[i].group, begin, end))
     return max(end - begin, 0.0)
+
+
+@inline
+def page_reading(s: State, i: int, begin: float) -> float:
+    """Clock time from a time to the last publication of a page's clock; −1: it follows none, or that is not later."""
+    if not has_clock(s, i):
+        return -1.0
+    g = s.member[i].group
+    return until_update(s, g, begin) if not math.isinf(s.groups[g].newest) and begin < s.groups[g].updated_at else -1.0
+
+
+@inline
+def page_clock_from(s: State, i: int, begin: float, reading: float, end: float) -> float:
+    """The same as `page_clock`, where `page_reading` is known."""
+    if reading < 0.0:
+        return page_clock(s, i, begin, end)
+    return clock_from(s, s.member[i].group, reading, end)
 
 
 # --- publication -----------------------------------------------------------------------------------------------------
@@ -167,7 +193,8 @@ def write_clock(s: State, g: int, first: int, paces: NDArray[np.float64], ahead:
     newest = max(int(np.floor(now / span)), int(s.groups[g].newest))
     rise, moved, after = 0.0, 0.0, 0.0
     left = _rise_of_tail(s, g, newest)
-    for b in range(newest, newest - BINS, -1):
+    since = min(first, int(np.floor(s.groups[g].updated_at / span)))  # earlier bins keep their paces
+    for b in range(newest, max(since, newest - BINS + 1) - 1, -1):
         here = s.bins[g, b % BINS]
         before, slowest, length = _as_it_was(s, g, b, now)
         if first <= b < first + paces.size:
@@ -179,5 +206,9 @@ def write_clock(s: State, g: int, first: int, paces: NDArray[np.float64], ahead:
         rise = max(rise, moved)
         here.after = after
         after += here.pace * length
+    for b in range(since - 1, newest - BINS, -1):
+        here = s.bins[g, b % BINS]
+        here.after = after
+        after += here.pace * span
     s.groups[g].newest, s.groups[g].updated_at, s.groups[g].ahead = newest, now, ahead
     return float(rise + left)

@@ -14,16 +14,17 @@ rest becomes a new band. No kernel uses the budget: the levels follow the picks.
 import math
 
 from recrawl._jit import inline, jit_lean
-from recrawl.schedule.exact.kernels.blocks import band_add, band_tick, spare_blocks
-from recrawl.schedule.exact.kernels.buckets import link, take_due, unlink
-from recrawl.schedule.exact.kernels.clocks import has_clock
+from recrawl.schedule.exact.kernels.blocks import band_add, band_tick, set_band_tick, spare_blocks
+from recrawl.schedule.exact.kernels.buckets import link, relink, take_due, unlink
+from recrawl.schedule.exact.kernels.clocks import clock_between, has_clock, time_ahead
 from recrawl.schedule.exact.kernels.near_set import near_add
-from recrawl.schedule.exact.kernels.pages import state_of
+from recrawl.schedule.exact.kernels.pages import state_of, whole
 from recrawl.schedule.exact.kernels.values import evaluate
-from recrawl.schedule.exact.kernels.wakes import wake_time
+from recrawl.schedule.exact.kernels.wakes import slack_of, wake_time
 from recrawl.schedule.exact.kernels.wheel import (
     fall_asleep,
     fetch_chunk,
+    fetch_clocks,
     fetch_place,
     slot_at,
     slot_size,
@@ -36,7 +37,9 @@ from recrawl.schedule.exact.layout import ASLEEP, BANDS, BLOCK, BUCKETS, CHUNK, 
 
 LEAST = 1e-300  # below every positive value that matters
 _SOON = 0.5  # nearer to a level than this share of the way to the next, a page with a clock sleeps below the next
+_APART = 2.0  # unless the next is more than so many times the level: so it is while new pages are crawled
 _AHEAD = 8  # slots of the wheel whose pages are fetched in advance
+_HALF_WAY = 0.05  # of its clock time up to a level that is left: a page that wakes sleeps on without an evaluation
 _BELOW = 1e-6  # a page wakes this much too early: exponents are kept in short floats
 
 
@@ -66,6 +69,13 @@ def level_below(s: State, k: int) -> float:
     return float(s.bands[s.band_order[k]].level if k < s.head[0].n_bands else s.head[0].far_level)
 
 
+@inline
+def _is_soon(s: State, k: int, value: float) -> bool:
+    """Whether a value is much nearer to the level of band k than to the one above, which is not far above that."""
+    level, above = level_below(s, k), level_below(s, k - 1)
+    return level - value < _SOON * (above - value) and above < _APART * level
+
+
 @jit_lean
 def settle(s: State, i: int, now: float, value: float, interval: float) -> None:
     """Let a page below the near level sleep in the band of its value, or further up if it would wake at once."""
@@ -78,7 +88,7 @@ def settle(s: State, i: int, now: float, value: float, interval: float) -> None:
     while k < bands and most < level_below(s, k + 1):
         k += 1
     if s.member.size > 0:
-        while k > 0 and level_below(s, k) - value < _SOON * (level_below(s, k - 1) - value):
+        while k > 0 and _is_soon(s, k, value):
             k -= 1
     while True:
         level = level_below(s, k)
@@ -121,7 +131,7 @@ def rest(s: State, i: int, now: float) -> None:
 def reinsert_group(s: State, g: int, now: float) -> int:
     """Place the members again whose slack a group's rise has used up; what must grow first, or DONE."""
     while True:
-        i = s.buckets[g, BUCKETS]
+        i = whole(s.buckets[g, BUCKETS])
         if i < 0:
             before, after = s.groups[g].reinserted, s.groups[g].risen
             s.groups[g].reinserted = after
@@ -206,6 +216,7 @@ def advance(s: State, now: float) -> int:
             _cascade(s, now)
         slot = (clock + 1) & (slots - 1)
         fetch_chunk(s, s.slots[(clock + _AHEAD) & (slots - 1)])
+        fetch_clocks(s, s.slots[(clock + _AHEAD // 2) & (slots - 1)])
         if s.slots[slot] < 0:
             continue
         status = room_for(s, slot_size(s, slot))
@@ -220,7 +231,36 @@ def advance(s: State, now: float) -> int:
 def _wake_slot(s: State, slot: int, now: float) -> None:
     i = _last_of(s, slot)
     while i >= 0:
-        wake_up(s, i)
         s.head[0].wakes += 1
-        place(s, i, now)
+        if not _sleep_on(s, i, now):
+            wake_up(s, i)
+            place(s, i, now)
         i = _last_of(s, slot)
+
+
+@jit_lean
+def _sleep_on(s: State, i: int, now: float) -> bool:
+    """Let a page that wakes sleep on where much is left of the clock time up to its limit, which holds as before.
+
+    The levels of layers only rise while pages sleep below them. The limit holds for a time only where there are floors
+    or delays of signals.
+    """
+    if not has_clock(s, i) or s.head[0].floor_row >= 0 or s.head[0].n_delays > 0:
+        return False
+    g, limit = s.member[i].group, s.member[i].limit
+    if limit == math.inf or s.groups[g].updated_at > now:
+        return False
+    left = limit - clock_between(s, g, s.rec[i].last, now)
+    slack = slack_of(s, left, limit)
+    if left < _HALF_WAY * limit or slack >= left:
+        return False
+    wake = now + time_ahead(s, g, now, left - slack)
+    tick = tick_of(s, wake)
+    if tick <= tick_of(s, now):
+        return False
+    wheel_remove(s, i)
+    wheel_add(s, i, tick)
+    if s.rec[i].band != FAR:
+        set_band_tick(s, i, tick)
+    relink(s, i, wake, slack)
+    return True

@@ -3,7 +3,7 @@
 from recrawl._jit import inline, jit_lean
 from recrawl.schedule.exact.kernels.blocks import unpark
 from recrawl.schedule.exact.kernels.layers import place, room_for
-from recrawl.schedule.exact.kernels.pages import host_of, set_state
+from recrawl.schedule.exact.kernels.pages import host_of, set_state, whole
 from recrawl.schedule.exact.layout import DONE, LEASED, State
 
 # --- hosts ---------------------------------------------------------------------------------------------------------
@@ -25,7 +25,7 @@ def free_hosts(s: State, now: float) -> int:
             if status != DONE:
                 return status
             while s.hosts[h].size > 0.0:
-                i = s.blocks[int(s.hosts[h].head), int(s.hosts[h].top) - 1]
+                i = whole(s.blocks[int(s.hosts[h].head), int(s.hosts[h].top) - 1])
                 unpark(s, i, h)
                 place(s, i, now)
     return DONE
@@ -91,7 +91,7 @@ def expire_leases(s: State, now: float) -> int:
         status = room_for(s, 1)
         if status != DONE:
             return status
-        i = s.leases[s.head[0].first_lease].id
+        i = whole(s.leases[s.head[0].first_lease].id)
         end_lease(s, i)
         s.head[0].expired += 1
         place(s, i, now)

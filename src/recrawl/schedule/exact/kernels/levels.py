@@ -11,15 +11,16 @@ from recrawl._jit import inline, jit, jit_lean
 from recrawl.schedule.exact.kernels.blocks import band_add, band_remove, band_tick, free_blocks, spare_blocks
 from recrawl.schedule.exact.kernels.buckets import forget_buckets
 from recrawl.schedule.exact.kernels.layers import LEAST, place, room_for, settle
-from recrawl.schedule.exact.kernels.near import evaluate_all
+from recrawl.schedule.exact.kernels.near import value_all
 from recrawl.schedule.exact.kernels.near_set import near_add
-from recrawl.schedule.exact.kernels.pages import forget_bounds, state_of
+from recrawl.schedule.exact.kernels.pages import forget_bounds, state_of, whole
 from recrawl.schedule.exact.kernels.values import evaluate
 from recrawl.schedule.exact.kernels.wheel import empty_wheel, wake_up
 from recrawl.schedule.exact.layout import ASLEEP, BANDS, BLOCK, DONE, FAR, GROW_BLOCKS, State
 
 _RATIO = 16  # of the sizes of new bands
 _CLOCKED_RATIO = 8  # the same where a group can lift many pages at once
+_LEAST_RATIO = 3  # bands whose sizes are nearer to each other are joined
 
 
 @jit
@@ -35,7 +36,7 @@ def lower(s: State, now: float, n: int) -> int:
     bands = s.head[0].n_bands
     s.head[0].near_level = s.bands[s.band_order[1]].level if bands > 1 else s.head[0].far_level
     while s.bands[slot].size > 0:
-        i = s.blocks[s.bands[slot].head, s.bands[slot].top - 1]
+        i = whole(s.blocks[s.bands[slot].head, s.bands[slot].top - 1])
         wake_up(s, i)
         near_add(s, i, evaluate(s, i, now)[0], now)
     for k in range(bands - 1):
@@ -143,7 +144,7 @@ def shrink(s: State, now: float, keep: int) -> int:
     near = s.head[0].n_near
     if spare_blocks(s) < near // BLOCK + 2 * BANDS:
         return GROW_BLOCKS
-    evaluate_all(s, now)
+    value_all(s, now)
     ids = s.near_id[:near].copy()
     values = s.near_val[:near].copy()
     ranked = np.sort(values)[::-1]
@@ -162,9 +163,9 @@ def shrink(s: State, now: float, keep: int) -> int:
     s.head[0].n_near = 0
     for j in range(near):
         if values[j] >= ranked[keep]:
-            near_add(s, ids[j], values[j], now)
+            near_add(s, whole(ids[j]), values[j], now)
         else:
-            settle(s, ids[j], now, values[j], -1.0)
+            settle(s, whole(ids[j]), now, values[j], -1.0)
     _make_geometric(s)
     return DONE
 
@@ -174,7 +175,7 @@ def _make_geometric(s: State) -> None:
     """Join bands until each is several times the one above: a page then climbs through few of them."""
     k = 0
     while k + 1 < s.head[0].n_bands:
-        if s.bands[s.band_order[k + 1]].size < 4 * s.bands[s.band_order[k]].size:
+        if s.bands[s.band_order[k + 1]].size < _LEAST_RATIO * s.bands[s.band_order[k]].size:
             _join(s, k)
             k = max(k - 1, 0)
         else:
@@ -238,9 +239,9 @@ def _sink_lowest(s: State) -> None:
 @jit_lean
 def band_remove_top(s: State, slot: int) -> int:
     """Take the newest member out of a band (it stays in the wheel)."""
-    i = s.blocks[s.bands[slot].head, s.bands[slot].top - 1]
+    i = whole(s.blocks[s.bands[slot].head, s.bands[slot].top - 1])
     band_remove(s, i)
-    return int(i)
+    return i
 
 
 @jit_lean

@@ -11,6 +11,7 @@ import math
 from recrawl._jit import inline, jit_lean
 from recrawl.schedule.exact.kernels.clocks import has_clock, pace_at
 from recrawl.schedule.exact.kernels.near_set import NEVER
+from recrawl.schedule.exact.kernels.pages import whole
 from recrawl.schedule.exact.kernels.values import evaluate, value_and_slope
 from recrawl.schedule.exact.layout import State
 
@@ -18,7 +19,7 @@ from recrawl.schedule.exact.layout import State
 @jit_lean
 def evaluate_near(s: State, j: int, now: float) -> None:
     """Evaluate a near page and bound its growth."""
-    i, bound = s.near_id[j], s.near_bound[j]
+    i, bound = whole(s.near_id[j]), s.near_bound[j]
     s.head[0].evaluated += 1
     value, bound.lift, bound.room = value_and_slope(s, i, now)
     s.near_val[j] = bound.most = value
@@ -41,7 +42,7 @@ def refresh_near(s: State, now: float) -> None:
     """Evaluate every near page, unless each has a bound."""
     if s.member.size == 0:
         for j in range(s.head[0].n_near):
-            s.near_val[j] = evaluate(s, s.near_id[j], now)[0]
+            s.near_val[j] = evaluate(s, whole(s.near_id[j]), now)[0]
 
 
 @jit_lean
@@ -50,6 +51,16 @@ def evaluate_all(s: State, now: float) -> None:
     for j in range(s.head[0].n_near if s.member.size > 0 else 0):
         if s.near_bound[j].at != now:
             evaluate_near(s, j, now)
+
+
+@jit_lean
+def value_all(s: State, now: float) -> None:
+    """The same without bounds, for callers that look at all near pages again at the next time."""
+    for j in range(s.head[0].n_near if s.member.size > 0 else 0):
+        bound = s.near_bound[j]
+        if bound.at != now:
+            s.near_val[j] = evaluate(s, whole(s.near_id[j]), now)[0]
+            bound.at, bound.room = now, -1.0
 
 
 @inline
@@ -105,24 +116,36 @@ def _first(s: State, now: float) -> int:
     return first
 
 
+@inline
+def _is_better(s: State, j: int, best: int) -> bool:
+    """Whether a near page is worth more than another, or as much with a smaller id; −1: than nothing.
+
+    Where hosts have rules, equal pages have no order: by ids the first in a list would make the other hosts wait.
+    """
+    if best < 0:
+        return bool(s.near_val[j] > 0.0)
+    more, same = s.near_val[j] > s.near_val[best], s.near_val[j] == s.near_val[best]
+    return bool(more or (same and s.hosts.shape[0] == 0 and s.near_id[j] < s.near_id[best]))
+
+
 @jit_lean
 def best_near(s: State, now: float) -> int:
     """The place of the near page of the largest value; −1 where none has any."""
-    best, value = -1, 0.0
+    best = -1
     if s.member.size == 0:
         for j in range(s.head[0].n_near):
-            if s.near_val[j] > value:
-                best, value = j, s.near_val[j]
+            if _is_better(s, j, best):
+                best = j
         return best
     first = _first(s, now)
     if first >= 0 and s.near_bound[first].at != now:
         evaluate_near(s, first, now)
     if first >= 0 and s.near_val[first] > 0.0:
-        best, value = first, s.near_val[first]
+        best = first
     for j in range(s.head[0].n_near):
-        if _most(s, j, now) > value:
+        if _most(s, j, now) >= (s.near_val[best] if best >= 0 else 0.0):
             if s.near_bound[j].at != now:
                 evaluate_near(s, j, now)
-            if s.near_val[j] > value:
-                best, value = j, s.near_val[j]
+            if _is_better(s, j, best):
+                best = j
     return best

@@ -1,8 +1,21 @@
 """One page: its state, its host, what is kept with it."""
 
+from typing import Any
+
+import numpy as np
+
 from recrawl._jit import inline
 from recrawl.schedule.exact.kernels.view import prefetch
 from recrawl.schedule.exact.layout import State
+
+_int64: Any = np.int64
+
+
+@inline
+def whole(i: int) -> int:
+    """A number that is kept in 32 bits as one of 64: each kernel is then compiled for one kind of ids."""
+    number: int = _int64(i)
+    return number
 
 
 @inline

@@ -7,17 +7,19 @@ from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit, jit_lean
 from recrawl.schedule.exact.kernels.blocks import park, spare_blocks
-from recrawl.schedule.exact.kernels.layers import LEAST, advance
+from recrawl.schedule.exact.kernels.cohorts import CohortLists, step_out, top_page
+from recrawl.schedule.exact.kernels.layers import LEAST, advance, room_for
 from recrawl.schedule.exact.kernels.leases import expire_leases, free_hosts, host_free, start_lease
 from recrawl.schedule.exact.kernels.levels import lower, scan, shrink
-from recrawl.schedule.exact.kernels.near import best_near, count_ripe, evaluate_all, refresh_near
+from recrawl.schedule.exact.kernels.near import best_near, count_ripe, evaluate_all, refresh_near, value_all
 from recrawl.schedule.exact.kernels.near_set import near_remove
-from recrawl.schedule.exact.kernels.pages import host_of
+from recrawl.schedule.exact.kernels.pages import host_of, whole
 from recrawl.schedule.exact.kernels.view import Header, opened
 from recrawl.schedule.exact.kernels.wakes import wake_time
 from recrawl.schedule.exact.layout import (
     BLOCK,
     DONE,
+    EXAMINE,
     FIT_NEAR,
     GROW_BLOCKS,
     GROW_LEASES,
@@ -29,7 +31,9 @@ from recrawl.schedule.exact.layout import (
 
 Ids = NDArray[np.int64]
 
+# `whole(1)` below is any number: with the constant itself, a kernel would be compiled a second time
 _KEPT, _CLOCKED_KEPT = 8, 64
+_NONE, _PARKED = -2, -1  # instead of a page
 
 
 @jit
@@ -38,34 +42,81 @@ def pick(header: Header, now: float, n: int, out: Ids) -> tuple[int, int]:
 
     When an array must grow first, what was taken so far is leased already, and the caller asks for the rest.
     """
-    s = opened(header)
-    if now < s.head[0].now:
-        s.head[0].backwards += 1
-    now = max(now, s.head[0].now)
-    s.head[0].now = now
-    if s.head[0].wanted != DONE:
-        return s.head[0].wanted, 0
-    if NEAR_ROOM * min(n, s.head[0].n_alive) > s.near_id.size:
-        return GROW_NEAR, 0
+    return _pick(opened(header), None, now, n, out)
+
+
+@jit
+def pick_promoting(header: Header, lists: CohortLists, now: float, n: int, out: Ids) -> tuple[int, int]:
+    """The same where cohorts are in use: for each page that is taken, the next of its family is scheduled at once.
+
+    After EXAMINE, the page taken last is to be examined: either the next of its cohort is promoted by the caller, or
+    no page of that cohort may be picked now.
+    """
+    return _pick(opened(header), lists, now, n, out)
+
+
+@inline
+def _pick(s: State, lists: CohortLists | None, now: float, n: int, out: Ids) -> tuple[int, int]:
     taken = 0
-    status = fill_near(s, now, n)
+    now = _set_now(s, now)
+    status = _prepare(s, now, n)
     while status == DONE:
-        ready = s.head[0].n_leased + n <= s.leases.size
-        if not ready or spare_blocks(s) < s.head[0].n_near // BLOCK + s.hosts.shape[0] + 2:
-            return GROW_BLOCKS if ready else GROW_LEASES, taken
-        got = _take(s, now, n - taken, out[taken:])
-        taken += got
+        status = _room_to_take(s, n)
+        if status != DONE:
+            return status, taken
+        more = 0
+        if lists is None or lists.waiting[0] == 0:
+            more = _take(s, now, n - taken, out[taken:])
+        else:
+            status, more = _take_promoting(s, lists, now, n - taken, out[taken:])
+        taken += more
+        if status != DONE:
+            return status, taken
         if taken == n or all_near(s):
             break
-        if count_ripe(s, now, 1) == 0:
+        if count_ripe(s, now, whole(1)) == 0:
             status = lower(s, now, n)
+    if status == DONE:
+        _tidy(s, now, n)
+    return status, taken
+
+
+@inline
+def _set_now(s: State, now: float) -> float:
+    """The largest time known, from now on; a time that went back is counted."""
+    if now < s.head[0].now:
+        s.head[0].backwards += 1
+    s.head[0].now = max(now, s.head[0].now)
+    return float(s.head[0].now)
+
+
+@inline
+def _prepare(s: State, now: float, n: int) -> int:
+    """Make enough pages near to take n; what must grow first, or DONE."""
+    if s.head[0].wanted != DONE:
+        return int(s.head[0].wanted)
+    if NEAR_ROOM * min(n, s.head[0].n_alive) > s.near_id.size:
+        return GROW_NEAR
+    return fill_near(s, now, n)
+
+
+@inline
+def _room_to_take(s: State, n: int) -> int:
+    """Whether n pages can be leased and the near ones parked, or what must grow first."""
+    if s.head[0].n_leased + n > s.leases.size:
+        return GROW_LEASES
+    return GROW_BLOCKS if spare_blocks(s) < s.head[0].n_near // BLOCK + s.hosts.shape[0] + 2 else DONE
+
+
+@jit
+def _tidy(s: State, now: float, n: int) -> None:
+    """After a pick: put near pages that are too many to sleep, and give room back that is too large."""
     keep = kept(s, n)
-    if status == DONE and s.head[0].n_near > keep + keep // 2 + 16 and count_ripe(s, now, keep + 1) > keep:
+    if s.head[0].n_near > keep + keep // 2 + 16 and count_ripe(s, now, keep + 1) > keep:
         s.head[0].wanted = shrink(s, now, keep)
     ample = max(NEAR_ROOM * keep, NEAR_ROOM * s.head[0].n_near, LEAST_NEAR)
     if s.head[0].wanted == DONE and 2 * s.near_id.size > 3 * ample:
         s.head[0].wanted = FIT_NEAR
-    return status, taken
 
 
 @inline
@@ -108,7 +159,7 @@ def _take(s: State, now: float, n: int, out: Ids) -> int:
     """Lease up to n of the best near pages that nothing asleep can beat."""
     if n <= 4 or s.hosts.shape[0] > 0:
         return _take_one_by_one(s, now, n, out)
-    evaluate_all(s, now)
+    value_all(s, now)
     near = s.head[0].n_near
     order = np.argsort(-s.near_val[:near])
     least = LEAST if all_near(s) else s.head[0].near_level
@@ -127,23 +178,56 @@ def _take(s: State, now: float, n: int, out: Ids) -> int:
 def _take_one_by_one(s: State, now: float, n: int, out: Ids) -> int:
     taken = 0
     while taken < n:
-        j = best_near(s, now)
-        if j < 0 or (s.near_val[j] < s.head[0].near_level and not all_near(s)):
+        i = _take_best(s, now)
+        if i == _NONE:
             break
-        i = s.near_id[j]
-        h = host_of(s, i)
-        value = s.near_val[j]
-        near_remove(s, i)
-        if h >= 0 and not host_free(s, h, now):
-            park(s, i, h)
+        if i >= 0:
+            out[taken] = i
+            taken += 1
+    return taken
+
+
+@jit_lean
+def _take_promoting(s: State, lists: CohortLists, now: float, n: int, out: Ids) -> tuple[int, int]:
+    """(status, how many were taken): the same, and the next page of each family is scheduled at once."""
+    taken = 0
+    while taken < n:
+        status = room_for(s, 1)
+        if status != DONE:
+            return status, taken
+        i = _take_best(s, now)
+        if i == _NONE:
+            break
+        if i < 0:
             continue
-        s.head[0].threshold = value
         out[taken] = i
         taken += 1
-        start_lease(s, i, now)
-        if h >= 0 and s.hosts[h].spacing > 0.0:
-            s.hosts[h].until = max(s.hosts[h].until, now + s.hosts[h].spacing)
-    return taken
+        cohort = lists.cohort[i]
+        if cohort >= 0 and top_page(s, lists, lists.family[cohort]) >= 0:
+            if s.rec[i].importance < lists.bar[cohort]:
+                return EXAMINE, taken
+            step_out(s, lists, i)
+    return DONE, taken
+
+
+@jit_lean
+def _take_best(s: State, now: float) -> int:
+    """Lease the best near page that nothing asleep can beat; _PARKED: its host is not free; _NONE: there is none."""
+    j = best_near(s, now)
+    if j < 0 or (s.near_val[j] < s.head[0].near_level and not all_near(s)):
+        return _NONE
+    i = whole(s.near_id[j])
+    h = host_of(s, i)
+    value = s.near_val[j]
+    near_remove(s, i)
+    if h >= 0 and not host_free(s, h, now):
+        park(s, i, h)
+        return _PARKED
+    s.head[0].threshold = value
+    start_lease(s, i, now)
+    if h >= 0 and s.hosts[h].spacing > 0.0:
+        s.hosts[h].until = max(s.hosts[h].until, now + s.hosts[h].spacing)
+    return i
 
 
 @jit_lean
@@ -151,7 +235,7 @@ def _park_blocked(s: State, now: float) -> None:
     """Set near pages of hosts that may not be crawled now aside, so that others can come near."""
     j = 0
     while j < s.head[0].n_near:
-        i = s.near_id[j]
+        i = whole(s.near_id[j])
         h = host_of(s, i)
         if h >= 0 and not host_free(s, h, now):
             near_remove(s, i)
@@ -166,24 +250,24 @@ def next_time(header: Header, now: float) -> tuple[int, float]:
     s = opened(header)
     now = max(now, s.head[0].now)
     s.head[0].now = now
-    status = fill_near(s, now, 1)
+    status = fill_near(s, now, whole(1))
     while status == DONE and s.hosts.shape[0] > 0:
         if spare_blocks(s) < s.head[0].n_near // BLOCK + s.hosts.shape[0] + 2:
             return GROW_BLOCKS, now
         _park_blocked(s, now)
-        if count_ripe(s, now, 1) > 0 or all_near(s):
+        if count_ripe(s, now, whole(1)) > 0 or all_near(s):
             break
-        status = lower(s, now, 1)
+        status = lower(s, now, whole(1))
     if status != DONE:
         return status, now
     soonest = math.inf
     evaluate_all(s, now)
     for j in range(s.head[0].n_near):
-        h = host_of(s, s.near_id[j])
+        h = host_of(s, whole(s.near_id[j]))
         if h < 0 or host_free(s, h, now):
             if s.near_val[j] > 0.0:
                 return DONE, now
-            if wake_time(s, s.near_id[j], now, LEAST, 0.0, -1.0)[0] < math.inf:
+            if wake_time(s, whole(s.near_id[j]), now, LEAST, 0.0, -1.0)[0] < math.inf:
                 soonest = np.nextafter(now, math.inf)  # fetched this very moment
     for h in range(s.hosts.shape[0]):
         if s.hosts[h].size > 0.0 and s.hosts[h].running < s.hosts[h].limit:

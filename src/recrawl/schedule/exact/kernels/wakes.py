@@ -10,7 +10,7 @@ found, so that later signals and crawls need not compute it again.
 import math
 
 from recrawl._jit import inline, jit_lean
-from recrawl.model.kernels.fresh import fresh_inverse, posterior_inverse_below
+from recrawl.model.kernels.fresh import fresh_inverse, posterior_inverse_from
 from recrawl.model.kernels.pages import page_elapsed
 from recrawl.model.kernels.signals import ALL_TERMS, signal_interval
 from recrawl.schedule.exact.kernels.buckets import least_slack
@@ -84,11 +84,10 @@ def _clock_wake(
     goal = level * scale
     if goal == math.inf:
         return math.inf, math.inf, exponent
-    mixture = mixture_of(s, i)
+    mixture, time = mixture_of(s, i), page_clock(s, i, p.last, now)
     if mixture > 0:
-        time = page_clock(s, i, p.last, now)
         limit = mixture_elapsed(s, mixture, time, value * scale, goal)
-        return (_when(s, i, now, limit) if limit > time else now), limit, 0.0  # a fetch may lie after now
+        return (_when(s, i, now, time, limit) if limit > time else now), limit, 0.0  # a fetch may lie after now
     far = bool(level == s.head[0].far_level)
     source = believed(s, i)
     if source[1] > 0.0 and source[2] > 0.0:
@@ -97,37 +96,51 @@ def _clock_wake(
         needed, exponent = _silent_needed(s, i, now, far, goal, source, value * scale, interval)
         wake, limit = _silent_wake(s, i, now, source[0], p.change_rate - source[0], needed)
         return wake, limit, exponent
-    limit, exponent = _rate_limit(s, i, now, far, goal)
-    return _when(s, i, now, limit), limit, exponent
+    limit, exponent = _rate_limit(s, i, time, far, goal)
+    return _when(s, i, now, time, limit), limit, exponent
 
 
 @inline
-def _rate_limit(s: State, i: int, now: float, far: bool, goal: float) -> tuple[float, float]:
-    """(clock time since the fetch at which a page without signals reaches a goal, exponent for the far level)."""
+def _rate_limit(s: State, i: int, time: float, far: bool, goal: float) -> tuple[float, float]:
+    """(clock time since the fetch at which a page without signals reaches a goal, exponent for the far level).
+
+    `time` is the clock time since the fetch now; where the goal is reached already, any time before now will do.
+    """
     p = s.rec[i]
     d, exponent = p.change_rate, float(p.least)
     shape = optional(s, s.head[0].evidence_row, i, math.inf)
     if s.head[0].objective != 0:
         return page_elapsed(s.head[0].objective, d, shape, d, 0.0, 0.0, goal, 0.0, ALL_TERMS), exponent
     x = exponent if far else 0.0
-    if x <= d * page_clock(s, i, p.last, now):
-        x = posterior_inverse_below(goal * d, shape)
+    if x <= d * time:
+        x = posterior_inverse_from(goal * d, shape, d * time)
         if far:
             exponent = _rounded_down(x)
     return x / d, exponent
 
 
 @inline
-def _when(s: State, i: int, now: float, limit: float) -> float:
-    """When a page's clock can reach a limit since the fetch; earlier where publications may bring that forward."""
+def _when(s: State, i: int, now: float, time: float, limit: float) -> float:
+    """When a page's clock can reach a limit since the fetch; earlier where publications may bring that forward.
+
+    `time` is the clock time since the fetch now.
+    """
     last = s.rec[i].last
     if not has_clock(s, i) or math.isinf(limit):
         return float(last + limit)
-    g = s.member[i].group
-    start = max(now, s.groups[g].updated_at)
-    left = limit - clock_between(s, g, last, start)
-    slack = max((_FOR_RISES + _AWHILE * left / limit) * left, 2.0 * least_slack(s)) if left > 0.0 else 0.0
+    g, start = s.member[i].group, now
+    if s.groups[g].updated_at > now:
+        start = s.groups[g].updated_at
+        time = clock_between(s, g, last, start)
+    left = limit - time
+    slack = slack_of(s, left, limit)
     return float(start + time_ahead(s, g, start, left - slack) if slack < left else now)
+
+
+@inline
+def slack_of(s: State, left: float, limit: float) -> float:
+    """How much of the clock time that is left up to a limit a page leaves to publications."""
+    return max((_FOR_RISES + _AWHILE * left / limit) * left, 2.0 * least_slack(s)) if left > 0.0 else 0.0
 
 
 @jit_lean
@@ -171,7 +184,7 @@ def _silent_wake(s: State, i: int, now: float, missed: float, signalled: float, 
     last, delays = s.rec[i].last, s.head[0].n_delays
     if delays == 0:
         limit = needed / missed if missed > 0.0 else math.inf
-        return _when(s, i, now, limit), limit
+        return _when(s, i, now, page_clock(s, i, last, now), limit), limit
     if not has_clock(s, i):
         limit = _silent_inverse(s, missed, signalled, needed)
         return last + limit, limit
@@ -180,7 +193,7 @@ def _silent_wake(s: State, i: int, now: float, missed: float, signalled: float, 
         until = now + ahead if k > 0 else math.inf
         left = needed - signalled * late_time(s, until - last)
         most = left / missed if missed > 0.0 else math.inf
-        when = min(_when(s, i, now, most), until) if left > 0.0 else now
+        when = min(_when(s, i, now, page_clock(s, i, last, now), most), until) if left > 0.0 else now
         if when > wake:
             wake, limit = when, most
         ahead *= 0.5

@@ -4,7 +4,7 @@ from recrawl._jit import inline, jit_lean
 from recrawl.schedule.exact.kernels.blocks import band_remove
 from recrawl.schedule.exact.kernels.pages import fetch_page, set_state
 from recrawl.schedule.exact.kernels.view import prefetch
-from recrawl.schedule.exact.layout import ASLEEP, BLOCK, CHUNK, FAR, FIRST, HORIZON, WHEEL_PLACES, State
+from recrawl.schedule.exact.layout import ASLEEP, BINS, BLOCK, CHUNK, FAR, FIRST, HORIZON, WHEEL_PLACES, State
 
 
 @inline
@@ -126,6 +126,17 @@ def fetch_chunk(s: State, end: int) -> None:
     if end >= 0:
         for place in range(end - end % CHUNK + FIRST, end + 1):
             fetch_page(s, s.wheel[place])
+
+
+@inline
+def fetch_clocks(s: State, end: int) -> None:
+    """Load what the clocks show of the pages of a chunk, which is in the cache, into it as well."""
+    if end >= 0 and s.member.size > 0:
+        for place in range(end - end % CHUNK + FIRST, end + 1):
+            g = s.member[s.wheel[place]].group
+            if g >= 0:
+                prefetch(s.groups, g)
+                prefetch(s.bins[g], int(s.rec[s.wheel[place]].last / s.head[0].span) % BINS)
 
 
 @inline

@@ -1,0 +1,72 @@
+"""NamedTuples of arrays as one array of numbers, which Python code passes to a kernel by one pointer.
+
+Every array that a kernel is given takes part of a microsecond; what an engine has learned is sixty of them. `pack`
+writes their addresses and shapes down once; in a kernel, the function that `unpacker` makes gives the tuple again.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import typeof, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np import arrayobj
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.int64]
+
+_types: Any = types
+_typeof: Any = typeof
+_code_parts: Any = cgutils
+_arrays: Any = arrayobj
+
+
+def pack(given: Any) -> Numbers:
+    """Addresses and shapes of all arrays in a NamedTuple, also of those within; it must be kept while they are used."""
+    numbers: list[int] = []
+    _write(given, numbers)
+    return np.array(numbers, np.int64)
+
+
+def _write(given: Any, numbers: list[int]) -> None:
+    if isinstance(given, tuple):
+        for part in given:
+            _write(part, numbers)
+        return
+    assert given.flags.c_contiguous
+    numbers += [given.__array_interface__["data"][0], *given.shape]
+
+
+def unpacker(example: Callable[[], Any]) -> Any:
+    """For kernels: the tuple from its numbers. `example` makes a tuple of the same types, when a kernel is compiled."""
+
+    def typed(_context: Any, numbers: Any) -> Any:
+        return _typeof(example())(numbers), _unpack
+
+    return intrinsic(typed)
+
+
+def _unpack(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    numbers = _arrays.make_array(signature.args[0])(context, builder, args[0]).data
+    place = iter(range(1 << 20))
+
+    def number() -> Any:
+        found = builder.load(_code_parts.gep_inbounds(builder, numbers, next(place)))
+        found.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return found
+
+    def part(kind: Any) -> Any:
+        if not isinstance(kind, _types.Array):
+            return context.make_tuple(builder, kind, [part(each) for each in kind.types])
+        array = _arrays.make_array(kind)(context, builder)
+        data = builder.inttoptr(number(), array.data.type)
+        shape = [number() for _ in range(kind.ndim)]
+        item = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+        strides = [item]
+        for length in shape[:0:-1]:
+            strides.insert(0, builder.mul(strides[0], length))
+        _arrays.populate_array(array, data, shape, strides, item, None)
+        return array._getvalue()
+
+    return part(signature.return_type)
