@@ -12,7 +12,7 @@ from postgres_server import PASSWORD
 
 from recrawl.cli.commands import call
 from recrawl.crawl import ManualClock, MemoryWeb, Rules, Settings, Web, add_pages, open_crawl, open_engine, save_pages
-from recrawl.errors import ParameterError, StoreError, StoreInUseError, StoreMissingError
+from recrawl.errors import ParameterError, StoreError, StoreInUseError, StoreMissingError, StoreUnreachableError
 from recrawl.store import (
     BlockingStore,
     EventLimits,
@@ -28,6 +28,7 @@ from recrawl.store import (
 from recrawl.store.leases import RECORDED, Lease
 from recrawl.store.postgres import migrate as migrating
 from recrawl.store.postgres.address import Address, shown
+from recrawl.store.postgres.session import Session
 from recrawl.store.tables import TABLES, compare_table, copy_store
 from recrawl.store.testing.contract import check_event_limits
 from recrawl.store.testing.rows import example_rows, same_rows
@@ -162,6 +163,23 @@ def test_a_lost_connection_is_made_again_and_keeps_the_lock(address):
             assert store.counts()["observations"] == k + 1
         with pytest.raises(StoreInUseError):
             opened(address)
+
+
+def test_an_error_inside_the_driver_is_a_lost_connection(address):
+    """asyncpg says so of about one in a hundred connections that the server ends between two statements."""
+    import asyncpg
+
+    async def nothing(connection):
+        pass
+
+    async def lost(connection):
+        raise asyncpg.InternalClientError("cannot switch to state 15; another operation (2) is in progress")
+
+    session = Session(Address.parse(address), "test", nothing, reading=False)
+    with pytest.raises(StoreUnreachableError, match="the connection to the server was lost"):
+        session.wait(lost)
+    assert session.wait(lambda connection: connection.fetchval("SELECT 2")) == 2
+    session.end()
 
 
 def end_connections(address):

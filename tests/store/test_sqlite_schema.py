@@ -95,6 +95,7 @@ def test_bodies_are_small_and_none_are_kept_with_keep_0(tmp_path):
 # --- rows of an engine ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sources", [0, 1, 2])
 def test_rows_written_at_different_times_make_the_engine_that_wrote_them(tmp_path, sources):
     """Pages are written only when they are crawled, while the tables are fitted again and again.

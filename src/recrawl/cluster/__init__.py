@@ -1,1 +1,1 @@
-"""Several machines, one crawl: leases of shards."""
+"""Several machines, one crawl: shards, their leases, workers, shares of the budget."""

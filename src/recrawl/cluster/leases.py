@@ -8,7 +8,7 @@ worker looks at its monotonic clock (`Held.left`): the time counts from before t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,13 +24,18 @@ _TAKE = (
     "WHERE held.until <= clock_timestamp() RETURNING epoch"
 )
 _RENEW = (
-    "UPDATE shard_lease SET until = " + _FOR.format("$3") + " "
+    "UPDATE {}shard_lease SET until = " + _FOR.format("$3") + " "
     "WHERE shard = $1 AND epoch = $2 AND until > clock_timestamp() RETURNING epoch"
 )
 _RELEASE = (
     "UPDATE shard_lease SET until = clock_timestamp() WHERE shard = $1 AND epoch = $2 AND until > clock_timestamp()"
 )
-_CHECK = "SELECT epoch FROM shard_lease WHERE shard = $1 AND epoch = $2 AND until > clock_timestamp() FOR SHARE"
+_RENEW_ALL = (
+    "UPDATE shard_lease AS held SET until = " + _FOR.format("$3") + " FROM unnest($1::int[], $2::bigint[]) "
+    "AS mine (shard, epoch) WHERE held.shard = mine.shard AND held.epoch = mine.epoch "
+    "AND held.until > clock_timestamp() RETURNING held.shard"
+)
+_CHECK = "SELECT epoch FROM {}shard_lease WHERE shard = $1 AND epoch = $2 AND until > clock_timestamp() FOR SHARE"
 
 
 class LeaseLostError(StoreInUseError):
@@ -71,24 +76,37 @@ class ShardLeases:
         epoch = await connection.fetchval(_TAKE, shard, self.worker, self.seconds)
         return None if epoch is None else Held(shard, self.worker, epoch, asked + self.seconds)
 
-    async def renew(self, connection: Any, held: Held) -> Held:
-        """The same lease from now on; raise LeaseLostError if it is over: it is not taken again."""
-        asked = self._now()
-        if await connection.fetchval(_RENEW, held.shard, held.epoch, self.seconds) is None:
+    async def renew(self, connection: Any, held: Held, schema: str | None = None) -> Held:
+        """The same lease from now on; raise LeaseLostError if it is over: it is not taken again.
+
+        ``schema`` is where the leases are, if the transaction works elsewhere.
+        """
+        asked, renew = self._now(), _RENEW.format(f"{schema}." if schema else "")
+        if await connection.fetchval(renew, held.shard, held.epoch, self.seconds) is None:
             raise _lost(held)
         return replace(held, until=asked + self.seconds)
+
+    async def renew_all(self, connection: Any, held: Iterable[Held]) -> dict[int, Held]:
+        """The leases of these that are not over, from now on, by shard."""
+        mine, asked = {one.shard: one for one in held}, self._now()
+        epochs = [one.epoch for one in mine.values()]
+        rows = await connection.fetch(_RENEW_ALL, list(mine), epochs, self.seconds) if mine else []
+        return {shard: replace(mine[shard], until=asked + self.seconds) for (shard,) in rows}
 
     async def release(self, connection: Any, held: Held) -> None:
         """Give a shard back; nothing happens if the lease is over."""
         await connection.execute(_RELEASE, held.shard, held.epoch)
 
 
-async def check(connection: Any, held: Held) -> None:
+async def check(connection: Any, held: Held, schema: str | None = None) -> None:
     """In a transaction that writes: raise LeaseLostError unless the shard is still this owner's.
+
+    ``schema`` is where the leases are, if the transaction works elsewhere.
 
     The row stays locked until the transaction ends: the next owner takes the shard after it, or it writes nothing.
     """
-    if await connection.fetchval(_CHECK, held.shard, held.epoch) is None:
+    asked = _CHECK.format(f"{schema}." if schema else "")
+    if await connection.fetchval(asked, held.shard, held.epoch) is None:
         raise _lost(held)
 
 

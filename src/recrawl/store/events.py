@@ -44,8 +44,8 @@ class Event:
     @property
     def size(self) -> int:
         """Bytes towards the size limit: about its size on disk without texts."""
-        names = ("url", "old_digest", "new_digest", "old_final_url", "new_final_url", "content_type")
-        return _ROW + sum(len((getattr(self, name) or "").encode()) for name in names)
+        texts = (self.old_digest, self.new_digest, self.old_final_url, self.new_final_url, self.content_type)
+        return _ROW + len("".join([self.url, *filter(None, texts)]).encode())
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.estimate.sampling import draw
 from recrawl.store.columns import TABLE, Gathered, cells, whole
 from recrawl.store.events import Event, EventLimits, Subscriber, event_of, removed_event
 from recrawl.store.leases import HELD, Lease
 from recrawl.store.listings import StoredListing
 from recrawl.store.memory.events import EventList
 from recrawl.store.protocol import Copy, Outcome, Totals, Version, body_key
-from recrawl.store.sampling import draw
 from recrawl.store.signals import PendingSignal
 
 

@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import asyncpg
 
-from recrawl.errors import RecrawlError, StoreError
+from recrawl.errors import RecrawlError, StoreError, StoreUnreachableError
 
-LOST = (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.AdminShutdownError, OSError)
-PROBLEMS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+LOST = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # of a connection that the server ended while it was idle
+    asyncpg.AdminShutdownError,
+    OSError,
+)
+PROBLEMS = (asyncpg.PostgresError, *LOST, TimeoutError)
+_AWAY = (
+    *LOST,
+    TimeoutError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.QueryCanceledError,
+)
 _WAIT = 10.0  # seconds for a connection
 
 
@@ -15,7 +29,8 @@ def failure(name: str, problem: BaseException) -> RecrawlError:
     """The error for what a call of asyncpg raised; ``name`` is the address as it is printed."""
     if isinstance(problem, RecrawlError):
         return problem
-    return StoreError(f"{name}: {_words(problem)}")
+    kind = StoreUnreachableError if isinstance(problem, _AWAY) else StoreError
+    return kind(f"{name}: {_words(problem)}")
 
 
 def _words(problem: BaseException) -> str:

@@ -9,6 +9,7 @@ from recrawl.errors import StoreError, StoreMissingError
 from recrawl.store.postgres.address import Address
 from recrawl.store.sqlite.migrate import newer_schema
 
+CLUSTER = "cluster"  # the table that makes a schema a cluster's
 _VERSION = "recrawl_schema_version"
 
 
@@ -29,6 +30,7 @@ async def version_of(connection: Any, address: Address) -> int | None:
 
 async def migrate(connection: Any, address: Address, *, create: bool = True) -> int:
     """Bring a schema up to date, and make it; how many migrations were applied. One from the future is refused."""
+    await _check_no_cluster(connection, address)
     known = migrations()
     at, last = await version_of(connection, address), known[-1][0]
     if not at and not create:
@@ -54,6 +56,7 @@ async def migrate(connection: Any, address: Address, *, create: bool = True) -> 
 
 async def check_version(connection: Any, address: Address) -> None:
     """Raise StoreError unless the schema is there and up to date."""
+    await _check_no_cluster(connection, address)
     at, last = await version_of(connection, address), migrations()[-1][0]
     if not at:
         raise _missing(address)
@@ -61,6 +64,11 @@ async def check_version(connection: Any, address: Address) -> None:
         raise newer_schema(address.name, at, last)
     if at != last:
         raise StoreError(f"{address.name}: its schema is version {at}, not {last}; recrawl run brings it up to date")
+
+
+async def _check_no_cluster(connection: Any, address: Address) -> None:
+    if await connection.fetchval("SELECT to_regclass($1)", f"{address.schema}.{CLUSTER}") is not None:
+        raise StoreError(f"{address.name}: is a cluster of shards, which this command does not support")
 
 
 def _missing(address: Address) -> StoreMissingError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import Any
+from typing import Any, Protocol
 
 from recrawl.errors import StoreInUseError
 from recrawl.store.holder import Holder
@@ -21,6 +21,19 @@ _HELD = (
     "AND classid::bigint = $1 AND objid::bigint = $2)"
 )
 _TAKE = "UPDATE owner SET epoch = epoch + 1, pid = $1, host = $2, words = '' RETURNING epoch"
+
+
+class Ownership(Protocol):
+    """What a store asks of those who own its schema: `Owner`, or the lease of a shard."""
+
+    async def prepare(self, connection: Any) -> None:
+        """A connection that will write was made."""
+
+    async def begin(self, connection: Any) -> None:
+        """A transaction that saves begins: raise unless this process is the owner."""
+
+    async def announce(self, connection: Any, words: tuple[str, ...]) -> None:
+        """Write words that others may look for."""
 
 
 class Owner:

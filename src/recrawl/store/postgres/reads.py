@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.estimate.sampling import draw
 from recrawl.store.leases import HELD, Lease
 from recrawl.store.listings import StoredListing
 from recrawl.store.postgres import statements as sql
@@ -16,7 +17,6 @@ from recrawl.store.postgres.bodies import Bodies
 from recrawl.store.postgres.events import EventTables
 from recrawl.store.postgres.pages import all_pages, copied, some_pages
 from recrawl.store.protocol import Copy, Outcome, Totals, Version
-from recrawl.store.sampling import draw
 from recrawl.store.signals import PendingSignal
 
 MANY = 20_000  # observations read at a time

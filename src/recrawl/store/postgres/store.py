@@ -18,9 +18,9 @@ from recrawl.store.postgres import tables
 from recrawl.store.postgres.address import Address
 from recrawl.store.postgres.bodies import Bodies
 from recrawl.store.postgres.events import EventTables
-from recrawl.store.postgres.owner import Owner, holder
+from recrawl.store.postgres.owner import Owner, Ownership, holder
 from recrawl.store.postgres.reads import Reads
-from recrawl.store.postgres.session import Session
+from recrawl.store.postgres.session import Access, Session, Sessions
 from recrawl.store.postgres.writes import Writes
 from recrawl.store.protocol import Copy, Outcome, SavedToo, Totals, Version
 from recrawl.store.signals import PendingSignal
@@ -37,6 +37,7 @@ class PostgresStore:
     unless ``create`` is False. An ``exclusive`` store has the schema
     to itself among crawlers, on any machine: a second one is refused (`StoreInUseError`). Writes are applied in the
     order of the calls; reads do not wait for them. A connection that is lost is made again before the next call.
+    ``access`` gives an owner and sessions that several schemas share; without it the store has its own.
     """
 
     def __init__(
@@ -47,10 +48,17 @@ class PostgresStore:
         exclusive: bool = True,
         create: bool = True,
         events: EventLimits | None = None,
+        access: Access | None = None,
     ) -> None:
         self.address = Address.parse(database)
         bodies, self._events = Bodies(keep if exclusive else 0), EventTables(events or EventLimits())
         self._writes, self._reads = Writes(bodies, self._events), Reads(bodies, self._events)
+        self._owner: Ownership
+        self._writer: Sessions
+        self._reader: Sessions
+        if access is not None:
+            self._owner, self._writer, self._reader = access.owner, access.writer, access.reader
+            return
         self._owner = Owner(self.address, exclusive=exclusive, create=create)
         self._writer = Session(self.address, "recrawl-store-write", self._owner.prepare, reading=False)
         try:
@@ -87,24 +95,29 @@ class PostgresStore:
         """See `Store.save`."""
         more["removed"], more["applied"] = list(more.get("removed", ())), list(more.get("applied", ()))
 
-        async def work(connection: Any) -> None:
-            await self._owner.begin(connection)
-            await self._writes.save(connection, outcomes, rows, more)
-
-        await self._writer.call(work)
+        await self._owned(lambda connection: self._writes.save(connection, outcomes, rows, more))
 
     async def queue(self, commands: Sequence[Mapping[str, Any]]) -> None:
         """See `Store.queue`."""
         texts = [json.dumps(command) for command in commands]
-        await self._writer.call(lambda connection: self._writes.queue(connection, texts))
+        await self._owned(lambda connection: self._writes.queue(connection, texts))
 
     async def save_subscriber(self, subscriber: Subscriber) -> None:
         """See `Store.save_subscriber`."""
-        await self._writer.call(lambda connection: self._writes.save_subscriber(connection, subscriber))
+        await self._owned(lambda connection: self._writes.save_subscriber(connection, subscriber))
 
     async def remove_subscriber(self, name: str) -> None:
         """See `Store.remove_subscriber`."""
-        await self._writer.call(lambda connection: self._writes.remove_subscriber(connection, name))
+        await self._owned(lambda connection: self._writes.remove_subscriber(connection, name))
+
+    async def _owned(self, write: Callable[[Any], Awaitable[T]]) -> T:
+        """Write in a transaction that an owner who was followed by another cannot make."""
+
+        async def work(connection: Any) -> T:
+            await self._owner.begin(connection)
+            return await write(connection)
+
+        return await self._writer.call(work)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -230,11 +243,7 @@ class PostgresStore:
     async def restore(self, source: Source) -> dict[str, int]:
         """See `TableStore.restore`; the source is awaited in the thread that writes."""
 
-        async def work(connection: Any) -> dict[str, int]:
-            await self._owner.begin(connection)
-            return await tables.fill(connection, source)
-
-        return await self._writer.call(work)
+        return await self._owned(lambda connection: tables.fill(connection, source))
 
     # --- the end -----------------------------------------------------------------------------------------------------
 

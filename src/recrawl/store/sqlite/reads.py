@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.estimate.sampling import draw
 from recrawl.store.columns import Gathered
 from recrawl.store.events import Event, Subscriber
 from recrawl.store.leases import HELD, Lease
 from recrawl.store.listings import StoredListing
 from recrawl.store.protocol import Copy, Outcome, Totals, Version
-from recrawl.store.sampling import draw
 from recrawl.store.signals import PendingSignal
 from recrawl.store.sqlite import statements as sql
 from recrawl.store.sqlite import tables

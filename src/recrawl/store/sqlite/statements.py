@@ -106,6 +106,7 @@ REQUESTS = (
 )
 NOTES = "SELECT name, value FROM note WHERE name >= ? AND name < ? ORDER BY name"
 _LEASE = ("id", "url", "picked_at", "until", "state", "conditional")
+lease_cells = attrgetter(*_LEASE)  # a row of leases
 SET_LEASE = _upsert("lease", "id", _LEASE)
 LEASES = f"SELECT {', '.join(_LEASE)} FROM lease"
 CHECK_KEYS = "PRAGMA foreign_key_check"
@@ -148,11 +149,6 @@ _observed_cells, _copied_cells = attrgetter(*_OBSERVATION), attrgetter(*_COPY)
 def observation_cells(page: int, outcome: Outcome) -> tuple[Any, ...]:
     """A row of observations from an outcome."""
     return (page, *_observed_cells(outcome))
-
-
-def lease_cells(lease: Lease) -> tuple[Any, ...]:
-    """A row of leases."""
-    return (lease.id, lease.url, lease.picked_at, lease.until, lease.state, lease.conditional)
 
 
 def lease_of(row: tuple[Any, ...]) -> Lease:

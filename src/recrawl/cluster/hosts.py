@@ -1,0 +1,41 @@
+"""Hosts of shards: which shard a page belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.engine.addresses import host_of
+from recrawl.schedule.shards import shard_of
+
+
+def place_of(url: str) -> str:
+    """What decides the shard of a page: its host, without a leading www, so that redirects between both stay inside.
+
+    >>> place_of("https://www.example.org/a"), place_of("http://example.org:8080/")
+    ('example.org', 'example.org')
+    """
+    return host_of(url).removeprefix("www.")
+
+
+def shards_of(urls: Sequence[str], n_shards: int) -> NDArray[np.int64]:
+    """The shard of each page."""
+    return shard_of([place_of(url) for url in urls], n_shards) if len(urls) else np.zeros(0, np.int64)
+
+
+class HostsOfShard:
+    """Whether URLs are of a shard's hosts; remembers what it was asked."""
+
+    def __init__(self, shard: int, n_shards: int) -> None:
+        self._shard, self._n, self._known = shard, n_shards, dict[str, bool]()
+
+    def __call__(self, url: str) -> bool:
+        """Whether the shard has the URL's host."""
+        place = place_of(url)
+        if place not in self._known:
+            if len(self._known) > 100_000:
+                self._known.clear()
+            self._known[place] = int(shard_of([place], self._n)[0]) == self._shard
+        return self._known[place]

@@ -1,0 +1,239 @@
+"""Keeper: the thread of a worker that renews its leases, takes shards and gives them back.
+
+It has a connection and an event loop of its own, so that a crawl that computes for seconds loses no lease. One round
+every third of a lease: say that the worker lives, renew, take what is free, read the shares of the budget. The worker's
+event loop gets each round (`Round`) and uses it; what it asks for is in `Wanted`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import os
+import socket
+import threading
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from recrawl.cluster import share_tables, tables
+from recrawl.cluster.leases import Held, ShardLeases
+from recrawl.cluster.share_tables import Published
+from recrawl.cluster.shares import Share
+from recrawl.cluster.tables import Cluster
+from recrawl.errors import StoreError
+from recrawl.logs import event
+from recrawl.store.postgres.failures import PROBLEMS
+
+log = logging.getLogger(__name__)
+
+CONTROLLER = -1  # the number of the controller's lease
+PUBLISH_EVERY = 300.0  # seconds between two plans and sums of a shard
+_ROUNDS = 3  # in one lease
+_SEEN = (
+    "INSERT INTO worker AS known (name, host, pid, began, seen) "
+    "VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp()) ON CONFLICT (name) DO UPDATE SET seen = excluded.seen"
+)
+_LIVE = (
+    "SELECT name, draining FROM worker WHERE seen > clock_timestamp() - make_interval(secs => $1) OR name = $2 "
+    "ORDER BY name"
+)
+_FREE = (
+    "SELECT shard FROM generate_series(0, $1 - 1) AS shard "
+    "WHERE NOT EXISTS (SELECT 1 FROM shard_lease AS held WHERE held.shard = shard.shard AND until > clock_timestamp()) "
+    "ORDER BY random()"
+)
+_WHOLE = "SELECT budget, (SELECT coalesce(sum(pages), 0)::bigint FROM published) FROM cluster"
+_OLD = "DELETE FROM worker WHERE seen < clock_timestamp() - interval '1 day'"
+
+Control = Callable[[Any, Held], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a round found: the shards that the worker has, with their shares, and how many are too many."""
+
+    held: Mapping[int, Held]
+    shares: Mapping[int, Share]
+    lost: frozenset[int] = frozenset()  # shards that others have now
+    excess: int = 0
+    draining: bool = False
+    budget: str = ""  # of all shards together, in words
+    pages: int = 0  # of all shards together
+    sums: Mapping[int, Mapping[str, Any]] | None = None  # what shards published of their pages; from time to time
+
+
+@dataclass
+class Wanted:
+    """What the worker asks of its keeper; the worker's event loop writes, the keeper reads."""
+
+    release: dict[int, int] = field(default_factory=dict)  # shards that are closed, with the epochs of their leases
+    publish: dict[int, Published] = field(default_factory=dict)
+    acknowledge: dict[int, int] = field(default_factory=dict)  # numbers of the shares that are in use
+    stopping: bool = False
+
+
+class Keeper:
+    """Leases of a worker. ``on_round`` is called in the event loop in which the keeper was made."""
+
+    def __init__(
+        self, cluster: Cluster, name: str, on_round: Callable[[Round], None], control: Control | None = None
+    ) -> None:
+        self.cluster, self.name, self.wanted = cluster, name, Wanted()
+        self._on_round, self._control = on_round, control
+        self._leases = ShardLeases(name, time.monotonic, seconds=cluster.seconds)
+        self._held: dict[int, Held] = {}
+        self._controller: Held | None = None
+        self._began = False
+        self._sums_at = -math.inf  # when sums are read next
+        self._connection: Any = None
+        self._loop = asyncio.get_running_loop()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="recrawl-leases", daemon=True)
+
+    def start(self) -> None:
+        """Begin with the first round."""
+        self._thread.start()
+
+    async def end(self) -> None:
+        """Give everything back; the shards are closed."""
+        self._ended.set()
+        while self._thread.is_alive():
+            await asyncio.sleep(0.01)
+
+    # --- in the thread -----------------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        while not self._ended.is_set():
+            began = time.monotonic()
+            found = await self._round(self._keep)
+            if found is not None:
+                self._loop.call_soon_threadsafe(self._on_round, found)
+            rest = self.cluster.seconds / _ROUNDS - (time.monotonic() - began)
+            await asyncio.to_thread(self._ended.wait, max(rest, 0.01))
+        await self._round(self._leave)
+        if self._connection is not None:
+            self._connection.terminate()
+
+    async def _round(self, work: Callable[[Any], Awaitable[Round]]) -> Round | None:
+        """One round; a database that is away is asked again in the next."""
+        try:
+            async with asyncio.timeout(self.cluster.seconds):
+                return await work(await self._connected())
+        except (StoreError, *PROBLEMS) as problem:
+            if self._connection is not None:
+                self._connection.terminate()
+            event(log, logging.WARNING, "database.away", worker=self.name, error=" ".join(str(problem).split()))
+            return None
+
+    async def _connected(self) -> Any:
+        if self._connection is None or self._connection.is_closed():
+            self._connection = await tables.connect(self.cluster.address, command_timeout=self.cluster.seconds)
+            await self._leases.prepare(self._connection)
+            await self._connection.execute(_OLD)
+            if not self._began:  # of an earlier process of the same name nothing is left but its row
+                await self._connection.execute("DELETE FROM worker WHERE name = $1", self.name)
+                self._began = True
+        return self._connection
+
+    async def _keep(self, connection: Any) -> Round:
+        await connection.execute(_SEEN, self.name, socket.gethostname(), os.getpid())
+        live = await connection.fetch(_LIVE, self.cluster.seconds, self.name)
+        draining = any(drains for name, drains in live if name == self.name)
+        renewed = await self._leases.renew_all(connection, self._held.values())
+        over = self._held.keys() - renewed.keys()
+        self._held |= renewed
+        await share_tables.acknowledge(connection, dict(self.wanted.acknowledge))
+        await self._release(connection)
+        target = 0 if self.wanted.stopping else self._target([name for name, drains in live if not drains])
+        taken, shares = await self._take(connection, over & self._held.keys(), target)
+        lost = frozenset(over - taken)
+        for shard in lost:
+            self._held.pop(shard, None)
+        await self._publish(connection)
+        await self._controlling(connection)
+        excess = max(len(self._held) - target, 0)
+        budget, pages = await connection.fetchrow(_WHOLE)
+        sums = await self._sums(connection)
+        return Round(dict(self._held), shares, lost, excess, draining, budget, pages, sums)
+
+    def _target(self, live: list[str]) -> int:
+        """How many shards this worker should have: all workers together have each shard once."""
+        if self.name not in live:
+            return 0
+        share, rest = divmod(self.cluster.shards, len(live))
+        return share + (live.index(self.name) < rest)
+
+    async def _release(self, connection: Any) -> None:
+        for shard, epoch in list(self.wanted.release.items()):
+            held = self._held.get(shard)
+            if held is not None and held.epoch == epoch:
+                await self._leases.release(connection, held)
+                del self._held[shard]
+            self.wanted.release.pop(shard, None)
+
+    async def _take(self, connection: Any, over: set[int], target: int) -> tuple[set[int], dict[int, Share]]:
+        """Take leases that ran out again, then free shards; which, and the shares of all.
+
+        One transaction with the shares: a controller publishes shares before all of it, or after.
+        """
+        taken: dict[int, Held] = {}
+        if not over and len(self._held) >= target:
+            return set(), await share_tables.read_shares(connection)
+        async with connection.transaction():
+            await connection.execute("SELECT pg_advisory_xact_lock_shared($1)", self.cluster.share_lock)
+            for shard in over:
+                if (again := await self._retaken(connection, self._held[shard])) is not None:
+                    taken[shard] = again
+            most = target - (len(self._held) - len(over) + len(taken))
+            free = [shard for (shard,) in await connection.fetch(_FREE, self.cluster.shards)]
+            for shard in [shard for shard in free if shard not in self._held][: max(most, 0)]:
+                if (held := await self._leases.take(connection, shard)) is not None:
+                    taken[shard] = held
+            shares = await share_tables.read_shares(connection)
+        self._held |= taken  # after the commit: an epoch that was undone may become another worker's
+        return set(taken), shares
+
+    async def _retaken(self, connection: Any, before: Held) -> Held | None:
+        """A lease that ran out, taken again if nobody had the shard meanwhile: only then does work go on."""
+        again = await self._leases.take(connection, before.shard)
+        if again is None or again.epoch == before.epoch + 1:
+            return again
+        await self._leases.release(connection, again)
+        return None
+
+    async def _publish(self, connection: Any) -> None:
+        for shard in list(self.wanted.publish):
+            said, held = self.wanted.publish.pop(shard), self._held.get(shard)
+            if held is not None:
+                await share_tables.publish(connection, held, said)
+
+    async def _sums(self, connection: Any) -> dict[int, Mapping[str, Any]] | None:
+        """What shards published of their pages, if it is time to read it."""
+        if time.monotonic() < self._sums_at:
+            return None
+        found = await share_tables.read_published(connection)
+        self._sums_at = time.monotonic() + PUBLISH_EVERY
+        return {shard: one.sums for shard, one in found.items() if one.sums is not None}
+
+    async def _controlling(self, connection: Any) -> None:
+        """Hold the controller's lease if nobody else does, and let it work."""
+        if self._control is None or self.wanted.stopping:
+            return
+        if self._controller is not None:
+            self._controller = (await self._leases.renew_all(connection, [self._controller])).get(CONTROLLER)
+        if self._controller is None:
+            self._controller = await self._leases.take(connection, CONTROLLER)
+        if self._controller is not None:
+            await self._control(connection, self._controller)
+
+    async def _leave(self, connection: Any) -> Round:
+        """The last round: give back everything."""
+        for held in self._held.values():
+            await self._leases.release(connection, held)
+        if self._controller is not None:
+            await self._leases.release(connection, self._controller)
+        await connection.execute("DELETE FROM worker WHERE name = $1", self.name)
+        return Round({}, {})

@@ -1,0 +1,153 @@
+"""The crawl of one shard in a worker: opened when its lease is taken, closed before it is given back."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from recrawl.cluster.control_round import differs
+from recrawl.cluster.controller import plan_of
+from recrawl.cluster.gate import Gate, leased
+from recrawl.cluster.hosts import HostsOfShard
+from recrawl.cluster.keeper import PUBLISH_EVERY, Round, Wanted
+from recrawl.cluster.leases import Held
+from recrawl.cluster.sessions import Connections
+from recrawl.cluster.share_tables import Published
+from recrawl.cluster.shares import Share
+from recrawl.cluster.tables import Cluster
+from recrawl.crawl.config.settings import Settings
+from recrawl.crawl.polite.budget import Budget
+from recrawl.crawl.polite.hours import rates
+from recrawl.crawl.run.opening.assemble import LiveCrawl, Web, open_crawl
+from recrawl.engine.lessons import Lessons
+from recrawl.logs import event
+from recrawl.store import PostgresStore
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the crawls of a worker share."""
+
+    settings: Settings
+    cluster: Cluster
+    web: Web
+    connections: Connections
+    may_wait: Callable[[], bool]  # whether transactions wait for a database that is away
+    wanted: Wanted
+    options: Callable[[Gate], dict[str, Any]]  # fields of `CrawlOptions` for the crawl of a shard
+    lessons: dict[int, Lessons] = field(default_factory=dict)  # what the pages of shards teach about all pages
+
+
+class ShardCrawl:
+    """Store, engine and crawler of a leased shard."""
+
+    def __init__(self, around: Surroundings, gate: Gate, share: Share | None) -> None:
+        self.gate, self.stopping = gate, False
+        self._around, self._share = around, share or Share()
+        self._live: LiveCrawl | None = None
+        self._published_at, self._published_pages = float("-inf"), -1
+
+    async def run(self) -> None:
+        """Open the shard, crawl until it is stopped or lost, and close it."""
+        self._live = live = await self._opened()
+        shard, epoch, n_pages = self.gate.held.shard, self.gate.held.epoch, len(live.crawler.engine)
+        event(log, logging.INFO, "shard.opened", shard=shard, epoch=epoch, pages=n_pages)
+        try:
+            self._use(self._share)
+            await live.crawler.components.load()
+            self.learn()
+            if self.stopping:
+                live.crawler.stop()
+            await live.crawler.run()
+        finally:
+            await live.close()
+            event(log, logging.INFO, "shard.closed", shard=shard, lost=self.gate.lost)
+
+    async def _opened(self) -> LiveCrawl:
+        around, shard = self._around, self.gate.held.shard
+        settings, name = around.settings, around.cluster.shard_database(shard)
+        access = around.connections.of_gate(self.gate, around.may_wait)
+        limits = settings.event_limits()
+        store = PostgresStore(name, keep=settings.keep, events=limits, access=access)
+        is_own, clock = HostsOfShard(shard, around.cluster.shards), around.web.clock
+        pages, robots = (
+            None if one is None else leased(one, self.gate, is_own, clock.now)
+            for one in (around.web.pages, around.web.robots)
+        )
+        assert pages is not None
+        web = Web(around.web.user_agent, pages, robots, clock)
+        budget = Budget(self._share.rate, clock.now(), hours=settings.opening())
+        budget.earn_first()  # the last owner may have asked just now
+        chosen = {"budget": budget, "may_ask": is_own, **around.options(self.gate)}
+        live = await open_crawl(settings, web=web, store=store, may_be_empty=True, **chosen)
+        access.opened()
+        return live
+
+    def renew(self, held: Held, share: Share | None, found: Round) -> None:
+        """The lease goes on, with a share that may have changed; from time to time a plan is published."""
+        if share is not None and share.number != self._share.number:
+            self._use(share)
+        self.gate.held = held
+        self.gate.renewed()
+        if self._live is None or self.stopping:
+            return
+        now, n_pages = self._live.clock.now(), len(self._live.crawler.engine)
+        if now >= self._published_at + PUBLISH_EVERY or differs(self._published_pages, n_pages):
+            self._published_at, self._published_pages = now, n_pages
+            self._publish(found, now)
+
+    def _use(self, share: Share) -> None:
+        self._share = share
+        if self._live is not None:
+            crawler = self._live.crawler
+            crawler.budget.set_share(share.rate, crawler.now())
+            if len(crawler.engine) and share.rate > 0:
+                crawler.engine.budget = share.rate
+            crawler.components.pool.wake()
+            self.gate.n_waiting = lambda: crawler.components.recorder.n_pending
+        self._around.wanted.acknowledge[self.gate.held.shard] = share.number
+
+    def _publish(self, found: Round, now: float) -> None:
+        """Say how many pages the shard has, and what a crawl is worth to it at several budgets."""
+        assert self._live is not None
+        engine, hours = self._live.crawler.engine, self._around.settings.opening()
+        while_open, on_average = rates(found.budget, found.pages, hours)
+        by_pages = on_average * len(engine) / found.pages if found.pages else 0.0
+        share = self._share.rate * (on_average / while_open if while_open > 0 else 1.0)
+        plan = plan_of(engine, now, share=share, by_pages=by_pages)
+        lessons = engine.lessons(self._source_names()).as_dict() if len(engine) else None
+        self._around.wanted.publish[self.gate.held.shard] = Published(len(engine), plan.as_dict(), lessons)
+
+    def learn(self) -> None:
+        """Let the engine learn from the pages of other shards."""
+        if self._live is None or self.stopping:
+            return
+        crawler, own = self._live.crawler, self.gate.held.shard
+        others = [one for shard, one in self._around.lessons.items() if shard != own]
+        crawler.engine.learn_from(others, crawler.now(), self._source_names())
+
+    def _source_names(self) -> list[str]:
+        assert self._live is not None
+        crawler = self._live.crawler
+        return [crawler.components.inbox.sources.name(k) for k in range(crawler.engine.settings.sources)]
+
+    def stop(self) -> None:
+        """Start no more crawls; ``run`` ends when all is written."""
+        self.stopping = True
+        if self._live is not None:
+            self._live.crawler.stop()
+
+    def lose(self) -> None:
+        """Another worker has the shard: ask nothing and write nothing any more."""
+        self.gate.lost = self.stopping = True
+        self.gate.end_requests()
+        if self._live is not None:
+            self._live.crawler.stop()
+
+    def counted(self) -> dict[str, Any]:
+        """What the crawl has done."""
+        return {} if self._live is None else self._live.crawler.counters.as_dict()

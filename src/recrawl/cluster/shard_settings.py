@@ -1,0 +1,14 @@
+"""Settings of one shard's crawl."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from recrawl.crawl.config.settings import Settings
+
+_LEAST = 1e-9  # requests per second: the budget of a shard without a share, for forecasts
+
+
+def shard_settings(settings: Settings, share: float | None) -> Settings:
+    """The settings of a shard: its budget is its share, in requests per second."""
+    return replace(settings, budget=f"{max(share or 0.0, _LEAST):.12g}/s")
