@@ -75,20 +75,75 @@ class Unsure(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-def test_a_call_is_sent_again_until_it_is_answered(monkeypatch):
-    monkeypatch.setattr("recrawl.client.transport._FIRST_WAIT", 0.001)
+def awaited(name, url, *given, **options):
+    """A call of the client to be awaited."""
+
+    async def call():
+        async with AsyncClient(url, "x", **options) as client:
+            return await getattr(client, name)(*given)
+
+    return asyncio.run(call())
+
+
+def plain(name, url, *given, **options):
+    """A call of the plain client."""
+    with Client(url, "x", **options) as client:
+        return getattr(client, name)(*given)
+
+
+@pytest.mark.parametrize("call", [plain, awaited])
+def test_a_call_is_sent_again_until_it_is_answered(monkeypatch, call):
+    monkeypatch.setattr("recrawl.client.tries._FIRST_WAIT", 0.001)
+    monkeypatch.setattr(Unsure, "seen", 0)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Unsure)
     Thread(target=server.serve_forever, daemon=True).start()
-    with Client(f"http://127.0.0.1:{server.server_port}/", "x") as client:
-        assert client.record([Outcome("lease-1", status=200)]) == ["recorded"]
+    url = f"http://127.0.0.1:{server.server_port}"
+    assert call("record", url + "/", [Outcome("lease-1", status=200)]) == ["recorded"]
     assert Unsure.seen == 3
+    monkeypatch.setattr(Unsure, "seen", 0)
+    with pytest.raises(ServiceError):
+        call("requested", url, ["https://a.example/"])
+    assert Unsure.seen == 1
     server.shutdown()
     server.server_close()
-    client = Client(f"http://127.0.0.1:{server.server_port}", "x", patience=0.0)
     with pytest.raises(ServiceError, match=r"127\.0\.0\.1"):
-        client.status()
+        call("status", url, patience=0.0)
     with pytest.raises(ParameterError, match="not the URL of a service"):
-        Client("crawl.example", "x")
+        call("status", "crawl.example")
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (b'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\n{"a"\r\n4;x=y\r\n: 1}\r\n0\r\n\r\n', None),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]", "not a JSON object"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n{}", "IncompleteRead"),
+        (b"HTTP/1.1 200 OK\r\n\r\n{}", "without a length"),
+        (b"SMTP ready\r\n\r\n", "BadStatusLine"),
+        (b"HTTP/1.1 200 OK\r\nx: " + b"a" * 100_000 + b"\r\n\r\n", "LimitOverrun"),
+    ],
+)
+def test_answers_of_any_form(answer, why):
+    """The client to be awaited reads answers itself: each is a result or one ServiceError."""
+
+    async def test():
+        async def serve(reader, writer):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(answer)
+            writer.close()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        async with (
+            server,
+            AsyncClient(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", "x", patience=0) as one,
+        ):
+            if why is None:
+                assert await one.status() == {"a": 1}
+            else:
+                with pytest.raises(ServiceError, match=why):
+                    await one.status()
+
+    asyncio.run(test())
 
 
 @pytest.mark.slow

@@ -35,7 +35,7 @@ class Interface:
     async def serving(self):
         """Serve while the block runs."""
         await self.store.save(rows=self.engine.rows())
-        context = Context(self.engine, self.store, self.clock, self.inbox, self.tokens, self.public_url)
+        context = Context(self.store, self.inbox, self.tokens, self.public_url)
         self.server = HttpServer(build_app(context), "127.0.0.1:0")
         await self.server.start()
         self.url = self.server.url

@@ -60,6 +60,42 @@ def test_every_route_with_every_scope_and_none(tmp_path):
     with_service(test, tmp_path)
 
 
+async def sent(one, method, path, length, part, *, ends=False):
+    """The first line of the answer to a request whose body is announced, of which only a part comes."""
+    host, port = one.url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    lines = [f"{method} {path} HTTP/1.1", "host: 127.0.0.1", f"authorization: Bearer {one.tokens['admin']}"]
+    writer.write("\r\n".join([*lines, f"content-length: {length}", "", ""]).encode() + part)
+    if ends:
+        writer.write_eof()
+    try:
+        return await asyncio.wait_for(reader.readline(), 60.0)
+    finally:
+        writer.close()
+
+
+def test_oversized_slow_and_half_sent_bodies_on_every_route(tmp_path, monkeypatch):
+    """One refusal each, and nothing of the body is done."""
+    monkeypatch.setattr("recrawl.serve.guard.PATIENCE", 0.05)
+
+    async def test(one):
+        taking = [e for e in one.service.endpoints() if e.body is not None]
+        assert {e.method for e in taking} == {"POST", "PUT", "PATCH"}
+        assert len(taking) == sum(method != "GET" for method, _ in TABLE)
+        before = one.live.crawler.engine.state()["counts"], one.live.settings, one.desk.n_held
+        for e in taking:
+            whole = json.dumps(e.example).encode()
+            assert b" 413 " in await sent(one, e.method, e.path, 1 << 40, b""), e
+            assert b" 408 " in await sent(one, e.method, e.path, len(whole), whole[:-1]), e
+            assert await sent(one, e.method, e.path, len(whole), whole[:-1], ends=True) in (b"",), e
+        assert (one.live.crawler.engine.state()["counts"], one.live.settings, one.desk.n_held) == before
+        assert len(one.live.crawler.engine) == len(URLS)
+        monkeypatch.setattr("recrawl.serve.guard.PATIENCE", 30.0)
+        assert (await one.call("POST", "/v1/pick", {"n": 1}))[0] == 200, "it serves on"
+
+    with_service(test, tmp_path)
+
+
 def test_the_examples_of_the_document_work(tmp_path):
     async def test(one):
         _, document = await one.call("GET", "/v1/openapi.json")

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from recrawl.crawl.signals.tokens import new_token
 from recrawl.serve import Context, Front, HttpServer, build_app
-from recrawl.serve.metrics import MOST_HOSTS, metric_names
+from recrawl.serve.metrics import MOST_HOSTS, CrawlCollector, metric_names
 from recrawl.store import Subscriber
 
 pytestmark = pytest.mark.slow
@@ -61,7 +61,9 @@ async def crawled(urls, n, **options):
     parts = crawler.components
     text, token = new_token("prometheus", ["signal"], 0.0)
     parts.tokens.set("prometheus", replace(token, scopes=("read",)))
-    context = Context(engine, store, parts.clock, parts.inbox, parts.tokens, components=parts)
+    context = Context(
+        store, parts.inbox, parts.tokens, metrics=CrawlCollector(parts), why_not_ready=parts.why_not_ready
+    )
     server = HttpServer(build_app(context), "127.0.0.1:0")
     await server.start()
     try:

@@ -5,12 +5,14 @@ import json
 import logging
 import socket
 from contextlib import asynccontextmanager, suppress
+from types import SimpleNamespace
 
 import pytest
 
 from recrawl.crawl.signals.limits import Limit
 from recrawl.crawl.signals.tokens import hash_of
 from recrawl.errors import ParameterError, StoreError
+from recrawl.serve.pings import by_http
 from recrawl.serve.problems import MEDIA_TYPE
 from recrawl.serve.server import bound_socket
 from recrawl.store import MemoryStore, SqliteStore
@@ -20,6 +22,17 @@ from .serving import URLS, with_interface
 pytestmark = pytest.mark.slow
 
 COUNTS = {"accepted": 0, "repeated": 0, "outdated": 0, "unknown": 0}
+
+
+def test_the_pings_of_the_demo_come_by_http():
+    async def test(one):
+        crawler = SimpleNamespace(components=one)
+        async with by_http(crawler, ["shop", "news"]) as send:
+            await send("shop", [(URLS[0], one.clock.now()), (URLS[1], one.clock.now())])
+        counts = {str(source): counts["accepted"] for source, counts in one.inbox.counts.items()}
+        assert counts == {"webhook:shop": 2}
+
+    with_interface(test)
 
 
 def test_signals_are_counted_by_what_became_of_them():

@@ -8,9 +8,9 @@ from collections.abc import Collection, Sequence
 
 from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.signals.group_commit import GroupCommit
-from recrawl.desk.lease_book import KEPT, LONGEST, LeaseBook, new_id
+from recrawl.desk.lease_book import KEPT, LONGEST, Holding, LeaseBook, new_ids
 from recrawl.desk.pages import NewPage, PageChange, PageFacts, PageList
-from recrawl.desk.picks import Chooser, Pair, Picked
+from recrawl.desk.picks import Chooser, Pair, Picked, Wanted
 from recrawl.desk.recording import Recording
 from recrawl.desk.reports import Report
 from recrawl.engine.addresses import host_of
@@ -21,6 +21,7 @@ MOST_PICKED = 1000  # pages of one pick
 MOST_REPORTS = 1000  # of one call
 LONGEST_WAIT = 30.0  # seconds that a pick waits for work
 OWED = "desk_owed"  # the note of requests that crawlers have made and the budget has not paid for yet
+_MANY = 50_000  # pages of which the first pick is made before anybody asks
 _LOOK = 1.0  # seconds after which a pick that waits looks again
 _CLEAN_EVERY = 3600.0  # seconds between deletions of old leases
 
@@ -39,6 +40,7 @@ class Desk:
         self._chooser = Chooser(self.components, self._book)
         self._commit = GroupCommit[Lease](self._write, self._clock)
         self._recording = Recording(self.components, self._book, self._commit)
+        self._recorder.on_copy.append(self._book.has_newer_copy)
         self._list = PageList(crawler)
         self._news = asyncio.Event()  # set when a pick that waits may find something
         self._cleaned_at = -math.inf
@@ -59,9 +61,11 @@ class Desk:
             if page < 0 or self._book.holding(lease.url) is not None:
                 self._book.remember(lease)
                 continue
-            self._book.hold(lease, deferred=True)
+            self._book.hold(Holding(lease, page, host_of(lease.url), deferred=True))
             self._engine.defer([page], lease.until)
             self.components.inbox.began(page)
+        if len(self._engine) > _MANY:  # the first pick of many pages takes seconds: nobody has to wait for it
+            self._engine.put_back(self._engine.pick(now, MOST_PICKED).tolist())
 
     async def _write(self, leases: list[Lease]) -> None:
         """Write leases with the outcomes that wait. If that fails the run ends: what follows must not be written."""
@@ -75,16 +79,27 @@ class Desk:
     # --- pages to crawl -----------------------------------------------------------------------------------------------
 
     async def pick(
-        self, n: int, *, lease: float = 300.0, hosts: Collection[str] | None = None, wait: float = 0.0
+        self,
+        n: int,
+        *,
+        lease: float = 300.0,
+        hosts: Collection[str] | None = None,
+        wanted: Wanted | None = None,
+        wait: float = 0.0,
     ) -> list[Picked]:
-        """At most n pages to crawl, best first, that nobody else gets for ``lease`` seconds; see the package."""
+        """At most n pages to crawl, best first, that nobody else gets for ``lease`` seconds; see the package.
+
+        ``wanted`` says of a URL whether it may be picked, or None to end there; it is asked best first, instead of
+        ``hosts``.
+        """
         if not 1 <= n <= MOST_PICKED:
             raise ParameterError(f"n is {n}: must lie between 1 and {MOST_PICKED}")
         if not 1.0 <= lease <= LONGEST:
             raise ParameterError(f"lease is {lease:g}: must lie between 1 and {LONGEST:g} seconds")
         if not 0.0 <= wait <= LONGEST_WAIT:
             raise ParameterError(f"wait is {wait:g}: must lie between 0 and {LONGEST_WAIT:g} seconds")
-        wanted = None if hosts is None else frozenset(host.lower() for host in hosts)
+        if hosts is not None:
+            wanted = _on_hosts(hosts)
         until = self._clock.now() + wait
         self.waiting += 1
         try:
@@ -97,7 +112,7 @@ class Desk:
             self.waiting -= 1
         return await self._hand_out(pairs, lease)
 
-    async def _take(self, n: int, hosts: frozenset[str] | None) -> list[Pair]:
+    async def _take(self, n: int, wanted: Wanted | None) -> list[Pair]:
         """Pages that are picked now and paid for."""
         await self._crawler.take_turn()
         await self._budget.cover(self._clock.now())
@@ -105,25 +120,29 @@ class Desk:
         self._recorder.settle(now)
         self.expire(now)
         ready = self._budget.ready(now)
-        pairs = self._chooser.choose(now, min(n, ready), hosts) if ready > 0 else []
+        pairs = self._chooser.choose(now, min(n, ready), wanted) if ready > 0 else []
         if pairs:
             self._budget.take(now, len(pairs))
             self._crawler.pass_turn()
             self.components.counters.started += len(pairs)
-            for pair in pairs:
-                self.components.inbox.began(pair.page)
+            self.components.inbox.began(*(pair.page for pair in pairs))
         return pairs
 
     async def _hand_out(self, pairs: list[Pair], seconds: float) -> list[Picked]:
         """Write leases of pages, which the engine has picked, and give them."""
         now = self._clock.now()
-        given = {pair.url: Lease(new_id(), pair.url, now, now + seconds) for pair in pairs}
-        for lease in given.values():
-            self._book.hold(lease)
-        picked = await self._recording.validated(list(given.values()))
-        for host in {host_of(url) for url in given}:
-            await self.components.limiter.budgets.cover(host)
-        await self._commit.add([lease for lease, _ in picked])
+        given, until = list[Holding](), now + seconds
+        for name, (page, url, host) in zip(new_ids(len(pairs)), pairs, strict=True):
+            given.append(Holding(Lease(name, url, now, until), page, host))
+            self._book.hold(given[-1])
+        budgets = self.components.limiter.budgets
+        with self._commit.coming():
+            picked = await self._recording.validated(given)
+            if budgets.hosts():
+                for host in {pair.host for pair in pairs}:
+                    await budgets.cover(host)
+            written = self._commit.put([lease for lease, _ in picked])
+        await asyncio.shield(written)
         return [Picked(lease.id, lease.url, lease.until, *validators) for lease, validators in picked]
 
     def _next_at(self, now: float) -> float:
@@ -156,13 +175,15 @@ class Desk:
         self.expire(self._clock.now())
         words = await self._recording.record(reports)
         self._news.set()
+        if self._engine.upkeep.due:
+            self.components.pool.wake()
         return words
 
     async def release(self, leases: Sequence[str]) -> list[str]:
         """Give leases back whose pages are not crawled; one word each: released, repeated, recorded, lost, unknown."""
         self.expire(self._clock.now())
         await self._recording.recall(leases)
-        words, ended = [], []
+        words, ended, freed = [], [], []
         for name in leases:
             lease = self._book.find(name)
             if lease is None or lease.state != HELD:
@@ -172,9 +193,10 @@ class Desk:
             lease, holding = self._book.end(name, RELEASED)
             ended.append(lease)
             if holding is not None:
-                self._recording.free(holding)
+                freed.append(holding)
             words.append(RELEASED if holding is not None else "lost")
         if ended:
+            self._recording.free(freed)
             await self._commit.add(ended)
             self._news.set()
         else:
@@ -183,8 +205,9 @@ class Desk:
 
     def expire(self, now: float) -> None:
         """Pages whose leases have ended come back."""
-        for holding in self._book.expire(now):
-            self._recording.free(holding)
+        ended = self._book.expire(now)
+        if ended:
+            self._recording.free(ended)
 
     def _settled(self, now: float) -> None:
         """The loop goes round: leases end, and old ones are deleted from time to time."""
@@ -233,3 +256,13 @@ class Desk:
     def pages(self, cursor: str | None = None, n: int = 100) -> tuple[list[PageFacts], str | None]:
         """At most n pages after a cursor, in the order in which they were added, and the next cursor; None: the end."""
         return self._list.read(cursor, n)
+
+    async def listed(self, cursor: str | None = None, n: int = 100) -> tuple[list[PageFacts], str | None]:
+        """The same for callers that await."""
+        return self.pages(cursor, n)
+
+
+def _on_hosts(hosts: Collection[str]) -> Wanted:
+    """Pages of these hosts."""
+    names = frozenset(host.lower() for host in hosts)
+    return lambda url: host_of(url) in names

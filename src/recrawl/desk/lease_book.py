@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+import base64
 import heapq
 import secrets
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from recrawl.store.leases import HELD, Lease
+from recrawl.store.protocol import Copy
 
 LONGEST = 86400.0  # seconds of a lease
 KEPT = 86400.0  # seconds after its end that a lease is known: an outcome that comes later is unknown
 _REMEMBERED = 100_000  # ended leases that are known without asking the store
 
 
-def new_id() -> str:
-    """A lease id of 144 random bits."""
-    return secrets.token_urlsafe(18)
+def new_ids(n: int) -> list[str]:
+    """Lease ids of 144 random bits each; as text, 18 bytes are 24 characters."""
+    text = base64.urlsafe_b64encode(secrets.token_bytes(18 * n)).decode()
+    return [text[first : first + 24] for first in range(0, 24 * n, 24)]
 
 
 @dataclass(slots=True)
 class Holding:
-    """A lease that is held. ``deferred``: the engine keeps its page back by a wait, and not because it was picked."""
+    """A lease that is held, and its page. ``deferred``: the engine keeps the page back by a wait, not as picked.
+
+    ``copy`` is the copy that the page had when it was handed out; ``copy_known``: it is still the newest.
+    """
 
     lease: Lease
+    page: int
+    host: str
     deferred: bool = False
+    copy: Copy | None = None
+    copy_known: bool = False
+    renewed: bool = False  # a newer copy came since
 
 
 class LeaseBook:
@@ -33,29 +44,33 @@ class LeaseBook:
 
     def __init__(self) -> None:
         self._held: dict[str, Holding] = {}
-        self._by_url: dict[str, str] = {}
+        self._by_url: dict[str, Holding] = {}
         self._ends: list[tuple[float, str]] = []
         self._ended: OrderedDict[str, Lease] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._held)
 
-    def hold(self, lease: Lease, *, deferred: bool = False) -> None:
+    def hold(self, holding: Holding) -> None:
         """A page is handed out."""
+        lease = holding.lease
         assert lease.url not in self._by_url, "a page has one holder"
-        self._held[lease.id] = Holding(lease, deferred)
-        self._by_url[lease.url] = lease.id
+        self._held[lease.id] = self._by_url[lease.url] = holding
         heapq.heappush(self._ends, (lease.until, lease.id))
 
-    def renew(self, lease: Lease) -> None:
-        """What is known of a lease that is held."""
-        if lease.id in self._held:
-            self._held[lease.id].lease = lease
+    def has_newer_copy(self, url: str) -> None:
+        """A page has a newer copy than when it was handed out."""
+        holding = self._by_url.get(url)
+        if holding is not None:
+            holding.copy, holding.copy_known, holding.renewed = None, False, True
 
     def holding(self, url: str) -> Holding | None:
         """Who holds a page."""
-        name = self._by_url.get(url)
-        return None if name is None else self._held[name]
+        return self._by_url.get(url)
+
+    def held(self, name: str) -> Holding | None:
+        """How a lease is held; None: it is not."""
+        return self._held.get(name)
 
     def find(self, name: str) -> Lease | None:
         """A lease that is held, or has ended not long ago."""
@@ -67,7 +82,8 @@ class LeaseBook:
         holding = self._held.pop(name, None)
         if holding is not None:
             del self._by_url[holding.lease.url]
-        lease = replace(holding.lease if holding is not None else self._ended[name], state=state)
+        before = holding.lease if holding is not None else self._ended[name]
+        lease = Lease(name, before.url, before.picked_at, before.until, state, before.conditional)
         self.remember(lease)
         return lease, holding
 
@@ -91,8 +107,8 @@ class LeaseBook:
     def remember(self, *leases: Lease) -> None:
         """Leases that have ended, as they were read or as they ended here."""
         for lease in leases:
+            self._ended.pop(lease.id, None)
             self._ended[lease.id] = lease
-            self._ended.move_to_end(lease.id)
         while len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from recrawl.crawl.run.opening.components import Components
-from recrawl.desk.lease_book import LeaseBook
+from recrawl.desk.lease_book import Holding, LeaseBook
 from recrawl.engine.addresses import host_of
 
-_EXAMINED = 10_000  # pages that one pick for some hosts looks at
+Wanted = Callable[[str], bool | None]  # whether a page, by its URL, may be picked; None: no page that is worth less
+_EXAMINED = 10_000  # pages that one pick for some pages looks at
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Pair(NamedTuple):
 
     page: int
     url: str
+    host: str
 
 
 class Chooser:
@@ -37,36 +39,39 @@ class Chooser:
     def __init__(self, components: Components, book: LeaseBook) -> None:
         self._components, self._engine, self._book = components, components.engine, book
 
-    def choose(self, now: float, n: int, hosts: Collection[str] | None) -> list[Pair]:
-        """At most n pages, picked in the engine; the budget of their hosts is taken."""
+    def choose(self, now: float, n: int, wanted: Wanted | None) -> list[Pair]:
+        """At most n pages, picked in the engine; the budget of their hosts is taken.
+
+        ``wanted`` is asked of each page, best first, while there is room for it.
+        """
         taken: list[Pair] = []
         aside: list[int] = []
         examined = 0
-        while len(taken) < n and examined < _EXAMINED:
-            want = n - len(taken) if hosts is None else max(4 * n, 64)
+        ended = False
+        while len(taken) < n and examined < _EXAMINED and not ended:
+            want = n - len(taken) if wanted is None or examined == 0 else max(4 * n, 64)
             ids = self._engine.pick(now, want).tolist()
             examined += len(ids)
-            for pair in map(Pair, ids, self._engine.url(ids)):
-                if not self._is_free(pair, now):
+            for page, url in zip(ids, self._engine.url(ids), strict=True):
+                if (holding := self._book.holding(url)) is not None:
+                    self._keep_back(page, holding, now)
                     continue
-                if len(taken) >= n or (hosts is not None and host_of(pair.url) not in hosts):
-                    aside.append(pair.page)
-                elif self._components.limiter.reserve(pair.url):
-                    taken.append(pair)
+                may = not ended and len(taken) < n and (wanted is None or wanted(url))
+                ended = ended or may is None
+                if not may:
+                    aside.append(page)
+                elif self._components.limiter.reserve(url, host := host_of(url)):
+                    taken.append(Pair(page, url, host))
                 else:
-                    self._engine.release([pair.page], now)
+                    self._engine.release([page], now)
             if len(ids) < want:
                 break
         if aside:
             self._engine.put_back(aside)
         return taken
 
-    def _is_free(self, pair: Pair, now: float) -> bool:
-        """Whether nobody holds a page that the engine picked; one that is held waits until its lease ends."""
-        holding = self._book.holding(pair.url)
-        if holding is None:
-            return True
-        self._engine.release([pair.page], now)
-        self._engine.defer([pair.page], holding.lease.until)
+    def _keep_back(self, page: int, holding: Holding, now: float) -> None:
+        """A page that the engine picked is held by somebody: it waits until that lease ends."""
+        self._engine.release([page], now)
+        self._engine.defer([page], holding.lease.until)
         holding.deferred = True
-        return False

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from recrawl.crawl.http.fetched import FAILURES, Fetched
 from recrawl.crawl.http.semantics import failure_of, is_gone
 from recrawl.crawl.polite.not_modified import Validators
-from recrawl.crawl.run.compare import Hop
+from recrawl.crawl.run.compare import Given, Hop
 from recrawl.crawl.urls import canonical
 from recrawl.errors import ParameterError, RowError, unknown
 from recrawl.store.leases import Lease
 from recrawl.store.protocol import Copy, Outcome
 
 MOST_REQUESTS = 100  # of one crawl
+_SECONDS = ("fetched_at", "took", "retry_after", "good_for")
 _ROBOTS_WAIT = 86400.0  # seconds until a page that robots.txt forbids is picked again
 
 
@@ -53,25 +54,40 @@ class Report:
             raise RowError(row, "status", f"is {self.status}: must lie between 100 and 599")
         if self.error is not None and self.error not in FAILURES:
             raise RowError(row, "error", str(unknown("error", self.error, tuple(FAILURES))))
-        if sum(one is not None for one in (self.body, self.digest, self.changed)) > 1:
+        if (self.body is not None) + (self.digest is not None) + (self.changed is not None) > 1:
             raise RowError(row, "digest", "give only one of body, digest and changed")
         if not 0 <= self.requests <= MOST_REQUESTS:
             raise RowError(row, "requests", f"is {self.requests}: must lie between 0 and {MOST_REQUESTS}")
-        for name in ("fetched_at", "took", "retry_after", "good_for"):
-            value = getattr(self, name)
+        for value in (self.fetched_at, self.took, self.retry_after, self.good_for):
             if value is not None and not 0 <= value < math.inf:
+                name = next(name for name in _SECONDS if getattr(self, name) is value)
                 raise RowError(row, name, "must be a number, at least 0")
-
         if self.final_url is not None:
             try:
                 canonical(self.final_url)
             except ParameterError as problem:
                 raise RowError(row, "final_url", str(problem)) from None
 
-    def hop(self, lease: Lease, copy: Copy | None, now: float) -> Hop:
-        """Where the crawl was. Times lie between the pick and now, whatever the crawler's clock says."""
+    @property
+    def is_success(self) -> bool:
+        """Whether the page was fetched, and not answered as not modified."""
+        return self.status is not None and self.status != 304 and failure_of(self.status, conditional=True) is None
+
+    def began(self, lease: Lease, now: float) -> float:
+        """When the request was sent: between the pick and now, whatever the crawler's clock says."""
         began = lease.picked_at if self.fetched_at is None else self.fetched_at
-        hop = Hop(lease.url, self.final_url or lease.url, min(max(began, lease.picked_at), now), self.requests)
+        return min(max(began, lease.picked_at), now)
+
+    def said(self, lease: Lease, now: float) -> Given:
+        """As a page that was fetched, of which the digest is given."""
+        began, status, digest = self.began(lease, now), self.status or 0, self.digest or ""
+        named = (self.etag, self.last_modified, self.content_type)
+        return Given(lease.url, began, self.took, status, digest, *named, self.requests)
+
+    def hop(self, lease: Lease, copy: Copy | None, now: float) -> Hop:
+        """Where the crawl was."""
+        began = self.began(lease, now)
+        hop = Hop(lease.url, self.final_url or lease.url, began, self.requests, took=self.took)
         if copy is not None and lease.conditional:
             hop.had = Validators(copy.etag, copy.last_modified)
             hop.sent = hop.had

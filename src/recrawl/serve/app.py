@@ -1,47 +1,61 @@
-"""The app: routes on top of a running crawl."""
+"""The app: routes on top of a crawl."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from fastapi import FastAPI
 
-from recrawl.crawl.clock import Clock
-from recrawl.crawl.run.opening.components import Components
 from recrawl.crawl.run.receive.receivers import Receivers
-from recrawl.crawl.signals.inbox import Inbox
+from recrawl.crawl.signals.inbox import Signal, Taken
 from recrawl.crawl.signals.tokens import Tokens
-from recrawl.engine import Engine
 from recrawl.serve.api.service import Service, service_routes
 from recrawl.serve.feed import feed_routes
 from recrawl.serve.guard import HostGuard
 from recrawl.serve.health import health_routes
 from recrawl.serve.indexnow import indexnow_routes
-from recrawl.serve.metrics import metric_routes
+from recrawl.serve.metrics import Metrics, metric_routes
 from recrawl.serve.problems import answer_with_problems
 from recrawl.serve.signals import signal_routes
 from recrawl.serve.websub import websub_routes
-from recrawl.store.protocol import Store
+from recrawl.store.events import Event
 
 if TYPE_CHECKING:
     from recrawl.serve.dashboard.board import Dashboard
+
+
+class Listings(Protocol):
+    """What routes read of pages: of a store, or of all shards."""
+
+    async def urls(self, prefix: str = "", *, most: int | None = None) -> list[str]:
+        """See `Store.urls`."""
+
+    async def newest_events(self, many: int = 50, *, kinds: Sequence[str] | None = None) -> list[Event]:
+        """See `Store.newest_events`."""
+
+
+class SignalTaker(Protocol):
+    """What takes signals: an inbox, or the queues of shards."""
+
+    async def take(self, signals: Sequence[Signal], *, whole: bool = False) -> Taken:
+        """See `Inbox.take`."""
 
 
 @dataclass(frozen=True)
 class Context:
     """What routes need of a crawl; ``public_url`` is what others call, empty: only this machine does."""
 
-    engine: Engine
-    store: Store
-    clock: Clock
-    inbox: Inbox
+    store: Listings
+    inbox: SignalTaker
     tokens: Tokens
     public_url: str = ""
     receivers: Receivers | None = None  # of hubs and pings
     dashboard: Dashboard | None = None
     service: Service | None = None  # of the routes beside those for signals; None: there are none
-    components: Components | None = None  # of the crawler, for metrics
+    metrics: Metrics | None = None
+    why_not_ready: Callable[[], str | None] | None = None  # gives None while the crawl is served
 
 
 def build_app(context: Context) -> FastAPI:
@@ -50,9 +64,10 @@ def build_app(context: Context) -> FastAPI:
     answer_with_problems(app)
     app.include_router(signal_routes(context))
     app.include_router(feed_routes(context.store, context.tokens))
-    if context.components is not None:
-        app.include_router(health_routes(context.components.why_not_ready))
-        app.include_router(metric_routes(context.components, context.tokens))
+    if context.why_not_ready is not None:
+        app.include_router(health_routes(context.why_not_ready))
+    if context.metrics is not None:
+        app.include_router(metric_routes(context.metrics, context.tokens))
     if context.receivers is not None:
         app.include_router(indexnow_routes(context.receivers.indexnow))
         if context.receivers.websub is not None:

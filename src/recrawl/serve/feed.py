@@ -8,6 +8,7 @@ import binascii
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from fastapi import APIRouter, Request
@@ -18,7 +19,9 @@ from recrawl.crawl.signals.tokens import Tokens
 from recrawl.serve.guard import authorize
 from recrawl.serve.problems import ProblemError
 from recrawl.store.events import Event
-from recrawl.store.protocol import Store
+
+if TYPE_CHECKING:
+    from recrawl.serve.app import Listings
 
 MEDIA_TYPE = "application/atom+xml; charset=utf-8"
 KINDS = ("changed", "gone", "redirected")
@@ -28,7 +31,7 @@ _WORDS = {"changed": "changed", "gone": "gone", "redirected": "moved"}
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def feed_routes(store: Store, tokens: Tokens) -> APIRouter:
+def feed_routes(store: Listings, tokens: Tokens) -> APIRouter:
     """The route of the feed. A feed is computed once for all readers, until there is a new event."""
     router = APIRouter()
     kept: tuple[str, bytes] = ("", b"")

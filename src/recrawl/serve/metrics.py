@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, cast
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -151,12 +151,29 @@ _EVENTS = {
 }  # what the store is asked for: text, its name there, whether it only goes up
 
 
+class Metrics(Protocol):
+    """Metrics that are brought up to date before they are collected."""
+
+    async def refresh(self) -> None:
+        """Ask what is not known in memory."""
+
+    def describe(self) -> list[Metric]:
+        """Nothing: names are known when they are collected."""
+
+    def collect(self) -> Iterator[Metric]:
+        """All figures."""
+
+
 class CrawlCollector(Collector):
     """The figures of a crawl, as prometheus-client collects them."""
 
     def __init__(self, components: Components) -> None:
         self._components = components
         self.events: Mapping[str, int] = {}  # what the store said last
+
+    async def refresh(self) -> None:
+        """Ask the store for its events."""
+        self.events = await self._components.store.event_counts()
 
     def describe(self) -> list[Metric]:
         """Nothing: names are known when they are collected."""
@@ -165,10 +182,10 @@ class CrawlCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """All figures."""
         for figure in FIGURES:
-            yield _family(figure, figure.read(self._components))
+            yield family(figure, figure.read(self._components))
         for name, (text, key, counts) in _EVENTS.items():
-            yield _family(Figure(name, text, lambda _: None, counts), self.events.get(key))
-        yield _family(_BEHIND, self._behind())
+            yield family(Figure(name, text, lambda _: None, counts), self.events.get(key))
+        yield family(_BEHIND, self._behind())
 
     def _behind(self) -> Values:
         last = self.events.get("last")
@@ -180,7 +197,7 @@ class CrawlCollector(Collector):
 _BEHIND = Figure("subscriber_behind", "events not delivered yet", lambda _: None, labels=("subscriber",))
 
 
-def _family(figure: Figure, found: float | Values | None) -> Metric:
+def family(figure: Figure, found: float | Values | None) -> Metric:
     kind = CounterMetricFamily if figure.counts else GaugeMetricFamily
     family = kind(f"recrawl_{figure.name}", figure.help, labels=figure.labels)
     values: Values = [] if found is None else [((), float(found))] if isinstance(found, int | float) else found
@@ -189,11 +206,11 @@ def _family(figure: Figure, found: float | Values | None) -> Metric:
     return family
 
 
-def metric_routes(components: Components, tokens: Tokens) -> APIRouter:
+def metric_routes(figures: Metrics, tokens: Tokens) -> APIRouter:
     """The route for metrics; its registry is its own."""
     router = APIRouter()
-    registry, collector = CollectorRegistry(), CrawlCollector(components)
-    registry.register(collector)
+    registry = CollectorRegistry()
+    registry.register(cast(Collector, figures))
     ProcessCollector(registry=registry)
 
     @router.get("/metrics")
@@ -201,7 +218,7 @@ def metric_routes(components: Components, tokens: Tokens) -> APIRouter:
         authorize(request, tokens, "read")
         with suppress(TimeoutError):
             async with asyncio.timeout(_PATIENCE):
-                collector.events = await components.store.event_counts()
+                await figures.refresh()
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
     return router

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from socket import socket
 
+from recrawl.crawl.run.opening.assemble import LiveCrawl
 from recrawl.serve.api.service import Service
 from recrawl.serve.server import HttpServer, serve_crawl
 
@@ -15,6 +16,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 async def serve_service(
+    live: LiveCrawl,
     service: Service,
     *,
     crawl: bool,
@@ -26,15 +28,22 @@ async def serve_service(
 
     ``listening`` is a socket to serve on, instead of the address in the settings.
     """
-    crawler, loop = service.live.crawler, asyncio.get_running_loop()
-    listen = service.live.settings.listen.strip() if listening is None else listening
-    server = await serve_crawl(service.live, listen, file, service)
+    listen = live.settings.listen.strip() if listening is None else listening
+    server = await serve_crawl(live, listen, file, service)
+    await run_service(service, server, crawl=crawl, on_started=on_started)
+
+
+async def run_service(
+    service: Service, server: HttpServer, *, crawl: bool, on_started: Callable[[HttpServer], None] | None = None
+) -> None:
+    """The same with a server that has started."""
+    served, loop = service.crawl, asyncio.get_running_loop()
     stopping: list[asyncio.Task[None]] = []
 
     async def stop() -> None:
         await server.close()
         await service.close()
-        crawler.stop()
+        served.stop()
 
     def on_signal() -> None:
         if not stopping:
@@ -45,7 +54,7 @@ async def serve_service(
     try:
         if on_started is not None:
             on_started(server)
-        await crawler.run(crawl=crawl)
+        await served.run(crawl=crawl)
     finally:
         on_signal()
         await asyncio.gather(*stopping)

@@ -19,7 +19,9 @@ from recrawl.logs import event
 from recrawl.serve.api.service import Service
 from recrawl.serve.app import Context, build_app
 from recrawl.serve.connection import Connection
+from recrawl.serve.crawls.local import LocalCrawl
 from recrawl.serve.dashboard.board import Dashboard
+from recrawl.serve.metrics import CrawlCollector
 
 _GRACE = 5  # seconds that requests have to end after close()
 _BACKLOG = 512  # connections that wait to be accepted
@@ -110,20 +112,25 @@ async def serve_crawl(
     ``file`` is that of the settings of the crawl, which the dashboard can change. With a ``service``, crawlers of
     others are served too.
     """
-    components, dashboard = live.crawler.components, Dashboard(live, file)
+    crawl = LocalCrawl(live) if service is None else service.crawl
+    components, dashboard = live.crawler.components, Dashboard(crawl, file)
     context = Context(
-        components.engine,
-        components.store,
-        components.clock,
+        crawl,
         components.inbox,
         components.tokens,
         live.settings.public_url,
         components.receivers,
         dashboard,
         service,
-        components,
+        CrawlCollector(components),
+        crawl.why_not_ready,
     )
-    server = HttpServer(build_app(context), listen, dashboard)
+    return await started(context, listen)
+
+
+async def started(context: Context, listen: str | socket.socket) -> HttpServer:
+    """A server of an app that accepts connections."""
+    server = HttpServer(build_app(context), listen, context.dashboard)
     await server.start()
     return server
 

@@ -16,10 +16,9 @@ from recrawl.crawl.urls import canonical
 from recrawl.errors import ParameterError
 from recrawl.serve.guard import authorize, read_body
 from recrawl.serve.problems import ProblemError
-from recrawl.store.protocol import Store
 
 if TYPE_CHECKING:
-    from recrawl.serve.app import Context
+    from recrawl.serve.app import Context, Listings
 
 MOST_SIGNALS = 10_000  # of one request, pages under prefixes included
 MOST_BYTES = 1_000_000  # of one request
@@ -56,7 +55,7 @@ def signal_routes(context: Context) -> APIRouter:
     return router
 
 
-async def _expanded(rows: list[_Row], source: Source, store: Store) -> list[Signal]:
+async def _expanded(rows: list[_Row], source: Source, store: Listings) -> list[Signal]:
     """A signal for each URL, and for each page under a prefix; a prefix without pages stands for an unknown URL."""
     found: list[Signal] = []
     for row in rows:

@@ -13,8 +13,10 @@ import sys
 import tempfile
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+from crawl.mailbox import receiving
 from playwright.sync_api import sync_playwright
 
 from recrawl.crawl.config.settings import Settings
@@ -88,6 +90,27 @@ def follow(page, server, front, shoot, wanted, changes):
     shoot("hour-doubled")
 
 
+def notified(page, server, front, shoot):
+    """Let the running crawl read a notification from its settings, and wait for its mail."""
+    with receiving() as box:
+        table = {"name": "news", "match": f"{front}news/*", "mail": "you@example.org", "digest": "5 s"}
+        server_of = {"smtp": f"127.0.0.1:{box.serve()}", "smtp_tls": "none", "smtp_from": "recrawl@example.org"}
+        settings = replace(server.live.settings, notify=(table,), **server_of)
+        done = server.call(server.live.reload(lambda: settings))
+        assert (done.error, done.needs_restart) == (None, ())
+        until("a mail with a difference", lambda: any(">+ " in html_of(mail) for _, mail in box.mails))
+        mail = next(mail for _, mail in reversed(box.mails) if ">+ " in html_of(mail))
+        page.goto("about:blank")  # a mail has styles of its own, which our pages may not have
+        page.set_content(f"<h3>{mail['subject']}</h3>{html_of(mail)}")
+        shoot("hour-mail")
+        return str(mail["to"])
+
+
+def html_of(mail):
+    """The part of a mail that is HTML."""
+    return mail.get_body(("html",)).get_content()
+
+
 def _known(page):
     return "%" in page.locator(".tile strong").first.inner_text()
 
@@ -104,6 +127,7 @@ def main(folder=FOLDER, pages=300, budget="5/s", changes=120):
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_context(viewport={"width": 1100, "height": 700}).new_page()
         follow(page, server, front, lambda name: page.screenshot(path=folder / f"{name}.png"), pages, changes)
+        assert notified(page, server, front, lambda name: page.screenshot(path=folder / f"{name}.png"))
         again = page.goto(server.link).status
         browser.close()
         return server.live.settings.budget, again

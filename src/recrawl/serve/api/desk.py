@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, fields
+from operator import attrgetter
+from typing import Any, Protocol
 
-from recrawl.desk import Desk, NewPage, PageChange, Report
+from fastapi.responses import Response
+
+from recrawl.desk import NewPage, PageChange, PageFacts, Picked, Report
 from recrawl.errors import RowError
 from recrawl.serve.api import models as m
-from recrawl.serve.api.endpoint import LARGE, Call, Endpoint
+from recrawl.serve.api.endpoint import JSON, LARGE, Call, Endpoint
 from recrawl.serve.problems import ProblemError
 
 _MOST_WAITING = 64  # picks of one token that wait at a time
@@ -18,7 +23,40 @@ _PICK = {"n": 2, "lease": 120.0, "wait": 0.0}
 _OUTCOME = {"lease": "h3mQv1bq0sX2c9Jr8T6yWfZk", "status": 200, "body": "<p>hello</p>", "etag": '"5e1"', "requests": 2}
 
 
-def desk_endpoints(desk: Desk) -> list[Endpoint]:
+class PageDesk(Protocol):
+    """The calls of `Desk` that are endpoints."""
+
+    async def pick(
+        self, n: int, *, lease: float = 300.0, hosts: Collection[str] | None = None, wait: float = 0.0
+    ) -> list[Picked]:
+        """See `Desk.pick`."""
+
+    async def record(self, reports: Sequence[Report]) -> list[str]:
+        """See `Desk.record`."""
+
+    async def release(self, leases: Sequence[str]) -> list[str]:
+        """See `Desk.release`."""
+
+    async def listed(self, cursor: str | None, n: int) -> tuple[list[PageFacts], str | None]:
+        """See `Desk.pages`."""
+
+    async def add(self, pages: Sequence[NewPage]) -> int:
+        """See `Desk.add`."""
+
+    async def update(self, changes: Sequence[PageChange]) -> int:
+        """See `Desk.update`."""
+
+    async def remove(self, urls: Sequence[str]) -> int:
+        """See `Desk.remove`."""
+
+    async def requested(self, urls: Sequence[str]) -> tuple[int, int]:
+        """See `Desk.requested`."""
+
+    async def close(self) -> None:
+        """Wait until all is committed."""
+
+
+def desk_endpoints(desk: PageDesk) -> list[Endpoint]:
     """What foreign crawlers call, and what those call who choose the pages."""
     calls = _Calls(desk)
     return [*_crawl_endpoints(calls), *_page_endpoints(calls)]
@@ -115,11 +153,11 @@ def _page_endpoints(calls: _Calls) -> list[Endpoint]:
 class _Calls:
     """The calls of a desk, as JSON."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: PageDesk) -> None:
         self._desk = desk
         self._waiting: Counter[str] = Counter()
 
-    async def pick(self, call: Call) -> m.PickAnswer:
+    async def pick(self, call: Call) -> Response:
         asked, name = call.body, call.token.name
         if self._waiting[name] >= _MOST_WAITING:
             raise ProblemError.limited(f"{_MOST_WAITING} picks of this token wait already", 1.0)
@@ -128,7 +166,8 @@ class _Calls:
             found = await self._desk.pick(asked.n, lease=asked.lease, hosts=asked.hosts, wait=asked.wait)
         finally:
             self._waiting[name] -= 1
-        return m.PickAnswer.model_construct(pages=[m.PickedPage.model_construct(**asdict(one)) for one in found])
+        pages = [dict(zip(_PICKED, _picked(one), strict=True)) for one in found]
+        return Response(json.dumps({"pages": pages}), media_type=JSON)
 
     async def record(self, call: Call) -> m.ResultsAnswer:
         reports = [_report(row, one) for row, one in enumerate(call.body.outcomes)]
@@ -138,7 +177,7 @@ class _Calls:
         return m.ResultsAnswer.model_construct(results=await self._desk.release(call.body.leases))
 
     async def pages(self, call: Call) -> m.PagesAnswer:
-        found, cursor = self._desk.pages(call.query.cursor, call.query.limit)
+        found, cursor = await self._desk.listed(call.query.cursor, call.query.limit)
         pages = [m.PageOut.model_construct(**asdict(one)) for one in found]
         return m.PagesAnswer.model_construct(pages=pages, cursor=cursor)
 
@@ -163,9 +202,14 @@ def _report(row: int, given: m.OutcomeIn) -> Report:
     """An outcome as the desk takes it."""
     if given.body is not None and given.body_base64 is not None:
         raise RowError(row, "body", "give only one of body and body_base64")
-    fields: dict[str, Any] = {name: getattr(given, name) for name in _PLAIN}
     body = given.body_base64 if given.body is None else given.body.encode("utf-8", "surrogatepass")
-    return Report(body=body, links=tuple(given.links), **fields)
+    values: tuple[Any, ...] = _cells(given)
+    values = (*values[:_BODY], body, *values[_BODY:], tuple(given.links))
+    return Report(*values)
 
 
-_PLAIN = tuple(name for name in m.OutcomeIn.model_fields if name not in ("body", "body_base64", "links"))
+_PICKED = tuple(m.PickedPage.model_fields)
+_picked = attrgetter(*_PICKED)
+_REPORT = [field.name for field in fields(Report)]  # the last of them are the links
+_BODY = _REPORT.index("body")
+_cells = attrgetter(*(name for name in _REPORT if name not in ("body", "links")))

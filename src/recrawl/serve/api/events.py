@@ -6,6 +6,7 @@ import base64
 import binascii
 import json
 from collections.abc import AsyncIterator
+from typing import Any, Protocol
 
 from fastapi.responses import StreamingResponse
 
@@ -21,9 +22,34 @@ _LOOK = 0.5  # seconds between two looks for new events
 _SILENCE = 15.0  # seconds after which a comment is sent, so that the stream is not taken for dead
 
 
-def event_endpoints(store: Store, clock: Clock) -> list[Endpoint]:
+class EventReader(Protocol):
+    """Events after a cursor; cursors are texts that nobody else reads."""
+
+    async def begin(self, cursor: str | None) -> str:
+        """Where a stream begins: at a cursor that was given, or else at new events; ProblemError if it is none."""
+
+    async def after(self, cursor: str) -> list[tuple[str, dict[str, Any]]]:
+        """Some events after a cursor, each with the cursor after it."""
+
+
+class StoreEvents:
+    """See `EventReader`: the events of one store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def begin(self, cursor: str | None) -> str:
+        """See `EventReader`."""
+        return cursor_of((await self._store.event_counts())["last"] if cursor is None else number_of(cursor))
+
+    async def after(self, cursor: str) -> list[tuple[str, dict[str, Any]]]:
+        """See `EventReader`."""
+        return [(cursor_of(one.number), one.as_dict()) for one in await self._store.events(number_of(cursor))]
+
+
+def event_endpoints(events: EventReader, clock: Clock) -> list[Endpoint]:
     """The stream of events."""
-    streams = EventStreams(store, clock)
+    streams = EventStreams(events, clock)
     what = "Stream events: what became of pages"
     return [
         Endpoint("GET", "/v1/events", "read", what, streams.serve, m.Facts, query=m.EventsQuery, streams=True),
@@ -33,29 +59,27 @@ def event_endpoints(store: Store, clock: Clock) -> list[Endpoint]:
 class EventStreams:
     """Streams of events; each goes on after the cursor that its caller gives, else with new events."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store, self._clock = store, clock
+    def __init__(self, events: EventReader, clock: Clock) -> None:
+        self._events, self._clock = events, clock
         self._n = 0
 
     async def serve(self, call: Call) -> StreamingResponse:
         """Begin a stream."""
-        cursor = call.request.headers.get("last-event-id") or call.query.cursor
-        after = (await self._store.event_counts())["last"] if cursor is None else number_of(cursor)
+        after = await self._events.begin(call.request.headers.get("last-event-id") or call.query.cursor)
         if self._n >= _MOST:
             raise ProblemError.limited(f"there are {_MOST} streams already", 5.0)
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
         return StreamingResponse(self._stream(after), media_type="text/event-stream", headers=headers)
 
-    async def _stream(self, after: int) -> AsyncIterator[str]:
+    async def _stream(self, after: str) -> AsyncIterator[str]:
         self._n += 1
         try:
             yield "retry: 2000\n\n"
             said_at = self._clock.now()
             while True:
-                found = await self._store.events(after)
-                for event in found:
-                    after = event.number
-                    yield f"id: {cursor_of(after)}\nevent: {event.kind}\ndata: {json.dumps(event.as_dict())}\n\n"
+                found = await self._events.after(after)
+                for after, one in found:
+                    yield f"id: {after}\nevent: {one['kind']}\ndata: {json.dumps(one)}\n\n"
                 now = self._clock.now()
                 if found:
                     said_at = now

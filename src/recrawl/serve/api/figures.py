@@ -7,62 +7,55 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any, TypeVar
 
-from recrawl.crawl.config.settings import Settings
-from recrawl.crawl.views import signals_report, status_figures
-from recrawl.engine.addresses import host_of
+from recrawl.serve.crawls.view import Questions
 from recrawl.serve.problems import ProblemError
-from recrawl.store import BlockingStore, OwnedStore, open_store
 
 _MOST = 8  # questions that wait
 _KEPT = 5.0  # seconds that an answer is given again
 
 T = TypeVar("T")
-Reading = BlockingStore[OwnedStore]
 
 
 class Figures:
     """Answers one question at a time; the same question within some seconds gets the same answer."""
 
-    def __init__(self, settings: Callable[[], Settings]) -> None:
-        self._settings = settings
+    def __init__(self, questions: Questions) -> None:
+        self._questions = questions
         self._thread = ThreadPoolExecutor(1, "recrawl-figures")
         self._asked: dict[str, tuple[float, asyncio.Future[Any]]] = {}
         self._n_waiting = 0
 
     async def status(self) -> dict[str, Any]:
         """What ``recrawl status --json`` prints."""
-        return await self._ask("status", lambda store, s: status_figures.figures(store, s, time.time()))
+        return await self._ask("status", lambda asked: asked.status(time.time()))
 
     async def sources(self) -> dict[str, Any]:
         """What ``recrawl signals --json`` prints."""
-        return await self._ask("sources", lambda store, s: signals_report.figures(store, s, time.time()))
+        return await self._ask("sources", lambda asked: asked.sources(time.time()))
 
     async def forecast(self, budget: str | None) -> dict[str, Any]:
         """How fresh the copies are, and how fresh they will be at a budget."""
 
-        def work(store: Reading, settings: Settings) -> dict[str, Any]:
-            asked = settings if budget is None else replace(settings, budget=budget)
-            asked.rates(max(store.counts()["pages"], 1))
-            found = status_figures.figures(store, asked, time.time())
+        def work(asked: Questions) -> dict[str, Any]:
+            found = asked.status(time.time(), budget)
             return {name: found[name] for name in ("now", "budget", "freshness", "forecast", "sample")}
 
         return await self._ask(f"forecast {budget}", work)
 
     async def hosts(self) -> Counter[str]:
         """The number of pages of each host."""
-        return await self._ask("hosts", lambda store, _: Counter(map(host_of, store.urls())))
+        return await self._ask("hosts", lambda asked: asked.hosts())
 
-    async def _ask(self, name: str, work: Callable[[Reading, Settings], T]) -> T:
+    async def _ask(self, name: str, work: Callable[[Questions], T]) -> T:
         now = time.monotonic()
         self._asked = {key: one for key, one in self._asked.items() if not one[1].done() or now - one[0] < _KEPT}
         if name not in self._asked:
             if self._n_waiting >= _MOST:
                 raise ProblemError.limited(f"{_MOST} questions about all pages wait already", 1.0)
             self._n_waiting += 1
-            future = asyncio.get_running_loop().run_in_executor(self._thread, self._answer, work)
+            future = asyncio.get_running_loop().run_in_executor(self._thread, work, self._questions)
             future.add_done_callback(self._answered)
             self._asked[name] = now, future
         found: T = await asyncio.shield(self._asked[name][1])
@@ -72,11 +65,6 @@ class Figures:
         self._n_waiting -= 1
         if not future.cancelled():
             future.exception()  # whoever asked may be gone
-
-    def _answer(self, work: Callable[[Reading, Settings], Any]) -> Any:
-        settings = self._settings()
-        with BlockingStore(open_store(settings.database, exclusive=False)) as store:
-            return work(store, settings)
 
     def close(self) -> None:
         """End the thread."""

@@ -12,12 +12,14 @@ from recrawl.crawl.run.opening.assemble import LiveCrawl
 from recrawl.crawl.signals.tokens import Tokens
 from recrawl.desk import Desk
 from recrawl.serve.api import models as m
-from recrawl.serve.api.desk import desk_endpoints
+from recrawl.serve.api.desk import PageDesk, desk_endpoints
 from recrawl.serve.api.document import document
 from recrawl.serve.api.endpoint import JSON, Call, Endpoint, add_routes
-from recrawl.serve.api.events import event_endpoints
+from recrawl.serve.api.events import EventReader, StoreEvents, event_endpoints
 from recrawl.serve.api.figures import Figures
 from recrawl.serve.api.views import view_endpoints
+from recrawl.serve.crawls.local import LocalCrawl
+from recrawl.serve.crawls.view import CrawlView
 
 DOCUMENT = "/v1/openapi.json"
 
@@ -26,19 +28,21 @@ DOCUMENT = "/v1/openapi.json"
 class Service:
     """What answers the endpoints: a crawl, its desk, and figures about all pages."""
 
-    live: LiveCrawl
-    desk: Desk
+    crawl: CrawlView
+    desk: PageDesk
     figures: Figures
+    events: EventReader
 
     @classmethod
     def of(cls, live: LiveCrawl, desk: Desk) -> Service:
         """The service of a crawl."""
-        return cls(live, desk, Figures(lambda: live.settings))
+        crawl = LocalCrawl(live)
+        return cls(crawl, desk, Figures(crawl.questions), StoreEvents(live.store))
 
     def endpoints(self) -> list[Endpoint]:
         """All endpoints."""
-        stream = event_endpoints(self.live.store, self.live.crawler.components.clock)
-        return [*desk_endpoints(self.desk), _signals(), *view_endpoints(self.live, self.figures), *stream]
+        stream = event_endpoints(self.events, self.crawl.clock)
+        return [*desk_endpoints(self.desk), _signals(), *view_endpoints(self.crawl, self.figures), *stream]
 
     async def close(self) -> None:
         """Wait until what was acknowledged is written, and end the thread."""

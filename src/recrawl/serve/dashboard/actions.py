@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -20,12 +20,13 @@ from recrawl.serve.dashboard.gate import HEADERS, Form
 from recrawl.serve.dashboard.html_route import HtmlRoute
 
 MOST_URLS = 10_000  # of one form
+Known = Callable[[Sequence[str]], Awaitable[list[bool]]]
 
 
 def action_routes(board: Dashboard) -> APIRouter:
     """Routes that change something."""
     router = APIRouter(route_class=HtmlRoute, include_in_schema=False)
-    engine, rules = board.live.crawler.engine, board.live.crawler.components.options.rules
+    crawl = board.crawl
 
     @router.get("/add")
     async def ask(request: Request) -> HTMLResponse:
@@ -35,7 +36,7 @@ def action_routes(board: Dashboard) -> APIRouter:
     async def add(request: Request) -> Response:
         session, form = await board.gate.form(request)
         try:
-            commands, done = added(form, engine.addresses.known)
+            commands, done = await added(form, crawl.known)
         except ParameterError as problem:
             return board.page(request, session, "add.html", status=422, given=form, problem=str(problem))
         await send(board, commands)
@@ -46,19 +47,19 @@ def action_routes(board: Dashboard) -> APIRouter:
     async def change(request: Request) -> Response:
         session, form = await board.gate.form(request)
         url, goal = form.get("url", ""), f"/page?url={quote(form.get('url', ''), safe='')}"
-        if int(engine.addresses.known([url])[0]) < 0:
+        if not (await crawl.known([url]))[0]:
             raise ParameterError(f"{url[:200]} is not a page of this database")
-        what = form.get("do", "")
+        what, rule = form.get("do", ""), crawl.settings.rules().of(url)
         if what == "remove":
             command, done, goal = remove_command([url]), f"{url} is removed.", "/"
         elif what in ("pause", "resume"):
             command = pause_command([url], paused=what == "pause")
             done = "The page is paused." if what == "pause" else "The page is crawled again when its turn comes."
-            if what == "resume" and rules.of(url).never:
+            if what == "resume" and rule.never:
                 raise ParameterError("a rule with never = true matches this page: change the rule")
         elif what == "weigh":
             command, done = set_command([url], importance_of(form)), "The importance is set."
-            if rules.of(url).importance is not None:
+            if rule.importance is not None:
                 raise ParameterError("a rule gives the importance of this page: change the rule")
         else:
             raise ParameterError(f"do is {what[:40]!r}: must be pause, resume, weigh or remove")
@@ -75,12 +76,11 @@ def _go(goal: str) -> Response:
 
 async def send(board: Dashboard, commands: Sequence[dict[str, Any]]) -> None:
     """Let the crawl do something; it is written when this returns."""
-    if commands:
-        await board.live.crawler.apply(commands)
+    await board.crawl.apply(commands)
     board.snapshots.expire()
 
 
-def added(form: Form, known: Any) -> tuple[list[dict[str, Any]], str]:
+async def added(form: Form, known: Known) -> tuple[list[dict[str, Any]], str]:
     """The commands of a form that adds pages or a site, and what is said of them."""
     weight = importance_of(form)
     if form.get("kind") == "site":
@@ -94,7 +94,7 @@ def added(form: Form, known: Any) -> tuple[list[dict[str, Any]], str]:
     if len(lines) > MOST_URLS:
         raise ParameterError(f"there are {len(lines)} lines: at most {MOST_URLS} can be added at once")
     urls = list(dict.fromkeys(_url(line, f"line {k + 1}") for k, line in enumerate(lines)))
-    new = [url for url, page in zip(urls, known(urls).tolist(), strict=True) if page < 0]
+    new = [url for url, there in zip(urls, await known(urls), strict=True) if not there]
     known_already = f", {len(urls) - len(new)} known already" if len(new) < len(urls) else ""
     return [add_command(new, weight)] if new else [], f"{count(len(new), 'page')} added{known_already}."
 

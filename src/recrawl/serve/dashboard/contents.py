@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import unescape
 from itertools import pairwise
 from typing import NamedTuple
@@ -36,8 +36,8 @@ class Change(NamedTuple):
 class Titles:
     """Titles of pages, from the newest body that is kept; remembered until the page changes."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store_of: Callable[[str], Store]) -> None:
+        self._store_of = store_of
         self._known: OrderedDict[tuple[str, float], str] = OrderedDict()
 
     async def of(self, copies: Sequence[Copy]) -> dict[str, str]:
@@ -53,8 +53,9 @@ class Titles:
         return {url: title for url, title in found.items() if title}
 
     async def _read(self, url: str) -> str:
-        versions = await self._store.versions(url)
-        body = await self._store.body(versions[0].key) if versions else None
+        store = self._store_of(url)
+        versions = await store.versions(url)
+        body = await store.body(versions[0].key) if versions else None
         return title_of(body or b"")
 
 

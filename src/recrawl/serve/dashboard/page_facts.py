@@ -7,14 +7,12 @@ from typing import Any
 
 from recrawl.crawl.feeds.polling import PREFIX as FEEDS
 from recrawl.crawl.feeds.polling import Feed
-from recrawl.crawl.run.opening.assemble import LiveCrawl
-from recrawl.crawl.run.opening.pages import is_paused
 from recrawl.crawl.signals.sources import NOTE, Sources
 from recrawl.crawl.views.reasons import Fate, noted_failure, robots_note
 from recrawl.crawl.views.why_report import why_lines
 from recrawl.engine.views.explain import Explanation
+from recrawl.serve.crawls.view import CrawlView, kind_of
 from recrawl.serve.dashboard.contents import Change, Titles, last_changes
-from recrawl.serve.dashboard.recent import kind_of
 from recrawl.store.protocol import Copy, Outcome, Store
 
 _SHOWN = 100  # crawls of the timeline
@@ -38,19 +36,16 @@ class PageFacts:
     pending: list[dict[str, Any]]  # signals since the copy
 
 
-async def page_facts(live: LiveCrawl, titles: Titles, url: str) -> PageFacts | None:
+async def page_facts(crawl: CrawlView, titles: Titles, url: str) -> PageFacts | None:
     """The facts of a page; None if there is no such page."""
-    components = live.crawler.components
-    engine, store, now = components.engine, components.store, live.crawler.now()
-    page = int(engine.addresses.known([url])[0])
-    if page < 0:
+    explained, store, now = await crawl.explain(url), crawl.store_of(url), crawl.clock.now()
+    if explained is None:
         return None
     sources = Sources.restore(await store.notes(NOTE))
-    explained = engine.explain(page, now).named(sources.names)
-    paused = bool(is_paused(engine, [page])[0])
-    copy = (await store.copies([url])).get(url)
+    copies = await crawl.copies([url])
+    copy, rows = copies.get(url), await crawl.rows([url], copies)
     crawls = await _crawls(store, url, now)
-    rule = components.options.rules.of(url)
+    rule = crawl.settings.rules().of(url)
     last = crawls[0] if crawls else None
     failure = await _robots_failure(store, last) if last is not None and last.failure == "robots" else None
     fate = Fate(last, failure, bool(rule.never), rule.min_interval)
@@ -59,14 +54,14 @@ async def page_facts(live: LiveCrawl, titles: Titles, url: str) -> PageFacts | N
     return PageFacts(
         url=url,
         title="" if copy is None else (await titles.of([copy])).get(url, ""),
-        paused=paused,
+        paused=any(row.state == "paused" for row in rows),
         ruled=rule.importance is not None,
         explained=explained,
         why=why_lines(explained, fate, copy, None if feed is None else Feed.of_note(feed)),
         copy=copy,
         crawls=[_shown(one) for one in crawls[:_SHOWN]],
         changes=await last_changes(store, copy),
-        keep=live.settings.keep,
+        keep=crawl.settings.keep,
         pending=[{"source": sources.name(one.source), "at": one.at, "changed_at": one.changed_at} for one in pending],
     )
 

@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from recrawl.model import spans
 from recrawl.model.spans import format_span
 from recrawl.serve.dashboard.gate import HEADERS
 
@@ -70,7 +71,7 @@ def number(amount: float | None) -> str:
     """
     if amount is None or not math.isfinite(amount):
         return "–"
-    return f"{amount:,.0f}" if abs(amount) >= 100 or amount == int(amount) else f"{amount:.3g}"
+    return spans.number(amount)
 
 
 def date(at: float) -> str:

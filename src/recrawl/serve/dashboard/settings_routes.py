@@ -18,11 +18,11 @@ from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.run.opening.assemble import check_settings
 from recrawl.crawl.run.opening.reload import compare
 from recrawl.errors import ParameterError
+from recrawl.serve.crawls.view import Snapshot
 from recrawl.serve.dashboard.board import Dashboard
 from recrawl.serve.dashboard.gate import HEADERS, Form
 from recrawl.serve.dashboard.html_route import HtmlRoute
 from recrawl.serve.dashboard.settings_text import parse_rules, rules_text, write_settings
-from recrawl.serve.dashboard.snapshots import Snapshot
 
 _DAY = 86400.0
 _MOST = 20_000  # pages that a preview of rules looks at
@@ -53,14 +53,14 @@ def settings_routes(board: Dashboard) -> APIRouter:
 
     @router.get("/settings")
     async def ask(request: Request, budget: str = "") -> HTMLResponse:
-        session, settings = board.gate.session(request), board.live.settings
+        session, settings = board.gate.session(request), board.crawl.settings
         form = Form({"budget": budget[:100] or settings.budget, "rules": rules_text(settings.rule)})
         return shown(request, session, form)
 
     @router.post("/settings")
     async def change(request: Request) -> Response:
         session, form = await board.gate.form(request)
-        old = board.live.settings
+        old = board.crawl.settings
         try:
             new = edited(old, form)
             if form.get("do") != "apply":
@@ -87,11 +87,11 @@ async def apply(board: Dashboard, old: Settings, new: Settings) -> str:
     names = compare(old, new).changed
     if not names:
         return "Nothing was changed."
-    done = await board.live.reload(lambda: new)
-    if done.error is not None:
-        raise ParameterError(done.error)
+    await board.crawl.change(new)
     board.snapshots.expire()
     what = " and ".join({"rule": "the rules", "budget": "the budget"}.get(name, name) for name in names)
+    if board.crawl.on_cluster:
+        return "The cluster has the budget from now on; its workers take their shares within seconds."
     if board.file is None:
         return f"The crawl uses {what} from now on, until it is restarted: there is no file of settings."
     rules = new.rule if "rule" in names else None
@@ -102,13 +102,12 @@ async def apply(board: Dashboard, old: Settings, new: Settings) -> str:
 
 async def preview(board: Dashboard, old: Settings, new: Settings) -> Preview:
     """What would change."""
-    engine = board.live.crawler.engine
-    n = max(len(engine), 1)
+    n = max(board.crawl.tallies().pages, 1)
     before, after = old.rates(n)[1] * _DAY, new.rates(n)[1] * _DAY
     snapshot = await board.snapshots.first()
     effects, examples, looked_at = Counter[str](), dict[str, list[str]](), 0
     if old.rule != new.rule:
-        urls = engine.url(engine.ids()[:_MOST])
+        urls = await board.crawl.some_urls(_MOST)
         looked_at = len(urls)
         effects, examples = await asyncio.to_thread(rule_effects, urls, old.rules(), new.rules())
     return Preview(

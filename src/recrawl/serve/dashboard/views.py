@@ -10,18 +10,18 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from recrawl.crawl.polite.unspent import WHY
 from recrawl.crawl.urls import canonical
 from recrawl.errors import ParameterError
+from recrawl.serve.crawls.view import KINDS, Snapshot
 from recrawl.serve.dashboard.board import Dashboard
 from recrawl.serve.dashboard.charts import changes_chart, curve_chart, freshness_chart, requests_chart, totals
 from recrawl.serve.dashboard.gate import HEADERS
 from recrawl.serve.dashboard.html_route import HtmlRoute
 from recrawl.serve.dashboard.page_facts import page_facts
 from recrawl.serve.dashboard.page_lists import ORDERS, PART
-from recrawl.serve.dashboard.recent import KINDS
-from recrawl.serve.dashboard.snapshots import Snapshot
 from recrawl.serve.problems import ProblemError
 
 _DAY = 86400.0
 _MOST = 100_000  # rows that can be paged through
+_SHOWN = 100  # crawls of the live feed
 
 
 def view_routes(board: Dashboard) -> APIRouter:
@@ -51,7 +51,7 @@ def _add_pages(router: APIRouter, board: Dashboard) -> None:
     @router.get("/page")
     async def page(request: Request, url: str = "") -> HTMLResponse:
         session = board.gate.session(request)
-        facts = await page_facts(board.live, board.titles, _canonical(url))
+        facts = await page_facts(board.crawl, board.titles, _canonical(url))
         if facts is None:
             return board.page(request, session, "no_page.html", status=404, url=url)
         return board.page(request, session, "page.html", page=facts)
@@ -61,10 +61,13 @@ def _add_pages(router: APIRouter, board: Dashboard) -> None:
         session = board.gate.session(request)
         if kind and kind not in KINDS:
             raise ProblemError(422, f"kind must be one of {', '.join(KINDS)}")
-        crawls = [one for one in board.recent.after(after) if kind in ("", one.kind)]
+        recent = await board.crawl.recent()
+        crawls = [one for one in recent if one.number > after][:_SHOWN]
+        last = recent[0].number if recent else 0
         partial = "hx-request" in request.headers
         template = "parts/feed.html" if partial else "feed.html"
-        values: dict[str, Any] = {"crawls": crawls, "kind": kind, "kinds": KINDS, "last": board.recent.last}
+        values: dict[str, Any] = {"kind": kind, "kinds": KINDS, "last": last}
+        values["crawls"] = [one for one in crawls if kind in ("", one.kind)]
         return board.page(request, session, template, **values)
 
 
@@ -109,6 +112,12 @@ def _add_figures(router: APIRouter, board: Dashboard) -> None:
         rows = await board.lists.rows(urls)
         return board.page(request, session, "stale.html", rows=rows, snapshot=snapshot, error=board.snapshots.error)
 
+    @router.get("/workers")
+    async def workers(request: Request) -> HTMLResponse:
+        session = board.gate.session(request)
+        template = "parts/workers.html" if "hx-request" in request.headers else "workers.html"
+        return board.page(request, session, template, cluster=board.crawl.workers())
+
     @router.get("/charts.json")
     async def charts(request: Request) -> JSONResponse:
         board.gate.session(request)
@@ -124,7 +133,7 @@ def _canonical(url: str) -> str:
 
 
 def _charts(board: Dashboard, snapshot: Snapshot) -> dict[str, Any]:
-    rate = board.live.crawler.budget.rate
+    rate = board.crawl.budget().rate
     return {
         "freshness": freshness_chart(snapshot.history, snapshot.audits),
         "requests": requests_chart(snapshot.history, rate),
@@ -134,17 +143,17 @@ def _charts(board: Dashboard, snapshot: Snapshot) -> dict[str, Any]:
 
 def tiles(board: Dashboard) -> dict[str, Any]:
     """The figures at the top: freshness, budget use, changes, trouble; those of all pages from the last snapshot."""
-    snapshot, crawler = board.snapshots.get(), board.live.crawler
-    now, stats = crawler.now(), crawler.engine.stats
+    snapshot, tallies, budget = board.snapshots.get(), board.crawl.tallies(), board.crawl.budget()
+    now = board.crawl.clock.now()
     found: dict[str, Any] = {
         "snapshot_at": None if snapshot is None else snapshot.at,
         "error": board.snapshots.error,
-        "pages": len(crawler.engine),
-        "failing": stats["failing"],
-        "gone": stats["away"],
-        "budget": crawler.budget.text or board.live.settings.budget,
-        "per_day": crawler.budget.rate * _DAY,
-        "run": crawler.counters,
+        "pages": tallies.pages,
+        "failing": tallies.failing,
+        "gone": tallies.gone,
+        "budget": budget.text or board.crawl.settings.budget,
+        "per_day": budget.rate * _DAY,
+        "run": tallies,
         "fresh": None,
         "comparisons": 0,
         "needed": 0,
@@ -172,7 +181,7 @@ def tiles(board: Dashboard) -> dict[str, Any]:
 def host_rows(board: Dashboard, snapshot: Snapshot) -> list[dict[str, Any]]:
     """Hosts with their rate, errors, delay, and the share of their time that is used."""
     trouble = {one["host"].partition(":")[0]: one for one in snapshot.status["hosts"]}
-    took = {host: one.took for host, one in board.live.crawler.counters.hosts.items()}
+    took = board.crawl.host_seconds()
     rows = []
     for one in snapshot.status["load"]["hosts"]:
         bad = trouble.pop(one["host"], None)
