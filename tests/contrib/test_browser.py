@@ -49,6 +49,16 @@ def descendants():
         found |= more
 
 
+def memory(pids):
+    """MiB of processes, what they share divided among them."""
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+            total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return total / 1024
+
+
 def is_chromium(pid):
     return "chrom" in Path(f"/proc/{pid}/comm").read_text()
 
@@ -244,6 +254,9 @@ def test_a_browser_that_was_killed_is_started_again():
 
 @pytest.mark.full
 def test_two_hundred_pages_leave_no_process_behind():
+    """Memory after the first browser was started again is what it was before: contexts and pages do not pile up."""
+    used = []
+
     async def run():
         limits = BrowserLimits(total=120.0, settling=60.0, quiet=0.5, contexts=2, restart=60, pages=4)
         fetcher = browser(limits)
@@ -254,12 +267,16 @@ def test_two_hundred_pages_leave_no_process_behind():
                 for k in range(0, 200, 20):
                     found = await asyncio.gather(*map(fetcher.fetch, urls[k : k + 20]))
                     assert all(WORDS in visible_text(one.text()) for one in found)
+                    used.append(memory(descendants() - before))
                 return fetcher._process.n_starts
             finally:
                 await fetcher.close()
 
     before = descendants()
-    assert asyncio.run(run()) >= 3
+    n_starts = asyncio.run(run())
+    print(f"{n_starts} browsers, MiB after each 20 pages: {' '.join(f'{one:.0f}' for one in used)}")  # noqa: T201
+    assert n_starts >= 3
+    assert max(used[3:]) < 1.5 * max(used[:3])
     assert descendants() <= before
 
 

@@ -68,3 +68,25 @@ def test_links_are_added(crawl):
     site, stats, outcomes, _, _ = crawl
     assert stats["recrawl/added"] == len(PAGES + ODD) + 1
     assert recorded(outcomes, site.origin)["/page/found"] > 0
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("inside", [False, True])
+def test_items_are_what_counts(tmp_path, inside):
+    """Items differ by the time of the fetch, which is an ignored field; a change is one of the text of an item."""
+    site = Site()
+    site.tags = False
+    settings = {"RECRAWL_CHANGE": "items", "RECRAWL_IGNORED_FIELDS": ["at"], "RECRAWL_PROCESS": not inside}
+    with site.serving():
+        run = Run(tmp_path, site, PAGES, CONCURRENT_REQUESTS=4, **settings)
+        run.until(lambda: all(site.served(200)[path] > 2 for path in PAGES))
+        n, site.version = len(site.log), 2
+        run.until(lambda: all([one[0] for one in site.log[n:]].count(path) > 2 for path in PAGES))
+        run.interrupt()
+        run.end()
+    outcomes, leases = stored(run.database)
+    for path in PAGES:
+        mine = [one.changed for one in outcomes if one.url == site.origin + path]
+        assert (mine[0], mine.count(True)) == (None, 1)
+        assert len(mine) == site.served()[path]
+    assert leases == []

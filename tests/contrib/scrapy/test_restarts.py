@@ -1,8 +1,13 @@
 """Restarts of Scrapy with the add-on: nothing is lost and nothing is recorded twice, by server and database."""
 
 import asyncio
+import os
 import random
+import shutil
+import signal
 import time
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -83,25 +88,70 @@ def test_requests_whose_lease_has_ended_are_dropped(tmp_path):
         same(site, database)
 
 
+def facts(database):
+    """What was recorded, each outcome by URL and time, and how often."""
+    return Counter((one.url, one.began_at) for one in stored(database)[0])
+
+
+def run_until(tmp_path, site, settings, condition):
+    """A run that goes on when a condition holds. What Scrapy cannot read of a killed run's JOBDIR is moved aside.
+
+    Scrapy opens the files of its queue one by one, so that such a run may request pages before it ends by itself.
+    """
+    for k in range(3):
+        run = Run(tmp_path, site, PAGES, **settings)
+        run.until(lambda run=run: condition() or run.process.poll() is not None, ends=True)
+        if run.process.poll() is None:
+            return run
+        assert "queuelib" in run.errors, run.errors
+        shutil.move(tmp_path / "job", tmp_path / f"job-{len(site.log)}-{k}")
+    raise AssertionError(run.errors)
+
+
 @pytest.mark.parametrize("jobdir", [False, True])
 def test_killed_again_and_again(tmp_path, jobdir):
-    """After each kill every page is fetched again, at the latest when the lease that the killed run held has ended."""
+    """After each kill every page is fetched again, at the latest when the lease that the killed run held has ended.
+
+    What was recorded stays, each outcome once: no run changes or repeats what another recorded.
+    """
     rng, kills, at_once = random.Random(7), 6, 4 * SMALL["CONCURRENT_REQUESTS"] + 256
     settings = SMALL | {"RECRAWL_LEASE": "2 s"} | ({"JOBDIR": str(tmp_path / "job")} if jobdir else {})
+    known = Counter()
     with Site().serving() as site:
         for k in range(kills):
             n, more = len(site.log), rng.randrange(1, 60)
-            run = Run(tmp_path, site, PAGES, **settings)
-            run.until(lambda n=n, more=more: len(site.log) >= n + more)
+            run = run_until(tmp_path, site, settings, lambda n=n, more=more: len(site.log) >= n + more)
             run.kill()
             same(site, run.database, beside=(k + 1) * at_once)
+            found = facts(run.database)
+            assert known <= found, "an outcome was lost"
+            assert set(found.values()) <= {1}, "an outcome was recorded twice"
+            known = found
         n = len(site.log)
-        run = Run(tmp_path, site, PAGES, **settings)
-        run.until(lambda: all(path in {one[0] for one in site.log[n:]} for path in ALL))
+        run = run_until(tmp_path, site, settings, lambda: all(path in {one[0] for one in site.log[n:]} for path in ALL))
         run.interrupt()
         run.end()
         counts = same(site, run.database, beside=kills * at_once)
+        assert known <= facts(run.database)
         print(f"{site.served().total()} requests, {counts.total()} recorded, {kills} kills")  # noqa: T201
+
+
+def test_a_desk_that_is_killed_ends_the_spider_with_one_line(tmp_path):
+    with Site().serving() as site:
+        run = Run(tmp_path, site, PAGES, **SMALL | {"RECRAWL_LEASE": "2 s"})
+        run.until(lambda: len(site.log) > 20)
+        (desk,) = Path(f"/proc/{run.process.pid}/task/{run.process.pid}/children").read_text().split()
+        os.kill(int(desk), signal.SIGKILL)
+        run.end()
+        lines = [line for line in run.errors.splitlines() if " ERROR: " in line]
+        assert len(lines) == 1, lines
+        assert "the process of the desk was ended from outside" in lines[0]
+        n = len(site.log)
+        run = Run(tmp_path, site, PAGES, **SMALL)
+        run.until(lambda: all(path in {one[0] for one in site.log[n:]} for path in ALL))
+        run.interrupt()
+        run.end()
+        same(site, run.database, beside=4 * SMALL["CONCURRENT_REQUESTS"] + 256)
 
 
 def test_no_pick_of_an_idle_crawl_waits_for_the_heartbeat(tmp_path):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from recrawl.errors import StoreInUseError
 from recrawl.store.opening import open_store
 
 PROGRAM = Path(__file__).parent / "crawl.py"
@@ -25,6 +26,7 @@ class Site:
 
     def __init__(self):
         self.log, self.version, self.origin = [], 1, ""
+        self.tags = True  # whether answers have an ETag; without it none is 304
         self.n_waiting = 0  # requests that wait at the gate
         self.gate = threading.Event()  # answers wait until it is set
         self.gate.set()
@@ -43,7 +45,7 @@ class Site:
         body = f"<html><body><main><p>{path} version {self.version}</p>{links}</main></body></html>"
         if path == "/trouble":
             body = body.replace("version", "trouble")
-        return 200, body, {"ETag": mine, "Content-Type": "text/html"}
+        return 200, body, {"Content-Type": "text/html"} | ({"ETag": mine} if self.tags else {})
 
     async def _handle(self, request):
         self.n_waiting += 1
@@ -107,11 +109,11 @@ class Run:
             command = [sys.executable, str(PROGRAM), str(folder / "task.json")]
             self.process = subprocess.Popen(command, stderr=log, env={**os.environ, "NO_PROXY": "*"}, cwd=folder)
 
-    def until(self, condition):
-        """Wait until a condition holds; the process must run until then."""
+    def until(self, condition, *, ends=False):
+        """Wait until a condition holds; the process must run until then, unless it may have ended."""
         end = time.monotonic() + PATIENCE
         while not condition():
-            assert self.process.poll() is None, self.errors
+            assert ends or self.process.poll() is None, self.errors
             assert time.monotonic() < end, self.errors
             time.sleep(0.02)
 
@@ -135,11 +137,22 @@ class Run:
         return self._errors.read_text()
 
 
+def opened(database):
+    """The store of a database, as soon as the process of the desk of a Scrapy that was killed has ended."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return open_store(database, keep=1)
+        except StoreInUseError:
+            assert time.monotonic() < end, "the process of the desk goes on"
+            time.sleep(0.02)
+
+
 def stored(database):
     """What the database holds: outcomes, and leases that are held."""
 
     async def read():
-        store = open_store(database, keep=1)
+        store = opened(database)
         try:
             return [one async for one in store.observations()], await store.leases()
         finally:

@@ -57,20 +57,19 @@ def n_requests(request: Request) -> int:
 
 def report_of(response: Response, request: Request, lease: str, changed_by: dict[str, Any]) -> Report:
     """The report of an answer; ``changed_by`` is what decides whether it is a change: body, digest or nothing."""
-    now, took = time.time(), float(request.meta.get("download_latency", 0.0))
-    headers = {name: _header(response, name) for name in ("etag", "last-modified", "content-type", "retry-after")}
-    known = {name: value for name, value in headers.items() if value is not None}
+    now, meta, asked = time.time(), request.meta, _header(response, "retry-after")
+    took = float(meta.get("download_latency", 0.0))
     return Report(
         lease,
         response.status,
-        etag=headers["etag"],
-        last_modified=headers["last-modified"],
-        content_type=headers["content-type"],
-        final_url=response.url if request.meta.get("redirect_times") else None,
+        etag=_header(response, "etag"),
+        last_modified=_header(response, "last-modified"),
+        content_type=_header(response, "content-type"),
+        final_url=response.url if meta.get("redirect_times") else None,
         fetched_at=now - took,
         took=took,
         requests=n_requests(request),
-        retry_after=retry_after(known, now),
+        retry_after=None if asked is None else retry_after({"retry-after": asked}, now),
         **changed_by,
     )
 

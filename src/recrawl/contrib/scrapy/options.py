@@ -27,8 +27,10 @@ class Options:
     links: bool  # whether requests that callbacks yield are added as pages instead of fetched
     start: bool  # whether the spider's start requests are added as pages instead of fetched
     lease: float  # seconds
+    process: bool  # whether the desk of a database has a process of its own
     ignored: frozenset[str]  # fields of items that do not count as a change
     concurrency: int
+    per_host: int  # requests at once to one host, at most
     jobdir: bool
     more: Mapping[str, Any] = field(default_factory=dict)  # further settings of the crawl
 
@@ -45,8 +47,8 @@ class Options:
         if change not in CHANGES:
             raise ParameterError(f"RECRAWL_CHANGE is {change!r}: must be page or items")
         delay, per_host = settings.getfloat("DOWNLOAD_DELAY"), settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
-        # Scrapy itself keeps to its limits; the desk gives twice as many pages of a host, so that no slot waits for it
-        hosts = {"delay": delay, "host_concurrency": 1 if delay else max(2 * per_host, 1), "listings": False, "keep": 0}
+        # Scrapy itself keeps to its limits; the desk gives more pages of a host, so that no slot waits for it
+        hosts = {"delay": delay, "host_concurrency": 1 if delay else max(4 * per_host, 1), "listings": False, "keep": 0}
         return cls(
             database=text["DATABASE"],
             url=text["URL"],
@@ -56,7 +58,9 @@ class Options:
             links=settings.getbool("RECRAWL_LINKS", False),
             start=settings.getbool("RECRAWL_START", True),
             lease=span(settings.get("RECRAWL_LEASE", "10 min"), "RECRAWL_LEASE"),
+            process=settings.getbool("RECRAWL_PROCESS", True),
             ignored=frozenset(settings.getlist("RECRAWL_IGNORED_FIELDS")),
+            per_host=per_host or settings.getint("CONCURRENT_REQUESTS"),
             concurrency=settings.getint("CONCURRENT_REQUESTS"),
             jobdir=bool(settings.get("JOBDIR")),
             more={**hosts, **settings.getdict("RECRAWL_SETTINGS")},

@@ -46,10 +46,12 @@ class Templates:
 
     def request(self, picked: Picked) -> Request:
         """The request of a page; it carries its lease."""
+        known: dict[str, Any] = {"lease": picked.lease, "until": picked.until}
+        if picked.etag is not None:
+            known["etag"] = picked.etag
+        if picked.last_modified is not None:
+            known["last_modified"] = picked.last_modified
         made = self._start.get(picked.url) if self._make is None else self._make(picked.url)
-        made = Request(picked.url) if made is None else made
-        lease = {"lease": picked.lease, "until": picked.until}
-        validators = {"etag": picked.etag, "last_modified": picked.last_modified}
-        known = {name: value for name, value in validators.items() if value is not None}
-        meta = {**made.meta, META: {**lease, **known}}
-        return made.replace(meta=meta, dont_filter=True, errback=made.errback or self._errback)
+        if made is None:
+            return Request(picked.url, meta={META: known}, dont_filter=True, errback=self._errback)
+        return made.replace(meta={**made.meta, META: known}, dont_filter=True, errback=made.errback or self._errback)

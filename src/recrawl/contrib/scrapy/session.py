@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,9 +20,10 @@ from recrawl.contrib.scrapy.outbox import Outbox
 from recrawl.contrib.scrapy.requests import Templates
 from recrawl.contrib.scrapy.sources import Source, open_source
 from recrawl.desk import Picked, Report
-from recrawl.errors import ParameterError, RecrawlError
+from recrawl.errors import RecrawlError
 
 log = logging.getLogger(__name__)
+_AHEAD = 3  # times as many pages as Scrapy fetches at once are held: a pick takes as long as some tens of pages
 _BACKLOG = 256  # outcomes that wait to be written, beyond which no page is picked
 _LOOK = 0.05  # seconds after which an engine that has no room is asked again
 
@@ -41,10 +43,15 @@ class Session:
         self._crawler = crawler
         self._held: dict[str, Held] = {}
         self._freed = asyncio.Event()  # set when a lease has ended
+        self._ready: deque[Picked] = deque()  # pages that Scrapy has not asked for
+        self._news = asyncio.Event()  # set when there are some
+        self._filling: asyncio.Task[None] | None = None
         self._picking: asyncio.Task[list[Picked]] | None = None
         self._source: Source | None = None
         self._opening: asyncio.Future[None] | None = None
         self._closed = False
+        self._longest_wait = 0.0  # seconds
+        self._complaints: set[str] = set()
         self.options: Options
         self.outbox: Outbox
         self.templates: Templates
@@ -67,31 +74,50 @@ class Session:
 
     async def _open(self) -> None:
         self.options = Options.read(self._crawler.settings)
-        self._source = await open_source(self.options)
-        self.outbox = Outbox(self._source, self.count, self._freed)
+        source = await open_source(self.options)
+        self.outbox = Outbox(source, self.count, self._freed, enough=max(self.options.per_host // 2, 1))
+        self._source = source
 
     async def is_usable(self) -> bool:
         """Whether the source is open, after waiting for it; why it is not is said where picks are made."""
-        try:
-            await self.open()
-        except RecrawlError:
-            return False
+        if self._source is None:
+            try:
+                await self.open()
+            except RecrawlError:
+                return False
         return True
 
     # --- picks --------------------------------------------------------------------------------------------------------
 
     async def requests(self) -> AsyncIterator[Request]:
         """A request for each page that is picked, as long as the spider is open."""
+        self._filling = asyncio.ensure_future(self._fill())
         while not self._closed:
-            for picked in await self._pick(await self._room()):
-                if self._closed:
-                    return
-                self._held[picked.lease].yielded_at = time.monotonic()
+            if not self._ready:
+                self._news.clear()
+                news = asyncio.ensure_future(self._news.wait())
+                try:
+                    await asyncio.wait([self._filling, news], return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    news.cancel()
+                if self._filling.done():
+                    self._filling.result()
+                continue
+            picked = self._ready.popleft()
+            held = self._held.get(picked.lease)
+            if held is not None:  # else its lease has ended meanwhile
+                held.yielded_at = time.monotonic()
                 yield self.templates.request(picked)
+
+    async def _fill(self) -> None:
+        """Pick pages before Scrapy asks for them: it asks for one at a time, when a slot is free already."""
+        while True:
+            self._ready.extend(await self._pick(await self._room()))
+            self._news.set()
 
     async def _room(self) -> int:
         """Wait until Scrapy can use pages; how many."""
-        most, engine = 2 * self.options.concurrency, self._crawler.engine
+        most, engine = _AHEAD * self.options.concurrency, self._crawler.engine
         while True:
             self._freed.clear()
             self.outbox.check()
@@ -137,7 +163,7 @@ class Session:
             return False
         assert self._source is not None
         until = float(request.meta[META]["until"])
-        if until <= time.time() or not self._source.holds(lease):
+        if until <= time.time() or not await self._source.holds(lease):
             self.count("dropped")
             return False
         self._held[lease] = Held(until, time.monotonic())
@@ -146,8 +172,10 @@ class Session:
 
     def _note_wait(self, held: Held) -> None:
         """Scrapy sends a request: how long it had it."""
-        if held.yielded_at is not None and self._crawler.stats is not None:
-            self._crawler.stats.max_value("recrawl/longest_wait", time.monotonic() - held.yielded_at)
+        waited = 0.0 if held.yielded_at is None else time.monotonic() - held.yielded_at
+        if waited > self._longest_wait and self._crawler.stats is not None:
+            self._longest_wait = waited
+            self._crawler.stats.set_value("recrawl/longest_wait", waited)
 
     def end(self, report: Report) -> None:
         """Hand in what came of a lease, if nothing has been handed in before."""
@@ -176,6 +204,8 @@ class Session:
             await asyncio.wait([self._opening])
         if self._source is None:
             return
+        if self._filling is not None:
+            self._filling.cancel()
         if self._picking is not None:
             await asyncio.wait([self._picking])
         try:
@@ -184,11 +214,19 @@ class Session:
             if back:
                 words = await self._source.release(back)
                 self.count("released", sum(word == "released" for word in words))
-        except ParameterError as problem:
-            log.error("recrawl: %s", problem)
-        finally:
-            self._held.clear()
+        except RecrawlError as problem:
+            self.complain(problem)
+        self._held.clear()
+        try:
             await self._source.close()
+        except RecrawlError as problem:
+            self.complain(problem)
+
+    def complain(self, problem: RecrawlError) -> None:
+        """One line in the log, once, however many calls have failed by it."""
+        if str(problem) not in self._complaints:
+            self._complaints.add(str(problem))
+            log.error("recrawl: %s", problem)
 
 
 _SESSIONS: WeakKeyDictionary[Crawler, Session] = WeakKeyDictionary()

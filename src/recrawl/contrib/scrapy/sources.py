@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Protocol
 
 from recrawl.client import AsyncClient, Outcome
 from recrawl.contrib.scrapy.options import Options
-from recrawl.crawl.run.opening.assemble import LiveCrawl
-from recrawl.crawl.run.progress import Counters
-from recrawl.desk import Desk, NewPage, Picked, Report, open_desk
+from recrawl.contrib.scrapy.process import ProcessSource
+from recrawl.desk import Picked, Report
 
-WAIT = 1.0  # seconds that one pick waits for work; what happens meanwhile wakes it
-SERVICE_WAIT = 5.0  # the same for a service: a spider that closes waits for the call
+WAIT = 5.0  # seconds that a pick waits for work at a service; a spider that closes waits for the call
 
 
 class Source(Protocol):
@@ -32,55 +30,11 @@ class Source(Protocol):
     async def add(self, urls: Sequence[str]) -> int:
         """Add pages; how many are new."""
 
-    def holds(self, lease: str) -> bool:
+    async def holds(self, lease: str) -> bool:
         """Whether a lease of an earlier run may still be used."""
 
     async def close(self) -> None:
         """Write everything and end."""
-
-
-class DatabaseSource:
-    """A desk on a database that this process has to itself, in Scrapy's event loop."""
-
-    def __init__(self, live: LiveCrawl, desk: Desk, running: asyncio.Task[Counters]) -> None:
-        self._live, self._desk, self._running = live, desk, running
-
-    @classmethod
-    async def open(cls, options: Options) -> DatabaseSource:
-        """Open the database, which is made if there is none."""
-        live, desk = await open_desk(options.crawl_settings())
-        return cls(live, desk, asyncio.create_task(live.crawler.run(crawl=False)))
-
-    async def pick(self, n: int, lease: float) -> list[Picked]:
-        """At most n pages. Raises what ended the loop of the crawl, if that has ended."""
-        if self._running.done():
-            self._running.result()
-        return await self._desk.pick(n, lease=lease, wait=WAIT)
-
-    async def record(self, reports: Sequence[Report]) -> list[str]:
-        """Take in outcomes."""
-        return await self._desk.record(reports)
-
-    async def release(self, leases: Sequence[str]) -> list[str]:
-        """Give leases back."""
-        return await self._desk.release(leases)
-
-    async def add(self, urls: Sequence[str]) -> int:
-        """Add pages."""
-        return await self._desk.add([NewPage(url) for url in urls])
-
-    def holds(self, lease: str) -> bool:
-        """Whether a lease is held; what an earlier run has recorded or lost is not."""
-        return self._desk.holds(lease)
-
-    async def close(self) -> None:
-        """Write everything, end the loop of the crawl and close the database."""
-        try:
-            await self._desk.close()
-            self._live.crawler.stop()
-            await self._running
-        finally:
-            await self._live.close()
 
 
 class ServiceSource:
@@ -91,7 +45,7 @@ class ServiceSource:
 
     async def pick(self, n: int, lease: float) -> list[Picked]:
         """At most n pages; the service lets the call wait for work."""
-        found = await self._client.pick(n, lease=lease, wait=SERVICE_WAIT)
+        found = await self._client.pick(n, lease=lease, wait=WAIT)
         return [Picked(page.lease, page.url, page.until, page.etag, page.last_modified) for page in found]
 
     async def record(self, reports: Sequence[Report]) -> list[str]:
@@ -106,7 +60,7 @@ class ServiceSource:
         """Add pages."""
         return await self._client.add(urls)
 
-    def holds(self, lease: str) -> bool:
+    async def holds(self, lease: str) -> bool:
         """A lease that has not ended by its own time may be used; the service takes an outcome once."""
         return True
 
@@ -119,4 +73,8 @@ async def open_source(options: Options) -> Source:
     """The source that the options name."""
     if options.url:
         return ServiceSource(AsyncClient(options.url, options.token))
-    return await DatabaseSource.open(options)
+    if options.process and os.name == "posix":
+        return await ProcessSource.open(options.crawl_settings())
+    from recrawl.contrib.scrapy.database import DatabaseSource
+
+    return await DatabaseSource.open(options.crawl_settings())

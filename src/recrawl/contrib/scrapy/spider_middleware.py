@@ -49,7 +49,7 @@ class RecrawlSpiderMiddleware:
             async for request in self._session.requests():
                 yield request
         except RecrawlError as problem:  # the spider ends
-            log.error("recrawl: %s", problem)
+            self._session.complain(problem)
 
     async def _add(self, request: Request) -> None:
         """A start request as a page."""

@@ -1,0 +1,190 @@
+"""Crawls: puts and serves of strict and managed crawls together, and what is deleted."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from recrawl.contrib.urlfrontier.frontier import Ask, Frontier, Served
+from recrawl.contrib.urlfrontier.items import Put
+from recrawl.contrib.urlfrontier.managed import Managed
+from recrawl.contrib.urlfrontier.queue_file import SOME, Row
+from recrawl.contrib.urlfrontier.queues import Queue
+from recrawl.contrib.urlfrontier.wire import FAIL, SKIPPED
+from recrawl.errors import StoreError
+
+_LULL = 0.01  # seconds without a deletion, after which URLs of deleted queues are deleted
+
+
+class Search(NamedTuple):
+    """Which URLs are wanted: those that contain a text."""
+
+    text: str = ""
+    ignore_case: bool = False
+
+    def finds(self, row: Row) -> bool:
+        """Whether a URL contains it."""
+        if self.ignore_case:
+            return self.text.lower() in row.url.lower()
+        return self.text in row.url
+
+
+class Crawls:
+    """All crawls; ``managed`` is None if the engine decides for none of them."""
+
+    def __init__(self, frontier: Frontier, managed: Managed | None = None) -> None:
+        self.frontier, self._managed = frontier, managed
+        self._turn = 0  # whose turn it is to be asked first, if a client takes URLs of any crawl
+        self._sweeping: asyncio.Task[None] | None = None
+        self._deleting: asyncio.Task[dict[Queue, int]] | None = None
+        self._condemned: list[Queue] = []
+        self._closing = False
+
+    async def open(self) -> None:
+        """Take up what an earlier run left."""
+        if self._managed is not None:
+            await self._managed.adopt()
+        self._sweep()
+
+    async def close(self) -> None:
+        """End the deletion of URLs; the next run goes on with it."""
+        self._closing = True
+        await self.swept()
+
+    async def swept(self) -> None:
+        """Wait until deleted URLs are out of the file."""
+        if self._sweeping is not None:
+            with suppress(sqlite3.Error, StoreError):  # the next deletion, or the next run, goes on with it
+                await self._sweeping
+
+    async def put(self, puts: Sequence[Put | None]) -> list[int]:
+        """Take in URLs; a state for each. None, and what is no page of a managed crawl, is skipped."""
+        states = [SKIPPED] * len(puts)
+        strict: list[tuple[int, Put]] = []
+        managed: list[tuple[int, Put]] = []
+        for place, put in enumerate(puts):
+            if put is not None:
+                (managed if self.frontier.is_managed(put.crawl) else strict).append((place, put))
+        if strict:
+            try:
+                found = self.frontier.put([put for _, put in strict])
+            except sqlite3.Error:
+                found = [FAIL] * len(strict)
+            for (place, _), state in zip(strict, found, strict=True):
+                states[place] = state
+        if managed and self._managed is not None:
+            try:
+                found = await self._managed.put([put for _, put in managed])
+            except (sqlite3.Error, StoreError):
+                found = [FAIL] * len(managed)
+            for (place, _), state in zip(managed, found, strict=True):
+                states[place] = state
+        return states
+
+    async def take(self, crawl: str | None, ask: Ask) -> list[Served]:
+        """Hand out URLs of a crawl; None: of any."""
+        frontier = self.frontier
+        if not frontier.active or (crawl is None and ask.key):
+            return []
+        if crawl is not None:
+            known = frontier.crawls.get(crawl)
+            if known is None:
+                return []
+            if known.managed:
+                return [] if self._managed is None else await self._managed.take(crawl, ask)
+            return frontier.take(known, ask)
+        strict = [one for one in frontier.crawls.values() if not one.managed]
+        sources = [*strict, *([None] if self._managed is not None else [])]
+        self._turn += 1
+        found: list[Served] = []
+        for place in range(len(sources)):
+            left = ask.queues - len({one.queue for one in found})
+            if left <= 0:
+                break
+            rest, source = ask._replace(queues=left), sources[(self._turn + place) % len(sources)]
+            if source is not None:
+                found += frontier.take(source, rest)
+            elif self._managed is not None:
+                found += await self._managed.take(None, rest)
+        return found
+
+    async def rows(self, queues: Sequence[Queue], search: Search, skip: int = 0) -> AsyncIterator[tuple[Queue, Row]]:
+        """The URLs of queues that are searched for, without the first ``skip``."""
+        for queue in queues:
+            if not search.text and queue.active + queue.completed <= skip:
+                skip -= queue.active + queue.completed
+                continue
+            after = ""
+            while rows := self.frontier.file.listed(queue.id, after):
+                after = rows[-1].url
+                for row in filter(search.finds, rows):
+                    if skip > 0:
+                        skip -= 1
+                    else:
+                        yield queue, row
+                if len(rows) < SOME:
+                    break
+                await asyncio.sleep(0)
+
+    # --- what is deleted ----------------------------------------------------------------------------------------------
+
+    async def delete(self, queues: Sequence[Queue]) -> int:
+        """Delete queues, with those that others delete meanwhile; how many active URLs they had."""
+        if self._deleting is None:
+            self._deleting = asyncio.get_running_loop().create_task(self._delete())
+        deleting = self._deleting
+        self._condemned += queues
+        found = await asyncio.shield(deleting)
+        return sum(found.pop(queue, 0) for queue in queues)
+
+    async def _delete(self) -> dict[Queue, int]:
+        """Delete all queues that are to be deleted; how many active URLs each had."""
+        seen = -1
+        while seen < len(self._condemned):
+            seen = len(self._condemned)
+            await asyncio.sleep(0)
+        self._deleting, condemned, self._condemned = None, self._condemned, []
+        found = {queue: queue.active for queue in condemned if queue.id in self.frontier.by_id}
+        self.frontier.delete(list(found))
+        self._sweep()
+        return found
+
+    async def purge(self, queues: Sequence[Queue], before: float) -> int:
+        """Delete URLs that were created before a time; how many of them were active."""
+        n = 0
+        for queue in queues:
+            while rows := self.frontier.file.purgeable(queue.id, before):
+                if queue.id not in self.frontier.by_id:
+                    break
+                self.frontier.forget(queue, rows)
+                n += sum(row.date > 0 for row in rows)
+                await self._forget_pages(rows)
+        return n
+
+    def _sweep(self) -> None:
+        """Delete the URLs of deleted queues, some at a time."""
+        if self.frontier.deleted and (self._sweeping is None or self._sweeping.done()):
+            self._sweeping = asyncio.create_task(self._delete_rows())
+
+    async def _delete_rows(self) -> None:
+        deleted = self.frontier.deleted
+        while deleted and not self._closing:
+            seen = -1
+            while seen < len(deleted) < SOME and not self._closing:  # more are deleted: their pages leave together
+                seen = len(deleted)
+                await asyncio.sleep(_LULL)
+            some = deleted[:SOME]
+            while not self._closing and (rows := self.frontier.file.of_queues(some)):
+                await self._forget_pages(rows)
+                self.frontier.forget(None, rows)
+            if not self._closing:
+                del deleted[: len(some)]
+
+    async def _forget_pages(self, rows: Sequence[Row]) -> None:
+        pages = [row.page for row in rows if row.page is not None]
+        if pages and self._managed is not None:
+            await self._managed.forget(pages)
+        await asyncio.sleep(0)

@@ -1,0 +1,306 @@
+"""Frontier: the queues of all crawls, in memory as far as they decide and in the file as far as they last.
+
+Every call is done before it returns; nothing else runs in between. What cannot be written raises `sqlite3.Error` and
+leaves everything as it was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from recrawl.contrib.urlfrontier.items import Put
+from recrawl.contrib.urlfrontier.queue_file import QueueFile, Row
+from recrawl.contrib.urlfrontier.queues import DEFAULT_DELAY, Crawl, Queue
+from recrawl.contrib.urlfrontier.wire import OK, SKIPPED
+from recrawl.crawl.clock import Clock
+
+MOST_SERVED = 10_000  # URLs of one call
+
+
+class Ask(NamedTuple):
+    """What a client asks for: from how many queues, how many URLs of each, for how long, and from which queue."""
+
+    queues: int
+    urls: int
+    lease: float  # seconds
+    key: str = ""
+
+
+class Served(NamedTuple):
+    """A URL that is handed out."""
+
+    queue: Queue
+    row: Row
+
+
+class Totals(NamedTuple):
+    """Figures of queues."""
+
+    active: int
+    in_process: int
+    completed: int
+    queues: int
+    active_queues: int
+
+
+class Changes:
+    """What a transaction changes in memory, once it is committed."""
+
+    def __init__(self, frontier: Frontier) -> None:
+        self._frontier = frontier
+        self._new: dict[tuple[str, str], Queue] = {}
+        self._counts: dict[Queue, list[int]] = defaultdict(lambda: [0, 0])
+        self._wakes: dict[Queue, float] = {}
+        self._ended: list[tuple[Queue, int]] = []
+        self._by_id: dict[int, Queue] = {}  # new queues
+        self._rows: list[Row] = []  # new ones
+        self._renewed: list[tuple[int, int, bytes, int]] = []
+
+    def queue(self, crawl: str, key: str) -> Queue:
+        """The queue of a key; a new one if there is none."""
+        known = self._frontier.crawls.get(crawl)
+        queue = None if known is None else known.queues.get(key)
+        queue = queue or self._new.get((crawl, key))
+        if queue is None:
+            owner = known or self._frontier.new_crawl(crawl)
+            queue = self._new[crawl, key] = Queue(self._frontier.file.add_queue(crawl, key), owner, key)
+            self._by_id[queue.id] = queue
+        return queue
+
+    def by_id(self, id: int) -> Queue | None:
+        """A queue by its row."""
+        return self._frontier.by_id.get(id) or self._by_id.get(id)
+
+    def insert(self, queue: Queue, put: Put, now: float, page: str | None = None) -> Row:
+        """A URL is new in its queue; its row."""
+        date = int(now) if put.date is None else put.date
+        number = self._frontier.file.next_row()
+        row = Row(number, queue.id, put.url, date, int(now), put.metadata, 0.0, page, None)
+        self._rows.append(row)
+        self.count(queue, put.date)
+        return row
+
+    def renew(self, row: Row, before: Queue, queue: Queue, put: Put) -> Row:
+        """A URL was put again as known, perhaps to another queue; its row as it is then."""
+        date = put.date or 0
+        self._renewed.append((queue.id, date, put.metadata, row.id))
+        self.count(before, row.date, -1)
+        self.count(queue, date)
+        self._ended.append((before, row.id))
+        return row._replace(queue=queue.id, date=date, metadata=put.metadata, until=0.0, lease=None)
+
+    def write(self) -> None:
+        """Write new and renewed URLs, inside the transaction."""
+        self._frontier.file.insert_rows(self._rows)
+        self._frontier.file.renew(self._renewed)
+
+    def count(self, queue: Queue, date: int | None, sign: int = 1) -> None:
+        """A URL with this date comes or goes."""
+        self._counts[queue][date == 0] += sign
+
+    def wake(self, queue: Queue, at: float) -> None:
+        """A queue may have something at a time."""
+        self._wakes[queue] = min(at, self._wakes.get(queue, math.inf))
+
+    def apply(self) -> None:
+        """The transaction is committed."""
+        for (name, _), queue in self._new.items():
+            queue.crawl = self._frontier.crawls.setdefault(name, queue.crawl)
+            queue.crawl.add(queue)
+            self._frontier.by_id[queue.id] = queue
+        for queue, counts in self._counts.items():
+            queue.crawl.count(queue, *counts)
+        for queue, row in self._ended:
+            queue.held.pop(row, None)
+        for queue, at in self._wakes.items():
+            queue.crawl.wake(queue, at)
+
+
+class Frontier:
+    """All queues. ``managed`` says of a crawl ID whether the engine decides for it."""
+
+    def __init__(self, file: QueueFile, clock: Clock, managed: Callable[[str], bool] = lambda name: False) -> None:
+        self.file, self.clock, self._managed = file, clock, managed
+        self.crawls: dict[str, Crawl] = {}
+        self.by_id: dict[int, Queue] = {}
+        self.deleted = file.deleted_queues()  # whose URLs are still in the file
+        self.deletions = 0  # how often URLs or queues were deleted: rows that were read before may be gone
+        settings = file.settings()
+        self.delay, self.active = settings.get("delay", DEFAULT_DELAY), bool(settings.get("active", 1.0))
+        for id_, crawl, key, delay, blocked, most, served, active, completed in file.queues():
+            owner = self.crawls.setdefault(crawl, self.new_crawl(crawl))
+            queue = self.by_id[id_] = Queue(id_, owner, key)
+            queue.delay, queue.limit = delay, most
+            queue.last_served = -math.inf if served is None else served
+            owner.add(queue)
+            owner.block(queue, blocked)
+            owner.count(queue, active, completed)
+        for id_, row, until in file.held(clock.now()):
+            if id_ in self.by_id:
+                self.by_id[id_].held[row] = until
+
+    def new_crawl(self, name: str) -> Crawl:
+        """A crawl without queues."""
+        return Crawl(name, managed=self._managed(name))
+
+    def is_managed(self, name: str) -> bool:
+        """Whether the engine decides for a crawl."""
+        return self._managed(name)
+
+    def queue(self, crawl: str, key: str) -> Queue | None:
+        """A queue, if there is one."""
+        found = self.crawls.get(crawl)
+        return None if found is None else found.queues.get(key)
+
+    def some(self, crawl: str, key: str) -> list[Queue]:
+        """The queue of a key, or all queues of a crawl."""
+        if key:
+            queue = self.queue(crawl, key)
+            return [] if queue is None else [queue]
+        found = self.crawls.get(crawl)
+        return [] if found is None else list(found.queues.values())
+
+    # --- strict crawls ------------------------------------------------------------------------------------------------
+
+    def put(self, puts: Sequence[Put]) -> list[int]:
+        """Take in URLs of strict crawls; a state for each."""
+        now, changes = self.clock.now(), Changes(self)
+        with self.file.transaction():
+            queues = [changes.queue(put.crawl, put.key) for put in puts]
+            asked = zip(queues, puts, strict=True)
+            rows = self.file.found([(queue.id, put.url) for queue, put in asked if queue.id in self.by_id])
+            states = [self._put(put, queue, rows, changes, now) for put, queue in zip(puts, queues, strict=True)]
+            changes.write()
+        changes.apply()
+        return states
+
+    def _put(self, put: Put, queue: Queue, rows: dict[tuple[int, str], Row], changes: Changes, now: float) -> int:
+        """Take in a URL; ``rows`` are the URLs that there are, by queue and URL."""
+        row = rows.get((queue.id, put.url))
+        if row is None:
+            rows[queue.id, put.url] = changes.insert(queue, put, now)
+        elif put.date is None:
+            return SKIPPED
+        else:
+            rows[queue.id, put.url] = changes.renew(row, queue, queue, put)
+        if put.date != 0:
+            changes.wake(queue, -math.inf if put.date is None or put.date <= now else float(put.date))
+        return OK
+
+    def take(self, crawl: Crawl, ask: Ask) -> list[Served]:
+        """Hand out URLs of a strict crawl, queue by queue in turn."""
+        now, found, served = self.clock.now(), list[Served](), list[Queue]()
+        queues = crawl.turns(now) if not ask.key else iter(self.some(crawl.name, ask.key))
+        for queue in queues:
+            opens = queue.opens_at(self.delay)
+            if opens > now:
+                crawl.sleep(queue, opens)
+                continue
+            room = min(ask.urls - queue.in_process(now), MOST_SERVED - len(found))
+            if room <= 0:
+                continue
+            rows = self.file.due(queue.id, now, room)
+            if not rows:
+                crawl.sleep(queue, self._next_at(queue, now))
+                continue
+            found += [Served(queue, row) for row in rows]
+            served.append(queue)
+            if len(served) >= ask.queues or len(found) >= MOST_SERVED:
+                break
+        if found:
+            self.lease(found, now, now + ask.lease)
+        return found
+
+    def _next_at(self, queue: Queue, now: float) -> float:
+        """When a queue may have something that has nothing now."""
+        date = self.file.next_date(queue.id, now)
+        return min([math.inf if date is None else float(date), *queue.held.values()])
+
+    def lease(self, served: Sequence[Served], now: float, until: float, leases: Sequence[str] = ()) -> None:
+        """URLs are in process until a time; ``leases`` are those of the desk."""
+        names: Sequence[str | None] = leases or [None] * len(served)
+        queues = {one.queue.id: one.queue for one in served}
+        with self.file.transaction():
+            self.file.lease((until, name, one.row.id) for one, name in zip(served, names, strict=True))
+            self.file.serve([(now, queue) for queue in queues])
+        for queue in queues.values():
+            queue.last_served = now
+        for one in served:
+            one.queue.held[one.row.id] = until
+
+    # --- control ------------------------------------------------------------------------------------------------------
+
+    def set_delay(self, crawl: str, key: str, seconds: float) -> None:
+        """Set the time between two serves of a queue, or of all queues without one of their own."""
+        if not key:
+            with self.file.transaction():
+                self.file.set("delay", seconds)
+            self.delay = seconds
+            for one in self.by_id.values():
+                one.crawl.wake(one)
+        elif (queue := self._write(crawl, key, "delay", seconds)) is not None:
+            queue.delay = seconds
+
+    def block(self, crawl: str, key: str, until: float) -> None:
+        """Serve nothing of a queue until a time."""
+        if (queue := self._write(crawl, key, "blocked_until", until)) is not None:
+            queue.crawl.block(queue, until)
+
+    def limit(self, crawl: str, key: str, most: int) -> None:
+        """Serve nothing of a queue once so many of its URLs are completed; 0: no limit."""
+        if (queue := self._write(crawl, key, "most", most)) is not None:
+            queue.limit = most
+
+    def _write(self, crawl: str, key: str, column: str, value: float) -> Queue | None:
+        """Write a column of a queue and wake it; None if there is no such queue."""
+        queue = self.queue(crawl, key)
+        if queue is not None:
+            with self.file.transaction():
+                self.file.set_queue(queue.id, column, value)
+            queue.crawl.wake(queue)
+        return queue
+
+    def set_active(self, active: bool) -> None:
+        """Serve URLs or not."""
+        with self.file.transaction():
+            self.file.set("active", float(active))
+        self.active = active
+
+    def delete(self, queues: Sequence[Queue]) -> int:
+        """Delete queues; how many active URLs they had. Their rows are deleted after it (`deleted`)."""
+        with self.file.transaction():
+            self.file.delete_queues(queue.id for queue in queues)
+        self.deletions += 1
+        n = sum(queue.active for queue in queues)
+        for queue in queues:
+            queue.crawl.remove(queue)
+            del self.by_id[queue.id]
+            if not queue.crawl.queues:
+                self.crawls.pop(queue.crawl.name, None)
+        self.deleted += [queue.id for queue in queues]
+        return n
+
+    def forget(self, queue: Queue | None, rows: Sequence[Row]) -> None:
+        """Delete rows of a queue; None: of a queue that was deleted."""
+        with self.file.transaction():
+            self.file.delete(row.id for row in rows)
+        self.deletions += 1
+        for row in rows if queue is not None else ():
+            assert queue is not None
+            queue.held.pop(row.id, None)
+            queue.crawl.count(queue, -(row.date > 0), -(row.date == 0))
+
+    def totals(self, queues: Iterable[Queue]) -> Totals:
+        """Figures of queues."""
+        now, active, held, completed, n, n_active = self.clock.now(), 0, 0, 0, 0, 0
+        for queue in queues:
+            inside = queue.in_process(now) if queue.held else 0
+            active += queue.active
+            completed += queue.completed
+            held += inside
+            n += 1
+            n_active += queue.active > 0 or inside > 0
+        return Totals(active, held, completed, n, n_active)

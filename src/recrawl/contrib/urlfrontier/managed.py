@@ -1,0 +1,245 @@
+"""Managed crawls: the engine decides which URLs are served, and what clients put are observations."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Collection, Iterable, Sequence
+
+from recrawl.contrib.urlfrontier.frontier import Ask, Changes, Frontier, Served
+from recrawl.contrib.urlfrontier.items import Put
+from recrawl.contrib.urlfrontier.observations import report_of, says_gone
+from recrawl.contrib.urlfrontier.queue_file import Row
+from recrawl.contrib.urlfrontier.queues import Queue
+from recrawl.contrib.urlfrontier.wire import OK, SKIPPED
+from recrawl.crawl.urls import canonical
+from recrawl.desk import Desk, NewPage
+from recrawl.desk.desk import MOST_PICKED, MOST_REPORTS
+from recrawl.desk.lease_book import LONGEST
+from recrawl.errors import ParameterError
+
+_FEW = 8  # pages picked at first, besides two of each queue
+CATCH_UP = 60.0  # seconds of the budget that a client gets at once: it asks now and then, and fetches in between
+
+
+class Managed:
+    """The crawls for which the engine decides. A URL is one page, once in each crawl, whatever its queue."""
+
+    def __init__(self, frontier: Frontier, desk: Desk) -> None:
+        desk.components.budget.catch_up(CATCH_UP)
+        self._frontier, self._desk, self._file = frontier, desk, frontier.file
+        self._writing = asyncio.Lock()
+
+    def row_of(self, crawl: str | None, page: str) -> Row | None:
+        """The URL that stands for a page in a crawl, or in any managed crawl."""
+        return self._first(crawl, self._file.of_page(page))
+
+    def _first(self, crawl: str | None, rows: Sequence[Row]) -> Row | None:
+        """The first of some rows that is in a crawl, or in any managed crawl."""
+        for row in rows:
+            queue = self._frontier.by_id.get(row.queue)
+            if queue is not None and queue.crawl.managed and crawl in (None, queue.crawl.name):
+                return row
+        return None
+
+    async def adopt(self) -> None:
+        """Make pages of URLs that were put in while their crawl was strict."""
+        for crawl in [one for one in self._frontier.crawls.values() if one.managed]:
+            last = 0
+            while rows := self._file.without_page(crawl.name, last):
+                last = rows[-1].id
+                live = [row for row in rows if not says_gone(row.date, row.metadata)]
+                named = [(row.id, page) for row in live if (page := page_of(row.url)) is not None]
+                await self._desk.add([NewPage(page) for _, page in named])
+                with self._file.transaction():
+                    for row, page in named:
+                        self._file.set_page(row, page)
+
+    # --- what clients put ---------------------------------------------------------------------------------------------
+
+    async def put(self, puts: Sequence[Put]) -> list[int]:
+        """Take in URLs: new ones become pages, those that were fetched are observations; a state for each."""
+        given = [(put, page_of(put.url)) for put in puts]
+        pairs = [(put, page) for put, page in given if page is not None]
+        async with self._writing:
+            deletions, rows = self._frontier.deletions, self._rows(pairs)
+            both = [(put, page, rows.get((put.crawl, page))) for put, page in pairs]
+            new = [page for put, page, row in both if _becomes_page(put, row)]
+            if new:
+                await self._desk.add([NewPage(page) for page in dict.fromkeys(new)])
+            reports = [
+                report_of(row.lease, put.date, put.metadata)
+                for put, _, row in both
+                if row is not None and row.lease is not None and put.date is not None
+            ]
+            for first in range(0, len(reports), MOST_REPORTS):
+                await self._desk.record(reports[first : first + MOST_REPORTS])
+            if self._frontier.deletions != deletions:
+                rows = self._rows(pairs)
+            states = self._write(given, rows)
+            await self._forget([page for put, page, row in both if _is_gone(put, row)])
+            return states
+
+    def _rows(self, pairs: Sequence[tuple[Put, str]]) -> dict[tuple[str, str], Row]:
+        """The rows of URLs by crawl and page: by their pages, or by themselves if they have none."""
+        found = self._file.of_pages(dict.fromkeys(page for _, page in pairs))
+        rows: dict[tuple[str, str], Row] = {}
+        others: dict[tuple[int, str], tuple[str, str]] = {}
+        for put, page in pairs:
+            row = self._first(put.crawl, found[page]) if page in found else None
+            if row is not None:
+                rows[put.crawl, page] = row
+            elif (queue := self._frontier.queue(put.crawl, put.key)) is not None:
+                others[queue.id, put.url] = put.crawl, page
+        for place, row in self._file.found(list(others)).items() if others else ():
+            rows.setdefault(others[place], row)
+        return rows
+
+    def _write(self, given: Sequence[tuple[Put, str | None]], rows: dict[tuple[str, str], Row]) -> list[int]:
+        """Write URLs; a state for each."""
+        now, changes = self._frontier.clock.now(), Changes(self._frontier)
+        renamed: dict[int, str | None] = {}
+        with self._file.transaction():
+            states = []
+            for put, page in given:
+                state = SKIPPED
+                if page is not None:
+                    row = rows.get((put.crawl, page))
+                    after = self._put(put, None if _is_gone(put, row) else page, row, changes, now)
+                    state = SKIPPED if after is None else OK
+                    if after is not None:
+                        rows[put.crawl, page] = after
+                        if row is not None and after.page != row.page:
+                            renamed[row.id] = after.page
+                states.append(state)
+            changes.write()
+            for id_, kept in renamed.items():
+                self._file.set_page(id_, kept)
+        changes.apply()
+        return states
+
+    def _put(self, put: Put, page: str | None, row: Row | None, changes: Changes, now: float) -> Row | None:
+        """Write a URL that stands for a page from now on; its row then, None if it is known already."""
+        if row is None:
+            return changes.insert(changes.queue(put.crawl, put.key), put, now, page)
+        if put.date is None:
+            return None
+        queue = changes.queue(put.crawl, put.key)
+        before = changes.by_id(row.queue)
+        assert before is not None, "rows are found by their queues"
+        if queue is not before and self._file.find(queue.id, row.url) is not None:
+            queue = before
+        return changes.renew(row, before, queue, put)._replace(page=page)
+
+    # --- what they get ------------------------------------------------------------------------------------------------
+
+    async def take(self, crawl: str | None, ask: Ask) -> list[Served]:
+        """Hand out the URLs that are worth most; None: of any managed crawl."""
+        now = self._frontier.clock.now()
+        choice = _Choice(self, self._frontier, crawl, ask, now)
+        lease = min(max(ask.lease, 1.0), LONGEST)
+        try:
+            names = await self._pick(choice, int(min(ask.queues * ask.urls, MOST_PICKED)), lease)
+            choice.keep(names)
+            served = [choice.chosen[page] for page in names if choice.chosen[page].queue.id in self._frontier.by_id]
+            if served:
+                until = self._frontier.clock.now() + lease
+                self._frontier.lease(served, now, until, [names[str(one.row.page)] for one in served])
+        except BaseException:
+            choice.keep(())
+            raise
+        return served
+
+    async def _pick(self, choice: _Choice, n: int, lease: float) -> dict[str, str]:
+        """At most n pages of a choice and their leases. Few at first: those of further queues are picked in vain."""
+        names: dict[str, str] = {}
+        some = min(n, 2 * choice.queues + _FEW)
+        while True:
+            picked = await self._desk.pick(some, lease=lease, wanted=choice.wants)
+            names |= {one.url: one.lease for one in picked}
+            if choice.ended or len(picked) < some or len(names) >= n:
+                return names
+            some = min(4 * some, n - len(names))
+
+    # --- what goes ----------------------------------------------------------------------------------------------------
+
+    async def forget(self, pages: Iterable[str]) -> None:
+        """URLs were deleted: remove the pages that no crawl has any more."""
+        async with self._writing:
+            await self._forget(pages)
+
+    async def _forget(self, pages: Iterable[str]) -> None:
+        some = list(dict.fromkeys(pages))
+        found = self._file.of_pages(some) if some else {}
+        gone = [page for page in some if self._first(None, found.get(page, ())) is None]
+        if gone:
+            await self._desk.remove(gone)
+
+
+class _Choice:
+    """Which pages one call may have: at most so many queues, and so many URLs of each.
+
+    What it takes is in process, and its queue served, from then on: calls that run meanwhile see it.
+    """
+
+    def __init__(self, managed: Managed, frontier: Frontier, crawl: str | None, ask: Ask, now: float) -> None:
+        self._managed, self._frontier, self._crawl, self._ask, self._now = managed, frontier, crawl, ask, now
+        self.queues, self.ended = ask.queues, False
+        self._rooms: dict[Queue, int] = {}
+        self._served_before: dict[Queue, float] = {}
+        self.chosen: dict[str, Served] = {}
+
+    def wants(self, page: str) -> bool | None:
+        """Whether a page is taken; None if it would need a queue more than was asked for."""
+        row = self._managed.row_of(self._crawl, page)
+        if row is None:
+            return False
+        queue = self._frontier.by_id[row.queue]
+        if self._ask.key not in ("", queue.key):
+            return False
+        if queue not in self._rooms:
+            opens = queue.opens_at(self._frontier.delay) <= self._now
+            room = self._ask.urls - queue.in_process(self._now) if opens else 0
+            if room <= 0:
+                return False
+            if len(self._rooms) >= self._ask.queues:
+                self.ended = True
+                return None
+            self._rooms[queue], self._served_before[queue] = room, queue.last_served
+            queue.last_served = self._now
+        if self._rooms[queue] <= 0:
+            return False
+        self._rooms[queue] -= 1
+        queue.held[row.id] = math.inf
+        self.chosen[page] = Served(queue, row)
+        return True
+
+    def keep(self, pages: Collection[str]) -> None:
+        """Only these were picked: undo the others."""
+        served = {self.chosen[page].queue for page in pages}
+        for page, (queue, row) in self.chosen.items():
+            if page not in pages:
+                queue.held.pop(row.id, None)
+        for queue, before in self._served_before.items():
+            if queue not in served:
+                queue.last_served = before
+
+
+def _is_gone(put: Put, row: Row | None) -> bool:
+    """Whether a URL is gone that nobody was asked to fetch: it is no page, and not served."""
+    return put.date == 0 and (row is None or row.lease is None) and says_gone(put.date, put.metadata)
+
+
+def _becomes_page(put: Put, row: Row | None) -> bool:
+    """Whether the engine is to have a page that it may not have yet."""
+    if row is None:
+        return not _is_gone(put, row)
+    return row.page is None and put.date is not None and not _is_gone(put, row)
+
+
+def page_of(url: str) -> str | None:
+    """The page of the engine that a URL is; None if it is no web page."""
+    try:
+        return canonical(url)
+    except ParameterError:
+        return None

@@ -1,0 +1,243 @@
+"""Queue file: the URLs of all queues, their leases and limits, in an SQLite file of their own."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from recrawl.errors import StoreError
+from recrawl.store.sqlite.lock import Lock
+
+_VERSION = 1
+_SCHEMA = """
+CREATE TABLE setting (name TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE queue (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    crawl TEXT NOT NULL,
+    key TEXT NOT NULL,
+    delay REAL,
+    blocked_until REAL NOT NULL DEFAULT 0,
+    most INTEGER NOT NULL DEFAULT 0,
+    last_served REAL,
+    UNIQUE (crawl, key)
+);
+CREATE TABLE url (
+    id INTEGER PRIMARY KEY,
+    queue INTEGER NOT NULL,
+    url TEXT NOT NULL,
+    date INTEGER NOT NULL, -- seconds since 1970; 0: completed
+    created INTEGER NOT NULL,
+    metadata BLOB NOT NULL,
+    until REAL NOT NULL DEFAULT 0, -- of its lease
+    page TEXT, -- managed crawls: the page of the engine
+    lease TEXT, -- managed crawls: the lease of the desk
+    UNIQUE (queue, url)
+);
+CREATE INDEX url_date ON url (queue, date, url);
+CREATE INDEX url_page ON url (page) WHERE page IS NOT NULL;
+"""
+# A crash of the process loses nothing; after a loss of power the last transactions may be missing.
+_PRAGMAS = ("journal_mode = WAL", "synchronous = NORMAL", "journal_size_limit = 67108864", "cache_size = -65536")
+_COLUMNS = "id, queue, url, date, created, metadata, until, page, lease"
+_OF_URL = ", ".join(f"u.{name}" for name in _COLUMNS.split(", "))
+SOME = 500  # rows of one read
+
+
+class Row(NamedTuple):
+    """A URL as it is stored."""
+
+    id: int
+    queue: int
+    url: str
+    date: int
+    created: int
+    metadata: bytes
+    until: float
+    page: str | None
+    lease: str | None
+
+
+class QueueFile:
+    """The file; one process at a time has it. Every write is inside `transaction`."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if not self.path.parent.is_dir():
+            raise StoreError(f"{path}: there is no such folder")
+        self._lock = Lock(self.path)
+        try:
+            self.db = sqlite3.connect(self.path, isolation_level=None, cached_statements=256)
+            try:
+                self._prepare()
+            except BaseException:
+                self.db.close()
+                raise
+        except sqlite3.Error as problem:
+            self._lock.release()
+            raise StoreError(f"{path}: {problem}") from None
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _prepare(self) -> None:
+        (version,) = self.db.execute("PRAGMA user_version").fetchone()
+        if version not in (0, _VERSION):
+            raise StoreError(f"{self.path}: its schema is version {version}; this recrawl knows {_VERSION}")
+        for pragma in _PRAGMAS:
+            self.db.execute(f"PRAGMA {pragma}")
+        if version == 0:
+            with self.transaction():
+                for statement in _SCHEMA.split(";\n"):
+                    self.db.execute(statement)
+                self.db.execute(f"PRAGMA user_version = {_VERSION}")
+        self._last_row = int(self.db.execute("SELECT coalesce(max(id), 0) FROM url").fetchone()[0])
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Committed at the end, undone where anything raises."""
+        self.db.execute("BEGIN IMMEDIATE")
+        try:
+            yield self.db
+            self.db.execute("COMMIT")
+        except BaseException:
+            if self.db.in_transaction:
+                self.db.execute("ROLLBACK")
+            raise
+
+    def close(self) -> None:
+        """Close the file and give back the lock."""
+        self.db.close()
+        self._lock.release()
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def settings(self) -> dict[str, float]:
+        """The settings of the service."""
+        return dict(self.db.execute("SELECT name, value FROM setting"))
+
+    def queues(self) -> Iterator[tuple[Any, ...]]:
+        """All queues: id, crawl, key, delay, blocked_until, most, last_served, active and completed URLs."""
+        yield from self.db.execute(
+            "SELECT q.id, crawl, key, delay, blocked_until, most, last_served,"
+            " count(u.id) - count(CASE WHEN u.date = 0 THEN 1 END), count(CASE WHEN u.date = 0 THEN 1 END)"
+            " FROM queue q LEFT JOIN url u ON u.queue = q.id GROUP BY q.id ORDER BY q.id"
+        )
+
+    def held(self, now: float) -> Iterator[tuple[int, int, float]]:
+        """URLs in process: queue, row and until when."""
+        yield from self.db.execute("SELECT queue, id, until FROM url WHERE until > ?", (now,))
+
+    def find(self, queue: int, url: str) -> Row | None:
+        """A URL of a queue."""
+        found = self.db.execute(f"SELECT {_COLUMNS} FROM url WHERE queue = ? AND url = ?", (queue, url)).fetchone()
+        return None if found is None else Row(*found)
+
+    def found(self, urls: Sequence[tuple[int, str]]) -> dict[tuple[int, str], Row]:
+        """URLs of queues, each given as its queue and itself: those that there are."""
+        query = f"SELECT {_OF_URL} FROM json_each(?) j CROSS JOIN url u"
+        query += " ON u.queue = json_extract(j.value, '$[0]') AND u.url = json_extract(j.value, '$[1]')"
+        rows = (Row(*row) for row in self.db.execute(query, (json.dumps(urls),)))
+        return {(row.queue, row.url): row for row in rows}
+
+    def of_page(self, page: str) -> list[Row]:
+        """The URLs that stand for a page of the engine."""
+        return [Row(*row) for row in self.db.execute(f"SELECT {_COLUMNS} FROM url WHERE page = ? ORDER BY id", (page,))]
+
+    def of_pages(self, pages: Iterable[str]) -> dict[str, list[Row]]:
+        """The URLs that stand for each of some pages of the engine."""
+        query = f"SELECT {_OF_URL} FROM json_each(?) j CROSS JOIN url u ON u.page = j.value ORDER BY u.id"
+        found: dict[str, list[Row]] = {}
+        for row in self.db.execute(query, (json.dumps(list(pages)),)):
+            found.setdefault(row[7], []).append(Row(*row))
+        return found
+
+    def due(self, queue: int, now: float, n: int) -> list[Row]:
+        """At most n URLs that may be served, earliest date first, then by URL."""
+        query = f"SELECT {_COLUMNS} FROM url WHERE queue = ? AND date BETWEEN 1 AND ? AND until <= ?"
+        return [Row(*row) for row in self.db.execute(f"{query} ORDER BY date, url LIMIT ?", (queue, int(now), now, n))]
+
+    def next_date(self, queue: int, now: float) -> int | None:
+        """The earliest date of a URL that is not in process; None if there is none."""
+        query = "SELECT date FROM url WHERE queue = ? AND date > 0 AND until <= ? ORDER BY date LIMIT 1"
+        found = self.db.execute(query, (queue, now)).fetchone()
+        return None if found is None else int(found[0])
+
+    def listed(self, queue: int, after: str = "") -> list[Row]:
+        """Some URLs of a queue after a URL, in order."""
+        query = f"SELECT {_COLUMNS} FROM url WHERE queue = ? AND url > ? ORDER BY url LIMIT {SOME}"
+        return [Row(*row) for row in self.db.execute(query, (queue, after))]
+
+    def of_queues(self, queues: Sequence[int]) -> list[Row]:
+        """Some URLs of these queues."""
+        query = f"SELECT {_OF_URL} FROM json_each(?) j CROSS JOIN url u ON u.queue = j.value LIMIT {SOME}"
+        return [Row(*row) for row in self.db.execute(query, (json.dumps(queues),))]
+
+    def deleted_queues(self) -> list[int]:
+        """Queues that were deleted while some of their URLs are still there."""
+        return [
+            row[0]
+            for row in self.db.execute("SELECT DISTINCT queue FROM url WHERE queue NOT IN (SELECT id FROM queue)")
+        ]
+
+    def without_page(self, crawl: str, after: int) -> list[Row]:
+        """Some URLs of a crawl that stand for no page, after a row."""
+        query = f"SELECT {_COLUMNS} FROM url WHERE id > ? AND page IS NULL"
+        query += f" AND queue IN (SELECT id FROM queue WHERE crawl = ?) ORDER BY id LIMIT {SOME}"
+        return [Row(*row) for row in self.db.execute(query, (after, crawl))]
+
+    def purgeable(self, queue: int, before: float) -> list[Row]:
+        """Some URLs of a queue that were created before a time."""
+        query = f"SELECT {_COLUMNS} FROM url WHERE queue = ? AND created < ? LIMIT {SOME}"
+        return [Row(*row) for row in self.db.execute(query, (queue, before))]
+
+    # --- writing ------------------------------------------------------------------------------------------------------
+
+    def set(self, name: str, value: float) -> None:
+        """Write a setting of the service."""
+        self.db.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, value))
+
+    def add_queue(self, crawl: str, key: str) -> int:
+        """A new queue; its row."""
+        return self.db.execute("INSERT INTO queue (crawl, key) VALUES (?, ?)", (crawl, key)).lastrowid or 0
+
+    def set_queue(self, queue: int, column: str, value: float | None) -> None:
+        """Write one column of a queue."""
+        self.db.execute(f"UPDATE queue SET {column} = ? WHERE id = ?", (value, queue))
+
+    def delete_queues(self, queues: Iterable[int]) -> None:
+        """Delete queues; their URLs are deleted after them, some at a time."""
+        self.db.executemany("DELETE FROM queue WHERE id = ?", ((queue,) for queue in queues))
+
+    def insert_rows(self, rows: Iterable[Row]) -> None:
+        """Add URLs that are new in their queues."""
+        self.db.executemany(f"INSERT INTO url ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def next_row(self) -> int:
+        """A number that no URL had yet."""
+        self._last_row += 1
+        return self._last_row
+
+    def renew(self, renewed: Iterable[tuple[int, int, bytes, int]]) -> None:
+        """URLs were put again: their queues, dates, metadata and rows. Their leases are over."""
+        statement = "UPDATE url SET queue = ?, date = ?, metadata = ?, until = 0, lease = NULL WHERE id = ?"
+        self.db.executemany(statement, renewed)
+
+    def set_page(self, row: int, page: str | None) -> None:
+        """A URL stands for a page of the engine, or for none."""
+        self.db.execute("UPDATE url SET page = ?, lease = NULL WHERE id = ?", (page, row))
+
+    def lease(self, leases: Iterable[tuple[float, str | None, int]]) -> None:
+        """URLs are handed out: until when, the desk's lease, row."""
+        self.db.executemany("UPDATE url SET until = ?, lease = ? WHERE id = ?", leases)
+
+    def serve(self, queues: Sequence[tuple[float, int]]) -> None:
+        """Queues served URLs: when, queue."""
+        self.db.executemany("UPDATE queue SET last_served = ? WHERE id = ?", queues)
+
+    def delete(self, rows: Iterable[int]) -> None:
+        """Delete URLs."""
+        self.db.executemany("DELETE FROM url WHERE id = ?", ((row,) for row in rows))

@@ -1,0 +1,78 @@
+"""The process of the desk: its calls, its errors, and its end."""
+
+import asyncio
+import os
+
+import pytest
+
+from contrib.scrapy.worlds import opened, stored
+from recrawl.contrib.scrapy import ProcessSource
+from recrawl.crawl.config.settings import Settings
+from recrawl.desk import Report
+from recrawl.errors import ParameterError, RecrawlError
+
+URLS = [f"https://a.example/{k}" for k in range(3)]
+HOST = {"delay": "0 s", "host_concurrency": 3}
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="needs socketpair and pass_fds")]
+
+
+def test_calls_errors_and_the_end_of_the_process(tmp_path):
+    """Leases outlive a process that is killed; what was recorded before is there; further calls say one line."""
+    database = str(tmp_path / "pages.db")
+
+    async def use():
+        source = await ProcessSource.open(Settings(database=database, budget="100/s", listings=False, **HOST))
+        assert await source.add(URLS) == 3
+        picked = await source.pick(3, 60.0)
+        assert {one.url for one in picked} == set(URLS)
+        first, second, third = (one.lease for one in picked)
+        with pytest.raises(ParameterError, match="row 0, status: is 999"):
+            await source.record([Report(first, 999)])
+        assert await source.record([Report(first, 200, body=b"<p>text</p>" * 9000)]) == ["recorded"]
+        assert await source.release([second, "other"]) == ["released", "unknown"]
+        assert [await source.holds(lease) for lease in (first, second, third)] == [False, False, True]
+        source._process.kill()
+        await asyncio.wait([source._reading])
+        with pytest.raises(RecrawlError, match="the process of the desk was ended"):
+            await source.pick(1, 60.0)
+        with pytest.raises(RecrawlError, match="was ended"):
+            await source.close()
+        assert source._process.returncode is not None
+
+    asyncio.run(use())
+    outcomes, leases = stored(database)
+    assert [one.status for one in outcomes] == [200]
+    assert len(leases) == 1, "that of the third page"
+
+
+@pytest.mark.full
+def test_a_database_that_cannot_be_opened_is_an_error_of_the_caller(tmp_path):
+    (tmp_path / "pages.db").write_bytes(b"no database" * 100)
+
+    async def use():
+        await ProcessSource.open(Settings(database=str(tmp_path / "pages.db"), budget="1/s"))
+
+    with pytest.raises(RecrawlError, match=r"pages\.db"):
+        asyncio.run(use())
+
+
+def test_the_process_ends_with_the_one_that_started_it(tmp_path):
+    """Its connection ends without a call of close, as after kill -9: it writes what it has and leaves the database."""
+    database = str(tmp_path / "pages.db")
+
+    async def use():
+        source = await ProcessSource.open(Settings(database=database, budget="100/s", listings=False))
+        await source.add(URLS[:1])
+        (one,) = await source.pick(1, 60.0)
+        recording = asyncio.ensure_future(source.record([Report(one.lease, 200, digest="a")]))
+        await asyncio.sleep(0)
+        source._writer.close()
+        with pytest.raises(RecrawlError):
+            await recording
+        await source._end()
+        assert source._process.returncode == 0
+
+    asyncio.run(use())
+    assert asyncio.run(opened(database).close()) is None
+    assert len(stored(database)[0]) == 1
