@@ -74,13 +74,15 @@ class World:
 
     def crawler(self, **options):
         self.engine = self.opened()
-        chosen = {"rules": self.rules, "commands_every": 60.0, **self.options, **options}
+        chosen = {"rules": self.rules, "commands_every": 60.0, "notes_every": 600.0, **self.options, **options}
         if "hours" in chosen:
             chosen["budget"] = Budget(self.budget, self.clock.now(), hours=chosen.pop("hours"))
         robots = chosen.pop("robots", self.robots)
         hear = lambda name, fields: self.events.append((name, fields))  # noqa: E731
         crawl = CrawlOptions(on_event=hear, **chosen)
-        return Crawler(self.engine, self.store.store, self.web, crawl, robots=robots, clock=self.clock)
+        crawler = Crawler(self.engine, self.store.store, self.web, crawl, robots=robots, clock=self.clock)
+        crawler.components.not_modified._rng.seed(0)  # which pages are fetched in full
+        return crawler
 
     def run(self, seconds=None, *, once=False, n=None, **options):
         """One run from start to end; its counts."""

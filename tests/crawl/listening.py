@@ -77,7 +77,7 @@ class ListeningCrawl:
         self.crawler = Crawler(engine, self.store, web, options, robots=rules, clock=self.clock)
         parts = self.crawler.components
         await parts.load()
-        context = Context(engine, self.store, parts.clock, parts.inbox, parts.tokens, receivers=parts.receivers)
+        context = Context(self.store, parts.inbox, parts.tokens, receivers=parts.receivers)
         server = HttpServer(build_app(context), f"127.0.0.1:{port}")
         self.port = int(server.url.rpartition(":")[2])
         self.url = self.crawler.components.receivers.websub.table.public_url = server.url

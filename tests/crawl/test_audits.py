@@ -126,6 +126,7 @@ def test_pages_without_a_copy_are_stale_without_a_request():
     assert expected_freshness(world.opened(), world.clock.now()) == 0.0
 
 
+@pytest.mark.slow
 def test_failures_are_not_judged_and_pages_that_went_are_stale():
     down = set()
 

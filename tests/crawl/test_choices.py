@@ -46,6 +46,7 @@ def test_settings_name_the_objective():
         Settings(objective="beauty")
 
 
+@pytest.mark.slow
 def test_a_price_leaves_budget_unspent_and_says_so():
     world = World(changing, FEW, budget=0.02, choices={"price": 3600.0})
     counts = world.run(0.5 * DAY)

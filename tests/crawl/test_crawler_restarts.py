@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from profiles import examples
 
 from recrawl.crawl.clock import SystemClock
 from recrawl.crawl.config.rules import Rules
@@ -31,7 +32,7 @@ def slow(url, now):
     return Answer(changing(url, now) or b"", 404 if "robots" in url else 200, took=0.2)
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12, usual=6))
 @given(
     budget=st.sampled_from([0.05, 0.7, 1.0, 3.0, 20.0]), lives=st.lists(st.floats(0.3, 12.0), min_size=2, max_size=6)
 )
@@ -182,8 +183,8 @@ def test_a_batch_that_cannot_be_written_is_not_acknowledged():
     world = World(changing, URLS, store=Broken(), budget=5.0, robots=False)
     with pytest.raises(StoreError, match="broken"):
         world.run(100.0)
-    told = sum(len(fields["outcomes"]) for name, fields in world.events if name == "saved")
-    assert told == world.store.counts()["observations"]
+    reported = sum(len(fields["outcomes"]) for name, fields in world.events if name == "saved")
+    assert reported == world.store.counts()["observations"]
 
 
 def benchmark(name):

@@ -5,6 +5,7 @@ import random
 
 import numpy as np
 import pytest
+from profiles import examples
 
 from recrawl.crawl.deliver.subscribers import FIRST_WAIT, LONGEST_WAIT, Delivery, NotDelivered, backoff
 from recrawl.crawl.http.memory import ManualClock
@@ -20,7 +21,7 @@ from .test_events import Index, busy, every_event, existing
 def test_a_subscriber_that_fails_half_the_time_misses_nothing_and_keeps_the_order():
     world, index = World(busy, URLS[:30], budget=0.1), Index(fails=0.5)
     for _ in range(4):
-        world.run(1200.0, subscribers={"index": index})
+        world.run(800.0, subscribers={"index": index})
     index._fails = 0.0
     world.run(60.0, subscribers={"index": index})
     assert index.documents == existing(world.store)
@@ -33,7 +34,7 @@ def test_a_subscriber_that_fails_half_the_time_misses_nothing_and_keeps_the_orde
 def test_killed_again_and_again_nothing_is_missing(tmp_path):
     world = World(busy, URLS[:40], store=BlockingStore(SqliteStore(tmp_path / "a.db")), budget=0.1)
     index = Index(fails=0.3)
-    for k in range(12):
+    for k in range(examples(12, usual=8)):
         (world.run if k % 4 == 3 else world.killed_after)(
             400.0 + 37 * k, subscribers={"index": index}, commit_delay=60.0
         )
@@ -53,7 +54,7 @@ def test_killed_again_and_again_nothing_is_missing(tmp_path):
 @pytest.mark.slow
 def test_subscribers_are_independent():
     world, good, bad = World(busy, URLS[:30], budget=0.1), Index(), Index(fails=1.0)
-    world.run(2 * 3600.0, subscribers={"good": good, "bad": bad})
+    world.run(3600.0, subscribers={"good": good, "bad": bad})
     assert good.documents == existing(world.store)
     by_name = {one.name: one for one in world.store.subscribers()}
     last = world.store.event_counts()["last"]
@@ -108,7 +109,7 @@ def test_a_subscriber_that_is_down_for_hours_is_tried_no_more_often_than_that_an
 @pytest.mark.slow
 def test_with_no_limit_reached_hours_down_lose_nothing():
     world, index = World(busy, URLS[:70], budget=0.1), Index(fails=1.0)
-    world.run(2 * 3600.0, subscribers={"index": index})
+    world.run(1.2 * 3600.0, subscribers={"index": index})
     index._fails = 0.0
     world.run(60.0, subscribers={"index": index})
     assert index.missed == 0
@@ -138,6 +139,7 @@ def test_a_subscriber_that_returns_nonsense_has_accepted_nothing(said):
     assert world.store.subscribers()[0].failures > 1
 
 
+@pytest.mark.slow
 def test_a_subscriber_may_accept_the_first_few():
     world, heard = World(busy, URLS[:40], budget=0.1), []
 
@@ -154,7 +156,7 @@ def test_a_second_run_of_one_crawler_goes_on_delivering():
     world, index = World(busy, URLS[:10], budget=0.5), Index()
     crawler = world.crawler(subscribers={"index": index})
     for _ in range(2):
-        asyncio.run(world.clock.drive(crawler.run(world.clock.now() + 600.0)))
+        asyncio.run(world.clock.drive(crawler.run(world.clock.now() + 300.0)))
         assert index.documents == existing(world.store)
     crawler.close()
 

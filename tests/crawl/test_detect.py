@@ -251,6 +251,7 @@ def test_both_ways_to_cut_are_one(text, pattern, most):
     assert removal.remove_matches(compiled, data, most) == removal._remove_by_iterator(compiled, data, most)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(200))
 @given(st.text(max_size=60))
 def test_the_simhash_is_that_of_the_loops(text):
@@ -327,7 +328,7 @@ def test_what_is_no_detector(name, select, message):
 
 # --- no page takes long --------------------------------------------------------------------------------------------
 
-LARGE = 200_000  # characters
+LARGE = 100_000  # characters
 MORE = [
     "<nav>", "<nav><aside>", "<div class='ad'>", "<main>", "<main><nav></main>", "<p class=ads ",
     "<a class='", "<div class=nav><h1>",

@@ -97,7 +97,7 @@ def test_an_index_that_subscribes_has_what_the_crawler_has(tmp_path, kind):
 @pytest.mark.slow
 def test_every_change_that_was_observed_is_an_event():
     world = World(lambda url, now: None if "robots" in url else f"<p>{int(now / 4000)} {url}", URLS[:40], budget=0.05)
-    world.run(3 * 3600.0)
+    world.run(2 * 3600.0)
     observed = [(o.url, o.began_at) for o in world.store.observations() if o.changed or o.changed is None]
     assert sorted((event.url, event.at) for event in every_event(world.store)) == sorted(observed)
     for url in URLS[:40]:

@@ -321,7 +321,7 @@ PARTS = [
 ]  # fmt: skip
 
 
-def test_whatever_a_server_says_is_told_and_not_raised():
+def test_whatever_a_server_says_is_reported_and_not_raised():
     rng = Random(7)
     said = []
 

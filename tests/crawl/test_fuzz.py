@@ -5,7 +5,7 @@ import pytest
 from fuzz_inputs import TYPES, all_detectors
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from profiles import examples
+from profiles import examples, few_tuples
 
 from recrawl.crawl.formats.feed_items import read_feed
 from recrawl.crawl.http.charset import decode
@@ -14,7 +14,14 @@ from recrawl.crawl.http.fetched import Fetched
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("makes", "n"), [(fuzz.detector_calls, 6000), (fuzz.robots_calls, 6000), (fuzz.charset_calls, 9000)]
+    ("makes", "n"),
+    few_tuples(
+        [
+            *((fuzz.detector_calls, 2000), (fuzz.robots_calls, 3000), (fuzz.charset_calls, 4000)),
+            *((fuzz.detector_calls, 6000), (fuzz.robots_calls, 6000), (fuzz.charset_calls, 9000)),
+        ],
+        3,
+    ),
 )
 def test_broken_inputs_raise_nothing(makes, n):
     found = fuzz.run(makes, n, seed=7)

@@ -29,6 +29,7 @@ def to(world, host):
     return np.array([at for at, url in world.web.requests if f"//{host}.example/" in url]) - START
 
 
+@pytest.mark.slow
 def test_a_host_gets_exactly_its_budget_and_others_theirs():
     world = World(page, SLOW + FAST, budget=1.0, rules=RULES)
     world.run(DAY / 4)
@@ -39,6 +40,7 @@ def test_a_host_gets_exactly_its_budget_and_others_theirs():
     assert np.diff(fast).min() >= 86.4 - 1e-6
 
 
+@pytest.mark.slow
 def test_no_slot_is_taken_by_a_crawl_that_waits_for_its_host():
     rules = Rules([Rule("https://slow.example/*", budget="10/day")])
     world = World(page, SLOW + FAST, budget=5.0, delay=0.0, rules=rules, concurrency=2, robots=False)
@@ -47,6 +49,7 @@ def test_no_slot_is_taken_by_a_crawl_that_waits_for_its_host():
     assert counts.ended == pytest.approx(300, abs=3), "the budget that it leaves goes to others"
 
 
+@pytest.mark.slow
 def test_redirects_are_paid_for_before_the_next_crawl():
     def moving(url, at):
         if url.startswith("https://slow.example/") and not url.endswith("/here"):
@@ -107,6 +110,7 @@ def test_another_budget_takes_effect_while_the_crawl_runs():
     assert (slow >= 8640.0).sum() == pytest.approx(100, abs=2)
 
 
+@pytest.mark.slow
 def test_audits_obey_the_budget_of_a_host():
     world = World(page, SLOW + FAST, budget=1.0, rules=RULES, robots=False, audit_share=0.5, audit_draws=5)
     world.run(DAY / 4)

@@ -19,8 +19,8 @@ from recrawl.crawl.run.opening.pages import add_pages, open_engine, save_pages
 from recrawl.store import BlockingStore, MemoryStore
 
 from .driving import DAY, START
+from .listing_site import stamp
 from .servers import AGENT, Held, fetching, serving
-from .test_listings import stamp
 
 pytestmark = pytest.mark.slow
 

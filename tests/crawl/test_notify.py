@@ -257,6 +257,9 @@ class Sent:
             raise NotDelivered("down")
         self.messages.append(message)
 
+    async def close(self):
+        """Nothing is open."""
+
 
 def page(url, now):
     """Each page changes every ten minutes."""

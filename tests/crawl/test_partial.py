@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from recrawl import Engine
+from recrawl.crawl.audit import freshness
 from recrawl.crawl.audit.freshness import reported_freshness
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.run.opening import partial
@@ -144,6 +145,28 @@ def test_figures_of_a_sample_lie_within_its_error(importance: str) -> None:
     planned, sample = whole.forecast(budget).freshness, sampled.engine.forecast(budget).freshness
     assert sample == pytest.approx(planned, abs=3 * sampled.error)
     assert (sampled.totals.failing, sampled.totals.gone) == (whole.stats["failing"], whole.stats["away"])
+
+
+def test_freshness_is_the_same_in_pieces_and_pages_may_go_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    n, store = 200, MemoryStore()
+    asyncio.run(fill(store, n, np.arange(n) % 7.0))
+    engine = asyncio.run(engine_of(store, Settings(rule=RULES), NOW))
+    whole = reported_freshness(engine, NOW)
+    monkeypatch.setattr(freshness, "_PIECE", 30)
+    assert reported_freshness(engine, NOW) == pytest.approx(whole)
+    notes = freshness.FreshnessNotes(engine)
+    assert notes.pending_notes(NOW) == {}  # too many pages for one go
+    assert notes.are_due(NOW)
+    assert not notes.are_due(NOW + 1e6)  # they are being made
+    made = asyncio.run(notes.renewed_notes(NOW))[freshness.NOTE]
+    assert made["now"] == pytest.approx(whole.now)
+    assert made["so_far"] == pytest.approx(whole.so_far)
+    assert not notes.are_due(NOW)
+    steps = freshness.freshness_steps(engine, NOW)
+    next(steps)
+    engine.remove(engine.ids()[20:])
+    with pytest.raises(StopIteration):
+        next(steps)
 
 
 @pytest.mark.usefixtures("small_samples")

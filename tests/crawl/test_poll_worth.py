@@ -87,6 +87,15 @@ def test_what_was_learned_long_ago_counts_less():
     assert [Worth(polls=n).longest / DAY for n in (0, 3, 4, 5, 6, 50)] == [1, 1, 2, 4, 7, 7]
 
 
+def test_signals_that_were_not_judged_yet_do_not_count_against_a_listing():
+    asked = Worth(expected=1e-5, watched=20 * DAY, polls=5)
+    waiting = asked.signalled(4)
+    assert waiting.rate == pytest.approx(Worth(expected=1e-5).rate), "none was judged: what was expected still is"
+    assert waiting.signalled(-1).rate < waiting.rate
+    nothing = waiting.signalled(-1).signalled(-1).signalled(-1).signalled(-1)
+    assert nothing.rate == pytest.approx(asked.rate), "all were judged, and brought nothing"
+
+
 def test_an_unknown_listing_is_expected_to_tell_some_of_the_changes():
     pages = Pages([0.1 / DAY, 0.0])
     threshold = float(crawl_value(pages[:1], 10 * DAY)[0])
@@ -129,6 +138,28 @@ def test_credits_go_to_the_first_signal_by_what_the_crawl_finds():
     assert fresh.gain == pytest.approx(np.exp(-1.0) - 1.0, rel=0.01)
     assert credits.crawled(int(ids[0]), changed=True) is None
     assert len(credits) == 0
+
+
+def test_a_crawl_later_than_foreseen_is_the_one_that_was_made_anyway():
+    """The margin rises after a start with fresh copies: liars must not gain by it, nor honest listings lose lead."""
+    engine, ids = engine_of(2, fetched_at=-2 * DAY)
+    threshold = float(crawl_value(engine.pages(ids), 10 * DAY)[0])
+    credits = Credits(engine)
+    credits.signalled("one", ids.tolist(), 0.0, threshold)
+    right, wrong = (credits.crawled(int(page), changed=page == 0, at=28 * DAY) for page in ids)
+    assert right.lead == pytest.approx(28 * DAY)
+    assert right.gain == pytest.approx(np.exp(-3.0), rel=0.01)
+    assert wrong.gain == pytest.approx(np.exp(-3.0) - 1.0, rel=0.01)
+
+
+def test_a_learned_lead_follows_the_margin():
+    pages = Pages([0.1 / DAY])
+    low, high = (anyway(pages, float(crawl_value(pages, days * DAY)[0])) for days in (2.0, 10.0))
+    learned = Worth().with_prior(pages, low).credited(100.0, 0.5 * DAY)
+    assert learned.mean_lead == pytest.approx(0.5 * DAY, rel=0.01)
+    assert learned.with_prior(pages, high).mean_lead == pytest.approx(2.5 * DAY, rel=0.01)
+    found = learned.discovered(100.0)
+    assert found.with_prior(pages, high).mean_lead == pytest.approx((2.5 + 7.0) / 2 * DAY, rel=0.01)
 
 
 def test_signals_that_say_nothing_are_worth_nothing():

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from recrawl.crawl import Answer, Settings
-from recrawl.crawl.run.opening.reload import LIVE, adopted, compare, reload_settings
+from recrawl.crawl.run.opening import notifiers
+from recrawl.crawl.run.opening.reload import LIVE, Reloaded, adopted, compare, reload_settings
 from recrawl.store import BlockingStore, SqliteStore
 from recrawl.store.holder import Holder
 from recrawl.store.sqlite.lock import holder_of
@@ -39,6 +40,7 @@ def reloaded(world, old, new, *, at=100.0, until=200.0, **options):
     return found[0], np.array([at for at, url in world.web.requests]) - START
 
 
+@pytest.mark.slow
 def test_the_budget_changes_from_one_second_to_the_next():
     world = World(page, URLS, budget=1.0, delay=0.0, robots=False)
     done, times = reloaded(world, Settings(budget="1/s", delay="0 s"), Settings(budget="4/s", delay="0 s"))
@@ -63,6 +65,40 @@ def test_the_delay_changes_for_all_hosts_that_have_none_of_their_own():
     assert np.diff(by_host["d"])[1:].min() == pytest.approx(20.0), "a crawl-delay stays"
 
 
+def test_notifications_come_change_and_go_while_the_crawl_runs(monkeypatch):
+    sent, closed = [], []
+
+    class Sender:
+        def __init__(self, notify, settings):
+            self.name = notify.name
+
+        async def __call__(self, message):
+            sent.extend((self.name, item.url[8], item.at - START, item.diff is not None) for item in message.items)
+
+        async def close(self):
+            closed.append(self.name)
+
+    monkeypatch.setattr(notifiers, "sender_of", Sender)
+    hook = {"webhook": "https://hook.example/"}
+    stays = {"name": "stays", "match": ["https://a.*"], **hook}
+    old = Settings(notify=(stays, {"name": "goes", **hook}, {"name": "moves", "match": ["https://b.*"], **hook}))
+    new = Settings(notify=(stays, {"name": "moves", "match": ["https://c.*"], **hook}, {"name": "new", **hook}))
+    world = World(lambda url, at: f"<p>{url} {at}</p>", URLS, budget=1.0, delay=0.0, robots=False)
+    given = asyncio.run(notifiers.open_notifiers(old, world.store.store, world.clock))
+    done, _ = reloaded(world, old, new, subscribers=given, texts=notifiers.texts_wanted(old))
+    assert done == Reloaded(changed=("notify",))
+    assert sorted(closed) == ["goes", "moves"]
+    early = {(name, host) for name, host, at, _ in sent if at < 98.0}
+    late = {(name, host) for name, host, at, _ in sent if at > 102.0}
+    assert early == {("stays", "a"), ("moves", "b"), *(("goes", host) for host in "abcd")}
+    assert late == {("stays", "a"), ("moves", "c"), *(("new", host) for host in "abcd")}
+    assert all(diff for name, _, at, diff in sent if name == "new" and at > 140), "texts are kept for the new one"
+    numbers = [(at, host) for name, host, at, _ in sent if name == "stays"]
+    assert len(numbers) == len(set(numbers)), "the one that stays gets each event once"
+    assert {one.name for one in world.store.subscribers()} == {"notify:stays", "notify:moves", "notify:new"}
+
+
+@pytest.mark.slow
 def test_rules_change_importance_intervals_and_what_is_never_crawled():
     old = Settings(rule=({"match": "*/1", "max_interval": "5 s"}, {"match": "https://b.*", "never": True}))
     new = Settings(rule=({"match": "https://a.*", "never": True}, {"match": "*/2", "importance": 7.0}))

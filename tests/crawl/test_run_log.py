@@ -34,6 +34,7 @@ def records(caplog):
     return found
 
 
+@pytest.mark.slow
 def test_a_run_logs_its_start_its_progress_and_its_end(records):
     world = World(answer, URLS, budget=2.0)
     counts = world.run(190.0)

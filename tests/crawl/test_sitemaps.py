@@ -85,6 +85,7 @@ def test_what_is_no_url_is_left_out(loc):
     assert [entry.url for entry in read(urlset(url(loc), url("http://a.example/")))] == ["http://a.example/"]
 
 
+@pytest.mark.slow
 def test_the_number_of_entries_is_bounded():
     lines = b"http://a.example/\n" * (ENTRIES + 10)
     assert len(read(lines)) == ENTRIES

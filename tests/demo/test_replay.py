@@ -55,6 +55,7 @@ def budget_of(trace, share=0.2):
 # --- the crawler -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_live_crawler_crawls_what_the_simulator_crawls():
     trace = drawn_trace()
     simulated = simulate(contender("learned"), trace, budget_of(trace))
@@ -67,6 +68,7 @@ def test_the_live_crawler_crawls_what_the_simulator_crawls():
     assert live.run.changes_found > 40
 
 
+@pytest.mark.slow
 def test_signals_reach_the_engine_when_they_come():
     trace = drawn_trace(seed=3, signalled=True)
     simulated = simulate(contender("learned"), trace, budget_of(trace))

@@ -28,7 +28,7 @@ from recrawl.demo.judge import Rival, rivals, true_freshness, window
 from recrawl.demo.progress import OnProgress, Progress, nothing
 from recrawl.demo.resolver import LoopbackResolver
 from recrawl.demo.server import DemoServer
-from recrawl.demo.signals import SOURCES, ping, source_counts
+from recrawl.demo.signals import SOURCES, Receiver, ping, source_counts, to_inbox
 from recrawl.demo.verdict import (
     Renewal,
     Sample,
@@ -69,8 +69,11 @@ class LiveDemo:
     """One demo: a world, its server, a crawler, and the verdict.
 
     With ``signals``, listings are polled and pings taken, and a second crawl without them runs at the same time on a
-    server of its own, with the same changes and the same budget.
+    server of its own, with the same changes and the same budget. ``receiver`` takes the pings; by default they go to
+    the inbox of the crawl.
     """
+
+    receiver: Receiver = staticmethod(to_inbox)
 
     def __init__(
         self,
@@ -187,14 +190,16 @@ class LiveDemo:
         if not self._signals:
             await crawler.run(clock.now() + self._seconds)
             return
-        pinging = asyncio.create_task(ping(self._web, crawler, clock))
-        crawler.components.pool.watch(pinging)
-        try:
-            await crawler.run(clock.now() + self._seconds)
-        finally:
-            pinging.cancel()
-            with suppress(asyncio.CancelledError):
-                await pinging
+        names = [site.name for site in self.world.sites if site.says == "pings"]
+        async with self.receiver(crawler, names) as send:
+            pinging = asyncio.create_task(ping(self._web, send, clock))
+            crawler.components.pool.watch(pinging)
+            try:
+                await crawler.run(clock.now() + self._seconds)
+            finally:
+                pinging.cancel()
+                with suppress(asyncio.CancelledError):
+                    await pinging
 
     async def _watch(self, crawler: Crawler, clock: Clock, on_progress: OnProgress) -> None:
         """Sample the expected and the true freshness a few times a second."""

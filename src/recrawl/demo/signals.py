@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from recrawl.crawl.clock import Clock
 from recrawl.crawl.run.crawler import Crawler
@@ -17,15 +19,29 @@ SOURCES = 4  # that the engine has room for: sitemap, feed and the name of the s
 _PING_EVERY = 0.1  # seconds of the demo
 
 
-async def ping(web: DemoWeb, crawler: Crawler, clock: Clock) -> None:
+Send = Callable[[str, Sequence[tuple[str, float]]], Awaitable[None]]  # name of a site; URLs and times of changes
+Receiver = Callable[[Crawler, Sequence[str]], AbstractAsyncContextManager[Send]]  # of the sites of these names
+
+
+@asynccontextmanager
+async def to_inbox(crawler: Crawler, names: Sequence[str]) -> AsyncIterator[Send]:
+    """Pings go to the inbox of the crawl, without a server."""
+
+    async def send(name: str, said: Sequence[tuple[str, float]]) -> None:
+        assert name in names
+        await crawler.components.inbox.take([Signal(url, Source("webhook", name), at) for url, at in said])
+
+    yield send
+
+
+async def ping(web: DemoWeb, send: Send, clock: Clock) -> None:
     """Send the pings of the sites that ping, from now on, until it is cancelled."""
     before = web.now()
     while True:
         await clock.sleep(_PING_EVERY)
         now = web.now()
         for name, said in web.pings(before, now).items():
-            source = Source("webhook", name)
-            await crawler.components.inbox.take([Signal(url, source, web.started_at + at) for url, at in said])
+            await send(name, [(url, web.started_at + at) for url, at in said])
         before = now
 
 

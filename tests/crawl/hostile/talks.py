@@ -108,7 +108,7 @@ def next_number(path):
 
 @cache
 def gzip_bomb(levels=1, size=100 * MB):
-    """Bytes that unpack to a lot; packed as often as told."""
+    """Bytes that unpack to a lot; packed as often as asked."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     data = b"".join(packer.compress(bytes(MB)) for _ in range(size // MB)) + packer.flush()
     for _ in range(levels - 1):

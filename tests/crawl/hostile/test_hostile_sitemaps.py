@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 
 from crawl.servers import serving
-from recrawl.cli.shared.files import page_sources as add_sources
+from recrawl.cli.shared.pages import page_sources as add_sources
 from recrawl.crawl.config.settings import Settings
 from recrawl.errors import ParameterError
 
@@ -59,6 +59,7 @@ def test_a_calendar_without_end(monkeypatch):
         gathered(answer)
 
 
+@pytest.mark.slow
 def test_a_sitemap_of_more_entries_than_the_protocol_allows():
     async def answer(request, origin):
         return web.Response(text=days(origin, 0, 60_000))

@@ -84,9 +84,10 @@ def _full():
 
 
 def _closed():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return None, probe.getsockname()[1]
+    """A port that refuses connections, and that nobody else can take meanwhile."""
+    held = socket.socket()
+    held.bind(("127.0.0.1", 0))
+    return held, held.getsockname()[1]
 
 
 async def _listen(count):

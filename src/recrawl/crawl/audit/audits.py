@@ -45,7 +45,7 @@ class Audits:
         self._rng = np.random.default_rng() if options.audit_rng is None else options.audit_rng
         self._open: OpenAudit | None = None
         self._behind: OpenAudit | None = None  # an audit that waits for a requested one
-        self._requested: list[tuple[int, float]] = []
+        self._requested: list[tuple[int, float, Mapping[str, Any] | None]] = []
         self._credit = 0.0
         self._ids: Ids = np.zeros(0, np.int64)
         self._drawn_from = (-1, -1)
@@ -65,10 +65,10 @@ class Audits:
 
     # --- what to fetch ------------------------------------------------------------------------------------------------
 
-    def request(self, size: int, level: float = 0.9) -> None:
-        """Make an audit of ``size`` draws as soon as possible."""
+    def request(self, size: int, level: float = 0.9, of: Mapping[str, Any] | None = None) -> None:
+        """Make an audit of ``size`` draws as soon as possible; ``of`` is kept with it."""
         check_draws(size)
-        self._requested.append((size, level))
+        self._requested.append((size, level, of))
 
     @property
     def busy(self) -> bool:
@@ -129,8 +129,8 @@ class Audits:
         elif self._requested:
             if self._open is not None:  # the continuous audit waits
                 self._open.suspend()
-            size, level = self._requested.pop(0)
-            self._behind, self._open = self._open, OpenAudit(size, level, now, self._forecast(now), True)
+            size, level, of = self._requested.pop(0)
+            self._behind, self._open = self._open, OpenAudit(size, level, now, self._forecast(now), True, of)
         else:
             self._open = OpenAudit(self._size, 0.9, now, self._forecast(now), False)
 
@@ -210,9 +210,11 @@ class Audits:
             return
         self._open, self._behind = self._behind, None
         done = open_.result(now, self._forecast(now))
-        if done is None:
+        if done is None and open_.of is None:
             return
-        self.ended_audits = [*self.ended_audits, {**done.as_dict(), "continuous": not open_.whole}][-_MOST:]
+        found: dict[str, Any] = {"draws": 0, "unknown": open_.drawn} if done is None else done.as_dict()
+        found |= {"continuous": not open_.whole} | ({} if open_.of is None else {"of": dict(open_.of)})
+        self.ended_audits = [*self.ended_audits, found][-_MOST:]
         self.n_ended += 1
         self._new = True
 

@@ -6,8 +6,9 @@ siblings of a page did lately is kept in memory alone.
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ Ids = NDArray[np.int64]
 
 NOTE = "freshness"  # the name of the note that holds the figures
 _PAGES_PER_SECOND = 2000.0  # so many pages that a second between two notes stands for: large crawls write rarely
+_PIECE = 20_000  # pages that are looked at without a break
 ENOUGH = 50  # comparisons before freshness is reported; with few pages two for each of them
 
 
@@ -67,18 +69,37 @@ class Freshness(NamedTuple):
 
 def reported_freshness(engine: Engine, now: float) -> Freshness:
     """The freshness of all pages that are not paused, weighted by importance, as every command reports it."""
-    unknown = int((~engine.beliefs.belief.fixed_rate[engine.ids()]).sum())
+    steps = freshness_steps(engine, now)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: Freshness = end.value
+            return found
+
+
+def freshness_steps(engine: Engine, now: float) -> Generator[None, None, Freshness]:
+    """The same in pieces of some pages each; between two of them pages may be crawled, added and removed."""
+    ids = engine.ids()
+    unknown = int((~engine.beliefs.belief.fixed_rate[ids]).sum())
     made, needed = engine.beliefs.crawls, min(ENOUGH, 2 * unknown)
     if made < needed:
         return Freshness(None, None, made, needed)
-    expected = expected_freshness(engine, now)
-    return Freshness(None if math.isnan(expected) else expected, _so_far(engine, now), made, needed)
-
-
-def _so_far(engine: Engine, now: float) -> float | None:
-    """Share of past time in which copies were fresh, by the outcomes of crawls; None before the first outcome."""
-    ledger = engine.ledger(now, audited_pages(engine))
-    return 1.0 - ledger.staleness if ledger.time > 0.0 else None
+    judged = engine.ledger(now, ids[:0])
+    time, stale, total, fresh = judged.time, judged.stale, 0.0, 0.0
+    for first in range(0, int(ids[-1]) + 1 if len(ids) else 0, _PIECE):
+        part = ids[slice(*np.searchsorted(ids, (first, first + _PIECE)))]
+        part = part[~engine.is_paused(part)]
+        weight, piece = access.importance(engine.scheduler, part), engine.ledger(now, part)
+        total, fresh = total + weight.sum(), fresh + (weight * expected_fresh(engine, part, now)).sum()
+        time, stale = time + piece.open_time, stale + piece.open_stale
+        if first + _PIECE <= ids[-1]:
+            yield
+            ids = engine.ids()
+            if not len(ids):
+                break
+    so_far = 1.0 - stale / time if time > 0.0 else None
+    return Freshness(float(fresh / total) if total > 0 else None, so_far, made, needed)
 
 
 class FreshnessNotes:
@@ -99,11 +120,35 @@ class FreshnessNotes:
 
     def pending_notes(self, now: float, *, last: bool = False) -> dict[str, object]:
         """What is to be written to the store now; the ``last`` note of a run holds for its moment alone."""
-        if not last and now < self._due_at:
+        if not last and (now < self._due_at or self.is_large):
             return {}
+        return self._note(now, reported_freshness(self._engine, now), last=last)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether there are so many pages that the figures are computed in pieces, by `renewed_notes`."""
+        return len(self._engine) > _PIECE
+
+    def are_due(self, now: float) -> bool:
+        """Whether it is time for `renewed_notes`; then it is so no longer."""
+        if now < self._due_at or not self.is_large:
+            return False
+        self._due_at = math.inf
+        return True
+
+    async def renewed_notes(self, now: float) -> dict[str, object]:
+        """What is to be written to the store, computed in pieces: other tasks run in between."""
+        steps = freshness_steps(self._engine, now)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return self._note(now, end.value)
+            await asyncio.sleep(0)
+
+    def _note(self, now: float, fresh: Freshness, *, last: bool = False) -> dict[str, object]:
         every = 0.0 if last else max(self._every, len(self._engine) / _PAGES_PER_SECOND)
-        self._due_at = now + every
-        fresh = self._last = reported_freshness(self._engine, now)
+        self._due_at, self._last = now + every, fresh
         notes: dict[str, object] = {NOTE: {"at": now, "every": every, **fresh._asdict()}}
         if self._counts is not None:
             self.history.add(now, (fresh.now, fresh.so_far), self._counts())

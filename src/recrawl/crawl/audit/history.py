@@ -38,11 +38,12 @@ class History:
         """A further point; ``counts`` are requests, comparisons and changes of this run until now."""
         more = [max(n - before, 0) for n, before in zip(counts, self._before, strict=True)]
         self._before = counts
-        self.points = thinned([*self.points, Point(at, *fresh, *more)])
+        now, so_far = map(_rounded, fresh)
+        self.points = thinned([*self.points, Point(round(at, 1), now, so_far, *more)])
 
     def as_note(self) -> list[list[Any]]:
         """As plain values."""
-        return [[round(point.at, 1), *map(_rounded, point[1:3]), *point[3:]] for point in self.points]
+        return list(map(list, self.points))
 
     def restore(self, note: Sequence[Sequence[Any]] | None) -> None:
         """Continue from the note of an earlier run."""

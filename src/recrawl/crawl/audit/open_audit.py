@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from recrawl.errors import ParameterError
-from recrawl.estimate.audit import Audit, Judged, audit_of
+from recrawl.estimate.audit import Audit, Judged, audit_of, stratified
 
 MOST_DRAWS = 100_000  # of one audit: its interval is at most 0.6 points wide
 NOTES = "audit"  # prefix of both notes
@@ -23,6 +23,7 @@ class OpenAudit:
     began_at: float
     forecast: float
     whole: bool  # all draws at once, or a share of the crawl
+    of: Mapping[str, Any] | None = None  # the audit of several shards that it is a part of
     drawn: int = 0
     requests: int = 0
     times: dict[str, int] = field(default_factory=dict)  # draws of each page so far
@@ -91,6 +92,26 @@ def check_draws(n: int) -> None:
         raise ParameterError(f"an audit of {n} draws: must be from 1 to {MOST_DRAWS}")
 
 
+def audits_of_shards(ended: Iterable[Sequence[Mapping[str, Any]]]) -> list[Audit]:
+    """The audits of all shards together, from the notes of each; those whose parts are not all there yet are left out.
+
+    A shard that could judge none of its draws has noted that.
+    """
+    parts: dict[str, list[Mapping[str, Any]]] = {}
+    for saved in ended:
+        for one in saved:
+            if "of" in one:
+                parts.setdefault(one["of"]["id"], []).append(one)
+    found = []
+    for mine in parts.values():
+        judged = [Audit.from_dict(one) for one in mine if one["draws"]]
+        if judged and sum(one["draws"] + one["unknown"] for one in mine) >= mine[0]["of"]["draws"]:
+            lost = sum(one["unknown"] for one in mine if not one["draws"])
+            whole = stratified(judged)
+            found.append(replace(whole, unknown=whole.unknown + lost))
+    return sorted(found, key=lambda one: one.ended_at)
+
+
 def saved_audits(notes: Mapping[str, Any]) -> list[Audit]:
     """The audits among a store's notes, oldest first."""
-    return [Audit.from_dict(saved) for saved in notes.get(ENDED, [])]
+    return [Audit.from_dict(saved) for saved in notes.get(ENDED, []) if saved["draws"]]

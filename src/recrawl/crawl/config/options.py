@@ -44,6 +44,7 @@ class CrawlOptions:
     signal_delay: float = 0.0  # signals wait so long for others to be written with
     callback_url: str = ""  # where hubs reach the crawler; empty: it subscribes to none
     texts: bool | Callable[[str], bool] = False  # whether events carry the text of pages: of all, or by URL
+    may_ask: Callable[[str], bool] | None = None  # whether redirects to a URL are followed; default: all
     on_event: OnEvent | None = None  # called with a name and fields: "crawled", "saved", "commands", "error" …
 
     def __post_init__(self) -> None:

@@ -71,7 +71,7 @@ class Delivery:
         report: Callable[..., None],
         rng: random.Random | None = None,
     ) -> None:
-        self._callback, self._store, self._clock, self._report = callback, store, clock, report
+        self.callback, self._store, self._clock, self._report = callback, store, clock, report
         self._rng = rng or random.Random()
         self._news, self._over = asyncio.Event(), asyncio.Event()
         self._missed = 0
@@ -80,10 +80,10 @@ class Delivery:
     async def resume(self) -> None:
         """Read the position of the subscriber; a new one is saved with the first position."""
         known = {one.name: one for one in await self._store.subscribers()}
-        if isinstance(self._callback, Deferring):
-            await self._callback.load()
+        if isinstance(self.callback, Deferring):
+            await self.callback.load()
         if self.subscriber.name not in known:
-            if isinstance(self._callback, Deferring):
+            if isinstance(self.callback, Deferring):
                 last = (await self._store.event_counts())["last"]
                 self.subscriber = replace(self.subscriber, cursor=last)
             await self._store.save_subscriber(self.subscriber)
@@ -117,8 +117,8 @@ class Delivery:
 
     async def step(self) -> float | None:
         """Deliver one batch; None if it was accepted, else seconds to wait (0: there are no events)."""
-        if isinstance(self._callback, Deferring) and self._callback.wake_at() <= self._clock.now():
-            return await self._flush(self._callback)
+        if isinstance(self.callback, Deferring) and self.callback.wake_at() <= self._clock.now():
+            return await self._flush(self.callback)
         events = await self._store.events(self.subscriber.cursor, _MANY)
         if not events:
             return 0.0
@@ -127,7 +127,7 @@ class Delivery:
             self._report("dropped", subscriber=self.subscriber.name, n=missed)
         self._missed = missed
         try:
-            accepted = self._callback(events, missed)
+            accepted = self.callback(events, missed)
             n = await accepted if isinstance(accepted, Awaitable) else accepted
             if n is not None and not 0 < n <= len(events):
                 raise NotDelivered(f"{n} of {len(events)} accepted")
@@ -151,7 +151,7 @@ class Delivery:
 
     async def _idle(self) -> None:
         """Wait for events, or until the callback is to pass on what it kept."""
-        wake_at = self._callback.wake_at() if isinstance(self._callback, Deferring) else math.inf
+        wake_at = self.callback.wake_at() if isinstance(self.callback, Deferring) else math.inf
         if wake_at == math.inf:
             await self._news.wait()
         else:
@@ -191,9 +191,10 @@ class Deliveries:
     def __init__(
         self, subscribers: Mapping[str, Callback], store: Store, clock: Clock, report: Callable[..., None]
     ) -> None:
-        self._clock = clock
+        self._store, self._clock, self._report = store, clock, report
         self._all = [Delivery(name, callback, store, clock, report) for name, callback in subscribers.items()]
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._watch: Callable[[asyncio.Task[Any]], None] | None = None  # while events are delivered
 
     async def resume(self) -> None:
         """Read the position of each subscriber."""
@@ -202,9 +203,37 @@ class Deliveries:
 
     def begin(self, watch: Callable[[asyncio.Task[Any]], None]) -> None:
         """Start to deliver."""
-        self._tasks = [one.begin() for one in self._all]
-        for task in self._tasks:
-            watch(task)
+        self._watch = watch
+        for one in self._all:
+            self._begin(one)
+
+    def _begin(self, one: Delivery) -> None:
+        if self._watch is not None:
+            task = self._tasks[one.subscriber.name] = one.begin()
+            self._watch(task)
+
+    async def add(self, name: str, callback: Callback) -> None:
+        """Deliver to one more subscriber from now on."""
+        one = Delivery(name, callback, self._store, self._clock, self._report)
+        await one.resume()
+        self._all.append(one)
+        self._begin(one)
+
+    async def remove(self, name: str) -> Callback | None:
+        """Deliver to a subscriber no longer, after what it is getting; its callback. None: there is none."""
+        mine = [one for one in self._all if one.subscriber.name == name]
+        self._all = [one for one in self._all if one not in mine]
+        task = self._tasks.pop(name, None)
+        if task is not None:
+            mine[0].end()
+            await self._ended({task})
+            task.cancel()
+        return mine[0].callback if mine else None
+
+    @property
+    def callbacks(self) -> list[Callback]:
+        """What events are delivered to."""
+        return [one.callback for one in self._all]
 
     def notify(self) -> None:
         """There may be new events."""
@@ -219,16 +248,20 @@ class Deliveries:
         """Deliver what is left, for at most _LAST seconds."""
         for one in self._all:
             one.end()
-        if self._tasks:
+        await self._ended(set(self._tasks.values()))
+
+    async def _ended(self, tasks: set[asyncio.Task[None]]) -> None:
+        """Wait until tasks have ended, for at most _LAST seconds."""
+        if tasks:
             patience = asyncio.ensure_future(self._clock.sleep(_LAST))
-            ended = asyncio.ensure_future(asyncio.wait(list(self._tasks)))
+            ended = asyncio.ensure_future(asyncio.wait(tasks))
             await asyncio.wait({patience, ended}, return_when=asyncio.FIRST_COMPLETED)
             patience.cancel()
             ended.cancel()
 
     async def close(self) -> None:
         """End now."""
-        for task in self._tasks:
+        tasks, self._tasks, self._watch = list(self._tasks.values()), {}, None
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks = []
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -67,6 +67,8 @@ class FeedCache:
 
     def apply(self, engine: Engine, rules: Rules, pages: Sequence[tuple[int, str]]) -> None:
         """Give the engine the intervals that changed."""
+        if not self._feeds:
+            return
         for page, url in pages:
             if url not in self._feeds:
                 continue

@@ -22,7 +22,7 @@ FAILURES: Mapping[str, str] = MappingProxyType(
         "reset": "the connection ended before the answer did",
         "too-large": "body or headers beyond the limit",
         "bad-response": "what came is not an answer that HTTP allows here",
-        "redirects": "redirects too many, in a circle, or to what is no http or https URL",
+        "redirects": "redirects too many, in a circle, to what is no http or https URL, or to a host of another shard",
         "forbidden-address": "the address is private, local or reserved, and such are not allowed",
         "robots": "robots.txt does not allow it, or could not be read",
         "busy": "the server asks to come later (429, 503)",

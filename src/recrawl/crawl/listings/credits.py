@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -40,6 +41,14 @@ class Signalled(NamedTuple):
     anyway_at: float  # when the page would be crawled without it
     probability: float  # that it has changed by then
     importance: float
+    copied_at: float = -math.inf
+
+    def expected(self, at: float) -> float:
+        """The probability of a change by the crawl that was made: more than p where it came later than foreseen."""
+        if at <= self.anyway_at or math.isinf(self.copied_at):
+            return self.probability
+        share = (at - self.copied_at) / (self.anyway_at - self.copied_at)
+        return 1.0 - float((1.0 - self.probability) ** share)
 
 
 class Credit(NamedTuple):
@@ -60,20 +69,23 @@ class Credits:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def signalled(self, listing: str, pages: Sequence[int], at: float, threshold: float) -> None:
-        """A listing signals pages; ``at`` is when the news are thought to have appeared in it."""
+    def signalled(self, listing: str, pages: Sequence[int], at: float, threshold: float) -> int:
+        """A listing signals pages; ``at`` is when the news are thought to have appeared in it. How many wait for it."""
         ids = np.array([page for page in pages if page not in self._waiting], np.int64)
         ids = ids[self._engine.copied(ids)]
         if not len(ids) or not 0 < threshold < np.inf:
-            return
+            return 0
         forecast = self.forecast(ids, threshold)
-        due = self._engine.fetched_at(ids) + forecast.interval
+        copied_at = self._engine.fetched_at(ids)
+        due = copied_at + forecast.interval
         importance = self._engine.pages(ids).importance
-        for k in np.flatnonzero(np.isfinite(due)).tolist():
-            found = float(due[k]), float(forecast.probability[k]), float(importance[k])
+        waits = np.flatnonzero(np.isfinite(due)).tolist()
+        for k in waits:
+            found = float(due[k]), float(forecast.probability[k]), float(importance[k]), float(copied_at[k])
             self._waiting[int(ids[k])] = Signalled(listing, at, *found)
         while len(self._waiting) > MOST:
             self._waiting.popitem(last=False)
+        return len(waits)
 
     def note(self, urls: Callable[[list[int]], list[str]]) -> dict[str, Any]:
         """As it is noted in the store: the newest signals, by the URLs of their pages."""
@@ -91,10 +103,14 @@ class Credits:
         """When pages would be crawled anyway."""
         return anyway(self._engine.pages(ids), threshold)
 
-    def crawled(self, page: int, *, changed: bool) -> Credit | None:
-        """A page was compared with its copy, or found gone: what the signal before was worth."""
+    def crawled(self, page: int, *, changed: bool, at: float = -math.inf) -> Credit | None:
+        """A page was compared with its copy, or found gone, by a crawl at a time: what the signal before was worth.
+
+        A crawl that comes later than was foreseen, because the margin has risen or the signal did not count, is the one
+        that was made anyway: it finds more changes without any signal.
+        """
         signal = self._waiting.pop(page, None)
         if signal is None:
             return None
-        gain = signal.importance * (float(changed) - signal.probability)
-        return Credit(signal.listing, gain, max(signal.anyway_at - signal.at, 0.0))
+        gain = signal.importance * (float(changed) - signal.expected(at))
+        return Credit(signal.listing, gain, max(max(signal.anyway_at, at) - signal.at, 0.0))

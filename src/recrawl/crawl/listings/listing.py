@@ -40,6 +40,7 @@ class Listing:
     not_before: float = 0.0
     failures: int = 0
     failure: str | None = None
+    trusted: bool = True  # whether its signals count on its host
     waiting: bool = False  # its date in the index moved: it is to be read
     probing: bool = False  # it is to be read although its date did not move, to see whether the index is right
     backlog: bool = False  # it names new pages beyond the limit of a day: it is read again, modified or not

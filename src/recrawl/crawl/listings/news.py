@@ -20,7 +20,7 @@ PagesOf = Callable[[str], list[str]]  # the URLs of a host's pages
 
 
 class News(NamedTuple):
-    """What a poll brought; of the first poll only what may be new pages counts."""
+    """What a poll brought; of the first poll, signals are the pages with dates, for those whose copies are older."""
 
     reading: Reading
     table: bytes  # packed, for the next poll
@@ -51,7 +51,9 @@ def news_of(
     whole = reading.is_whole and len(pages) < room
     table = table if whole else before.merged(table)
     first = listing.read_at is None
-    rows = np.sort(np.concatenate([found.new, found.moved])) if not first else found.new[:0]
+    rows = np.sort(np.concatenate([found.new, found.moved]))
+    if first:
+        rows = rows[[pages[k].at is not None for k in rows.tolist()]]
     new = set(found.new.tolist())
     return News(
         reading,

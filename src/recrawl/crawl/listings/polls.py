@@ -34,12 +34,12 @@ from recrawl.crawl.signals.inbox import Inbox, Signal
 from recrawl.crawl.signals.sources import Source
 from recrawl.engine import Engine
 from recrawl.engine.addresses import host_of
+from recrawl.engine.views.sources import counts_on
 from recrawl.errors import RecrawlError
 from recrawl.store.protocol import Outcome, Store
 from recrawl.urls import canonical
 
 AT_ONCE = 8  # polls at a time
-FOUND_LEAD = 7.0  # days until a new page would be found otherwise
 _LARGEST = 10 << 20  # bytes of a listing that is no sitemap
 _MOST_NAMED = 50  # sitemaps of one robots.txt
 _TTL = re.compile(rb"<ttl>\s*(\d{1,6})\s*</ttl>")
@@ -65,7 +65,7 @@ class Polls:
         self._engine, self._store, self._clock, self._inbox = engine, store, clock, inbox
         self.discovery, self._hooks = discovery, hooks
         self.registry, self.dropped = Registry(engine.settings.day), DroppedPages()
-        self._worths, self._offload = Worths(engine, self.registry, hooks.pace), Offload(clock)
+        self._worths, self._offload = Worths(engine, self.registry, hooks.pace, self._trusts), Offload(clock)
         self._side: SideRequests | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.on_fetched: Callable[[str, Fetched], None] | None = None  # gets listings that were polled
@@ -165,7 +165,8 @@ class Polls:
             return
         listing.answered(now, good_for(fetched, now), is_judged=self._worths.is_judged)
         gone = dropped(listing, news.vanished, self._pages_of)
-        signals = signals_of(news) + [Signal(url, Source(news.reading.kind, host_of(url))) for url in gone]
+        signals = signals_of(news) if listing.read_at is not None else self._worths.newer(signals_of(news))
+        signals += [Signal(url, Source(news.reading.kind, host_of(url))) for url in gone]
         taken = await self._inbox.take(signals) if signals else None
         self._worths.signalled(listing, signals, before, now)
         self._drop(gone)
@@ -221,7 +222,7 @@ class Polls:
             if listing.read_at is not None:
                 root = self.registry.get(listing.family) or listing
                 for importance in pages.values():
-                    root.worth = root.worth.credited(importance, FOUND_LEAD * root.worth.day)
+                    root.worth = root.worth.discovered(importance)
         return len(pages)
 
     # --- what becomes of pages ----------------------------------------------------------------------------------------
@@ -231,7 +232,7 @@ class Polls:
         judged = [one for one in outcomes if one.gone or (one.fetched and one.changed is not None)]
         known = self._engine.addresses.known([one.url for one in judged])
         for page, one in zip(known.tolist(), judged, strict=True):
-            self._worths.crawled(page, changed=one.gone or bool(one.changed))
+            self._worths.crawled(page, changed=one.gone or bool(one.changed), at=one.began_at)
             if self.dropped.settled(one.url, gone=one.gone):
                 self._hooks.report("dropped page gone", url=one.url)
 
@@ -321,6 +322,11 @@ class Polls:
         notes = {**self.discovery.pending_notes(), **self.dropped.pending_notes(), **(notes or {})}
         if stored or notes:
             await self._store.save(listings=stored, notes=notes)
+
+    def _trusts(self, listing: Listing) -> bool:
+        """Whether signals of a listing count on its host."""
+        names = self._inbox.sources.names
+        return listing.kind in names and counts_on(self._engine, listing.host, names.index(listing.kind))
 
     def _pages_of(self, host: str) -> list[str]:
         return self._engine.url(self._engine.addresses.on_host(host))

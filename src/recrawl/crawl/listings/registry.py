@@ -19,7 +19,7 @@ from recrawl.store.listings import StoredListing
 MOST = 50_000  # listings
 MOST_OF_HOST = 1000
 ENTRIES_OF_HOST = 2_000_000  # entries in the tables of one host: 32 MB
-_SHARES = {"worth": 0.5, "first": 0.2, "age": 0.01}  # of requests: polls by why they are made
+_SHARES = {"worth": 0.5, "unproven": 0.1, "first": 0.1, "age": 0.01}  # of requests: polls by why they are made
 # A share below 1: the value at the margin is known by crawls, so that polls by worth must leave some.
 _REFRESH = 600.0 / DAY  # days between two computations of when all polls are due
 _SHORTEST = 300.0 / DAY  # days between two polls of a listing
@@ -250,7 +250,8 @@ def _due_at(listing: Listing, interval: float, pace: Pace) -> dict[str, float]:
     if listing.backlog:
         return {"first": polled + pace.day}
     by_age = polled + max(listing.worth.longest, pace.shortest)
-    return {"worth": polled + max(interval, pace.shortest), "age": by_age}
+    proven = listing.trusted or listing.worth.found > 0.0
+    return {"worth" if proven else "unproven": polled + max(interval, pace.shortest), "age": by_age}
 
 
 def _intervals(listings: Sequence[Listing], pace: Pace) -> list[float]:

@@ -32,6 +32,7 @@ _PRIOR_TIME = 2.0  # days for which the expectation counts
 _PRIOR_SHARE = 0.5  # of what signals of all changes would bring: expected of a listing that was not polled yet
 _LONGEST_LEAD = 90.0  # days
 _SHORTEST_LEAD = 1.0 / DAY  # days
+_FOUND_LEAD = 7.0  # days until a new page would be found otherwise
 _FIRST, _LAST = 1.0, 7.0  # days: longest intervals between polls, of a new listing and of any
 
 
@@ -72,6 +73,9 @@ class Worth:
     expected_lead: float = DAY  # seconds
     polls: int = 0
     day: float = DAY
+    judged: float = 0.0  # signals whose pages were crawled since
+    waiting: float = 0.0  # signals whose pages were not: what they are worth is not known
+    found: float = 0.0  # importance of new pages
 
     def polled(self, now: float, *, is_judged: bool = True) -> Worth:
         """After a poll: the time since the one before is watched, and what was seen before counts less.
@@ -81,9 +85,12 @@ class Worth:
         elapsed = max(now - self.at, 0.0) if self.polls and is_judged else 0.0
         weight = 0.5 ** (elapsed / (HALF_LIFE * self.day))
         watched = weight * self.watched + elapsed
-        return replace(
-            self, gain=weight * self.gain, lead=weight * self.lead, watched=watched, at=now, polls=self.polls + 1
-        )
+        faded = {name: weight * getattr(self, name) for name in ("gain", "lead", "judged", "waiting", "found")}
+        return replace(self, watched=watched, at=now, polls=self.polls + 1, **faded)
+
+    def signalled(self, n: int) -> Worth:
+        """Further signals wait for the crawls of their pages; −1: one of them was judged."""
+        return replace(self, waiting=max(self.waiting + n, 0.0), judged=self.judged + max(-n, 0))
 
     def credited(self, gain: float, lead: float) -> Worth:
         """A signal whose page was crawled: importance·(changed − p), and by how long it came before that crawl.
@@ -92,15 +99,23 @@ class Worth:
         """
         return replace(self, gain=self.gain + gain, lead=self.lead + gain * min(lead, _LONGEST_LEAD * self.day))
 
+    def discovered(self, importance: float) -> Worth:
+        """A new page was found, which would have been found 7 days later otherwise."""
+        return replace(self, found=self.found + importance)
+
     def with_prior(self, pages: Pages, forecast: Forecast) -> Worth:
-        """What its pages let expect of a listing: a share of the changes, found half an interval earlier."""
+        """What its pages let expect of a listing: a share of the changes, found half an interval earlier.
+
+        Leads that were learned grow and shrink with those intervals: the margin moves, and the crawls made anyway.
+        """
         due = np.isfinite(forecast.interval) & (pages.change_rate > 0)
         if not due.any():
             return replace(self, expected=0.0)
         gains = (pages.importance * pages.change_rate * (1.0 - forecast.probability))[due]
         total = float(gains.sum())
         lead = float((gains * forecast.interval[due]).sum()) / (2.0 * total) if total > 0 else self.day
-        return replace(self, expected=total, expected_lead=self._bounded(lead))
+        lead = self._bounded(lead)
+        return replace(self, expected=total, expected_lead=lead, lead=self.lead * lead / self.expected_lead)
 
     def scaled(self, pages: float) -> Worth:
         """The same where the prior comes from one in so many pages."""
@@ -108,17 +123,20 @@ class Worth:
 
     @property
     def rate(self) -> float:
-        """Importance of news per second."""
-        return max(self._prior + self.gain, 0.0) / (_PRIOR_TIME * self.day + self.watched)
+        """Importance of news per second. Time counts as watched as far as the signals in it were judged."""
+        signals = self.judged + self.waiting
+        watched = self.watched * self.judged / signals if signals > 0.0 else self.watched
+        return (max(self._prior + self.gain, 0.0) + self.found) / (_PRIOR_TIME * self.day + watched)
 
     @property
     def mean_lead(self) -> float:
         """By how many seconds its news come before the crawls that would be made anyway."""
         prior = self._prior
-        total = prior + max(self.gain, 0.0)
+        total = prior + max(self.gain, 0.0) + self.found
         if total <= 0:
             return self.expected_lead
-        return self._bounded((prior * self.expected_lead + max(self.lead, 0.0)) / total)
+        leads = prior * self.expected_lead + max(self.lead, 0.0) + self.found * _FOUND_LEAD * self.day
+        return self._bounded(leads / total)
 
     @property
     def longest(self) -> float:

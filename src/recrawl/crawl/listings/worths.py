@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recrawl.crawl.listings.credits import Credits, Ids
 from recrawl.crawl.listings.listing import Listing
@@ -21,8 +22,10 @@ _RENEW_EVERY = 0.25  # days
 class Worths:
     """Changes the worth of the listings of a registry."""
 
-    def __init__(self, engine: Engine, registry: Registry, pace: Callable[[], Pace]) -> None:
-        self._engine, self._registry, self._pace = engine, registry, pace
+    def __init__(
+        self, engine: Engine, registry: Registry, pace: Callable[[], Pace], trusts: Callable[[Listing], bool]
+    ) -> None:
+        self._engine, self._registry, self._pace, self._trusts = engine, registry, pace, trusts
         self.credits = Credits(engine)
         self._renewed: dict[str, float] = {}  # when what is expected of listings was computed
         self._renew_at = -math.inf
@@ -32,21 +35,36 @@ class Worths:
         """Whether the crawl value at the margin is known, by which signals are judged."""
         return 0 < self._pace().threshold < math.inf
 
+    def newer(self, signals: Sequence[Signal]) -> list[Signal]:
+        """The signals about pages with copies that may be of changes after them: the news of a first poll."""
+        return [
+            one for one, is_news in zip(signals, self._are_news(signals, math.inf)[1].tolist(), strict=True) if is_news
+        ]
+
     def signalled(self, listing: Listing, signals: Sequence[Signal], before: float | None, now: float) -> None:
         """Note which pages a listing signals: what they are worth is known when they have been crawled."""
-        known = self._engine.addresses.known([str(one.page) for one in signals])
-        latest = np.array([now if one.changed_at is None else one.changed_at + one.resolution for one in signals])
-        ids = known[known >= 0]
-        news = latest[known >= 0] > self._engine.fetched_at(ids) if len(ids) else np.zeros(0, bool)
+        ids, news = self._are_news(signals, now)
         seen = now if before is None else (before + now) / 2
-        self.credits.signalled(listing.family, ids[news].tolist(), seen, self._pace().threshold)
+        added = self.credits.signalled(listing.family, ids[news].tolist(), seen, self._pace().threshold)
+        root = self._registry.get(listing.family)
+        if root is not None and added:
+            root.worth = root.worth.signalled(added)
 
-    def crawled(self, page: int, *, changed: bool) -> None:
+    def _are_news(self, signals: Sequence[Signal], now: float) -> tuple[Ids, NDArray[np.bool_]]:
+        """The pages of signals, and which of them have a copy from before the change."""
+        ids = self._engine.addresses.known([str(one.page) for one in signals])
+        latest = np.array([now if one.changed_at is None else one.changed_at + one.resolution for one in signals])
+        news = ids >= 0
+        copied_at = self._engine.fetched_at(ids[news])
+        news[news] = (latest[news] > copied_at) & np.isfinite(copied_at)
+        return ids, news
+
+    def crawled(self, page: int, *, changed: bool, at: float) -> None:
         """A page was crawled: the listing that signalled it first gets what that was worth."""
-        credit = self.credits.crawled(page, changed=changed)
+        credit = self.credits.crawled(page, changed=changed, at=at)
         root = None if credit is None else self._registry.get(credit.listing)
         if credit is not None and root is not None:
-            root.worth = root.worth.credited(credit.gain, credit.lead)
+            root.worth = root.worth.credited(credit.gain, credit.lead).signalled(-1)
             self._registry.changed(root)
 
     def expect(self, listing: Listing, ids: Ids, n_pages: float) -> None:
@@ -68,6 +86,7 @@ class Worths:
             ids = self._engine.addresses.on_host(one.host)
             some = ids[:: max(len(ids) // PRIOR_PAGES, 1)]
             self.expect(one, some, float(min(len(ids), max(one.n_entries, 1))))
+            one.trusted = self._trusts(one)
             self._renewed[one.url] = now
         self._renewed = {one.url: self._renewed[one.url] for one in listings if one.url in self._renewed}
         self._renew_at = now + _RENEW_EVERY * self._engine.settings.day

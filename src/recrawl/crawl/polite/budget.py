@@ -76,6 +76,10 @@ class Budget:
         budget._text = text
         return budget
 
+    def earn_first(self) -> None:
+        """Let the first request wait until it is earned; otherwise it may start at once, even at a rate of 0."""
+        self._pacer = Pacer.restore({**self._pacer.state(), "owed": 1.0})
+
     # --- a run begins and ends ----------------------------------------------------------------------------------------
 
     def attach(self, loop: Loop, save_notes: SaveNotes) -> None:
@@ -223,8 +227,16 @@ class Budget:
     def set_words(self, text: str, n_pages: int, now: float, hours: Hours | None) -> None:
         """Another budget in words, and other hours, from now on."""
         self._text, self._hours = text, hours
-        self.set_rate(rates(text, n_pages, hours)[0], now)
+        self.set_share(rates(text, n_pages, hours)[0], now)
+
+    def set_share(self, rate: float, now: float) -> None:
+        """Another rate from now on, with the time that can be made up for at this rate."""
+        self.set_rate(rate, now)
         self._pacer = Pacer.restore({**self._pacer.state(), "catch_up": catch_up_for(self.rate)})
+
+    def catch_up(self, seconds: float) -> None:
+        """Make up for this much lost time at any rate, for crawlers that ask now and then for many pages at once."""
+        self._pacer = Pacer.restore({**self._pacer.state(), "catch_up": seconds})
 
     def set_pages(self, n_pages: int, now: float) -> None:
         """The rate for this many pages, where the budget was given in words."""

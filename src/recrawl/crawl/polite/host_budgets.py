@@ -105,6 +105,10 @@ class HostBudgets:
                 one.free_at = max(now, now + (one.free_at - now) * one.rate / rate)
                 one.rate = rate
 
+    def limits(self, host: str) -> bool:
+        """Whether a host has a budget."""
+        return host in self._hosts or self._rate(host) is not None
+
     def hosts(self) -> list[str]:
         """The hosts that have a budget and were asked."""
         return list(self._hosts)

@@ -63,8 +63,13 @@ class HostLimiter:
         now = self._clock.now()
         return max(self.wait(host_of(url)), self.budgets.next_at(url, now) - now)
 
-    def reserve(self, url: str) -> bool:
-        """Start a crawl: whether the budget of its host allows that now. If not, the engine picks none of its pages."""
+    def reserve(self, url: str, host: str | None = None) -> bool:
+        """Start a crawl: whether the budget of its host allows that now. If not, the engine picks none of its pages.
+
+        ``host`` is that of the URL, where it is known.
+        """
+        if not self.budgets.limits(host_of(url) if host is None else host):
+            return True
         taken = self.budgets.take(url, self._clock.now())
         self._pace(url)
         return taken
@@ -113,6 +118,11 @@ class HostLimiter:
         elif fetched.failure == "busy" or fetched.failure in HOST_FAILURES:
             self.failed(host, busy=fetched.failure == "busy", reason=fetched.failure)
         else:
+            self.succeeded(host)
+
+    def succeeded(self, host: str) -> None:
+        """The host answered without a failure."""
+        if self._failures:
             self._failures.pop(host, None)
 
     def failed(self, host: str, *, busy: bool, reason: str = "timeout") -> float:

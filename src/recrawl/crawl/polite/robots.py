@@ -35,6 +35,7 @@ _SITEMAPS = 1000  # of one host
 _AGENT = re.compile(
     r"^([ \t]*user-?agent[ \t]*:[ \t]*[^\s/#]+)[/ \t][^\r\n]*", re.IGNORECASE | re.MULTILINE
 )  # its token
+_PLAIN_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(?::[0-9]+)?(?=/)")  # of most URLs; urlsplit takes longer
 _HOPS = 5  # redirects that are followed
 _NOT_THERE = frozenset({"http-4xx", "redirects"})  # failures that mean that there are no rules
 
@@ -221,6 +222,9 @@ def _delay(rules: Protego, token: str) -> float | None:
 
 
 def _origin(url: str) -> str:
+    plain = _PLAIN_ORIGIN.match(url)
+    if plain is not None:
+        return plain[0]
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
 

@@ -27,6 +27,7 @@ class Bookkeeper:
             components.set_token,
             components.polls.add,
             components.polls.follow,
+            components.inbox.take,
             components.polls.remove,
         )
         self._commands = CommandQueue(components.engine, components.store, rules, hooks)
@@ -109,7 +110,7 @@ class Bookkeeper:
         if self._broken:
             return
         await components.budget.covered()
-        for task in (self._recorder.saving, self._applying):
+        for task in (self._recorder.saving, self._applying, components.noting):
             if task is not None:
                 await asyncio.wait([task])
         self.check()

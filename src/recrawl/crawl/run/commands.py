@@ -1,9 +1,9 @@
 """Commands that other processes queue for the running crawler: add pages, remove pages, set their
-importance, pause pages, make an audit, add and remove tokens, poll listings, follow sites."""
+importance, pause pages, make an audit, add and remove tokens, poll listings, follow sites, take signals."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,8 @@ from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.listings.discovery import Site
 from recrawl.crawl.listings.listing import new_listing
 from recrawl.crawl.run.opening.pages import add_pages, pause_pages, set_importance
+from recrawl.crawl.signals.inbox import Signal
+from recrawl.crawl.signals.sources import WEBHOOK, Source
 from recrawl.crawl.signals.tokens import PREFIX as TOKENS
 from recrawl.engine import Engine
 from recrawl.store.listings import StoredListing
@@ -44,9 +46,9 @@ def pause_command(urls: list[str], *, paused: bool = True) -> dict[str, Any]:
     return {"pause": urls, "paused": paused}
 
 
-def audit_command(draws: int, level: float) -> dict[str, Any]:
-    """The command that makes an audit."""
-    return {"audit": draws, "level": level}
+def audit_command(draws: int, level: float, of: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The command that makes an audit; ``of`` names the audit of several shards that it is a part of."""
+    return {"audit": draws, "level": level} | ({} if of is None else {"of": dict(of)})
 
 
 def token_command(name: str, note: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -65,6 +67,16 @@ def follow_command(site: Site) -> dict[str, Any]:
     return {"follow": name, "note": note}
 
 
+def signals_command(signals: Sequence[Signal]) -> dict[str, Any]:
+    """The command that takes signals of token names, about URLs."""
+    rows = [[one.page, one.source.speaker, one.changed_at, one.resolution] for one in signals]
+    return {"signals": rows}
+
+
+async def _take_none(_: Sequence[Signal]) -> None:
+    """By default signals are not taken."""
+
+
 def _nothing(*_: object) -> None:
     """By default commands call nothing else."""
 
@@ -73,12 +85,13 @@ def _nothing(*_: object) -> None:
 class CommandHooks:
     """What commands call besides the engine and the store."""
 
-    audit: Callable[[int, float], None] = _nothing
+    audit: Callable[[int, float, Mapping[str, Any] | None], None] = _nothing
     removed: Callable[[list[int]], None] = _nothing  # pages
     left: Callable[[list[str]], None] = _nothing  # URLs of pages that were removed
     token: Callable[[str, Mapping[str, Any] | None], None] = _nothing  # name and note
     listing: Callable[[str, str], None] = _nothing  # URL and kind
     follow: Callable[[Site], None] = _nothing
+    signals: Callable[[Sequence[Signal]], Awaitable[object]] = _take_none
     ended: Callable[[list[str]], None] = _nothing  # URLs that are not to be crawled or polled any more
 
 
@@ -99,11 +112,15 @@ class CommandQueue:
                 await self._store.save(rows=self._engine.rows(new), applied=[number])
                 n += len(new)
             elif "audit" in command:
-                self._hooks.audit(int(command["audit"]), float(command.get("level", 0.9)))
+                self._hooks.audit(int(command["audit"]), float(command.get("level", 0.9)), command.get("of"))
                 await self._store.save(applied=[number])
             elif "rest" in command:
                 for host, until in command["rest"].items():
                     self._engine.hold(host, max(float(until), self._engine.held_until(host)))
+                await self._store.save(applied=[number])
+            elif "signals" in command:
+                rows = command["signals"]
+                await self._hooks.signals([Signal(url, Source(WEBHOOK, name), *when) for url, name, *when in rows])
                 await self._store.save(applied=[number])
             elif "token" in command:
                 name, note = command["token"], command.get("note")

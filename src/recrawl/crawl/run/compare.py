@@ -32,6 +32,7 @@ class Hop:
     had: Validators = _NONE
     sent: Validators = _NONE
     passed: list[str] = field(default_factory=list)
+    took: float | None = None  # seconds, as a foreign crawler says; None: until now
 
 
 class Compared(NamedTuple):
@@ -43,12 +44,27 @@ class Compared(NamedTuple):
     rolled_off: bool = False
 
 
+class Given(NamedTuple):
+    """A page that a foreign crawler has fetched without a redirect, as it says."""
+
+    url: str
+    began: float
+    took: float
+    status: int
+    digest: str
+    etag: str | None
+    last_modified: str | None
+    content_type: str | None
+    requests: int
+
+
 class Comparer:
     """Compares fetched pages with their copies, by the detector of each page; large pages in a thread."""
 
     def __init__(self, options: CrawlOptions, feeds: FeedCache, not_modified: NotModified, clock: Clock) -> None:
         self._detector: Detector = options.detector or MainText()
-        self._rules, self._texts = options.rules, options.texts
+        self._rules = options.rules
+        self.texts = options.texts  # of which pages events carry the text
         self._feeds, self._not_modified, self._clock = feeds, not_modified, clock
         self._offload = Offload(clock)
         plain = self._detector.name in PLAIN
@@ -66,6 +82,30 @@ class Comparer:
         """The outcome of a crawl whose last fetch this is; ``digest`` is given where the detector is not to be used."""
         return await self._offload.call(lambda: self._outcome(hop, fetched, copy, digest), len(fetched.body))
 
+    def given(self, said: Given, copy: Copy | None) -> Outcome | None:
+        """The outcome of a crawl without validators of which a foreign crawler says a digest.
+
+        None: `outcome` is needed, because events may carry the page's text.
+        """
+        if self.texts(said.url) if callable(self.texts) else self.texts:
+            return None
+        found = Compared(GIVEN + said.digest)
+        if copy is not None and copy.digest is not None and copy.digest.startswith(GIVEN):
+            found = self._against(said.url, copy, GIVEN + said.digest)
+        return Outcome(
+            said.url,
+            said.began,
+            said.took,
+            said.status,
+            found.changed,
+            found.digest,
+            etag=said.etag,
+            last_modified=said.last_modified,
+            content_type=said.content_type,
+            requests=said.requests,
+            flapping=found.flapping,
+        )
+
     def close(self) -> None:
         """End the thread."""
         self._offload.close()
@@ -81,7 +121,7 @@ class Comparer:
         return Outcome(
             hop.url,
             hop.began,
-            max(self._clock.now() - hop.began, 0.0),
+            max(self._clock.now() - hop.began, 0.0) if hop.took is None else hop.took,
             fetched.status or None,
             changed,
             found.digest,
@@ -107,26 +147,35 @@ class Comparer:
             return Compared(digest, None, rolled_off=rolled)
         if digest is not None and copy.digest.startswith(GIVEN) != digest.startswith(GIVEN):
             return Compared(digest, None, rolled_off=rolled)
-        differs = digest is not None and not same(detector, copy.digest, digest)
+        found = Compared(None, False) if digest is None else self._against(hop.url, copy, digest)
+        differs = digest is not None and found.digest != copy.digest
         self._not_modified.learn(hop.url, hop.had, hop.sent, fetched, changed=differs, at_random=not hop.full)
-        if not differs or digest is None:  # nearly the same: the copy's digest stays, or a page could drift away
-            return Compared(digest and copy.digest, False, rolled_off=rolled)
-        flapping = copy.seen(digest) and self._rules.of(hop.url).detection.flapping is not False
-        return Compared(digest, not flapping, flapping, rolled)
+        return found._replace(rolled_off=rolled) if rolled else found
+
+    def _against(self, url: str, copy: Copy, digest: str) -> Compared:
+        """A digest beside that of a copy which it can be compared with."""
+        before = copy.digest or ""
+        if before == digest or same(self._detector_of(url), before, digest):
+            return Compared(before, False)  # nearly the same: the copy's digest stays, or a page could drift away
+        flapping = copy.seen(digest) and self._rules.of(url).detection.flapping is not False
+        return Compared(digest, not flapping, flapping)
 
     def _comparable(self, url: str, copy: Copy) -> bool:
         return copy.digest is not None and copy.digest.startswith((tag(self._detector_of(url)), GIVEN))
 
     def _detector_of(self, url: str) -> Detector:
         """The detector of a page: by its rules, otherwise the general one."""
-        detection = replace(self._rules.of(url).detection, flapping=None)
-        return self._detector if detection == UNSPECIFIED else detector_for(detection, self._default)
+        detection = self._rules.of(url).detection
+        if detection.flapping is not None:
+            detection = replace(detection, flapping=None)
+        unspecified = detection is UNSPECIFIED or detection == UNSPECIFIED
+        return self._detector if unspecified else detector_for(detection, self._default)
 
     def _text(
         self, url: str, fetched: Fetched, copy: Copy | None, changed: bool | None, final_url: str | None
     ) -> str | None:
         """The text for the event that this crawl may lead to."""
-        wanted = self._texts(url) if callable(self._texts) else self._texts
+        wanted = self.texts(url) if callable(self.texts) else self.texts
         if not wanted or fetched.failure is not None or fetched.not_modified:
             return None
         alike = changed is False and copy is not None and copy.final_url == final_url

@@ -11,6 +11,8 @@ from recrawl.crawl.run.opening.components import Components
 from recrawl.crawl.run.start import Starter
 from recrawl.crawl.run.tasks import GATHER
 
+_BETWEEN = 0.001  # seconds between two pieces of a refit, at least; at least as long as a piece takes
+
 
 class CrawlLoop:
     """Runs until a time, until n crawls have started, or until it is stopped."""
@@ -24,6 +26,8 @@ class CrawlLoop:
         self._theirs = False  # whether the next requests are for others
         self.own_turn = False  # others had pages: whether this loop comes first now
         self.on_settle: list[Callable[[float], None]] = []  # called with the time, again and again
+        self._piece_at = -math.inf  # when the next piece of what the engine has left to do may be done
+        components.engine.refits_in_pieces = True
 
     async def run(self, until: float, n: int | None) -> None:
         """Crawl the pages that are worth most, again and again."""
@@ -59,8 +63,16 @@ class CrawlLoop:
         self.components.recorder.settle(now)
         for call in self.on_settle:
             call(now)
+        self._maintain(now)
         self.books.check()
         return now
+
+    def _maintain(self, now: float) -> None:
+        """Do a piece of what the engine has left to do, at most half of the time."""
+        if self.components.engine.upkeep.due and now >= self._piece_at:
+            self.components.engine.maintain()
+            after = self.components.clock.now()
+            self._piece_at = after + max(after - now, _BETWEEN)
 
     async def cover(self, now: float) -> None:
         """Write up to when the budget counts as spent, before it is."""
@@ -74,6 +86,8 @@ class CrawlLoop:
         if unsettled and (not busy or pool.free > 0):
             return
         at = min(until, recorder.due_at(now), now + (GATHER if unsettled else self._longest))
+        if self.components.engine.upkeep.due:
+            at = min(at, self._piece_at)
         if self.crawling:
             at = min(at, self.starter.next_at(now))
             at = min(at, self.components.polls.next_at(now)) if self.starter.picking else at

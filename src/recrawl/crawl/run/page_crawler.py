@@ -45,6 +45,7 @@ class PageCrawler:
         self._fetcher, self._gate, self._comparer, self._rules = fetcher, gate, comparer, rules
         self._clock, self._is_page = clock, is_page
         self._limiter, self._budget = gate.limiter, gate.budget
+        self.may_ask: Callable[[str], bool] | None = None  # whether redirects to a URL are followed; None: all
         self.on_fetched: Callable[[str, Fetched], None] | None = None  # gets the page and the last answer to a crawl
         self.on_changed: Callable[[str, Fetched], None] | None = None  # gets pages that are new or changed
 
@@ -101,6 +102,8 @@ class PageCrawler:
         hop.at = goal
         if first and status in _PERMANENT and self._is_page(goal):
             return "moved"
+        if self.may_ask is not None and not self.may_ask(goal):
+            return "redirects"
         permission = await self._gate.check(goal)
         if permission is None:
             await self._budget.further()

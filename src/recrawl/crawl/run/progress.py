@@ -152,8 +152,9 @@ class Reporter:
         event(log, level, "robots.unreachable", host=host, reason=reason, seconds=round(seconds, 3))
 
     def _crawled(self, outcome: Any) -> None:
-        host, failed = host_of(outcome.url), outcome.failure is not None
-        n = 0 if outcome.failure == "robots" else self._trouble.count(host, failed=failed)
+        failed = outcome.failure is not None
+        host = host_of(outcome.url) if failed or self._trouble else ""
+        n = 0 if outcome.failure == "robots" or not host else self._trouble.count(host, failed=failed)
         if n > 0:
             level = self._level("host.failing")
             event(log, level, "host.failing", host=host, failures=n, reason=outcome.failure, url=outcome.url)

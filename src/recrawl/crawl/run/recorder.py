@@ -29,6 +29,17 @@ class Ended(NamedTuple):
     good_for: float
 
 
+class _Unsaved(NamedTuple):
+    """A good outcome that is not committed yet, and the copy before it."""
+
+    outcome: Outcome
+    before: Copy | None
+
+    def copy(self) -> Copy:
+        """The copy after it."""
+        return Copy.first(self.outcome) if self.before is None else self.before.after(self.outcome)
+
+
 class Recorder:
     """Group commit: outcomes wait at most ``commit_delay`` seconds or until there are ``commit_size`` of them."""
 
@@ -46,19 +57,20 @@ class Recorder:
         self._ended: list[Ended] = []
         self._pending: list[tuple[int, Outcome]] = []
         self._pending_since = math.inf
-        self._newest: dict[str, Copy] = {}  # copies that the store does not have yet
+        self._newest: dict[str, _Unsaved] = {}  # copies that the store does not have yet
         self._saving: asyncio.Task[None] | None = None
         self._n_saving, self._saving_since = 0, math.inf  # outcomes of the batch that is being written
         self.threshold = 0.0  # smoothed over picks
         self._picks = 0
         self.inbox: Inbox | None = None  # of signals
         self.leases: list[Lease] = []  # to write with the next batch
+        self.on_copy: list[Callable[[str], None]] = []  # called with the URL of a page that has a newer copy
 
     # --- copies and outcomes ----------------------------------------------------------------------------------------
 
     async def copies(self, urls: list[str]) -> dict[str, Copy]:
         """The newest copies, including those that are not committed yet."""
-        newest = {url: self._newest[url] for url in urls if url in self._newest}  # before a batch is committed
+        newest = {url: one.copy() for url in urls if (one := self._newest.get(url))}  # before a batch is committed
         rest = [url for url in urls if url not in newest]
         return (await self._store.copies(rest) if rest else {}) | newest
 
@@ -73,7 +85,9 @@ class Recorder:
         """A crawl ended; ``good_for`` is for how many seconds its cache headers say that the answer stays good."""
         self._ended.append(Ended(page, outcome, retry_at, good_for or 0.0))
         if outcome.fetched:
-            self._newest[outcome.url] = Copy.first(outcome) if copy is None else copy.after(outcome)
+            self._newest[outcome.url] = _Unsaved(outcome, copy)
+            for call in self.on_copy:
+                call(outcome.url)
 
     def picked(self, threshold: float) -> None:
         """Smooth the crawl value at the margin of the last pick."""
@@ -127,7 +141,10 @@ class Recorder:
 
     def _defer(self, ended: list[Ended], now: float) -> None:
         """Defer pages that may not be fetched before some time."""
+        ruled = bool(self._rules.rules)
         for page, outcome, until, good_for in ended:
+            if until is None and not ruled and good_for <= 0:
+                continue
             if until is not None:
                 self._engine.release([page], now)
                 self._engine.defer([page], max(until, now + 1.0))
@@ -165,8 +182,8 @@ class Recorder:
             signals = [] if self.inbox is None else self.inbox.renewed(batch)
             await self._store.save(outcomes, rows, notes=notes, signals=signals, leases=leases)
             for outcome in outcomes:
-                copy = self._newest.get(outcome.url)
-                if copy is not None and copy.fetched_at == outcome.began_at:
+                unsaved = self._newest.get(outcome.url)
+                if unsaved is not None and unsaved.outcome.began_at == outcome.began_at:
                     del self._newest[outcome.url]
             self._acknowledged(outcomes)
         finally:

@@ -22,6 +22,9 @@ class HostTrouble:
     def __init__(self) -> None:
         self._failed: Counter[str] = Counter()
 
+    def __bool__(self) -> bool:
+        return bool(self._failed)  # whether a host fails
+
     def count(self, host: str, *, failed: bool) -> int:
         """Count a crawl: the failures in a row if they are worth a warning; minus them when the host answers again."""
         if not failed:

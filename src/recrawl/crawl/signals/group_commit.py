@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 from recrawl.crawl.clock import Clock
@@ -18,7 +19,7 @@ class GroupCommit(Generic[T]):
     """Writes rows in groups, one group at a time; rows that come meanwhile form the next group.
 
     ``gather`` is how many seconds a group waits for further rows; after a slow write it waits longer, so that the
-    writes of others need not wait.
+    writes of others need not wait. A group also waits for callers that are ``coming`` when it is about to be written.
     """
 
     def __init__(self, write: Callable[[list[T]], Awaitable[None]], clock: Clock, gather: float = 0.0) -> None:
@@ -28,9 +29,28 @@ class GroupCommit(Generic[T]):
         self._writing: asyncio.Task[None] | None = None
         self._rest = 0.0  # seconds
         self._last: asyncio.Future[None] | None = None  # of the newest group
+        self._coming: set[asyncio.Future[None]] = set()  # of callers that will add rows soon
+
+    @contextmanager
+    def coming(self) -> Iterator[None]:
+        """Rows are put within the context: a group that is about to be written waits for them.
+
+        Nothing in the context may wait for a group.
+        """
+        here = asyncio.get_running_loop().create_future()
+        self._coming.add(here)
+        try:
+            yield
+        finally:
+            self._coming.discard(here)
+            here.set_result(None)
 
     async def add(self, rows: list[T]) -> None:
         """Write rows; returns when they are written, or raises what went wrong."""
+        await asyncio.shield(self.put(rows))
+
+    def put(self, rows: list[T]) -> asyncio.Future[None]:
+        """Write rows; what is returned is done when they are written."""
         if self._next is None:
             self._next = self._last = asyncio.get_running_loop().create_future()
             self._next.add_done_callback(_retrieve)
@@ -38,7 +58,7 @@ class GroupCommit(Generic[T]):
         group = self._next
         if self._writing is None:
             self._writing = asyncio.create_task(self._write_groups())
-        await asyncio.shield(group)
+        return group
 
     async def settled(self) -> None:
         """Return when all rows that were added before are written."""
@@ -50,6 +70,8 @@ class GroupCommit(Generic[T]):
             while self._next is not None:
                 if self._gather > 0:
                     await self._clock.sleep(max(self._gather, self._rest))
+                if self._coming:
+                    await asyncio.wait(set(self._coming))
                 rows, group = self._rows, self._next
                 self._rows, self._next = [], None
                 await self._write_one(rows, group)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 PASSED_ON = 16  # repetitions per copy that the engine gets at most: the 2nd, 4th, 8th … signal
@@ -70,6 +70,11 @@ class HeardTable:
         """How many signals are pending."""
         return sum(self._counts.values())
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no signal is pending."""
+        return not self._pages
+
     def pages(self) -> list[int]:
         """The pages with pending signals."""
         return list(self._pages)
@@ -79,6 +84,14 @@ class HeardTable:
         self._crawling.add(page)
         for heard in self._pages.get(page, {}).values():
             heard.crawled = True
+
+    def begin(self, pages: Iterable[int]) -> None:
+        """Crawls of pages begin about which no signal is pending."""
+        self._crawling.update(pages)
+
+    def end(self, pages: Iterable[int]) -> None:
+        """Crawls of pages have ended about which no signal is pending."""
+        self._crawling.difference_update(pages)
 
     def is_crawled(self, page: int) -> bool:
         """Whether a crawl of a page runs."""

@@ -88,6 +88,7 @@ class _Sorted:
     pages: Counter[int] = field(default_factory=Counter)  # pages without a pending signal before, by source
     repeated: list[tuple[int, Heard, PendingSignal]] = field(default_factory=list)  # with pages
     unknown: dict[Source, list[str]] = field(default_factory=lambda: defaultdict(list))
+    late: list[tuple[int, PendingSignal]] = field(default_factory=list)  # about changes before the copies, with pages
 
     def total(self, name: str) -> int:
         return sum(counts[name] for counts in self.counts.values())
@@ -188,6 +189,7 @@ class Inbox:
         key = (page, row.source)
         earlier = done.new[key].heard if key in done.new else self._heard.of(*key)
         if row.changed_at is not None and row.about() <= copied_at:
+            done.late.append((page, row))
             return "outdated"
         if earlier is not None and earlier.repeats(row.changed_at):
             done.repeated.append((page, earlier, row))
@@ -221,9 +223,20 @@ class Inbox:
                 again[signal.source].append(page)
         for source, pages in again.items():
             self._give(pages, source, now, None)
+        self._confirm(done.late, now)
         if self.on_unknown is not None:
             for speaker, urls in done.unknown.items():
                 self.on_unknown(speaker, [url for url in urls if url])
+
+    def _confirm(self, late: Iterable[tuple[int, PendingSignal]], now: float) -> None:
+        """Give the engine signals about changes before the copies: what crawls found was signalled, only later."""
+        given = defaultdict[int, list[tuple[int, float]]](list)
+        for page, signal in late:
+            given[signal.source].append((page, signal.about()))
+        for source, some in given.items():
+            if source < self._engine.settings.sources:
+                pages, about = zip(*some, strict=True)
+                self._engine.signal(list(pages), now, source=source, changed_at=list(about))
 
     # --- to the store and the engine ----------------------------------------------------------------------------------
 
@@ -262,24 +275,33 @@ class Inbox:
 
     # --- what becomes of pages ----------------------------------------------------------------------------------------
 
-    def began(self, page: int) -> None:
-        """A crawl of a page begins."""
-        self._heard.began(page)
+    def began(self, *pages: int) -> None:
+        """Crawls of pages begin."""
+        if self._heard.is_empty:
+            return self._heard.begin(pages)
+        for page in pages:
+            self._heard.began(page)
 
     def ended(self, pages: Iterable[int]) -> None:
         """Crawls have ended and are recorded in the engine."""
+        if self._heard.is_empty:
+            return self._heard.end(pages)
         for page in pages:
             for source, heard in self._heard.ended(page):
                 self._give([page], source, self._clock.now(), [max(heard.at, heard.again_at)])
 
     def renewed(self, ended: Iterable[tuple[int, Outcome]]) -> list[PendingSignal]:
         """Signals to store with outcomes, by page: they were repeated after the fetch began, which cost no write."""
+        if self._heard.is_empty:
+            return []
         good = [(page, one) for page, one in ended if one.failure is None]
         found = [(one.url, *again) for page, one in good for again in self._heard.renewed(page, one.began_at)]
         return [PendingSignal(url, source, heard.at) for url, source, heard in found]
 
     def saved(self, outcomes: Iterable[Outcome]) -> None:
         """Outcomes are stored: with them, the store has deleted the signals before them."""
+        if self._heard.is_empty:
+            return
         good = [one for one in outcomes if one.failure is None]
         for page, one in zip(self._engine.addresses.known([one.url for one in good]).tolist(), good, strict=True):
             for source in self._heard.saved(page, one.began_at):

@@ -107,6 +107,10 @@ class Tokens:
         else:
             self._tokens[name] = token
 
+    def replace(self, others: Tokens) -> None:
+        """Have the tokens of others, and no further ones."""
+        self._tokens = dict(others._tokens)
+
     def find(self, text: str) -> Token | None:
         """The token of a text. All tokens are compared, each in constant time."""
         if not text or len(text) > _LONGEST:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings
     from recrawl.crawl.run.opening.partial import Sampled
     from recrawl.engine import Engine
+    from recrawl.estimate.audit import Audit
     from recrawl.store import BlockingStore, Outcome, OwnedStore
 
 _DAY = 86400.0
@@ -29,6 +30,7 @@ _DOUBTED = "not-modified lies"  # the reason given for hosts whose 304 is not be
 
 def figures(store: BlockingStore[OwnedStore], settings: Settings, now: float) -> dict[str, Any]:
     """Everything that ``recrawl status --json`` prints."""
+    from recrawl.crawl.audit.open_audit import ENDED, saved_audits
     from recrawl.crawl.run.opening.partial import open_sampled
 
     failing = store.failing(now - _DAY)
@@ -42,6 +44,7 @@ def figures(store: BlockingStore[OwnedStore], settings: Settings, now: float) ->
         **store.counts(),
         "bytes": store.store.size(),
         "posted": sum(len(command.get("add", [])) for _, command in store.commands()),
+        "importance": _importance(engine),
         "failing": sampled.totals.failing,
         "gone": sampled.totals.gone,
         "last_crawl": None if last is None else last.began_at,
@@ -69,11 +72,19 @@ def figures(store: BlockingStore[OwnedStore], settings: Settings, now: float) ->
         "failing_pages": failing_figures(store, [(one, reason) for one, reason in reasons if reason is not None]),
         "load": load_figures(store, settings, sampled.totals.pages, now),
         "sample": None,
-        **audit_figures(store),
+        **audit_figures(saved_audits(store.notes(ENDED))),
     }
     if len(engine):
         found |= _freshness(store, sampled, settings, now)
     return found
+
+
+def _importance(engine: Engine) -> float:
+    """The importance of all pages that are not paused: their weight in an average over shards."""
+    from recrawl.crawl.audit.freshness import audited_pages
+    from recrawl.schedule.exact import access
+
+    return float(access.importance(engine.scheduler, audited_pages(engine)).sum()) if len(engine) else 0.0
 
 
 def _freshness(store: BlockingStore[OwnedStore], sampled: Sampled, settings: Settings, now: float) -> dict[str, Any]:
@@ -148,13 +159,11 @@ def feed_figures(store: BlockingStore[OwnedStore]) -> dict[str, int]:
     return {"pages": len(notes), "hurried": hurried, "rolled_off": rolled}
 
 
-def audit_figures(store: BlockingStore[OwnedStore]) -> dict[str, Any]:
+def audit_figures(audits: Sequence[Audit]) -> dict[str, Any]:
     """The last audit, the number of audits, and whether they agree with the forecasts."""
-    from recrawl.crawl.audit.open_audit import ENDED, saved_audits
     from recrawl.crawl.views.audit_report import verdict_text
     from recrawl.estimate.audit import verdict
 
-    audits = saved_audits(store.notes(ENDED))
     judged = verdict(audits)
     if judged is None:
         return {"audit": None, "audits": 0, "verdict": None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -33,8 +33,8 @@ class Replay:
     """What a replay came to; ``run`` is counted as by the simulator, from the times at which copies were renewed.
 
     ``requests`` counts all requests of the crawler, ``allowed`` is what the budget allowed, ``polls`` are those of
-    listings by host. ``wrong`` are crawls whose outcome (changed or not) differs from what happened to the page.
-    ``events`` are those of the store.
+    listings by host, ``poll_times`` when they were made. ``wrong`` are crawls whose outcome (changed or not) differs
+    from what happened to the page. ``events`` are those of the store.
     """
 
     run: Run
@@ -47,10 +47,11 @@ class Replay:
     events: int
     seconds: float  # of real time
     polls: Mapping[str, int] = field(default_factory=dict)
+    poll_times: Mapping[str, list[float]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """The figures."""
-        figures = {name: value for name, value in asdict(self).items() if name != "run"}
+        figures = {name: value for name, value in asdict(self).items() if name not in ("run", "poll_times")}
         return {"staleness": self.run.staleness, "changes_found": self.run.changes_found, **figures}
 
 
@@ -88,7 +89,7 @@ class _Replaying:
         self._web = TraceWeb(trace)
         self._store = MemoryStore(keep=0)
         self._judge = Judge(trace, count_from=options.count_from, bins=options.bins)
-        self._wrong, self._polls = 0, Counter[str]()
+        self._wrong, self._polls = 0, defaultdict[str, list[float]](list)
         given = {"budget": f"{budget!r}/s", "delay": "0 s", "robots": False, "min_change_probability": "0"}
         self._settings = Settings(**{**given, "contact": "replay.invalid", **options.settings})
 
@@ -111,7 +112,8 @@ class _Replaying:
             wrong=self._wrong,
             events=(await self._store.event_counts())["last"],
             seconds=round(time.perf_counter() - began, 2),
-            polls=dict(self._polls),
+            polls={host: len(times) for host, times in self._polls.items()},
+            poll_times=dict(self._polls),
         )
 
     async def _open(self) -> Crawler:
@@ -150,7 +152,7 @@ class _Replaying:
     def _reported(self, name: str, fields: Mapping[str, Any]) -> None:
         """Count a crawl that renewed a copy, and a poll."""
         if name == "polled":
-            self._polls[fields["listing"].host] += 1
+            self._polls[fields["listing"].host].append(self._clock.now())
         if name != "crawled":
             return
         outcome: Outcome = fields["outcome"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from recrawl.crawl.clock import Clock
@@ -43,11 +43,20 @@ class NotifyRule(Protocol):
         ...
 
 
-Send = Callable[[Message], Awaitable[None]]
+class Send(Protocol):
+    """What sends messages; it raises NotDelivered if one was not accepted."""
+
+    async def __call__(self, message: Message) -> None:
+        """Send a message."""
+        ...
+
+    async def close(self) -> None:
+        """Close its connections."""
+        ...
 
 
 class Notifier:
-    """A callback of `Delivery` that may send later; ``send`` raises NotDelivered if a message was not accepted."""
+    """A callback of `Delivery` that may send later."""
 
     def __init__(self, rule: NotifyRule, send: Send, store: Store, clock: Clock) -> None:
         self.rule, self._send, self._store, self._clock = rule, send, store, clock
@@ -103,6 +112,10 @@ class Notifier:
     async def _deliver(self, events: Sequence[Event], n_more: int) -> None:
         """Differences are computed in a thread: they take a while where pages are long."""
         await self._send(await asyncio.to_thread(message_of, events, diffs=self.rule.diff, n_more=n_more))
+
+    async def close(self) -> None:
+        """Close the connections of what sends messages."""
+        await self._send.close()
 
     async def _save(self) -> None:
         waiting = {"numbers": self._numbers, "more": self._n_more, "since": self._since}

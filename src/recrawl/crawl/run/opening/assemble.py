@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from recrawl.crawl.polite.budget import Budget
 from recrawl.crawl.polite.robots import READ, Robots
 from recrawl.crawl.polite.robots_cache import RobotsCache
 from recrawl.crawl.run.crawler import Crawler
-from recrawl.crawl.run.opening.notifiers import Sender, check_notify, open_notifiers, texts_wanted
+from recrawl.crawl.run.opening.notifiers import check_notify, open_notifiers, texts_wanted
 from recrawl.crawl.run.opening.pages import Part, open_engine
 from recrawl.crawl.run.opening.reload import NOTE, Reloaded, adopted, reload_settings
 from recrawl.engine import Engine
@@ -153,11 +153,8 @@ def new_crawler(engine: Engine, store: Store, web: Web, options: CrawlOptions | 
 class LiveCrawl:
     """The crawl of a database: store, engine, fetchers, senders and crawler; ``close`` ends them all."""
 
-    def __init__(
-        self, settings: Settings, store: OwnedStore, web: Web, crawler: Crawler, senders: Sequence[Sender] = ()
-    ) -> None:
+    def __init__(self, settings: Settings, store: OwnedStore, web: Web, crawler: Crawler) -> None:
         self.settings, self.store, self.web, self.crawler = settings, store, web, crawler
-        self._senders = senders
         self._reloading = asyncio.Lock()
 
     @property
@@ -190,39 +187,45 @@ class LiveCrawl:
         """Close everything."""
         with suppress(Exception):
             await self.web.close()
-            for sender in self._senders:
-                await sender.close()
+            for callback in self.crawler.components.deliveries.callbacks:
+                if hasattr(callback, "close"):
+                    await callback.close()
         self.crawler.close()
         await self.store.close()
 
 
 async def open_crawl(
-    settings: Settings, *, web: Web | None = None, may_be_empty: bool = False, **options: Any
+    settings: Settings,
+    *,
+    web: Web | None = None,
+    store: OwnedStore | None = None,
+    may_be_empty: bool = False,
+    **options: Any,
 ) -> LiveCrawl:
     """Open the crawl of a database; ``options`` are fields of `CrawlOptions` that replace those of the settings.
 
-    With ``may_be_empty`` a database that does not exist is made, and one without pages is opened.
+    With ``may_be_empty`` a database that does not exist is made, and one without pages is opened. ``store`` is one that
+    is open already.
     """
     check_settings(settings)
     web = web or Web.http(settings)
     webhook = _webhook(settings)
     limits = settings.event_limits()
-    store = open_store(settings.database, keep=settings.keep, create=may_be_empty, events=limits)
+    store = store or open_store(settings.database, keep=settings.keep, create=may_be_empty, events=limits)
     try:
         now = web.clock.now()
         engine = await engine_of(store, settings, now, save=True)
         if not may_be_empty and not len(engine) and not await store.commands() and not await store.listings():
             raise ParameterError(f"{settings.database_name}: has no pages; recrawl add adds some")
         chosen = options_of(settings, len(engine), now)
-        senders, subscribers = await open_notifiers(settings, store, web.clock)
+        subscribers = await open_notifiers(settings, store, web.clock)
         subscribers |= {} if webhook is None else {"webhook": webhook}
-        senders += [] if webhook is None else [webhook]
         chosen = replace(chosen, subscribers=subscribers)
         crawler = new_crawler(engine, store, web, replace(chosen, **options))
     except BaseException:
         await store.close()
         raise
-    return LiveCrawl(settings, store, web, crawler, senders)
+    return LiveCrawl(settings, store, web, crawler)
 
 
 def _webhook(settings: Settings) -> Webhook | None:

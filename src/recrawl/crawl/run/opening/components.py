@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -79,6 +80,7 @@ class Components:
         self.budget = options.budget or _budget_of(engine, self.clock.now())
         self.unspent = Unspent()
         self.freshness = FreshnessNotes(engine, options.notes_every, self.counters.judged)
+        self.noting: asyncio.Task[None] | None = None  # the last note of how fresh many copies are
         self.budget.attach(self.pool, self._save_mark)
         budgets = HostBudgets(host_rates(options.rules, self.budget), self.recorder.save_notes)
         self.limiter = HostLimiter(engine, self.clock, options.longest_delay, budgets)
@@ -87,6 +89,7 @@ class Components:
         self.gate = gate
         self.comparer = Comparer(options, self.feeds, self.not_modified, self.clock)
         self.page_crawler = PageCrawler(fetcher, gate, self.comparer, options.rules, self.clock, self._is_page)
+        self.page_crawler.may_ask = options.may_ask
         self.side = SideRequests(fetcher, gate, self.clock, self._count_requests)
         self.polls = self._polls()
         self.audits = Audits(engine, self.limiter, options)
@@ -150,7 +153,14 @@ class Components:
         """Write the mark of the budget, and from time to time what was left of it and how fresh the copies are."""
         now = self.clock.now()
         more = self.unspent.pending_notes(now) | self.freshness.pending_notes(now)
+        if self.freshness.are_due(now):
+            self.noting = asyncio.create_task(self._note_freshness(now))
+            self.pool.watch(self.noting)
         await self.recorder.save_notes({**notes, **more})
+
+    async def _note_freshness(self, now: float) -> None:
+        """Write how fresh the copies of many pages are; no request waits for it."""
+        await self.recorder.save_notes(await self.freshness.renewed_notes(now))
 
     def _saved(self, outcomes: list[Outcome]) -> None:
         """A batch is committed."""

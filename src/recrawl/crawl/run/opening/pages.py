@@ -112,6 +112,7 @@ def warm_up(**settings: Any) -> None:
     engine.defer(ids[:1], 43400.0)
     engine.fresh(ids, 43300.0)
     engine.forecast(1.0)
+    engine.explain(0, 43300.0)
     Engine.restore(engine.rows(), 43500.0).pick(43600.0, 3)
 
 

@@ -20,8 +20,8 @@ from recrawl.crawl.run.opening.pages import Part
 from recrawl.crawl.signals.sources import NOTE, Sources
 from recrawl.engine.addresses import host_of
 from recrawl.engine.clocks.folders import beside
+from recrawl.estimate.sampling import sampling_error
 from recrawl.schedule.exact import access
-from recrawl.store.sampling import sampling_error
 
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings

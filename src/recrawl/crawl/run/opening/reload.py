@@ -15,6 +15,7 @@ from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.config.shares import share_of
 from recrawl.crawl.feeds.cache import floor_of
 from recrawl.crawl.run.opening.components import Components
+from recrawl.crawl.run.opening.notifiers import MAIL_SERVER, renew_notifiers
 from recrawl.crawl.run.opening.pages import apply_rules
 from recrawl.engine import Engine
 
@@ -36,6 +37,8 @@ LIVE = (
     "audit_share",
     "audit_draws",
     "rule",
+    "notify",
+    *MAIL_SERVER,
 )  # settings that a running crawl can take; the others need a restart
 _MANY = 5000  # pages that rules are applied to before other work has its turn
 
@@ -92,6 +95,8 @@ async def reload_settings(components: Components, old: Settings, new: Settings) 
         components.audits.set_share(share_of(new.audit_share), new.audit_draws)
     if "rule" in changed:
         await _apply_rules(components, new.rules())
+    if changed & {"notify", *MAIL_SERVER}:
+        await renew_notifiers(components, old, adopted(old, new))
     if changed & {"rule", "hours"}:
         components.limiter.refresh_budgets()
     components.pool.wake()
