@@ -43,7 +43,7 @@ def run_until(run) -> Callable[..., Result]:
         ended = threading.Event()
 
         def watch() -> None:
-            while not ended.wait(0.02):
+            while not ended.wait(0.1):  # a look may open the database: more often takes time from the crawl
                 if holds():
                     os.kill(os.getpid(), signal.SIGINT)
                     return

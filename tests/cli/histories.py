@@ -4,7 +4,7 @@ import gzip
 import json
 import os
 
-from recrawl.cli.shared.files.crawl_log import read_crawl_log
+from recrawl.cli.shared.logs.crawl_log import read_crawl_log
 
 from . import stores
 from .stores import CHECKS, DAY, START, URLS

@@ -373,7 +373,7 @@ def test_pages_are_removed_with_all_that_is_known_of_them(run, site, here):
     assert "is not among the pages" in refused(run, "why", f"{site.url}/p/1")
 
 
-def test_a_damaged_database_is_told_in_one_line(run, here):
+def test_a_damaged_database_is_reported_in_one_line(run, here):
     (here / "recrawl.db").write_bytes(b"no database at all" * 100)
     for arguments in (["status"], ["why", "https://a.example/"], [*RUN], ["add", "https://a.example/"]):
         assert "recrawl.db" in refused(run, *arguments)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from recrawl.cli import main
-from recrawl.cli.shared.files.crawl_log import read_crawl_log
+from recrawl.cli.shared.logs.crawl_log import read_crawl_log
 from recrawl.errors import ParameterError
 
 GOOD = """url,time,changed

@@ -73,7 +73,7 @@ def test_a_file_goes_on_after_its_last_line_also_when_it_was_cut(run, here):  # 
         assert [one["number"] for one in lines(file.read())] == [10] * 5 + [11, 12]
 
 
-def test_events_that_are_no_longer_kept_are_told(run, here):  # noqa: F811
+def test_events_that_are_no_longer_kept_are_reported(run, here):  # noqa: F811
     filled("recrawl.db", 12, events=EventLimits(rows=4))
     result = run("events", "--after", 2)
     assert [one["number"] for one in lines(result.out)] == [9, 10, 11, 12]
@@ -100,7 +100,7 @@ def test_bad_wishes_are_refused(run, here, arguments, line):  # noqa: F811
     assert (here / "bad.txt").read_text() == "a letter\n"
 
 
-def test_follow_goes_on_until_it_is_told_to_end(here):  # noqa: F811
+def test_follow_goes_on_until_it_is_asked_to_end(here):  # noqa: F811
     filled("recrawl.db", 3)
     command = [sys.executable, "-m", "recrawl", "events", "--follow"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -154,7 +154,7 @@ def test_a_crawl_posts_its_events_and_status_says_how_far(run, run_until, hook, 
     assert "subscriber webhook        0 events behind\n" in run("status").out
 
 
-def test_a_receiver_that_fails_is_told_of_and_nothing_secret_is_said(run, run_until, hook, here, monkeypatch):  # noqa: F811
+def test_a_receiver_that_fails_is_reported_and_nothing_secret_is_said(run, run_until, hook, here, monkeypatch):  # noqa: F811
     added(run, hook)
     (here / "secret.txt").write_text(SECRET + "\n")
     (here / "recrawl.toml").write_text(f'webhook = "{hook.url}/token-123"\nwebhook_secret_file = "secret.txt"\n')

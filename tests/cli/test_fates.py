@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from recrawl.cli.why import feed_of
+from recrawl.cli.crawl.why import feed_of
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.http.memory import Answer
 from recrawl.crawl.polite.robots import Robots
@@ -131,7 +131,7 @@ GOLDEN = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GOLDEN)
-def test_each_cause_is_told_apart(answers, name):
+def test_each_cause_is_distinguished(answers, name):
     assert re.search(GOLDEN[name], answers[name], re.MULTILINE), answers[name]
 
 

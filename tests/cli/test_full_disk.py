@@ -11,6 +11,7 @@ PAGES = Path(__file__).parents[2] / "examples" / "pages.csv"
 SOLVE = ("solve", PAGES, "--budget", "150/day")
 
 
+@pytest.mark.slow
 def test_the_file_that_could_not_be_written_is_named(run, tmp_path):
     for name, option in (("rates.csv", "--output"), ("rates.png", "--plot"), ("rates.parquet", "--output")):
         (tmp_path / name).symlink_to(FULL)

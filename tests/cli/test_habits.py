@@ -127,6 +127,7 @@ def test_every_package_of_an_extra_is_known():
     text = (Path(recrawl.__file__).parents[2] / "pyproject.toml").read_text()
     extras = tomllib.loads(text)["project"]["optional-dependencies"]
     modules = {"google-re2": "re2", "prometheus-client": "prometheus_client"}
+    modules |= {"grpcio": "grpc", "protobuf": "google.protobuf"}
     for extra in EXTRAS:
         names = [re.split(r"[<>=;\[ ]", line)[0] for line in extras[extra]]
         assert {modules.get(name, name) for name in names} >= set(EXTRAS[extra])

@@ -9,7 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from recrawl.cli.shared.files.crawl_log import read_crawl_log, remarks
+from recrawl.cli.shared.logs.crawl_log import read_crawl_log, remarks
 from recrawl.cli.shared.logs.roles import LogOptions
 from recrawl.errors import ParameterError
 
@@ -152,9 +152,11 @@ def test_changedetection_without_counts_takes_the_distance_that_is_set(tmp_path)
 
 @pytest.mark.parametrize("tool", STORES)
 def test_urlwatch_is_the_same_history(tmp_path, tool):
-    log = read_crawl_log(STORES[tool](tmp_path / "cache.db", CHECKS))
-    assert story(log) == story(expected(tmp_path))
-    assert log.repairs == {}
+    path = STORES[tool](tmp_path / ("cache.db" if tool == "urlwatch" else "snapshots.db"), CHECKS)
+    for where in (path, path.parent):
+        log = read_crawl_log(where)
+        assert story(log) == story(expected(tmp_path))
+        assert log.repairs == {}
 
 
 def test_urlwatch_before_it_counted_tries(tmp_path):

@@ -6,9 +6,9 @@ import sqlite3
 import numpy as np
 import pytest
 
-from recrawl.cli.shared.files.crawl_log import read_crawl_log
 from recrawl.cli.shared.histories.msgpack import unpack
 from recrawl.cli.shared.histories.readers import importance_of
+from recrawl.cli.shared.logs.crawl_log import read_crawl_log
 from recrawl.errors import ParameterError
 
 from . import stores

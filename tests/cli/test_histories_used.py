@@ -28,20 +28,26 @@ def same_plan(run, path, own, *options):
     return found[0] == found[1]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("tool", ["warc", "urlwatch", "webchanges", "changedetection", "sitemaps"])
-def test_plans_are_the_same(run, tmp_path, tool):
+TOOLS = ["warc", "urlwatch", "webchanges", "changedetection", "sitemaps"]
+
+
+def history_and_log(folder, tool):
+    """The history of a tool, and the same checks as a crawl log."""
     checks = same_checks(CHECKS) if tool == "changedetection" else CHECKS
-    own = stores.own_log(tmp_path / "own.csv", checks)
+    own = stores.own_log(folder / "own.csv", checks)
     if tool == "warc":
-        path = warc_file(tmp_path / "crawl.warc.gz", stores.warc_records(checks), True)
-    elif tool == "sitemaps":
-        path, own = saved_sitemaps(tmp_path / "maps"), sitemap_log(own)
-    elif tool == "changedetection":
-        path = stores.changedetection(tmp_path / "datastore", checks)
-    else:
-        path = STORES[tool](tmp_path / "cache.db", checks)
-    assert same_plan(run, path, own, "--budget", "5/day")
+        return warc_file(folder / "crawl.warc.gz", stores.warc_records(checks), True), own
+    if tool == "sitemaps":
+        return saved_sitemaps(folder / "maps"), sitemap_log(own)
+    if tool == "changedetection":
+        return stores.changedetection(folder / "datastore", checks), own
+    return STORES[tool](folder / "cache.db", checks), own
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tool", TOOLS)
+def test_plans_are_the_same(run, tmp_path, tool):
+    assert same_plan(run, *history_and_log(tmp_path, tool), "--budget", "5/day")
 
 
 @pytest.mark.slow
@@ -54,16 +60,19 @@ def test_one_command_from_a_store_to_a_plan(run, tmp_path):
 
 
 @pytest.mark.slow
-def test_an_imported_store_is_crawled_on(run, tmp_path):
-    databases = [tmp_path / "a.db", tmp_path / "b.db"]
-    paths = [stores.urlwatch(tmp_path / "cache.db", CHECKS), stores.own_log(tmp_path / "own.csv", CHECKS)]
-    for path, database in zip(paths, databases, strict=True):
+@pytest.mark.parametrize("tool", TOOLS)
+def test_an_imported_history_is_crawled_on(run, tmp_path, tool):
+    """Pages, their rates, and crawls (URL, time, changed) in the database are those of an imported crawl log."""
+    exported = []
+    for k, path in enumerate(history_and_log(tmp_path, tool)):
+        database, pages, crawls = (tmp_path / f"{k}{suffix}" for suffix in (".db", ".pages.csv", ".crawls.csv"))
         result = run("import", path, "--database", database, "--json")
         assert result.code == 0, result
         assert json.loads(result.out)["added"] == 3
-        assert run("export", "--database", database, "--pages", f"{database}.csv").code == 0
-    first, second = (sorted((tmp_path / f"{name}.db.csv").read_text().splitlines()) for name in "ab")
-    assert first == second
+        assert run("export", "--database", database, "--pages", pages, "--observations", crawls).code == 0
+        rows = [line.split(",")[:3] for line in crawls.read_text().splitlines()]
+        exported.append((sorted(pages.read_text().splitlines()), sorted(rows)))
+    assert exported[0] == exported[1]
 
 
 @pytest.mark.slow

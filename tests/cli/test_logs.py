@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from recrawl.cli.shared.files.crawl_log import read_crawl_log
+from recrawl.cli.shared.logs.crawl_log import read_crawl_log
 from recrawl.cli.shared.logs.roles import LogOptions, parse_columns
 from recrawl.errors import ParameterError
 

@@ -17,10 +17,10 @@ def test_kernels_are_on_disk():
     report = json.loads(found.stdout)
     assert report["folder"] == str(_jit.cache_folder())
     assert report["kernels"] >= 100
-    from recrawl.engine.crawl_kernels import learn_crawls
+    from recrawl.engine.crawl_kernels import end_crawls
     from recrawl.schedule.exact.kernels.picking import pick
 
-    assert is_cached(learn_crawls)
+    assert is_cached(end_crawls)
     assert is_cached(pick)
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from recrawl.cli.reload import ask
+from recrawl.cli.crawl.reload import ask
 from recrawl.crawl import Settings
 from recrawl.errors import ParameterError
 from recrawl.store import BlockingStore, SqliteStore

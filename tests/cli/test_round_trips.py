@@ -108,7 +108,7 @@ def assert_same_tables(a, b):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(40, usual=5))
 @given(databases())
 @example((2, [1.0, 3.5], {1}, []))
 def test_pages_and_observations_give_the_same_database(tmp_path_factory, suffix, database):
@@ -128,7 +128,7 @@ def test_pages_and_observations_give_the_same_database(tmp_path_factory, suffix,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(40, usual=5))
 @given(databases())
 def test_observations_alone_give_the_crawled_pages(tmp_path_factory, suffix, database):
     if not database[3]:
@@ -146,7 +146,7 @@ def test_observations_alone_give_the_crawled_pages(tmp_path_factory, suffix, dat
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(20, usual=5))
 @given(databases())
 def test_pages_alone_keep_what_is_known_of_them(tmp_path_factory, database):
     here = tmp_path_factory.mktemp("trip")
@@ -211,6 +211,7 @@ def crawled(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_export_and_why_state_the_same_rates(run, crawled, tmp_path):
     call("export", "--pages", tmp_path / "pages.csv", "--database", crawled)
     for row in table(tmp_path / "pages.csv")[::6]:

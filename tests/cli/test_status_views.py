@@ -27,6 +27,7 @@ def world(tmp_path):
         yield World(changing, URLS[:60], store=store, budget=0.2, rules=None)
 
 
+@pytest.mark.slow
 def test_freshness_is_not_known_before_pages_were_compared(world):
     for seconds in (30.0, 120.0):
         world.run(seconds)
@@ -59,6 +60,7 @@ def assert_close(shown: str, stored: str) -> None:
     assert all(round(abs(a - b), 6) <= 0.002 for a, b in zip(*numbers, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [60.0, 1500.0])
 def test_the_live_view_and_status_agree_at_one_moment(world, seconds):
     world.run(seconds)
@@ -72,6 +74,7 @@ def test_the_live_view_and_status_agree_at_one_moment(world, seconds):
         crawler.close()
 
 
+@pytest.mark.slow
 def test_status_takes_over_what_a_running_crawl_has_just_reported(tmp_path):
     with BlockingStore(SqliteStore(tmp_path / "a.db")) as store:
         world = World(changing, URLS[:60], store=store, budget=0.2)

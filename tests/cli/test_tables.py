@@ -135,6 +135,24 @@ def test_bad_parquet_names_column_and_row(tmp_path, column, message):
         read_pages(read_table(path))
 
 
+def test_parquet_is_read_in_pieces(tmp_path, monkeypatch):
+    """Few rows at a time give the rows of the whole; a page that counts need not be in every piece."""
+    monkeypatch.setattr(tables, "_PIECE", 3)
+    path = tmp_path / "pages.parquet"
+    columns = {"change_rate": [float(k) for k in range(8)], "importance": [0.0] * 7 + [1.0]}
+    parquet.write_table(pa.table({"url": list("abcdefgh"), **columns}), path)
+    pieces = list(tables.read_pieces(path, without=("url",)))
+    assert [len(piece) for piece in pieces] == [3, 3, 2]
+    pages = [read_pages(piece, whole=False) for piece in pieces]
+    assert np.concatenate([some.change_rate for some in pages]).tolist() == columns["change_rate"]
+    parquet.write_table(pa.table({"change_rate": [1.0, 2.0, 3.0, 4.0, -1.0]}), path)
+    with pytest.raises(ParameterError, match="column change_rate, row 5"):
+        [read_pages(piece, whole=False) for piece in tables.read_pieces(path)]
+    path.write_text("none")
+    with pytest.raises(ParameterError, match="is not Parquet"):
+        list(tables.read_pieces(path))
+
+
 @pytest.mark.parametrize("source", ["csv", "parquet"])
 @pytest.mark.parametrize("target", ["csv", "tsv", "parquet"])
 def test_what_is_written_keeps_every_column(tmp_path, source, target):

@@ -12,36 +12,13 @@ import typer
 import typer.main
 
 from recrawl import _compiling
-from recrawl.cli import (
-    add,
-    audit,
-    backup,
-    copy,
-    demo,
-    estimate,
-    events,
-    export,
-    import_log,
-    notify,
-    plan,
-    predict,
-    prepare,
-    reload,
-    remove,
-    reproduce,
-    run,
-    serve,
-    set,
-    signals,
-    simulate,
-    solve,
-    status,
-    token,
-    trace,
-    why,
-)
+from recrawl.cli.crawl import add, audit, events, notify, reload, remove, run, set, signals, status, why
+from recrawl.cli.database import backup, copy, export, import_log
+from recrawl.cli.planning import estimate, plan, predict, solve
+from recrawl.cli.service import cluster, prepare, serve, token, urlfrontier
 from recrawl.cli.shared.options.command_classes import Command, Group
 from recrawl.cli.shared.options.extras import missing_package
+from recrawl.cli.simulation import demo, reproduce, simulate, trace
 from recrawl.errors import RecrawlError
 
 _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EPIPE, errno.EIO})  # files are named where they are written
@@ -59,6 +36,7 @@ app.command(name="prepare", epilog=prepare.EPILOG, cls=Command)(prepare.prepare)
 app.command(name="add", epilog=add.EPILOG, cls=Command)(add.add)
 app.command(name="run", epilog=run.EPILOG, cls=Command)(run.run)
 app.command(name="serve", epilog=serve.EPILOG, cls=Command)(serve.serve)
+app.command(name="urlfrontier", epilog=urlfrontier.EPILOG, cls=Command)(urlfrontier.urlfrontier)
 app.command(name="status", epilog=status.EPILOG, cls=Command)(status.status)
 app.command(name="events", epilog=events.EPILOG, cls=Command)(events.events)
 app.command(name="notify", epilog=notify.EPILOG, cls=Command)(notify.notify)
@@ -71,6 +49,7 @@ app.command(name="backup", epilog=backup.EPILOG, cls=Command)(backup.backup)
 app.command(name="copy", epilog=copy.EPILOG, cls=Command)(copy.copy)
 app.command(name="remove", epilog=remove.EPILOG, cls=Command)(remove.remove)
 app.command(name="set", epilog=set.EPILOG, cls=Command)(set.set_pages)
+app.add_typer(cluster.app, name="cluster", cls=Group)
 app.add_typer(token.app, name="token", cls=Group)
 app.command(name="reload", epilog=reload.EPILOG, cls=Command)(reload.reload)
 app.command(name="solve", epilog=solve.EPILOG, cls=Command)(solve.solve)

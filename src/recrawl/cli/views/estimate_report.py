@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._files import whole_file
-from recrawl.cli.shared.files.crawl_log import CrawlLog, read_crawl_log, remarks
 from recrawl.cli.shared.files.short_urls import short_url
+from recrawl.cli.shared.logs.crawl_log import CrawlLog, read_crawl_log, remarks
+from recrawl.cli.shared.logs.log_parts import group_labels
 from recrawl.cli.shared.logs.roles import LogOptions
 from recrawl.estimate import (
     GammaPrior,
+    GroupPriors,
     PoissonLook,
     RateEstimate,
     SignalQuality,
@@ -105,13 +107,20 @@ class Findings:
 def analyse(path: Path, method: str, group: str, level: float, options: LogOptions, report: Progress) -> Findings:
     """Read a log and estimate rates, signal quality and tests of constant rates."""
     log = read_crawl_log(path, options, progress=lambda share: report(0.5 * share, f"reading {path}"))
-    seen = log.observations
-    prior = population = None
+    groups = None
     if method == "posterior":
-        report(0.5, f"fitting priors to {len(seen)} pages")
-        labels = {"host": log.hosts, "folder": log.folders, "all": ["all"] * len(seen)}[group]
-        groups = fit_group_priors(seen, labels)
-        prior, population = groups.of(labels), groups.population
+        report(0.5, f"fitting priors to {len(log.urls)} pages")
+        groups = fit_group_priors(log.observations, group_labels(log, group))
+    return findings_of(log, method, group, level, groups, report)
+
+
+def findings_of(
+    log: CrawlLog, method: str, group: str, level: float, groups: GroupPriors | None, report: Progress
+) -> Findings:
+    """Rates of a log's pages by the priors of their groups (method posterior), and all else that it says."""
+    seen = log.observations
+    prior = None if groups is None else groups.of(group_labels(log, group))
+    population = None if groups is None else groups.population
     report(0.7, f"estimating {len(seen)} rates")
     rates = estimate_change_rate(seen, method, prior=prior, level=level)  # type: ignore[arg-type]
     quality = None
@@ -172,19 +181,22 @@ def write_rates(found: Findings, path: Path, scale: float, unit: str) -> None:
 
 def print_report(found: Findings, scale: float, unit: str, limit: int, files: list[Path]) -> None:
     """Print the figures as text."""
+    figures = found.as_dict(scale, unit, limit)
+    print_figures(figures, summary_lines(found, figures, unit), files)
+
+
+def print_figures(figures: dict[str, Any], summary: list[str], files: list[Path]) -> None:
+    """Print what was repaired, the summary and the rates of some pages."""
     from rich.console import Console
     from rich.table import Table
 
     console = Console()
-    figures = found.as_dict(scale, unit, limit)
-    for name, count in figures["repairs"].items():
-        console.print(f"repaired: {name}: {count}", highlight=False, markup=False)
-    for line in figures["remarks"]:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
-    for line in summary_lines(found, figures, unit):
+    repaired = [f"repaired: {name}: {count}" for name, count in figures["repairs"].items()]
+    for line in [*repaired, *figures["remarks"], *summary]:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     if figures["rates"]:
-        table = Table("url", f"changes per {unit}", f"{found.rates.level:.0%} interval", "crawls", "changed", box=None)
+        head = f"changes per {figures['unit']}", f"{figures['level']:.0%} interval"
+        table = Table("url", *head, "crawls", "changed", box=None)
         for row in figures["rates"]:
             ends = f"{row['low']:.3g} … " + (f"{row['high']:.3g}" if row["high"] < 1e290 else "no bound")
             counts = str(row["n_crawls"]), str(row["n_changes"])
@@ -194,14 +206,20 @@ def print_report(found: Findings, scale: float, unit: str, limit: int, files: li
         console.print(f"wrote {file}", highlight=False, markup=False)
 
 
-def summary_lines(found: Findings, figures: dict[str, Any], unit: str) -> list[str]:
-    """The summary, one sentence per line."""
-    rate, look, poisson = figures["change_rate"], found.look, figures["poisson"]
-    lines = [
+def count_lines(figures: dict[str, Any], unit: str) -> list[str]:
+    """How much there is, and how often it changes."""
+    rate = figures["change_rate"]
+    return [
         f"{figures['pages']} pages, {figures['crawls']} intervals, {figures['changes']} changed, "
         f"{figures['failed_crawls']} failed crawls, {figures['duplicate_times']} duplicate times",
         f"changes per {unit}: median {rate['median']:.3g}, 10% below {rate['p10']:.3g}, 10% above {rate['p90']:.3g}",
     ]
+
+
+def summary_lines(found: Findings, figures: dict[str, Any], unit: str) -> list[str]:
+    """The summary, one sentence per line."""
+    look, poisson = found.look, figures["poisson"]
+    lines = count_lines(figures, unit)
     if look.n_tested:
         lines.append(
             f"constant rate: rejected for {look.rejected:.0%} of {look.n_tested} pages with enough history "

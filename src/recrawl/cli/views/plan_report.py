@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.cli.shared.files.crawl_log import CrawlLog, read_crawl_log, remarks
 from recrawl.cli.shared.histories.readers import importance_of
+from recrawl.cli.shared.logs.crawl_log import CrawlLog, read_crawl_log, remarks
+from recrawl.cli.shared.logs.log_parts import group_labels
 from recrawl.cli.shared.logs.roles import LogOptions
 from recrawl.errors import ParameterError
 from recrawl.estimate import GammaPrior, estimate_change_rate, fit_group_priors, poisson_look
@@ -66,7 +67,7 @@ def prospects_of(log: CrawlLog, asked: Asked, name: str = "the log") -> dict[str
     """All figures of a log; rates are per day."""
     history = history_of(log, name)
     seen, there, n = history.observations, history.there, int(history.there.sum())
-    labels = {"host": log.hosts, "folder": log.folders, "all": ["all"] * len(seen)}[asked.group]
+    labels = group_labels(log, asked.group)
     rates = estimate_change_rate(seen, prior=fit_group_priors(seen, labels).of(labels), level=asked.level)
     flat = estimate_change_rate(seen, "mle", level=None).change_rate
     look = poisson_look(seen, flat, log.ended_at)
@@ -88,7 +89,7 @@ def prospects_of(log: CrawlLog, asked: Asked, name: str = "the log") -> dict[str
         "computed": log.computed,
         "remarks": remarks(log),
         "signals_left_out": bool(log.sources),
-        "own_budget": _rate(history.budget, n),
+        "own_budget": rate_figures(history.budget, n),
         "now": {**asdict(past), "by_rates": freshness_of_schedule(history, rates)},
         "budgets": [_prospect(prospects, one, history.budget, n) for one in sorted({budget, *others})],
         "curve": _curve(prospects, budget),
@@ -117,14 +118,15 @@ def history_of(log: CrawlLog, name: str) -> History:
     return History(seen, importance, np.maximum(since, 0.0), log.n_failed, live)
 
 
-def _rate(budget: float, n: int) -> dict[str, Any]:
+def rate_figures(budget: float, n: int) -> dict[str, Any]:
+    """A budget of n pages per day."""
     return {"per_day": budget * DAY, "per_page_day": budget * DAY / n}
 
 
 def _prospect(prospects: Prospects, budget: float, own: float, n: int) -> dict[str, Any]:
     found = prospects.at(budget)
     return {
-        **_rate(budget, n),
+        **rate_figures(budget, n),
         "times_own": budget / own,
         **asdict(found.best),
         "alike": found.uniform,
@@ -140,7 +142,7 @@ def _curve(prospects: Prospects, budget: float) -> list[dict[str, float]]:
 def _target(prospects: Prospects, target: float, own: float, n: int) -> dict[str, Any]:
     budget, low, high = prospects.budget_for(target)
     ends = {"low_per_day": low * DAY, "high_per_day": high * DAY}
-    return {"freshness": target, **_rate(budget, n), **ends, "times_own": budget / own}
+    return {"freshness": target, **rate_figures(budget, n), **ends, "times_own": budget / own}
 
 
 def print_plan(found: dict[str, Any], files: list[Path]) -> None:

@@ -20,8 +20,11 @@ _ABOVE_0 = "must be finite and above 0"
 _SHARE = "must lie between 0 and 1"
 
 
-def read_pages(table: Table, *, hosts: bool = False) -> Pages:
-    """The pages of a table; with ``hosts`` also their hosts, from the column ``host`` or else ``url``."""
+def read_pages(table: Table, *, hosts: bool = False, whole: bool = True) -> Pages:
+    """The pages of a table; with ``hosts`` also their hosts, from the column ``host`` or else ``url``.
+
+    Of the ``whole`` table some page must count; a piece of one may hold others alone.
+    """
     if "change_rate" not in table.names:
         have = ", ".join(table.names)
         raise ParameterError(f"{table.path}: column change_rate is missing; the columns are {have}")
@@ -29,7 +32,7 @@ def read_pages(table: Table, *, hosts: bool = False) -> Pages:
     recall, false_rate = _signals(table, change_rate)
     return Pages(
         change_rate,
-        importance=_importance(table),
+        importance=_importance(table, whole),
         recall=recall,
         false_rate=false_rate,
         host=_hosts(table) if hosts else None,
@@ -52,11 +55,11 @@ def unit_of(table: Table) -> str | None:
         raise table.error(UNIT, 0, str(problem)) from None
 
 
-def _importance(table: Table) -> Array | float:
+def _importance(table: Table, whole: bool) -> Array | float:
     if "importance" not in table.names:
         return 1.0
     importance = _finite(table, "importance")
-    if not importance.any():
+    if whole and not importance.any():
         raise ParameterError(f"{table.path}: column importance is 0 in every row; some page must count")
     return importance
 

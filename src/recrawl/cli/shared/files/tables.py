@@ -8,7 +8,8 @@ from __future__ import annotations
 import csv
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,18 @@ from recrawl.errors import ParameterError
 
 Array = NDArray[np.float64]
 _PARQUET = (".parquet", ".pq")
+_PIECE = 1 << 17  # rows of a piece
+_BUFFER = 1 << 20  # bytes that are read of a column at a time
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
 class Table(ABC):
-    """Named columns of a file, one row per page."""
+    """Named columns of a file, one row per page; ``first`` is the row of the file with which they begin."""
 
-    def __init__(self, path: Path, names: list[str]) -> None:
+    def __init__(self, path: Path, names: list[str], first: int = 0) -> None:
         self.path = path
         self.names = names
+        self._first = first
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -49,7 +53,7 @@ class Table(ABC):
 
     def error(self, name: str, row: int, problem: str) -> ParameterError:
         """An error that names the file, the column and the row (given from 0, named from 1)."""
-        return ParameterError(f"{self.path}: column {name}, row {row + 1}: {problem}")
+        return ParameterError(f"{self.path}: column {name}, row {self._first + row + 1}: {problem}")
 
     def _parse(self, name: str, cells: list[str], default: float | None) -> Array:
         filled = cells if default is None else [cell if cell.strip() else str(default) for cell in cells]
@@ -91,8 +95,8 @@ class CsvTable(Table):
 class ParquetTable(Table):
     """A table of typed columns, held by pyarrow; a null is an empty cell."""
 
-    def __init__(self, path: Path, table: Any) -> None:
-        super().__init__(path, list(table.column_names))
+    def __init__(self, path: Path, table: Any, first: int = 0) -> None:
+        super().__init__(path, list(table.column_names), first)
         self._table = table
 
     def __len__(self) -> int:
@@ -128,6 +132,22 @@ def read_table(path: Path, *, without: Collection[str] = ()) -> Table:
     if len(table) == 0:
         raise ParameterError(f"{path}: has a header but no rows")
     return table
+
+
+def read_pieces(path: Path, *, without: Collection[str] = ()) -> Iterator[Table]:
+    """The same table, of Parquet a few rows at a time: memory does not grow with the file."""
+    if path.suffix.lower() not in _PARQUET:
+        yield read_table(path)
+        return
+    pa, first = _pyarrow(), 0
+    with _opened_parquet(path) as file:
+        names = [name for name in file.schema_arrow.names if name not in without]
+        _check_header(path, names)
+        for batch in file.iter_batches(_PIECE, columns=names):
+            yield ParquetTable(path, pa.Table.from_batches([batch]), first)
+            first += batch.num_rows
+    if not first:
+        raise ParameterError(f"{path}: has a header but no rows")
 
 
 def check_writable(path: Path) -> None:
@@ -193,20 +213,24 @@ def _check_header(path: Path, names: list[str]) -> None:
         raise ParameterError(f"{path}: has two columns named {twice!r}")
 
 
-def _read_parquet(path: Path, without: Collection[str] = ()) -> ParquetTable:
+@contextmanager
+def _opened_parquet(path: Path) -> Iterator[Any]:
+    """A file of Parquet; what goes wrong while it is read is said in one line."""
     pa = _pyarrow()
     from pyarrow import parquet
 
     try:
         with path.open("rb") as file:
-            names = None
-            if without:
-                names = [name for name in parquet.read_schema(file).names if name not in without]
-            table = parquet.read_table(file, columns=names)
+            yield parquet.ParquetFile(file, buffer_size=_BUFFER, pre_buffer=False)
     except OSError as problem:
         raise unreadable(path, problem) from None
     except pa.ArrowException as problem:
         raise ParameterError(f"{path}: is not Parquet: {first_line(problem)}") from None
+
+
+def _read_parquet(path: Path, without: Collection[str] = ()) -> ParquetTable:
+    with _opened_parquet(path) as file:
+        table = file.read([name for name in file.schema_arrow.names if name not in without])
     _check_header(path, list(table.column_names))
     return ParquetTable(path, table)
 

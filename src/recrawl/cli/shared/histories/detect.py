@@ -18,6 +18,7 @@ from recrawl.errors import ParameterError
 
 _START = 1 << 16
 _SQLITE, _ZIP, _ZSTD, _WARC = b"SQLite format 3\0", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"WARC/"
+_STORES = ("cache.db", "snapshots.db")  # in the folders of urlwatch and webchanges
 _OTHERS = "files of another kind, left out"
 
 
@@ -28,7 +29,8 @@ def history_at(path: Path, options: LogOptions, repairs: Counter[str]) -> Histor
     if start is None:
         return None
     if path.is_dir():
-        return _of_tree(Folder(path), path, options, losses)
+        store = next((path / name for name in _STORES if (_start(path / name) or b"").startswith(_SQLITE)), None)
+        return _of_tree(Folder(path), path, options, losses) if store is None else history_at(store, options, repairs)
     if start.startswith(_SQLITE):
         return UrlwatchStore(path, losses, options.jobs, options.every, options.nameless)
     if start.startswith(_ZIP):
@@ -65,7 +67,8 @@ def _of_tree(tree: Tree, path: Path, options: LogOptions, losses: Losses) -> His
     chosen = archives or sitemaps
     if not chosen:
         raise ParameterError(
-            f"{path}: has no history that is known: WARC files, sitemaps, or a datastore of changedetection.io"
+            f"{path}: has no history that is known: WARC files, sitemaps, "
+            "a datastore of changedetection.io, or a store of urlwatch or webchanges"
         )
     for name in sorted(set(tree.names) - set(chosen)):
         losses.add(_OTHERS, name, "is not read")

@@ -26,6 +26,8 @@ EXTRAS = {
     "postgres": ["asyncpg"],
     "warc": ["warcio"],
     "browser": ["playwright"],
+    "urlfrontier": ["grpc", "google.protobuf"],
+    "ray": ["ray"],
     "predict": ["lightgbm"],
     "deep": ["jax", "optax"],
 }  # modules by extra
@@ -36,6 +38,11 @@ def need(extra: str) -> None:
     for module in EXTRAS[extra]:
         if not _is_installed(module):
             raise ParameterError(_line(module, extra))
+
+
+def has(extra: str) -> bool:
+    """Whether the packages of an extra are installed."""
+    return all(_is_installed(module) for module in EXTRAS[extra])
 
 
 def missing_package(problem: ImportError) -> str | None:

@@ -6,16 +6,20 @@ import asyncio
 import os
 import signal
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from recrawl.crawl.run.crawler import Crawler
+from typing import Protocol
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _STDERR = 2
 
 
-def stop_on_signals(crawler: Crawler) -> None:
+class Stoppable(Protocol):
+    """A crawler, or a worker of a cluster."""
+
+    def stop(self) -> None:
+        """Start no more crawls."""
+
+
+def stop_on_signals(crawler: Stoppable) -> None:
     """Stop a running crawl on SIGTERM and SIGINT. Call it inside the crawl's event loop."""
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:

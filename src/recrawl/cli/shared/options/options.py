@@ -26,6 +26,11 @@ Encoding = Annotated[
         help="Encoding of the log, such as cp1252.  [default: by byte order mark, else UTF-8]", metavar="NAME"
     ),
 ]
+Processes = Annotated[int, typer.Option(help="Processes that read the parts of a table.", min=1)]
+Ray = Annotated[
+    str | None,
+    typer.Option(help="Let a Ray cluster do the work: its address, auto, or local.", metavar="ADDRESS"),
+]
 Jobs = Annotated[
     Path | None, typer.Option(help="List of jobs of urlwatch.  [default: beside its store]", metavar="FILE")
 ]

@@ -1,0 +1,1 @@
+"""Commands that move a crawl's data: backups, copies, exports, imports."""

@@ -1,0 +1,1 @@
+"""Commands for services and machines: HTTP, URL Frontier, clusters, tokens, compiled kernels."""

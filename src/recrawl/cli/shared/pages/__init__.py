@@ -1,0 +1,1 @@
+"""Pages of commands: lists of pages, patterns, saved states, exports and imports."""

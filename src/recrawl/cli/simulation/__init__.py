@@ -1,0 +1,1 @@
+"""Commands that run simulated worlds: the demo, simulations, traces, published figures."""
