@@ -20,6 +20,7 @@ PACKAGES = [
     "serve",
     "contrib.browser",
     "contrib.scrapy",
+    "contrib.urlfrontier",
 ]
 HEAD = """# Names of the packages
 
