@@ -53,6 +53,7 @@ class Timer:
     def __init__(self) -> None:
         self.cpu = self.clock = self.longest = 0.0
         self.made = 0  # decisions
+        self.picks: list[float] = []  # processor time of each pick
 
     def __call__(self, call: Callable[[], Any]) -> Any:
         cpu, began = time.process_time(), time.perf_counter()
@@ -73,14 +74,14 @@ class World:
         rng = np.random.default_rng(1)
         self.urls = [f"https://host{k % 1000}.example.org/section{k % 7}/article-{k:08d}.html" for k in range(n)]
         self.importance = rng.lognormal(0.0, 1.0, n)
-        self._rate, self.last, self._rng = rng.gamma(0.5, 1.0 / DAY, n), np.zeros(n), rng
+        self.rate, self.last, self._rng = rng.gamma(0.5, 1.0 / DAY, n), np.zeros(n), rng
         self.budget, self.now = n / (7 * DAY), 0.0
         self.ages = rng.uniform(0.0, 7 * DAY, n)
 
     def crawl(self, pages: Any) -> Any:
         """Crawl pages: which of them had changed."""
         elapsed, self.last[pages] = self.now - self.last[pages], self.now
-        return self._rng.random(len(pages)) < -np.expm1(-self._rate[pages] * elapsed)
+        return self._rng.random(len(pages)) < -np.expm1(-self.rate[pages] * elapsed)
 
 
 class EngineLife:
@@ -208,7 +209,9 @@ def crawled(life: Any, world: World, n: int, batch: int) -> Timer:
     timer = Timer()
     for _ in range(max(n // batch, 1)):
         world.now += batch / world.budget
+        before = timer.cpu
         pages = timer(lambda: life.pick(batch))
+        timer.picks.append(timer.cpu - before)
         if not len(pages):
             continue
         timer.made += len(pages)
@@ -243,7 +246,7 @@ def lived(kind: str, n: int) -> dict[str, Any]:
         made = EngineLife if kind == "engine" else HeapLife
         life, before = made(world, place / "cold.db"), rss()
         timers["add"](life.add)
-        cold = crawled(life, world, min(n, 5_000), PICKED)
+        cold = crawled(life, world, min(n, 20_000), PICKED)
         used = rss() - before
         world, life = World(n), None
         life = made(world, place / "steady.db")
@@ -261,6 +264,9 @@ def lived(kind: str, n: int) -> dict[str, Any]:
         "pages": n,
         "add_per_s": n / timers["add"].cpu,
         "cold_per_s": cold.made / cold.cpu,
+        "cold_pick_ms": 1e3 * float(np.median(cold.picks)),
+        "cold_pick_99th_ms": 1e3 * float(np.quantile(cold.picks, 0.99)),
+        "first_pick_ms": 1e3 * cold.picks[0],
         "first_week_per_s": steady.made / steady.cpu,
         "single_per_s": single.made / single.cpu,
         "save_per_s": save.made / save.clock,

@@ -82,7 +82,7 @@ async def crawl(port: int, budget: float, folder: Path) -> None:
         components = crawler.components
         await components.load()
         components.inbox.limits.set(Source("webhook", "sender"), Limit(1e5, 1e9))
-        context = Context(engine, store, components.clock, components.inbox, components.tokens)
+        context = Context(store, components.inbox, components.tokens)
         server = HttpServer(build_app(context), "127.0.0.1:0")
         await server.start()
         await crawler.run(clock.now() + 60.0, once=True)

@@ -1,9 +1,10 @@
 """``recrawl solve`` of many pages in parts: time and memory against parts and processes, compared with one piece.
 
-    python benchmarks/bench_solve_parts.py [--pages 10000000] [--out benchmarks/results/solve_parts.json]
+    python benchmarks/bench_solve_parts.py [--out benchmarks/results/solve_parts.json]
 
-Memory is the largest of all processes (peak resident set), without what a process has before it reads a part; the size
-of a part is that of its two columns of numbers and the rates.
+Memory is the largest of all processes (peak resident set). ``in_parts`` is that without what the processes of the same
+command have when there are few pages; the size of a part is that of its two columns of numbers and the rates. The
+largest table needs 6 GB of memory in one piece.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,6 +26,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 HERE = Path(__file__).parent
+SWEEPS = ((10_000_000, (1, 10, 40)), (100_000_000, (1, 100)))  # pages, and into how many parts they are divided
 
 
 def write_parts(folder: Path, n: int, n_parts: int) -> None:
@@ -70,54 +73,61 @@ def solved(folder: Path, n: int, processes: int) -> dict[str, Any]:
     return found | {name: figures[name] for name in ("threshold", "freshness", "spent", "gap", "never_crawled")}
 
 
-def draw(found: dict[str, Any], path: Path) -> None:
+def sweep(folder: Path, n: int, parts: tuple[int, ...], idle: dict[int, float]) -> list[dict[str, Any]]:
+    """The same pages in one piece and in parts, with several numbers of processes."""
+    runs: list[dict[str, Any]] = []
+    for n_parts in parts:
+        files = folder / f"{n}-{n_parts}"
+        write_parts(files, n, n_parts)
+        for processes in idle if n_parts > 1 else (1,):
+            run = solved(files, n, processes) | {"pages": n, "parts": n_parts, "processes": processes}
+            run["in_parts"] = (run["peak_mb"] - idle[processes]) / (n / n_parts * 3 * 8 / 2**20)
+            one = runs[0] if runs else run
+            run["difference"] = max(abs(run[name] / one[name] - 1.0) for name in ("threshold", "freshness", "spent"))
+            runs.append(run)
+            print(run, flush=True)
+        shutil.rmtree(files)
+    return runs
+
+
+def draw(runs: list[dict[str, Any]], path: Path) -> None:
     """Time against parts, one line for each number of processes; memory beside it."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
-    runs = found["runs"]
-    for processes in sorted({run["processes"] for run in runs}):
-        mine = [run for run in runs if run["processes"] == processes]
-        label = f"{processes} process{'es' if processes > 1 else ''}"
-        left.plot([run["parts"] for run in mine], [run["seconds"] for run in mine], "o-", label=label)
-        right.plot([run["parts"] for run in mine], [run["peak_mb"] for run in mine], "o-", label=label)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.5), layout="constrained")
+    for n in sorted({run["pages"] for run in runs}):
+        for k, processes in enumerate(sorted({run["processes"] for run in runs})):
+            mine = [run for run in runs if (run["processes"], run["pages"]) == (processes, n)]
+            style = {"marker": "o", "color": f"C{k}", "ls": "-" if n == runs[0]["pages"] else "--"}
+            label = f"{n:.0e} pages, {processes} process{'es' if processes > 1 else ''}"
+            left.plot([run["parts"] for run in mine], [run["seconds"] for run in mine], label=label, **style)
+            right.plot([run["parts"] for run in mine], [run["peak_mb"] for run in mine], **style)
     for axes, name in ((left, "seconds"), (right, "MB of the largest process")):
-        axes.set(xlabel="parts", ylabel=name, xscale="log", ylim=(0, None))
-        axes.legend(frameon=False)
-    figure.suptitle(f"recrawl solve, {found['pages']:.0e} pages")
+        axes.set(xlabel="parts", ylabel=name, xscale="log", yscale="log")
+    figure.legend(loc="outside right upper", frameon=False, fontsize="small")
+    figure.suptitle("recrawl solve of a table in parts")
     figure.savefig(path, dpi=120)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pages", type=int, default=10_000_000)
     parser.add_argument("--out", type=Path, default=HERE / "results" / "solve_parts.json")
     parser.add_argument("--smallest", action="store_true", help="few pages; nothing is written")
-    given = parser.parse_args()
-    n, runs = 4000 if given.smallest else given.pages, []
+    given, runs = parser.parse_args(), []
+    counts = (1, 2) if given.smallest else (1, 2, 4)
     with tempfile.TemporaryDirectory() as folder:
         small = Path(folder) / "small"
         write_parts(small, 2000, 2)
-        idle = solved(small, 2000, 2)["peak_mb"]
-        for n_parts in (1, 10, 40):
-            parts = Path(folder) / f"{n_parts}"
-            write_parts(parts, n, n_parts)
-            for processes in (1, 2, 4) if n_parts > 1 else (1,):
-                run = solved(parts, n, processes) | {"parts": n_parts, "processes": processes}
-                run["in_parts"] = (run["peak_mb"] - idle) / (n / n_parts * 3 * 8 / 2**20)
-                runs.append(run)
-                print(run, flush=True)
-    one = runs[0]
-    for run in runs:
-        run["difference"] = max(abs(run[name] / one[name] - 1.0) for name in ("threshold", "freshness", "spent"))
-    found = {"pages": n, "cores": os.cpu_count(), "idle_mb": idle, "runs": runs}
+        idle = {processes: solved(small, 2000, processes)["peak_mb"] for processes in counts}
+        for n, parts in ((4000, (1, 2)),) if given.smallest else SWEEPS:
+            runs += sweep(Path(folder), n, parts, idle)
     if given.smallest:
         return
-    given.out.write_text(json.dumps(found, indent=1) + "\n")
-    draw(found, given.out.with_suffix(".png"))
+    given.out.write_text(json.dumps({"cores": os.cpu_count(), "idle_mb": idle, "runs": runs}, indent=1) + "\n")
+    draw(runs, given.out.with_suffix(".png"))
 
 
 if __name__ == "__main__":

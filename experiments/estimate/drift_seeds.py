@@ -13,7 +13,7 @@ from pathlib import Path
 from loops import drift
 
 SEEDS = range(9101, 9109)
-FIGURES = ("median", "rmse", "log_rmse", "rmse_over_oracle", "log_rmse_over_oracle", "rmse_over_told")
+FIGURES = ("median", "rmse", "log_rmse", "rmse_over_oracle", "log_rmse_over_oracle", "rmse_over_true_prior")
 
 
 def main() -> None:

@@ -50,7 +50,7 @@ def drift(
         paths[name] = _follow(stream, factor, after, ratio, rng)
     fresh = before + after if factor == 1 else after
     paths["oracle"] = _follow(RateStream(GammaPrior(0.35, 0.35), n), factor, fresh, ratio, rng)[-after:]
-    paths["told"] = _follow(_told(n), factor, fresh, ratio, rng)[-after:]
+    paths["true prior"] = _follow(_true_prior(n), factor, fresh, ratio, rng)[-after:]
     row: dict[str, Any] = {"factor": factor, "ratio": ratio, "pages": n, "crawls_after": after}
     for name, path in paths.items():
         last = path[-1] / factor
@@ -66,11 +66,11 @@ def drift(
     for name in streams:
         for key in ("rmse", "log_rmse"):
             row[name][f"{key}_over_oracle"] = row[name][key] / row["oracle"][key]
-            row[name][f"{key}_over_told"] = row[name][key] / row["told"][key]
+            row[name][f"{key}_over_true_prior"] = row[name][key] / row["true prior"][key]
     return row
 
 
-def _told(n: int) -> RateStream:
+def _true_prior(n: int) -> RateStream:
     state = DriftStream(GammaPrior(1.0, 1.0), n, half_life=np.inf).state()
     state["pages"][:, :2] = [[1 / 8, 1.0, 1 / 4], [7 / 8, 1.0, 4.0]]  # type: ignore[index]
     return DriftStream.restore(state)

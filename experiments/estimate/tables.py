@@ -75,7 +75,7 @@ def _hours(rows: list[dict[str, Any]]) -> str:
 def _drift(rows: list[dict[str, Any]]) -> str:
     body = []
     for row in rows:
-        for name in ("drift", "half-life 10 crawls", "no forgetting", "oracle", "told"):
+        for name in ("drift", "half-life 10 crawls", "no forgetting", "oracle", "true prior"):
             found = row[name]
             lost = f"{found['freshness_lost']:.4f}" if "freshness_lost" in found else ""
             ratios = [f"{found[k]:.2f}" if k in found else "" for k in ("rmse_over_oracle", "log_rmse_over_oracle")]

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from recrawl.engine import Engine
 from recrawl.engine.addresses import Urls
 from recrawl.engine.core import own_belief
+from recrawl.engine.signals.arrays import OPEN, OPENED
 from recrawl.model import Pages
 from recrawl.schedule import Scheduler
 
@@ -34,6 +35,7 @@ class KnowingEngine(Engine):
         policy = "no-signals" if ignoring else "signals"
         self.scheduler = Scheduler(budget=budget, policy=policy, start=start, lease=self.settings.lease)
         self.eligibility.scheduler = self.scheduler
+        self.beliefs.belief.signals.gate[:, OPEN] = OPENED  # the signals that it does not drop count
         self._true, self._row_of, self._ignoring = pages, row_of, ignoring
         self._rows: Ids = np.zeros(0, np.int64)  # of the true pages, by id
 

@@ -157,9 +157,9 @@ def verdict(found: Results) -> list[str]:
             silent = "live" if way in ("inbox", "polls") else way
             both = [order for order in orders if way in orders[order] and silent in plain.get(order, {})]
             if both:
-                told, quiet = mean_of([orders[k] for k in both], way), mean_of([plain[k] for k in both], silent)
-                share = told / quiet - 1.0
-                print(f"{name}, {way}, {len(both)} orders: {told:.5f}, without signals {quiet:.5f} ({share:+.2%})")
+                heard, quiet = mean_of([orders[k] for k in both], way), mean_of([plain[k] for k in both], silent)
+                share = heard / quiet - 1.0
+                print(f"{name}, {way}, {len(both)} orders: {heard:.5f}, without signals {quiet:.5f} ({share:+.2%})")
                 lines += [f"{name}: {way} staler with signals"] if share > BOUND else []
     return lines
 

@@ -138,9 +138,8 @@ def write(results: dict[str, dict[str, Any]], out: Path) -> None:
         "The ledger does not know when within an interval a change came, only that one did: where it is off, changes",
         "came earlier or later than the page's own past and its siblings made probable. Of three ways to compute it",
         "(raw probabilities, calibrated ones, or raw ones up to the last crawl and calibrated ones since) the last was",
-        "chosen as the only one within on all 15 cases of 2022-08-01; the other windows had no part in that choice.",
-        "These runs are from before the scheduler let pages with little-known rates sleep longer, which changes the",
-        "order among equals.",
+        "chosen as the only one within on all 15 cases of 2022-08-01, with an earlier learner; the other windows had",
+        "no part in that choice.",
     ]
     (out / "CALIBRATION.md").write_text("\n".join(lines) + "\n")
     draw(whole, out / "calibration.png")

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from recrawl.cli.shared.files.crawl_log import CrawlLog, read_crawl_log
+from recrawl.cli.shared.logs.crawl_log import CrawlLog, read_crawl_log
 from recrawl.cli.views.plan_report import Asked, history_of, prospects_of
 from recrawl.estimate import estimate_change_rate, fit_group_priors
 from recrawl.model.pages import Pages

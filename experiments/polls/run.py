@@ -158,10 +158,10 @@ class Run:
         changed = self.sites.changed(page, self.fetched[page], now)
         self._count_stale(page, now)
         self.engine.record([page], now, changed=[changed])
-        credit = self.credits.crawled(page, changed=changed)
+        credit = self.credits.crawled(page, changed=changed, at=now)
         if credit is not None:
             host = int(credit.listing)
-            self.worth[host] = self.worth[host].credited(credit.gain, credit.lead)
+            self.worth[host] = self.worth[host].credited(credit.gain, credit.lead).signalled(-1)
 
     def poll(self, host: int, now: float) -> None:
         """Poll the sitemap of a host and signal the pages whose dates moved."""
@@ -169,14 +169,14 @@ class Run:
         dates = self.sites.dates(host, now)
         moved = pages[dates != self.dates[host]]
         self.polls[int(self.sites.honest[host])] += 1
+        waiting = 0
         if len(moved):
             latest = dates[dates != self.dates[host]] + (0.0 if self.sites.honest[host] else DAY)
             self.engine.signal(moved, now, source=0, changed_at=np.minimum(latest, now))
-            self.credits.signalled(
-                str(host), moved.tolist(), (max(self.polled_at[host], 0.0) + now) / 2, self.threshold
-            )
+            seen = (max(self.polled_at[host], 0.0) + now) / 2
+            waiting = self.credits.signalled(str(host), moved.tolist(), seen, self.threshold)
         forecast = self.credits.forecast(pages, self.threshold)
-        worth = self.worth[host].polled(now).with_prior(self.engine.pages(pages), forecast)
+        worth = self.worth[host].polled(now).signalled(waiting).with_prior(self.engine.pages(pages), forecast)
         self.worth[host], self.dates[host], self.polled_at[host] = worth, dates, now
         self.due_at[host] = now + self.interval(worth)
 
@@ -212,11 +212,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--days", type=float, default=60.0)
     parser.add_argument("--known", action="store_true")
+    parser.add_argument("--factors", default=",".join(f"{one:g}" for one in FACTORS), help="multiples of the rate")
     parser.add_argument("--out", type=Path, default=HERE)
     options = parser.parse_args()
     world = World(days=options.days)
     results: dict[str, list[dict[str, Any]]] = {}
-    for factor in FACTORS:
+    for factor in map(float, options.factors.split(",")):
         results[f"{factor:g}"] = [
             Run(world, 1 + seed, factor, known=options.known).run() for seed in range(options.seeds)
         ]

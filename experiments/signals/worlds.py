@@ -28,7 +28,7 @@ class Quality:
     false_rate: Array
 
     def pages(self, rate: Array, importance: Array) -> Pages:
-        """As parameters of a scheduler that takes each change to be told by one source at most.
+        """As parameters of a scheduler that takes each change to be signalled by one source at most.
 
         A change that several sources tell counts for none of them: any one of them is enough to crawl the page.
         """

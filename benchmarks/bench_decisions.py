@@ -1,0 +1,135 @@
+"""Where the time of a decision goes: pick and record of an engine that learns, default settings, by parts.
+
+Pages have copies of all ages up to a week and change at rates of their own; the budget is a crawl per page and week.
+After a first week each run makes some decisions, in batches. Rates are decisions per second of processor time, fits
+included. Parts are measured by a second run of the same decisions under a profiler, which adds to Python's part.
+
+    python benchmarks/bench_decisions.py                    1e5 and 1e6 pages; some minutes; results/decisions.json
+    python benchmarks/bench_decisions.py --label before     the same, kept under that label
+    python benchmarks/bench_decisions.py --smallest         1e3 pages; nothing is written
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import json
+import os
+import pstats
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bench_life import DAY, World
+
+RESULTS = Path(__file__).parent / "results"
+RUNS = ((100_000, 100, 0), (100_000, 1000, 0), (100_000, 1, 0), (100_000, 100, 1), (1_000_000, 1000, 0))
+PARTS = {  # kernels by what they do
+    "pick": ("pick", "pick_promoting"),
+    "learn": ("learn_crawls", "end_crawls"),
+    "place": ("record", "return_pages", "reinsert_some", "place_crawled"),
+    "likely": ("fill_doubted_at", "all_likely"),
+    "fits": ("believe_all", "likelihood_of_strengths", "put_back", "reset_layers", "apply_beliefs"),
+    "clocks": ("publish_all", "reinsert_all"),
+}
+
+
+class Run:
+    """An engine and its world, after a week."""
+
+    def __init__(self, pages: int, sources: int) -> None:
+        from recrawl import Engine
+
+        self.world, self.engine, self.sources = World(pages), Engine(pages / (7 * DAY), sources=sources), sources
+        self._rng, self._certain = np.random.default_rng(3), np.zeros(pages, np.bool_)
+        self._sums = np.cumsum(self.world.rate)
+        self.engine.add(self.world.urls, 0.0, fetched_at=-self.world.ages)
+        self.world.last[:] = -self.world.ages
+        self.cpu = {"pick": 0.0, "record": 0.0, "signal": 0.0}
+
+    def decide(self, n: int, batch: int) -> None:
+        """Make n decisions; with a source, as many signals, of which four in five tell of a change."""
+        clock = time.process_time
+        for _ in range(n // batch):
+            self.world.now += batch / self.world.budget
+            if self.sources:
+                true = np.searchsorted(self._sums, self._rng.random(batch * 4 // 5) * self._sums[-1])
+                self._certain[true] = True
+                told = np.append(true, self._rng.integers(0, len(self._certain), batch - len(true)))
+                began = clock()
+                self.engine.signal(told, self.world.now)
+                self.cpu["signal"] += clock() - began
+            began = clock()
+            pages = self.engine.pick(self.world.now, batch)
+            self.cpu["pick"] += clock() - began
+            if not len(pages):
+                continue
+            changed = self.world.crawl(pages) | self._certain[pages]
+            self._certain[pages] = False
+            began = clock()
+            self.engine.record(pages, self.world.now, changed=changed)
+            self.cpu["record"] += clock() - began
+
+
+def measure(pages: int, batch: int, sources: int) -> dict[str, Any]:
+    """Decisions per second, and microseconds per decision by part."""
+    run = Run(pages, sources)
+    run.decide(pages, max(batch, 100))
+    if batch < 100:
+        run.decide(100 * batch, batch)
+    n = min(pages if batch > 1 else 20_000, 300_000)
+    run.cpu, before = dict.fromkeys(run.cpu, 0.0), dict(run.engine.stats)
+    run.decide(n, batch)
+    made, cpu = {name: value - before[name] for name, value in run.engine.stats.items()}, dict(run.cpu)
+    profile = cProfile.Profile(time.process_time)
+    profile.enable()
+    run.decide(n, batch)
+    profile.disable()
+    per = {name: 1e6 * took / made["recorded"] for name, took in cpu.items()}
+    return {
+        "pages": pages,
+        "batch": batch,
+        "sources": sources,
+        "decisions_per_cpu_s": made["recorded"] / (sum(cpu.values()) or 1.0),
+        "us": {name: round(took, 2) for name, took in per.items()},
+        "us_profiled": parts_of(profile, n),
+        "values_per_decision": round(made["evaluated"] / made["recorded"], 1),
+        "wakes_per_decision": round(made["wakes"] / made["recorded"], 1),
+        "refits": made["refits"],
+        "load": round(os.getloadavg()[0], 1),
+    }
+
+
+def parts_of(profile: cProfile.Profile, n: int) -> dict[str, float]:
+    """Microseconds per decision of each part; what is in no kernel is Python's."""
+    stats: Any = pstats.Stats(profile)
+    took = dict.fromkeys((*PARTS, "python"), 0.0)
+    for (file, _, name), (_, _, own, _, _) in stats.stats.items():
+        kernel = "kernels" in file and next((part for part, names in PARTS.items() if name in names), None)
+        if "bench_decisions" not in file and "bench_life" not in file:
+            took[kernel or "python"] += own
+    return {part: round(1e6 * seconds / n, 2) for part, seconds in took.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--label", default="now", help="under which the figures are kept")
+    parser.add_argument("--largest", type=int, default=1_000_000, help="runs of more pages are left out")
+    parser.add_argument("--smallest", action="store_true", help="only whether it runs; nothing is written")
+    given = parser.parse_args()
+    if given.smallest:
+        print(measure(1000, 100, 0), measure(1000, 100, 1))
+        return
+    rows = []
+    for run in RUNS:
+        if run[0] <= given.largest:
+            rows.append(measure(*run))
+            print(json.dumps(rows[-1]), flush=True)
+    path = RESULTS / "decisions.json"
+    kept = json.loads(path.read_text()) if path.exists() else {"cores": os.cpu_count()}
+    path.write_text(json.dumps({**kept, given.label: rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

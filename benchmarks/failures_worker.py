@@ -1,0 +1,72 @@
+"""For `failures_cluster.py`: one worker, which writes what was acknowledged to it to a file, line by line.
+
+Run: python benchmarks/failures_worker.py NAME DATABASE FOLDER [unchecked]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from recrawl.cluster import gate as gates
+from recrawl.cluster import tables
+from recrawl.cluster.gate import Gate
+from recrawl.cluster.tables import Cluster
+from recrawl.cluster.worker import ShardWorker
+from recrawl.crawl import Settings
+from recrawl.crawl.run.opening.pages import warm_up
+from recrawl.store import Event
+from recrawl.store.postgres.address import Address
+
+DELAY = 0.5
+
+
+async def _unchecked(*_: object) -> None:
+    """The check of a lease, left out."""
+
+
+def settings_of(database: str) -> Settings:
+    """The settings of all workers."""
+    return Settings(database=database, contact="me@example.org", allow_private=True, delay=f"{DELAY} s", listings=False)
+
+
+def logged_worker(cluster: Cluster, settings: Settings, *, name: str, folder: str) -> ShardWorker:
+    """A worker that calls itself by its name, and writes what was acknowledged to it to a file."""
+    log = open(f"{folder}/{name}.jsonl", "a", buffering=1)  # noqa: SIM115 - it is open while the process lives
+
+    def options(gate: Gate) -> dict[str, Any]:
+        def write(**fields: Any) -> None:
+            held = gate.held
+            log.write(json.dumps({"worker": name, "shard": held.shard, "epoch": held.epoch, **fields}) + "\n")
+
+        def on_event(kind: str, fields: Mapping[str, Any]) -> None:
+            if kind == "saved":
+                write(saved=[one.etag for one in fields["outcomes"] if one.etag])
+
+        def delivered(events: Sequence[Event], dropped: int) -> None:
+            write(delivered=[one.number for one in events])
+
+        return {"on_event": on_event, "subscribers": {"log": delivered}}
+
+    return ShardWorker(cluster, replace(settings, user_agent=name), name=name, options=options)
+
+
+async def main(name: str, database: str, folder: str, unchecked: bool) -> None:
+    if unchecked:
+        gates.check = _unchecked
+        gates.Gate.check_not_lost = lambda self: None  # type: ignore[method-assign]
+    cluster = await tables.read(Address.parse(database))
+    assert cluster is not None
+    worker = logged_worker(cluster, settings_of(database), name=name, folder=folder)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.stop)
+    await worker.run()
+
+
+if __name__ == "__main__":
+    warm_up()
+    asyncio.run(main(*sys.argv[1:4], unchecked="unchecked" in sys.argv[4:]))
