@@ -5,7 +5,10 @@ given with ``@example`` are tried by each profile.
 """
 
 import os
+from collections.abc import Sequence
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -30,7 +33,22 @@ def register() -> None:
     settings.load_profile("default")
 
 
-def examples(n: int) -> int:
-    """The part of ``n`` examples that the chosen profile tries, ten at least where there are as many."""
+def few(values: Sequence[Any], n: int) -> list[Any]:
+    """Values of a parameter: the first n as they are, the others for ``make test-full`` alone."""
+    return [*values[:n], *(pytest.param(value, marks=pytest.mark.full) for value in values[n:])]
+
+
+def few_tuples(values: Sequence[tuple[Any, ...]], n: int) -> list[Any]:
+    """The same for several parameters at once."""
+    return [*values[:n], *(pytest.param(*value, marks=pytest.mark.full) for value in values[n:])]
+
+
+def examples(n: int, usual: int | None = None) -> int:
+    """The part of ``n`` examples that the chosen profile tries, ten at least where there are as many.
+
+    ``usual`` is the number of the profiles other than ``full``, for a test whose examples (worlds, seeds) take long.
+    """
+    if usual is not None:
+        return n if settings.default.max_examples >= FULL else usual
     share = settings.default.max_examples / FULL
     return max(min(n, _LEAST), round(share * n))

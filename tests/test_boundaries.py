@@ -2,7 +2,10 @@
 
 import ast
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
+
+import pytest
 
 import recrawl
 
@@ -15,6 +18,7 @@ FOREIGN = {  # private names of other libraries that there is no public way to
     ("_processes.py", "_processes"),
     ("crawl/http/fetcher.py", "_retry_connection"),
     ("crawl/http/fetcher.py", "_factory"),
+    ("_packed.py", "_getvalue"),
     ("schedule/exact/kernels/view.py", "_getvalue"),
 }
 
@@ -23,10 +27,10 @@ def private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__") and name not in NAMEDTUPLE
 
 
-def owned(tree: ast.AST) -> set[str]:
+def owned(nodes: Iterable[ast.AST]) -> set[str]:
     """Private names that classes of a module define: methods, and attributes of self and cls."""
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ClassDef):
             for part in node.body:
                 if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -42,16 +46,15 @@ def of_itself(node: ast.Attribute) -> bool:
     return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
 
 
-def reach_ins() -> list[str]:
+def reach_ins(trees: dict[Path, list[ast.AST]]) -> list[str]:
     """Where a module uses a private attribute that no class of its own folder defines."""
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
     owners = defaultdict(set)
     for path, tree in trees.items():
         owners[path.parent] |= owned(tree)
     found = []
     for path, tree in trees.items():
         name = path.relative_to(SOURCE).as_posix()
-        for node in ast.walk(tree):
+        for node in tree:
             if not isinstance(node, ast.Attribute) or not private(node.attr) or of_itself(node):
                 continue
             if node.attr in owners[path.parent] or (name, node.attr) in FOREIGN:
@@ -60,12 +63,12 @@ def reach_ins() -> list[str]:
     return found
 
 
-def private_imports() -> list[str]:
+def private_imports(trees: dict[Path, list[ast.AST]]) -> list[str]:
     """Where a module imports a private name of a module outside its own folder."""
     found = []
-    for path in sorted(SOURCE.rglob("*.py")):
+    for path, tree in trees.items():
         package = ".".join(["recrawl", *path.relative_to(SOURCE).parent.parts])
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in tree:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("recrawl"):
                 outside = (node.module or "").rpartition(".")[0] != package
                 found += [
@@ -74,11 +77,19 @@ def private_imports() -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_no_private_name_crosses_a_package():
-    assert reach_ins() == []
-    assert private_imports() == []
+    trees = {path: parsed(path) for path in sorted(SOURCE.rglob("*.py"))}
+    assert reach_ins(trees) == []
+    assert private_imports(trees) == []
+
+
+def parsed(path: Path) -> list[ast.AST]:
+    """All nodes of a module that these tests look at."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return [node for node in nodes if isinstance(node, ast.ClassDef | ast.Attribute | ast.ImportFrom)]
 
 
 def test_a_reach_in_would_be_found():
     tree = ast.parse("class A:\n    def _own(self):\n        self._mine = 1\n        return other._theirs\n")
-    assert owned(tree) == {"_own", "_mine"}
+    assert owned(ast.walk(tree)) == {"_own", "_mine"}

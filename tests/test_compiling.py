@@ -17,8 +17,10 @@ from recrawl.model.kernels.fresh import harmonic_inverse
 harmonic_inverse(0.5)
 """
 WORKERS = """
-import os, sys, time
+import os, signal, sys, time
 from recrawl._processes import worker_processes
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background of a shell
 
 if __name__ == "__main__":
     with worker_processes(2) as pool:

@@ -7,8 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from recrawl.cli.commands import call
+from recrawl.crawl.config.settings import Settings
 
 HERE = Path(__file__).parents[1]
 DEPLOY = HERE / "deploy"
@@ -67,6 +69,87 @@ def test_the_container_file_copies_files_that_exist_and_runs_a_command(capsys):
 
 def check_command(words, capsys):
     """The command and its options exist."""
-    assert call([words[0], "--help"]) == 0
+    named = [*words[:2], "--help"] if words[0] == "cluster" else [words[0], "--help"]
+    assert call(named) == 0
     shown = capsys.readouterr().out
     assert all(word in shown for word in words if word.startswith("--"))
+
+
+def commands_of(one):
+    """The commands that a container runs: those of recrawl in a shell, or words for the entry point."""
+    words = one.get("command") or one.get("args") or []
+    if one.get("entrypoint") == ["/bin/sh", "-c"] or one.get("command") == ["/bin/sh", "-c"]:
+        line = one["args"][0] if "args" in one else words[0]
+        return [part.strip().removeprefix("recrawl ").split() for part in line.split("||")]
+    return [words] if words else []
+
+
+def check_environment(names):
+    """Every variable of recrawl is a setting."""
+    known = {f"RECRAWL_{name.upper()}" for name in Settings.__dataclass_fields__}
+    assert {name for name in names if name.startswith("RECRAWL_")} <= known
+
+
+def listens(command):
+    return int(command[command.index("--listen") + 1].rpartition(":")[2])
+
+
+def test_the_compose_file_names_only_what_exists(capsys):
+    found = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+    services = found["services"]
+    assert sum(name.startswith("worker-") for name in services) == 3
+    assert {"postgres", "service", "prometheus"} <= set(services)
+    for name, one in services.items():
+        assert set(one.get("depends_on", ())) <= set(services), name
+        if "build" in one:
+            assert (DEPLOY / one["build"]["context"] / one["build"]["dockerfile"]).is_file()
+            check_environment(one["environment"])
+            for command in commands_of(one):
+                check_command(command, capsys)
+        for volume in one.get("volumes", ()):
+            source = volume.split(":")[0]
+            made = source == "./prometheus.token"  # by the commands in the head of the file
+            assert made or source in found["volumes"] or (DEPLOY / source).is_file(), volume
+    port = listens(services["service"]["command"])
+    assert services["service"]["ports"] == [f"127.0.0.1:{port}:{port}"]
+    (job,) = yaml.safe_load((DEPLOY / "prometheus.yaml").read_text(encoding="utf-8"))["scrape_configs"]
+    assert job["static_configs"] == [{"targets": [f"service:{port}"]}]
+    token = job["authorization"]["credentials_file"]
+    assert any(volume.split(":")[1] == token for volume in services["prometheus"]["volumes"])
+
+
+def test_the_kubernetes_manifest_is_consistent(capsys):
+    parts = list(yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text(encoding="utf-8")))
+    assert all(part["apiVersion"] and part["metadata"]["name"] for part in parts)
+    assert len({(part["kind"], part["metadata"]["name"]) for part in parts}) == len(parts)
+    maps = {part["metadata"]["name"]: part["data"] for part in parts if part["kind"] == "ConfigMap"}
+    ports = {}
+    for part in parts:
+        if "template" not in part.get("spec", {}):
+            continue
+        labels, pod = part["spec"]["template"]["metadata"]["labels"], part["spec"]["template"]["spec"]
+        if "selector" in part["spec"]:
+            assert part["spec"]["selector"]["matchLabels"] == labels
+        for one in pod["containers"]:
+            opened = [port["containerPort"] for port in one.get("ports", ())]
+            ports[labels["app"]] = opened
+            names = [variable["name"] for variable in one["env"]]
+            for source in one.get("envFrom", ()):
+                names += maps[source["configMapRef"]["name"]]
+            check_environment(names)
+            for command in commands_of(one) if one["image"] == "recrawl" else ():
+                check_command(command, capsys)
+                assert "--listen" not in command or opened == [listens(command)]
+            for probe in ("livenessProbe", "readinessProbe"):
+                if "httpGet" in one.get(probe, {}):
+                    assert one[probe]["httpGet"]["port"] in opened
+                    assert f'"{one[probe]["httpGet"]["path"]}"' in (HERE / "src/recrawl/serve/health.py").read_text()
+    assert set(maps["recrawl"]) == {"RECRAWL_BUDGET"}
+    for part in parts:
+        if part["kind"] == "Service":
+            assert part["spec"]["ports"][0]["targetPort"] in ports[part["spec"]["selector"]["app"]]
+    assert next(part for part in parts if part["metadata"]["name"] == "recrawl-worker")["spec"]["replicas"] == 3
+
+
+def test_the_image_has_what_clusters_need():
+    assert re.search(r"\[[\w,]*\bpostgres\b[\w,]*\]", (DEPLOY / "Containerfile").read_text(encoding="utf-8"))

@@ -7,7 +7,8 @@ RecrawlError
 ├── ServiceError                          a service cannot be reached, or refuses what it is asked
 └── StoreError                            the database cannot be opened, read or written; nothing is half done
     ├── StoreInUseError                   another process has the database to itself
-    └── StoreMissingError                 there is no such database
+    ├── StoreMissingError                 there is no such database
+    └── StoreUnreachableError             the server of the database does not answer, or the connection was lost
 """
 
 from collections.abc import Sequence
@@ -51,6 +52,10 @@ class StoreInUseError(StoreError):
 
 class StoreMissingError(StoreError):
     """There is no such database; the message says what makes one."""
+
+
+class StoreUnreachableError(StoreError):
+    """The server of the database cannot be reached; what was written last may be written or not."""
 
 
 def unknown(what: str, name: str, known: Sequence[str]) -> ParameterError:
