@@ -1,6 +1,9 @@
 """The profiles of hypothesis (see `profiles`), the order of files (see `order`), and commands that are silent about
 kernels (see test_compiling.py)."""
 
+import gc
+import logging
+
 import order
 import profiles
 import pytest
@@ -8,6 +11,12 @@ import pytest
 from recrawl import _compiling
 
 profiles.register()
+gc.disable()  # while tests are collected: nothing of it is garbage, and to look for it takes a third of the time
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items):
@@ -20,6 +29,16 @@ def _silent():
     announce, _compiling.announce = _compiling.announce, lambda turn=None: None
     yield
     _compiling.announce = announce
+
+
+@pytest.fixture(autouse=True)
+def _quiet_again():
+    """A command that a test ran in this process writes no log of the tests after it."""
+    logger = logging.getLogger("recrawl")
+    handlers, level = list(logger.handlers), logger.level
+    yield
+    logger.handlers[:] = handlers
+    logger.setLevel(level)
 
 
 @pytest.fixture(scope="session")
