@@ -128,6 +128,7 @@ class Server:
     def __init__(self, site: Site, port: int = 0) -> None:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = -1  # head and body in one packet: two wait 40 ms for the receiver's delayed acknowledgement
 
             def do_GET(self) -> None:
                 status, fields, text = site.answer(self.headers.get("Host", ""), self.path, self.headers)
