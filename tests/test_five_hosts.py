@@ -22,7 +22,7 @@ from recrawl.store import BlockingStore, SqliteStore
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples/five_hosts"
 RESULT, PAGE = ROOT / "benchmarks/results/five_hosts.json", ROOT / "docs/reference/five_hosts.md"
-START, SECONDS, LOOKS = 1e9, 340.0, 4  # long enough that pages which leave (by 240 s) are crawled before and after
+START, SECONDS, LOOKS = 1e9, 340.0, 8  # long enough that pages which leave (by 240 s) are crawled before and after
 
 
 @pytest.fixture(scope="module")
@@ -111,11 +111,12 @@ def test_what_is_reported_is_what_the_server_saw(example, found):
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(reason="0.07 to 0.11 too high in twelve runs: most pages were compared two or three times by then")
 def test_the_expected_freshness_is_near_the_true_one_once_rates_are_learned(example, found):
+    """0.05 to 0.09 too high after 340 s: most pages were compared two or three times by then."""
     looks = [row for row in example[0].rows(found) if row.what.startswith("freshness after")]
     assert len(looks) == LOOKS
-    assert abs(float(looks[-1].reported) - float(looks[-1].seen)) < 0.1
+    errors = [float(look.reported) - float(look.seen) for look in looks[-3:]]  # one moment of 300 pages varies by 0.02
+    assert abs(sum(errors)) / 3 < 0.1, errors
 
 
 def test_the_world_has_300_pages_on_five_hosts(example):

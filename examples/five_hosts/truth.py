@@ -57,9 +57,7 @@ def made_changes(world: World, begin: float, end: float) -> int:
 
 
 def _spans(page: Page, answers: list[Request], end: float) -> list[tuple[float, float, float]]:
-    """When a page had a copy: from, until when it was fresh, to. A page that is known to be gone has a fresh one."""
-    while answers and answers[0].status != 200:
-        answers = answers[1:]
+    """When a page's state was known: from, until when it was the present one, to. To be gone is a state."""
     times = [*(one.answered_at for one in answers), end]
     return [
         (begin, min(page.until(begin), stop) if one.state == page.state(begin) else begin, stop)
@@ -69,7 +67,7 @@ def _spans(page: Page, answers: list[Request], end: float) -> list[tuple[float, 
 
 
 def freshness_at(world: World, log: Log, at: float) -> float:
-    """True share of pages with a fresh copy at a time, by importance; a page without a copy has none."""
+    """True share of pages with a fresh copy at a time, by importance; a page that never answered has none."""
     answers = by_page(one for one in log if one.answered_at <= at)
     fresh = total = 0.0
     for page in world.pages:
