@@ -1,5 +1,5 @@
-"""The profiles of hypothesis (see `profiles`), the order of files (see `order`), and commands that are silent about
-kernels (see test_compiling.py)."""
+"""The profiles of hypothesis (see `profiles`), the order of files (see `order`), the place of temporary files (see
+`scratch`), and commands that are silent about kernels (see test_compiling.py)."""
 
 import gc
 import logging
@@ -7,10 +7,12 @@ import logging
 import order
 import profiles
 import pytest
+import scratch
 
 from recrawl import _compiling
 
 profiles.register()
+scratch.use_memory()
 gc.disable()  # while tests are collected: nothing of it is garbage, and to look for it takes a third of the time
 
 
