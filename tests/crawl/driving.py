@@ -17,6 +17,7 @@ from recrawl.store import BlockingStore, MemoryStore
 
 START, DAY = 1.7e9, 86400.0
 AGENT = "recrawl/1 (+test)"
+SELDOM = {"commands_every": 600.0, "notes_every": 600.0, "longest_sleep": 600.0}  # a crawl that need not wake up
 URLS = [f"https://h{k % 10}.example/{k}" for k in range(200)]
 
 
@@ -74,7 +75,7 @@ class World:
 
     def crawler(self, **options):
         self.engine = self.opened()
-        chosen = {"rules": self.rules, "commands_every": 60.0, "notes_every": 600.0, **self.options, **options}
+        chosen = {"rules": self.rules, **SELDOM, **self.options, **options}
         if "hours" in chosen:
             chosen["budget"] = Budget(self.budget, self.clock.now(), hours=chosen.pop("hours"))
         robots = chosen.pop("robots", self.robots)

@@ -362,6 +362,8 @@ class EngineMachine(RuleBasedStateMachine):
         return self.twin.eligible(url) and not self.withdrawn(url)
 
     def withdrawn(self, url):
+        if not self.engine.eligibility.unlikely:  # most machines withdraw no page
+            return False
         page = int(self.engine.id(url)[0])
         return self.engine.eligibility.unlikely_until(page) > self.twin.now
 

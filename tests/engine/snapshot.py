@@ -70,11 +70,10 @@ READS = {
 
 
 def assert_reading_changes_nothing(engine, ids, now, names=tuple(READS)):
-    """Call methods that read; every byte must be as it was after each of them. What they returned, by name."""
-    before, results = snapshot(engine), {}
-    for name in names:
-        results[name] = READS[name](engine, ids, now)
-        after = snapshot(engine)
-        changed = [path for path in before.keys() | after.keys() if before.get(path) != after.get(path)]
-        assert not changed, f"{name} changed {', '.join(sorted(changed)[:5])}"
+    """Call methods that read; every byte must be as it was before them. What they returned, by name."""
+    before = snapshot(engine)
+    results = {name: READS[name](engine, ids, now) for name in names}
+    after = snapshot(engine)
+    changed = [path for path in before.keys() | after.keys() if before.get(path) != after.get(path)]
+    assert not changed, f"{' or '.join(names)} changed {', '.join(sorted(changed)[:5])}"
     return results

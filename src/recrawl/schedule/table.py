@@ -114,15 +114,17 @@ def ids_of(ids: ArrayLike, status: NDArray[np.uint8], removed: int, *, repeated:
 
 def column_of(name: str, value: ArrayLike | None, n: int, default: float) -> NDArray[np.float64]:
     """A value per id, or one for all, as numbers that are not NaN."""
+    if value is None:
+        return np.full(n, default)
     try:
-        column = np.asarray(default if value is None else value, dtype=np.float64)
+        column = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise ParameterError(f"{name} is not an array of numbers") from None
     if column.ndim > 1 or (column.ndim == 1 and len(column) != n):
         raise ParameterError(f"{name} has {len(column)} rows but there are {n} ids")
-    if value is not None and np.isnan(column).any():
+    if np.isnan(column).any():
         raise ParameterError(f"{name} is not a number in row {int(np.argmax(np.isnan(column)))}")
-    return np.broadcast_to(column, (n,))
+    return column if column.ndim else np.full(n, column)
 
 
 def flags_of(name: str, value: ArrayLike | None, n: int) -> NDArray[np.bool_]:

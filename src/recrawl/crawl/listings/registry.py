@@ -191,6 +191,8 @@ class PollQueue:
             self._heaps = {why: [] for why in _SHARES}
             self._due.clear()
             self._computed_at = now
+        if not self._dirty:
+            return
         mine = [listings[url] for url in self._dirty if url in listings and url not in self._running]
         for url in self._dirty:
             self._due.pop(url, None)

@@ -275,9 +275,9 @@ def _draw_shift(canvas: Any, data: Row) -> None:
 
 
 _SETTINGS = settings_with(budgets=[0.01, 0.1, 0.5])
-_SETTINGS["tiny"]["budgets"] = [0.1]
+_SETTINGS["tiny"] |= {"budgets": [0.1], "reps": 1}
 _SHIFT = settings_with(budgets=[0.1], trained=100, warm_up=50, judged=50)
-_SHIFT["tiny"] |= {"trained": 50, "warm_up": 5, "judged": 5}
+_SHIFT["tiny"] |= {"trained": 50, "warm_up": 5, "judged": 5, "reps": 1}
 FIGURES = [
     Figure(
         "han2020/greedy", "Greedy, the bandit and LambdaCrawl", _SETTINGS, _tasks_greedy, _work_greedy, _judge_greedy,
