@@ -18,6 +18,7 @@ from recrawl.store import BlockingStore, MemoryStore
 START, DAY = 1.7e9, 86400.0
 AGENT = "recrawl/1 (+test)"
 SELDOM = {"commands_every": 600.0, "notes_every": 600.0, "longest_sleep": 600.0}  # a crawl that need not wake up
+BATCH = 8.0  # crawls that are committed together, unless a test says otherwise
 URLS = [f"https://h{k % 10}.example/{k}" for k in range(200)]
 
 
@@ -75,7 +76,8 @@ class World:
 
     def crawler(self, **options):
         self.engine = self.opened()
-        chosen = {"rules": self.rules, **SELDOM, **self.options, **options}
+        batch = {"commit_delay": BATCH / self.budget} if self.budget else {}
+        chosen = {"rules": self.rules, **SELDOM, **batch, **self.options, **options}
         if "hours" in chosen:
             chosen["budget"] = Budget(self.budget, self.clock.now(), hours=chosen.pop("hours"))
         robots = chosen.pop("robots", self.robots)
