@@ -56,9 +56,9 @@ class Run:
             if self.sources:
                 true = np.searchsorted(self._sums, self._rng.random(batch * 4 // 5) * self._sums[-1])
                 self._certain[true] = True
-                told = np.append(true, self._rng.integers(0, len(self._certain), batch - len(true)))
+                signalled = np.append(true, self._rng.integers(0, len(self._certain), batch - len(true)))
                 began = clock()
-                self.engine.signal(told, self.world.now)
+                self.engine.signal(signalled, self.world.now)
                 self.cpu["signal"] += clock() - began
             began = clock()
             pages = self.engine.pick(self.world.now, batch)

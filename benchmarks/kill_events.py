@@ -134,7 +134,7 @@ def judge(database: Path, log: Path) -> dict[str, int]:
         "doubled_deliveries": doubled,
         "doubled_with_different_content": different,
         "out_of_order": disordered,
-        "missed_as_told": sum(post["missed"] for post in posts),
+        "missed_as_reported": sum(post["missed"] for post in posts),
         "documents": len(documents),
         "documents_that_differ": sum(index.get(url) != digest for url, digest in documents.items()),
         "damage": damage,

@@ -61,7 +61,7 @@ async def crawled(site, port, world, settings, clock):
     await store.close()
     fetcher = HttpFetcher("recrawl-test/1", limits=Limits(redirects=0), allow_private=True, clock=clock)
     held, looks = Held(fetcher, clock), []
-    live = await open_crawl(settings, web=Web("recrawl-test/1", held, held, clock))
+    live = await open_crawl(settings, web=Web("recrawl-test/1", held, held, clock), commands_every=60.0)
 
     async def look():
         for k in range(1, LOOKS + 1):

@@ -36,16 +36,16 @@ Times = Mapping[str, Sequence[float]]  # of polls, by host
 
 
 class Noted(Engine):
-    """An engine that learns, or is told some of the truth: ``gate``, ``class``, ``rates``."""
+    """An engine that learns, or is given some of the truth: ``gate``, ``class``, ``rates``."""
 
-    def __init__(self, budget: float, start: float, *, drawn: Drawn, told: Sequence[str] = ()) -> None:
+    def __init__(self, budget: float, start: float, *, drawn: Drawn, given: Sequence[str] = ()) -> None:
         super().__init__(budget, start=start, min_change_probability=0.0, host_spacing=0.0, host_concurrency=1)
         assert drawn.trace.url is not None
-        self._drawn, self._told = drawn, told
+        self._drawn, self._given = drawn, given
         self._row_of = {str(url): row for row, url in enumerate(drawn.trace.url)}
 
     def _append(self, urls: Any, weight: Any, fetched: Any, now: float, own: Any) -> Any:
-        if "rates" in self._told:
+        if "rates" in self._given:
             rows = np.array([self._row_of[url] for url in urls.packed.texts()])
             true = self._drawn.pages.change_rate[rows]
             own = own_belief(true, 1e4, len(rows), np.arange(len(rows)), self.beliefs.prior)
@@ -65,9 +65,9 @@ class Noted(Engine):
         b = self.beliefs.belief.signals
         for number, host in enumerate(self.beliefs.signals.hosts):
             honest = bool(self._drawn.honest[int(host[1:3])])
-            if "gate" in self._told:
+            if "gate" in self._given:
                 b.host_gate[number, :, OPEN], b.host_gate[number, :, SHUT_AT] = OPENED if honest else SHUT, np.inf
-            if "class" in self._told:
+            if "class" in self._given:
                 b.host_prior[number], b.host_share[number] = 1e6, 0.0
                 b.host_share[number, :, len(PRECISIONS) - 1 if honest else 0] = 1e12
 
@@ -114,9 +114,9 @@ def measure(seed: int) -> dict[str, float]:
     found["learned"], learned = run(drawn, learn)
     found["known, polls as learned"], _ = run(drawn, know, times=learned)
     found["learned, polls as known"], _ = run(drawn, learn, times=knowing)
-    found["learned, gates known"], _ = run(drawn, partial(learn, told=["gate"]))
-    found["learned, gates and precisions known"], _ = run(drawn, partial(learn, told=["gate", "class"]))
-    found["learned, change rates known"], _ = run(drawn, partial(learn, told=["rates"]))
+    found["learned, gates known"], _ = run(drawn, partial(learn, given=["gate"]))
+    found["learned, gates and precisions known"], _ = run(drawn, partial(learn, given=["gate", "class"]))
+    found["learned, change rates known"], _ = run(drawn, partial(learn, given=["rates"]))
     found["learned, signals free and at once"], _ = run(drawn, learn, "inbox")
     found["known, signals free and at once"], _ = run(drawn, know, "inbox")
     print(seed, json.dumps(found), flush=True)

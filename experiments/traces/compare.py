@@ -214,7 +214,7 @@ def main() -> None:
     parser.add_argument("--warm", type=float, default=90.0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--engine", action="store_true", help="run the engine again")
-    parser.add_argument("--again", "--anew", action="store_true", help="run cases again that have results")
+    parser.add_argument("--again", action="store_true", help="run cases again that have results")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     kept = given.out / "results.json"

@@ -96,20 +96,18 @@ def many_new_hosts():
     return urls, [(at, url) for at, url in world.web.requests if not url.endswith("/robots.txt")]
 
 
-@pytest.mark.xfail(strict=True, reason="8 of 320 pages come a round late: of equal pages those of two hosts are last")
-def test_new_hosts_are_crawled_once_before_any_page_is_crawled_again(many_new_hosts):
-    """Hosts wait for a slot only until they have answered, and what they answer does not wait for it."""
+def test_new_hosts_are_crawled_once_before_any_page_is_crawled_again_but_for_one_round(many_new_hosts):
+    """Half of the slots are kept for hosts that have answered, so that new ones cannot take all of them.
+
+    While the last pages of new hosts wait for the other half, these slots are not left idle: they fetch pages that
+    were crawled before. That lasts for one round of them at most. Hosts wait for a slot only until they have answered,
+    and what they answer does not wait for it.
+    """
     urls, asked = many_new_hosts
-    assert sorted(url for _, url in asked[:320]) == sorted(urls)
-    assert asked[319][0] - asked[0][0] < 0.6, "64 at a time, 0.05 s each, half of them at first"
-
-
-def test_new_hosts_are_crawled_within_one_round_of_that(many_new_hosts):
-    _, asked = many_new_hosts
     first = {url: (number, at) for number, (at, url) in reversed(list(enumerate(asked)))}
-    assert len(first) == 320
+    assert sorted(first) == sorted(urls)
     number, at = max(first.values())
-    assert number < 320 + 32, "places that come free before a new host may have half of them go to others"
+    assert number < 320 + 32, "one round of half of the slots goes to others"
     assert at - asked[0][0] < 0.6, "64 at a time, 0.05 s each, half of them at first"
 
 

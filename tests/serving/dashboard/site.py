@@ -105,7 +105,7 @@ def crawl_days(site, folder, days, end, **more):
         if days <= 0:
             return
         web = MemoryWeb(site.answer, clock)
-        seldom = {"notes_every": 3600.0, "commands_every": 1e6, "longest_sleep": 1e6}
+        seldom = {"notes_every": 3600.0, "commands_every": 1e6, "longest_sleep": 1e6, "commit_delay": 1800.0}
         live = await open_crawl(settings, web=Web("recrawl/1", web, web, clock), **seldom)
         await live.crawler.run(end)
         await live.close()

@@ -129,7 +129,7 @@ def settle_page(b: Belief, row: int, k: int) -> None:
 
 @jit_lean
 def _gate_moved(b: Belief, row: int, k: int, event: int, host: int, now: float) -> None:
-    """A gate has opened or shut, of a host or with −1 of source k itself: leave word for `Signals.take_moved`.
+    """A gate has opened or shut, of a host or with −1 of source k itself: queue it for `Signals.take_moved`.
 
     That of a host with one page concerns no other page, and is dealt with here.
     """

@@ -95,7 +95,7 @@ class Plans:
 
     def __init__(self, days: list[PriceDay], share: float, source: str) -> None:
         self.days, self.share, self.source = days, share, source
-        self._kept: dict[tuple[str, int], Array] = {}
+        self._cache: dict[tuple[str, int], Array] = {}
 
     def known(self, at: int) -> KnownRates:
         """What is believed on the at-th day."""
@@ -103,10 +103,10 @@ class Plans:
 
     def of(self, strategy: str, at: int) -> Array:
         """The probabilities of a strategy on the at-th day."""
-        if (strategy, at) not in self._kept:
+        if (strategy, at) not in self._cache:
             budget, known = self.share * self.days[at].n, self.known(at)
             found = strategy_rates(
                 strategy, budget, change=known.change, click=known.click, impression=known.impression, steps=STEPS
             )
-            self._kept[strategy, at] = found
-        return self._kept[strategy, at]
+            self._cache[strategy, at] = found
+        return self._cache[strategy, at]
