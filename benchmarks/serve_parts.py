@@ -15,6 +15,8 @@ class Parts:
     def __init__(self) -> None:
         self.seconds: Counter[str] = Counter()
         self._began = (0.0, 0.0)
+        self._thread = self._process = 0.0
+        self._counts = False
 
     def clock(self, owner: Any, name: str, part: str) -> None:
         """Time a method of one object from now on."""
@@ -25,7 +27,8 @@ class Parts:
             try:
                 return work(*args, **options)
             finally:
-                self.seconds[part] += time.thread_time() - began
+                if self._counts:
+                    self.seconds[part] += time.thread_time() - began
 
         setattr(owner, name, timed)
 
@@ -36,19 +39,25 @@ class Parts:
         self.clock(store._writes, "save", "store: writes")
         self.clock(store._reads, "copies", "store: copies")
 
-    def begin(self) -> None:
-        """The loop begins, in this thread."""
-        self.seconds.clear()
+    def resume(self) -> None:
+        """Crawls begin, in this thread: time counts from now on."""
         self._began = time.thread_time(), time.process_time()
+        self._counts = True
+
+    def pause(self) -> None:
+        """Time no longer counts."""
+        self._thread += time.thread_time() - self._began[0]
+        self._process += time.process_time() - self._began[1]
+        self._counts = False
 
     def table(self, pages: int, rest: str) -> dict[str, float]:
         """Microseconds per page; ``rest`` names what else the thread of the loop did."""
-        thread, process = time.thread_time() - self._began[0], time.process_time() - self._began[1]
         engine = sum(seconds for part, seconds in self.seconds.items() if part.startswith("engine"))
         stored = sum(self.seconds.values()) - engine
-        found = {**self.seconds, rest: thread - engine, "threads of the store: handing over": process - thread - stored}
+        handed = self._process - self._thread - stored
+        found = {**self.seconds, rest: self._thread - engine, "threads of the store: handing over": handed}
         return {part: round(1e6 * seconds / max(pages, 1), 1) for part, seconds in found.items()} | {
-            "all": round(1e6 * process / max(pages, 1), 1)
+            "all": round(1e6 * self._process / max(pages, 1), 1)
         }
 
 
