@@ -17,6 +17,7 @@ class Parts:
         self._began = (0.0, 0.0)
         self._thread = self._process = 0.0
         self._counts = False
+        self._pages: int | None = None  # before the first pause
 
     def clock(self, owner: Any, name: str, part: str) -> None:
         """Time a method of one object from now on."""
@@ -34,7 +35,7 @@ class Parts:
 
     def clock_crawl(self, engine: Any, store: Any) -> None:
         """Time what engine and store do in a loop without a desk too."""
-        for name in ("pick", "record", "rows"):
+        for name in ("pick", "record", "rows", "maintain"):
             self.clock(engine, name, f"engine: {name}")
         self.clock(store._writes, "save", "store: writes")
         self.clock(store._reads, "copies", "store: copies")
@@ -44,20 +45,26 @@ class Parts:
         self._began = time.thread_time(), time.process_time()
         self._counts = True
 
-    def pause(self) -> None:
-        """Time no longer counts."""
+    def pause(self, pages: int) -> None:
+        """So many pages were crawled. The first time nothing counts: kernels were loaded."""
+        self._counts = False
+        if self._pages is None:
+            self._pages = 0
+            self.seconds.clear()
+            return
+        self._pages += pages
         self._thread += time.thread_time() - self._began[0]
         self._process += time.process_time() - self._began[1]
-        self._counts = False
 
-    def table(self, pages: int, rest: str) -> dict[str, float]:
+    def table(self, rest: str) -> dict[str, float]:
         """Microseconds per page; ``rest`` names what else the thread of the loop did."""
+        pages = self._pages or 1
         engine = sum(seconds for part, seconds in self.seconds.items() if part.startswith("engine"))
         stored = sum(self.seconds.values()) - engine
         handed = self._process - self._thread - stored
         found = {**self.seconds, rest: self._thread - engine, "threads of the store: handing over": handed}
-        return {part: round(1e6 * seconds / max(pages, 1), 1) for part, seconds in found.items()} | {
-            "all": round(1e6 * self._process / max(pages, 1), 1)
+        return {part: round(1e6 * seconds / pages, 1) for part, seconds in found.items()} | {
+            "all": round(1e6 * self._process / pages, 1)
         }
 
 

@@ -40,7 +40,7 @@ def said(pages: int, began: float) -> None:
 
 async def loop(path: Path) -> None:
     """Engine and store alone: pick, compare with the copies, record, save."""
-    world, parts, all_done = World(), Parts(), 0
+    world, parts = World(), Parts()
     settings = settings_of(path)
     async with SqliteStore(path, keep=0) as store:
         engine = await engine_of(store, settings, time.time())
@@ -61,10 +61,9 @@ async def loop(path: Path) -> None:
                 outcomes = [Stored(url, now, status=200, changed=c, digest=digest) for url, c, digest in given]
                 await store.save(outcomes, engine.rows(ids))
                 done += len(ids)
-            all_done += done
-            parts.pause()
+            parts.pause(done)
             said(done, began)
-    print(json.dumps(parts.table(all_done, "the loop")))
+    print(json.dumps(parts.table("the loop")))
 
 
 def record(engine: Any, ids: Any, now: float, changed: list[bool | None]) -> None:
@@ -79,7 +78,7 @@ def record(engine: Any, ids: Any, now: float, changed: list[bool | None]) -> Non
 
 async def desk(path: Path) -> None:
     """The desk without HTTP, with four callers."""
-    world, parts, all_done = World(), Parts(), 0
+    world, parts = World(), Parts()
     live, asked = await open_desk(settings_of(path))
     parts.clock_crawl(live.crawler.engine, live.store)
     running = asyncio.create_task(live.crawler.run(crawl=False))
@@ -87,13 +86,12 @@ async def desk(path: Path) -> None:
         parts.resume()
         began = time.perf_counter()
         done = sum(await asyncio.gather(*(_call(asked, world, many // CLIENTS) for _ in range(CLIENTS))))
-        all_done += done
-        parts.pause()
+        parts.pause(done)
         said(done, began)
     live.crawler.stop()
     await running
     await live.close()
-    print(json.dumps(parts.table(all_done, "desk")))
+    print(json.dumps(parts.table("desk")))
 
 
 async def _call(asked: Desk, world: World, many: int) -> int:

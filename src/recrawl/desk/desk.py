@@ -132,7 +132,7 @@ class Desk:
         """Write leases of pages, which the engine has picked, and give them."""
         now = self._clock.now()
         given, until = list[Holding](), now + seconds
-        for name, (page, url, host) in zip(new_ids(len(pairs)), pairs, strict=True):
+        for name, (page, url, host) in zip(new_ids(len(pairs), now), pairs, strict=True):
             given.append(Holding(Lease(name, url, now, until), page, host))
             self._book.hold(given[-1])
         budgets = self.components.limiter.budgets

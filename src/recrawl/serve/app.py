@@ -62,6 +62,8 @@ def build_app(context: Context) -> FastAPI:
     """The app of a crawl."""
     app = FastAPI(title="recrawl", docs_url=None, redoc_url=None, openapi_url=None)
     answer_with_problems(app)
+    if context.service is not None:  # the first routes are found soonest
+        app.router.routes += service_routes(context.service, context.tokens)
     app.include_router(signal_routes(context))
     app.include_router(feed_routes(context.store, context.tokens))
     if context.why_not_ready is not None:
@@ -76,7 +78,5 @@ def build_app(context: Context) -> FastAPI:
         from recrawl.serve.dashboard.routes import add_dashboard
 
         add_dashboard(app, context.dashboard)
-    if context.service is not None:
-        app.include_router(service_routes(context.service, context.tokens))
     app.add_middleware(HostGuard, public_url=context.public_url)
     return app

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
+from starlette.routing import Route
 
 from recrawl.crawl.run.opening.assemble import LiveCrawl
 from recrawl.crawl.signals.tokens import Tokens
@@ -14,7 +15,7 @@ from recrawl.desk import Desk
 from recrawl.serve.api import models as m
 from recrawl.serve.api.desk import PageDesk, desk_endpoints
 from recrawl.serve.api.document import document
-from recrawl.serve.api.endpoint import JSON, Call, Endpoint, add_routes
+from recrawl.serve.api.endpoint import JSON, Call, Endpoint, routes_of
 from recrawl.serve.api.events import EventReader, StoreEvents, event_endpoints
 from recrawl.serve.api.figures import Figures
 from recrawl.serve.api.views import view_endpoints
@@ -50,19 +51,17 @@ class Service:
         await self.desk.close()
 
 
-def service_routes(service: Service, tokens: Tokens) -> APIRouter:
+def service_routes(service: Service, tokens: Tokens) -> list[Route]:
     """The routes of a service; its document needs no token."""
     from recrawl import __version__
 
-    router, endpoints = APIRouter(), service.endpoints()
-    add_routes(router, endpoints, tokens)
+    endpoints = service.endpoints()
     text = json.dumps(document(endpoints, __version__))
 
-    @router.get(DOCUMENT, include_in_schema=False)
     async def openapi(_: Request) -> Response:
         return Response(text, media_type=JSON)
 
-    return router
+    return [*routes_of(endpoints, tokens), Route(DOCUMENT, openapi)]
 
 
 def _signals() -> Endpoint:
