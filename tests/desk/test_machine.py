@@ -21,6 +21,7 @@ class Machine:
         self.held = {}  # lease -> page as it was picked
         self.ended = []  # leases that were recorded or released
         self.acknowledged = Counter()  # outcomes by URL
+        self.lost = set()  # leases that had ended when the process was killed; the clock may go back then
         self.began, self.restarted = [], []
         self.pages, self.paused = set(URLS), set()
 
@@ -37,11 +38,14 @@ class Machine:
             await self.rng.choice(calls)()
         await self.check()
 
+    def holds(self, page):
+        return page.until > self.now and page.lease not in self.lost
+
     async def pick(self):
         hosts = self.rng.choice([None, None, ["h1.example"], ["h2.example", "h3.example"]])
         found = await self.world.desk.pick(self.rng.randint(1, 6), lease=self.rng.choice([1.0, 4.0, 60.0]), hosts=hosts)
         self.began += [self.now] * len(found)
-        live = {page.url for page in self.held.values() if page.until > self.now}
+        live = {page.url for page in self.held.values() if self.holds(page)}
         for page in found:
             assert page.url not in live, "a page has one holder"
             assert page.url in self.pages - self.paused
@@ -50,7 +54,7 @@ class Machine:
             live.add(page.url)
 
     async def record(self):
-        some = self.rng.sample(sorted(self.held), min(len(self.held), self.rng.randint(1, 4)))
+        some = self.rng.sample(list(self.held), min(len(self.held), self.rng.randint(1, 4)))
         reports = [Report(lease, status=200, digest=str(self.rng.randint(0, 2))) for lease in some]
         sent = reports * self.rng.choice([1, 1, 2])
         words = await self.world.desk.record(sent)
@@ -68,15 +72,16 @@ class Machine:
             assert set(words) <= {"repeated", "released"}, "however often it is sent"
 
     async def release(self):
-        for lease in self.rng.sample(sorted(self.held), min(len(self.held), 2)):
+        for lease in self.rng.sample(list(self.held), min(len(self.held), 2)):
             page = self.held.pop(lease)
             (word,) = await self.world.desk.release([lease])
-            assert word == ("released" if page.until > self.now else "lost")
+            assert word == ("released" if self.holds(page) else "lost")
             self.ended.append(lease)
 
     async def restart(self):
         """The process is killed: nothing but the store is left."""
         self.restarted.append(self.now)
+        self.lost |= {lease for lease, page in self.held.items() if page.until <= self.now}
         await self.world.open()
         self.world.clock._now -= 3.0 * (self.rng.random() < 0.5)
 

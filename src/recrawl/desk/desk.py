@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Collection, Sequence
+from operator import attrgetter
 
 from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.signals.group_commit import GroupCommit
@@ -23,6 +24,7 @@ LONGEST_WAIT = 30.0  # seconds that a pick waits for work
 OWED = "desk_owed"  # the note of requests that crawlers have made and the budget has not paid for yet
 _MANY = 50_000  # pages of which the first pick is made before anybody asks
 _LOOK = 1.0  # seconds after which a pick that waits looks again
+_PICKED_AT = attrgetter("picked_at")
 _CLEAN_EVERY = 3600.0  # seconds between deletions of old leases
 
 
@@ -56,7 +58,8 @@ class Desk:
         self._owed = (await self.components.store.notes(OWED)).get(OWED, 0)
         self._budget.charge(self._owed)
         now = self._clock.now()
-        for lease in await self.components.store.leases(after=now):
+        held = await self.components.store.leases(after=now)
+        for lease in sorted(held, key=_PICKED_AT, reverse=True):  # the newest of a page, if the clock was set back
             page = int(self._engine.addresses.known([lease.url])[0])
             if page < 0 or self._book.holding(lease.url) is not None:
                 self._book.remember(lease)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from recrawl.crawl.run.opening.components import Components
@@ -14,8 +13,7 @@ Wanted = Callable[[str], bool | None]  # whether a page, by its URL, may be pick
 _EXAMINED = 10_000  # pages that one pick for some pages looks at
 
 
-@dataclass(frozen=True, slots=True)
-class Picked:
+class Picked(NamedTuple):
     """A page to crawl. ``etag`` and ``last_modified`` are to be sent, so that the answer may be "not modified"."""
 
     lease: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from recrawl.crawl.http.fetched import Fetched
@@ -58,7 +57,7 @@ class Recording:
             if copy is not None and (copy.etag or copy.last_modified):
                 validators = self._components.comparer.validators(Hop(lease.url, lease.url, lease.picked_at), copy)
                 if any(validators):
-                    holding.lease = lease = replace(lease, conditional=True)
+                    holding.lease = lease = lease._replace(conditional=True)
             found.append((lease, validators))
         return found
 

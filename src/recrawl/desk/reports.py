@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from recrawl.crawl.http.fetched import FAILURES, Fetched
 from recrawl.crawl.http.semantics import failure_of, is_gone
@@ -19,8 +20,7 @@ _SECONDS = ("fetched_at", "took", "retry_after", "good_for")
 _ROBOTS_WAIT = 86400.0  # seconds until a page that robots.txt forbids is picked again
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """What a crawler says of a lease: ``status`` of the last answer, or ``error`` (one of `FAILURES`).
 
     What counts as a change is decided by one of: ``body`` (compared by the detector of the page), ``digest`` (compared

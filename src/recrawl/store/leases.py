@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 HELD, RECORDED, RELEASED = "held", "recorded", "released"
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(NamedTuple):
     """A page that a crawler has; times are seconds since 1970.
 
     ``id`` names the lease and cannot be guessed. ``state`` is ``held`` until its outcome is ``recorded`` or it is

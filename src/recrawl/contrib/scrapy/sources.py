@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Protocol
 
 from recrawl.client import AsyncClient, Outcome
@@ -50,7 +49,7 @@ class ServiceSource:
 
     async def record(self, reports: Sequence[Report]) -> list[str]:
         """Take in outcomes."""
-        return await self._client.record([Outcome(**asdict(report)) for report in reports])
+        return await self._client.record([Outcome(**report._asdict()) for report in reports])
 
     async def release(self, leases: Sequence[str]) -> list[str]:
         """Give leases back."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from operator import attrgetter
 from typing import Any, Protocol
 
@@ -166,8 +166,7 @@ class _Calls:
             found = await self._desk.pick(asked.n, lease=asked.lease, hosts=asked.hosts, wait=asked.wait)
         finally:
             self._waiting[name] -= 1
-        pages = [dict(zip(_PICKED, _picked(one), strict=True)) for one in found]
-        return Response(json.dumps({"pages": pages}), media_type=JSON)
+        return Response(json.dumps({"pages": [one._asdict() for one in found]}), media_type=JSON)
 
     async def record(self, call: Call) -> m.ResultsAnswer:
         reports = [_report(row, one) for row, one in enumerate(call.body.outcomes)]
@@ -208,8 +207,6 @@ def _report(row: int, given: m.OutcomeIn) -> Report:
     return Report(*values)
 
 
-_PICKED = tuple(m.PickedPage.model_fields)
-_picked = attrgetter(*_PICKED)
-_REPORT = [field.name for field in fields(Report)]  # the last of them are the links
+_REPORT = list(Report._fields)  # the last of them are the links
 _BODY = _REPORT.index("body")
 _cells = attrgetter(*(name for name in _REPORT if name not in ("body", "links")))

@@ -105,8 +105,7 @@ REQUESTS = (
     "JOIN page ON page.id = observation.page WHERE began_at >= ? GROUP BY observation.page"
 )
 NOTES = "SELECT name, value FROM note WHERE name >= ? AND name < ? ORDER BY name"
-_LEASE = ("id", "url", "picked_at", "until", "state", "conditional")
-lease_cells = attrgetter(*_LEASE)  # a row of leases
+_LEASE = Lease._fields
 SET_LEASE = _upsert("lease", "id", _LEASE)
 LEASES = f"SELECT {', '.join(_LEASE)} FROM lease"
 CHECK_KEYS = "PRAGMA foreign_key_check"

@@ -57,7 +57,7 @@ class Writes:
                 else:
                     connection.execute(sql.SET_NOTE, (name, json.dumps(value)))
             _save_listings(connection, listings)
-            connection.executemany(sql.SET_LEASE, map(sql.lease_cells, leases))
+            connection.executemany(sql.SET_LEASE, leases)
             if leases_before is not None:
                 connection.execute("DELETE FROM lease WHERE until < ?", (leases_before,))
             for url in removed:

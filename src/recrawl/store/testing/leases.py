@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from recrawl.store.leases import RECORDED, RELEASED, Lease
 from recrawl.store.protocol import Outcome, Store
 from recrawl.store.testing.rows import NOW, example_rows, listed, page_urls
@@ -19,12 +17,12 @@ async def check_leases(store: Store) -> None:
     assert await store.leases() == [one, two], "held leases come back as they were, in the order of their ids"
     assert await store.leases(["y", "z", "y"]) == [two], "those of some ids"
     assert await store.leases(after=NOW + 60.0) == [two], "those that end after a time"
-    ended = replace(one, state=RECORDED)
+    ended = one._replace(state=RECORDED)
     await store.save([Outcome(a, NOW + 1.0, status=200, digest="1")], leases=[ended])
     assert await store.leases() == [two], "a recorded lease is no longer held"
     assert await store.leases(["x"]) == [ended], "but known"
     try:
-        await store.save([Outcome(b, NOW + 2.0)], leases=[replace(two, state=RELEASED)], notes={"bad": object()})
+        await store.save([Outcome(b, NOW + 2.0)], leases=[two._replace(state=RELEASED)], notes={"bad": object()})
     except TypeError:
         pass
     else:
