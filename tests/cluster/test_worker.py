@@ -124,6 +124,12 @@ def _check_the_whole(database, capsys, n_requests):
             assert set(shards_of([one.url for one in events], N_SHARDS)) <= {shard}
     robots = len({url.split("/")[2] for url in URLS})
     assert n_outcomes <= n_requests <= n_outcomes + 3 * robots
+    assert call(["run", "--dry-run", "40", "--database", database, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["in"] for one in found] == sorted(one["in"] for one in found)
+    assert len(found) == 40
+    assert {one["url"] for one in found} <= set(URLS)
+    assert len(set(shards_of([one["url"] for one in found], N_SHARDS))) > 1
 
 
 def test_commands_speak_of_the_whole(database, capsys):
@@ -140,6 +146,8 @@ def test_commands_speak_of_the_whole(database, capsys):
     }
     assert run("cluster", "budget", "50/s")[1]["budget"] == "50/s"
     assert run("cluster", "status")[1]["budget"] == "50/s"
+    code, err = run("run", "--dry-run", "3")
+    assert (code, "no shard has a share of the budget yet" in err) == (2, True)
     code, err = run("cluster", "drain", "nobody")
     assert (code, "worker 'nobody' is not one of none" in err) == (2, True)
     code, err = run("cluster", "create")

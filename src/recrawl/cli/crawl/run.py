@@ -21,12 +21,11 @@ from recrawl.cli.shared.options.crawl_options import (
     LogFormat,
     settings_file,
     settings_of,
-    shared_store,
 )
 from recrawl.cli.shared.options.effect_options import NoSiblings
 from recrawl.cli.shared.options.extras import need
 from recrawl.cli.shared.options.own_server import print_sign_in
-from recrawl.cli.shared.options.places import cluster_of
+from recrawl.cli.shared.options.places import cluster_of, places_of
 from recrawl.cli.shared.options.policy_options import Objective, Policy, Price, VeryStale, VeryStaleShare
 from recrawl.errors import ParameterError
 from recrawl.logs import configure
@@ -91,7 +90,7 @@ def run(
     settings = read()
     cluster = cluster_of(settings)
     if cluster is not None:
-        _check_worker(budget, once, dry_run)
+        _check_worker(budget, once)
     from recrawl.crawl.config.rules import span
 
     seconds = None if duration is None else span(duration, "--for")
@@ -125,13 +124,12 @@ def _check_start(settings: Settings) -> None:
         need("serve")
 
 
-def _check_worker(budget: str | None, once: bool, dry_run: int | None) -> None:
+def _check_worker(budget: str | None, once: bool) -> None:
     """Raise ParameterError for options that a worker of a cluster does not have."""
     if budget is not None:
         raise ParameterError("the budget of a cluster is that of all workers: recrawl cluster budget sets it")
-    for option, given in (("--once", once), ("--dry-run", dry_run is not None)):
-        if given:
-            raise ParameterError(f"{option} is not supported on a cluster")
+    if once:
+        raise ParameterError("--once is not supported on a cluster")
 
 
 async def _work(cluster: Cluster, settings: Settings, seconds: float | None) -> dict[str, Any]:
@@ -208,11 +206,22 @@ def _front(settings: Settings) -> Front | None:
 
 
 def _print_next(settings: Settings, n: int, as_json: bool) -> None:
-    """What would be crawled next, and when, if every crawl succeeded at once and taught nothing."""
+    """What would be crawled next, and when, if every crawl succeeded at once and taught nothing.
+
+    The shards of a cluster crawl beside each other, each by its share of the budget.
+    """
     from recrawl.crawl.run.opening.preview import preview
 
-    with shared_store(settings) as store:
-        found = store.run(preview(store.store, settings, n, time.time()))
+    now, found = time.time(), list[dict[str, Any]]()
+    with places_of(settings) as places:
+        if places.cluster is not None and not any(places.shares.values()):
+            raise ParameterError("no shard has a share of the budget yet: recrawl run starts a worker, which divides it")
+        for place in places.places:
+            with place.shared() as store:
+                found += store.run(preview(store.store, places.settings_of(place), n, now))
+    if not found:
+        raise ParameterError(f"{settings.database_name}: has no pages; recrawl add adds some")
+    found = sorted(found, key=lambda one: one["in"])[:n]
     if as_json:
         typer.echo(json.dumps(found))
         return

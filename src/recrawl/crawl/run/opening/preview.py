@@ -11,7 +11,6 @@ from recrawl.crawl.polite.host_budgets import HostBudgets
 from recrawl.crawl.polite.host_limiter import DELAY, HostLimiter
 from recrawl.crawl.run.opening.assemble import check_settings, engine_of
 from recrawl.crawl.run.opening.components import host_rates
-from recrawl.errors import ParameterError
 from recrawl.store.protocol import Store
 
 _LONGEST = 365 * 86400.0  # seconds that are looked ahead
@@ -39,7 +38,7 @@ async def preview(store: Store, settings: Settings, n: int, start: float) -> lis
     check_settings(settings)
     engine, clock, found = await engine_of(store, settings, start), _SetClock(start), list[dict[str, Any]]()
     if not len(engine):
-        raise ParameterError(f"{settings.database_name}: has no pages; recrawl add adds some")
+        return found
     budget = Budget.parse(settings.budget, len(engine), start, settings.opening())
     mark = (await store.notes(MARK)).get(MARK)
     budget.resume(mark, start)
