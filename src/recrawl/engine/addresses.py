@@ -178,13 +178,13 @@ class Addresses:
 
     def saved(self) -> dict[str, Any]:
         """All URLs by id, and which of them stand for a page."""
-        return {"urls": self._arena.texts(np.arange(len(self))), "present": self._arena.present().tolist()}
+        return self._arena.saved()
 
     @classmethod
     def load(cls, saved: dict[str, Any]) -> Addresses:
         """What was saved."""
         addresses = cls()
-        addresses._arena = Arena.load(saved["urls"], saved["present"])
+        addresses._arena = Arena.load(saved)
         return addresses
 
 

@@ -268,11 +268,11 @@ class Cohorts:
     # --- saved state -------------------------------------------------------------------------------------------------
 
     def saved(self) -> dict[str, Any]:
-        """Everything."""
-        columns = {name: column.copy() for name, column in self.lists._asdict().items()}
+        """Everything: the arrays themselves."""
+        columns = self.lists._asdict()
         columns |= {name: columns[name][: self._n] for name in _PER_COHORT}
         columns["heap"] = columns["heap"][: self._n_heaps]
-        bars = {"base": self._base[: self._n].copy(), "examined": self._examined}
+        bars = {"base": self._base[: self._n], "examined": self._examined}
         return {**columns, **bars, "closed": sorted(self.closed.items())}
 
     def load(self, saved: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from operator import is_not
 from typing import Any, NamedTuple
 
@@ -243,11 +244,12 @@ class Core:
             self.beliefs.reserve_signals(new, map(host_of, self.addresses.urls(new)))
             access.reserve_components(self.scheduler, self.beliefs.signals.n_rows)
 
-    def refresh_signals(self, pages: Ids) -> None:
-        """Compute what is believed of pages with signals again; the caller places them."""
+    def refresh_signals(self, pages: Ids, until: float | None = None) -> None:
+        """Compute what is believed of pages with signals again, heard until a time; the caller places them."""
         signals = self.beliefs.belief.signals
         rows = signals.row_of[pages].astype(np.int64) if len(signals.row_of) else np.zeros(0, np.int64)
-        refresh_pages(access.header(self.scheduler), self.beliefs.belief, rows[rows >= 0], self.now)
+        heard = self.now if until is None else until
+        refresh_pages(access.header(self.scheduler), self.beliefs.belief, rows[rows >= 0], heard)
 
     def move_gates(self) -> None:
         """Value the pages by their signals, or no longer, whose sources have gained or lost trust."""
@@ -384,6 +386,24 @@ class Core:
     def hosts(self) -> list[str]:
         """The hosts that have rules."""
         return sorted(self._ruled)
+
+    def set_host_rules(self, rules: Mapping[str, tuple[float, float, float]]) -> None:
+        """Rules of many hosts: spacing, most pages at once (infinity: any), held until."""
+        access.set_host_rules(self.scheduler, rules)
+        if len(self.addresses):
+            for host in rules.keys() - self._ruled:
+                self._rule(host)
+        self._ruled |= rules.keys()
+
+    def _start_again(self, rows: Ids, fetched: Array) -> None:
+        """Forget all that is known of pages but their URLs, as if they were added with these copies; not admitted."""
+        self.eligibility.cohorts.leave(self.scheduler, rows)
+        self.eligibility.forget(rows)
+        self.beliefs.forget(rows)
+        access.renew(self.scheduler, rows, fetched)
+        self.added_without_copy |= bool((fetched <= self.no_copy_at).any())
+        if self.clocks.enabled:
+            self._follow_clocks(rows)
 
     def _rule(self, host: str) -> None:
         if host in self._ruled:

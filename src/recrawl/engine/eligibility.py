@@ -235,7 +235,7 @@ class Eligibility:
             "cohorts": self.cohorts.saved(),
             "waiting": self.waiting.saved(),
             "paused": sorted(self._paused),
-            "unlikely": self.unlikely.items(),
+            "unlikely": self.unlikely.saved(),
         }
 
     def load(self, saved: dict[str, Any]) -> None:
@@ -243,8 +243,7 @@ class Eligibility:
         self.cohorts.load(saved["cohorts"])
         self.waiting.load(saved["waiting"])
         self._paused = set(saved["paused"])
-        for number, until in saved.get("unlikely", ()):
-            self.unlikely.set(number, until)
+        self.unlikely.load(saved["unlikely"])
 
     def _check(self) -> None:
         """Raise AssertionError if cohorts contradict themselves or the scheduler."""

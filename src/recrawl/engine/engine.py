@@ -10,6 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from recrawl._trees import copied
 from recrawl.engine.addresses import Addresses, Urls, named, url_list, urls_of
 from recrawl.engine.beliefs.staleness_kernels import fill_fresh
 from recrawl.engine.calibration import Calibration, calibrated_fresh
@@ -336,15 +337,20 @@ class Engine(Core):
 
     def state(self) -> dict[str, Any]:
         """Everything needed to go on elsewhere, exactly."""
+        saved: dict[str, Any] = copied(self.live_state())
+        return saved
+
+    def live_state(self) -> dict[str, Any]:
+        """The same with the arrays themselves, which change with the engine."""
         return {
             "settings": self.settings.as_dict(),
-            "scheduler": self.scheduler.state(),
+            "scheduler": self.scheduler.live_state(),
             "beliefs": self.beliefs.saved(),
             "calibration": self.calibration._asdict(),
             "clocks": self.clocks.saved(),
             "addresses": self.addresses.saved(),
             "eligibility": self.eligibility.saved(),
-            "given": self.given.copy(),
+            "given": self.given,
             "requests": None if self.requests is None else self.requests.state(),
             "ruled": sorted(self._ruled),
             "counts": dict(self._counts),
@@ -361,7 +367,7 @@ class Engine(Core):
             engine = cls(start=time_of(now), **without_removed(state["settings"]))
             fill(engine, state, time_of(now))
             return engine
-        if "clocks" not in state or "family" not in state["eligibility"]["cohorts"]:
+        if "levels" not in state.get("clocks", ()):
             raise ParameterError("state: saved by an earlier version; restore it there and build from its rows() here")
         engine = cls(**without_removed(state["settings"]))
         engine.scheduler = Scheduler.restore(state["scheduler"])

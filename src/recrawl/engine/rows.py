@@ -9,13 +9,14 @@ of earlier versions say of signals (``heard``, ``signals``, gammas of sources) i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.engine.addresses import host_of, urls_of
+from recrawl.engine.beliefs.arrays import ALL
 from recrawl.engine.beliefs.beliefs import estimated_seen
 from recrawl.engine.signals.signals import moved_gates
 from recrawl.errors import ParameterError
@@ -89,17 +90,8 @@ def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
     for name in COLUMNS:
         if len(saved[name]) != n:
             raise ParameterError(f"rows: {name} has {len(saved[name])} rows but there are {n} URLs")
-    belief = engine.beliefs.belief
-    engine.beliefs.take_tables(saved, partial=bool(saved.get(PARTIAL)))
-    belief.ledger[:] = saved.get("account", 0.0)
-    for mine, name in _CALIBRATION.items():
-        if name in saved.get("stated", {}):
-            getattr(engine.calibration, mine)[:] = saved["stated"][name]
-    engine.clocks.take(saved.get("clocks", {}))
-    access.add_hosts(engine.scheduler, saved["hosts"])
-    for host, (spacing, limit, until) in saved["hosts"].items():
-        engine.host(host, spacing=spacing, concurrency=None if limit == np.inf else int(limit))
-        engine.hold(host, until)
+    _fill_whole(engine, saved)
+    engine.set_host_rules(saved["hosts"])
     known = {"fetched_at": saved["fetched_at"], "importance": saved["given"]}
     ids = engine._add_named(urls_of(saved["url"]), now, **known, admit=False)
     if len(np.unique(ids)) != n:
@@ -113,7 +105,56 @@ def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
         access.set_threshold(engine.scheduler, float(saved["threshold"]))
 
 
-def _fill_pages(engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float) -> NDArray[np.bool_]:
+def take_later(engine: Engine, saved: Mapping[str, Any], removed: Sequence[str], now: float) -> None:
+    """Bring an engine that was restored from a state up to date: by rows that were saved since, and removed URLs.
+
+    Leases are over. The pages of the rows become as the rows say, all others stay as they are. Tables that were fitted
+    since are not taken over: a fit is due instead. The engine's policy is the one by value.
+    """
+    leased = engine.ids()
+    engine.release(leased[access.status(engine.scheduler, leased) == access.LEASED], now)
+    here = set(saved["url"])
+    gone = engine.addresses.known([url for url in dict.fromkeys(removed) if url not in here])
+    engine.remove(gone[gone >= 0])
+    fits = engine.beliefs.fits
+    _fill_whole(engine, saved)
+    engine.set_host_rules(saved["hosts"])
+    engine.beliefs.signals.take_later(saved.get("signal_tables", {}))
+    if saved["url"]:
+        _take_later_pages(engine, saved, now)
+    if engine.beliefs.fits != fits:
+        engine.beliefs.refit_at = min(engine.beliefs.refit_at, engine.beliefs.crawls)
+    if "threshold" in saved:
+        access.set_threshold(engine.scheduler, float(saved["threshold"]))
+
+
+def _take_later_pages(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
+    before = engine.addresses.known(saved["url"])
+    fetched, there = engine._copies(saved["fetched_at"], len(before)), before >= 0
+    engine._start_again(before[there], fetched[there])
+    known = {"fetched_at": saved["fetched_at"], "importance": saved["given"]}
+    ids = engine._add_named(urls_of(saved["url"]), now, **known, admit=False)
+    engine.given[ids] = saved["given"]
+    table = engine.beliefs.belief.tables[ALL].copy()
+    free = _fill_pages(engine, ids, saved, now, everyone=False)
+    engine.beliefs.belief.tables[ALL], engine.beliefs.belief.sizes[ALL] = table, table.sum()
+    order = np.argsort(ids[free])
+    engine._admit(ids[free][order], _alike(saved)[free][order])
+
+
+def _fill_whole(engine: Engine, saved: Mapping[str, Any]) -> None:
+    """What was learned of all pages together, but for signals."""
+    engine.beliefs.take_tables(saved, partial=bool(saved.get(PARTIAL)))
+    engine.beliefs.belief.ledger[:] = saved.get("account", 0.0)
+    for mine, name in _CALIBRATION.items():
+        if name in saved.get("stated", {}):
+            getattr(engine.calibration, mine)[:] = saved["stated"][name]
+    engine.clocks.take(saved.get("clocks", {}))
+
+
+def _fill_pages(
+    engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float, *, everyone: bool = True
+) -> NDArray[np.bool_]:
     """What is known of pages; which of them may be picked."""
     for name, mine in _BELIEF.items():
         column = np.asarray(saved[name])
@@ -122,11 +163,11 @@ def _fill_pages(engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float) 
     renewed = _fill_observed(engine, ids, saved)
     engine.scheduler.update(ids, **{name: saved[name] for name in _DECIDING})
     if np.any(saved["watched_from"]) or np.any(saved["request_weight"]):
-        asked = (saved[name] for name in ("watched_from", "request_weight", "requested_at"))
-        state = {"half_life": engine.request_half_life, **dict(zip(("start", "weight", "at"), asked, strict=True))}
-        engine.requests = RequestRates.restore(state)
+        engine.requests = engine.requests or RequestRates(0, engine.request_half_life)
+        engine.requests.grow(len(engine.addresses), 0.0)
+        engine.requests.put(ids, *(saved[name] for name in ("watched_from", "request_weight", "requested_at")))
     engine._believe(renewed, now)
-    _fill_signalled(engine, ids, saved)
+    _fill_signalled(engine, ids, saved, everyone=everyone)
     return engine.eligibility.fill(ids, saved, now)
 
 
@@ -184,8 +225,8 @@ def move_signal_times(saved: dict[str, Any], back: float) -> None:
         saved["signal_tables"] = tables
 
 
-def _fill_signalled(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> None:
-    """What was observed of pages with signals, and the tables and gates that all pages have taught."""
+def _fill_signalled(engine: Engine, ids: Ids, saved: Mapping[str, Any], *, everyone: bool) -> None:
+    """What was observed of pages with signals; for everyone, then the tables and gates that all pages have taught."""
     rows = saved.get(SIGNALLED, [None] * len(ids))
     there = np.array([row is not None for row in rows], np.bool_)
     if not engine.settings.uses_signals or not there.any():
@@ -193,5 +234,8 @@ def _fill_signalled(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> None:
     engine.reserve_signals(ids[there])
     engine.beliefs.signals.fill(ids[there], [row for row in rows if row is not None])
     newest = float(np.max(engine.fetched_at(ids)))  # a crawl listens until about its last fetch
-    engine.refit_signals(everyone=True, heard_until=newest)
+    if everyone:
+        engine.refit_signals(everyone=True, heard_until=newest)
+    else:
+        engine.refresh_signals(ids[there], min(engine.now, newest))
     access.place_waiting(engine.scheduler, ids[there])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,16 @@ class Timers:
         """All numbers and their times."""
         return sorted(self._until.items())
 
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """All numbers and their times, as columns."""
+        return _columns_of(self._until, np.float64)
+
+    def load(self, saved: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what was saved."""
+        self._until = _mapping_of(saved)
+        self._heap = [(until, number) for number, until in self._until.items()]
+        heapq.heapify(self._heap)
+
 
 class Waiting:
     """After the k-th failure in a row a page waits min(first·2^{k−1}, last); likewise each time it is found gone."""
@@ -140,15 +151,24 @@ class Waiting:
             self._timers.set(page, until)
 
     def saved(self) -> dict[str, Any]:
-        """Everything, as lists."""
-        counts = {name: sorted(getattr(self, f"_{name}").items()) for name in ("failed", "gone")}
-        return {**counts, "until": self._timers.items()}
+        """Everything, as columns."""
+        counts = {name: _columns_of(getattr(self, f"_{name}"), np.int64) for name in ("failed", "gone")}
+        return {**counts, "until": self._timers.saved()}
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take over what was saved."""
-        self._failed, self._gone = dict(saved["failed"]), dict(saved["gone"])
-        for page, until in saved["until"]:
-            self._timers.set(page, until)
+        self._failed, self._gone = _mapping_of(saved["failed"]), _mapping_of(saved["gone"])
+        self._timers.load(saved["until"])
+
+
+def _columns_of(mapping: Mapping[int, float], kind: type) -> dict[str, NDArray[Any]]:
+    """Numbers, ascending, and what they have."""
+    numbers = np.sort(np.fromiter(mapping, np.int64, len(mapping)))
+    return {"numbers": numbers, "values": np.fromiter(map(mapping.__getitem__, numbers.tolist()), kind, len(mapping))}
+
+
+def _mapping_of(columns: Mapping[str, NDArray[Any]]) -> dict[int, Any]:
+    return dict(zip(columns["numbers"].tolist(), columns["values"].tolist(), strict=True))
 
 
 def _counts(column: dict[int, int], pages: list[int]) -> Ids:

@@ -57,6 +57,11 @@ class RequestRates:
         self._start = np.concatenate([self._start, np.full(extra, float(start))])
         self._at = np.concatenate([self._at, np.full(extra, float(start))])
 
+    def put(self, ids: ArrayLike, start: ArrayLike, weight: ArrayLike, at: ArrayLike) -> None:
+        """Take over saved columns of pages."""
+        rows = np.asarray(ids, np.int64)
+        self._start[rows], self._weight[rows], self._at[rows] = start, weight, at
+
     def state(self) -> dict[str, Any]:
         """Everything needed to restore the rates."""
         columns = {"start": self._start, "weight": self._weight, "at": self._at}

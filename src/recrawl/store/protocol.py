@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, runtime_checkable
 
 import numpy as np
@@ -161,6 +162,38 @@ class SavedToo(TypedDict, total=False):
     listings: Sequence[StoredListing]
     leases: Sequence[Lease]
     leases_before: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What was written since a mark: the URLs of pages whose rows or signals were, and of pages that were removed."""
+
+    urls: list[str]
+    removed: list[str]
+
+
+@runtime_checkable
+class MarkedStore(Protocol):
+    """A store that can say which pages were written since a mark, so that a state of the engine can be kept beside it.
+
+    A mark is a text that no other database has; nothing is noted while there is none.
+    """
+
+    @property
+    def checkpoint_path(self) -> Path:
+        """The file beside the database for the engine's state."""
+
+    async def set_mark(self) -> str:
+        """Set a mark after all that was written before this call."""
+
+    async def changes_since(self, mark: str) -> Changes | None:
+        """What was written since a mark; None if the database does not have it."""
+
+    async def writes_since(self, mark: str) -> int:
+        """The number of transactions since a mark that are noted."""
+
+    async def drop_marks(self, before: str | None = None) -> None:
+        """Forget the marks before one, or all of them, and what is noted for them."""
 
 
 @runtime_checkable

@@ -41,6 +41,7 @@ class CrawlOptions:
     audit_rng: np.random.Generator | None = None
     subscribers: Mapping[str, Callback] = field(default_factory=dict)  # who gets events, by name
     listings: bool = True  # whether sitemaps, feeds and index pages are polled
+    checkpoint_pages: int = 0  # from so many pages on, the engine's state is written beside the store; 0: never
     signal_delay: float = 0.0  # signals wait so long for others to be written with
     callback_url: str = ""  # where hubs reach the crawler; empty: it subscribes to none
     texts: bool | Callable[[str], bool] = False  # whether events carry the text of pages: of all, or by URL

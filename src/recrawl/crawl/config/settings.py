@@ -24,7 +24,7 @@ FILE = "recrawl.toml"
 PREFIX = "RECRAWL_"
 _SECRETS = ("webhook_secret", "smtp_password")  # never in a file of settings
 _LEAST = {"host_concurrency": 1, "concurrency": 1, "keep": 0, "largest_body": 1, "event_rows": 0, "event_bytes": 0}
-_LEAST |= {"audit_draws": 1, "event_text_keep": 0}
+_LEAST |= {"audit_draws": 1, "event_text_keep": 0, "checkpoint_pages": 0}
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,7 @@ class Settings:
     feed_interval: str = "5 min"  # a feed is polled no more often than this to keep its items; 0 s: never for that
     listings: bool = True  # whether sitemaps that robots.txt names, feeds and index pages are polled for signals
     keep: int = 1  # bodies kept of each page
+    checkpoint_pages: int = 100_000  # from so many pages on, checkpoints of the engine are written; 0: never
     timeout: str = "60 s"  # for one fetch
     largest_body: int = 10 << 20  # bytes
     allow_private: bool = False  # private and local addresses

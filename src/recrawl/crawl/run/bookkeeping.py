@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from recrawl.crawl.run.checkpoints import Checkpoints
 from recrawl.crawl.run.commands import CommandHooks, CommandQueue
 from recrawl.crawl.run.opening.components import TRUST, Components
 from recrawl.crawl.run.run_log import described, log_progress
@@ -35,6 +36,7 @@ class Bookkeeper:
         self._applying: asyncio.Task[None] | None = None
         self._trust_written_at = components.clock.now()
         self._broken = False
+        self._checkpoints = Checkpoints(components, self._committed)
 
     def check(self) -> None:
         """Raise what went wrong in a task."""
@@ -54,6 +56,7 @@ class Bookkeeper:
     def begin(self, now: float) -> None:
         """A run begins: commands are applied at once."""
         self._commands_at = now
+        self._checkpoints.begin(now)
 
     def apply_commands(self, now: float) -> float:
         """Start to apply commands of other processes if it is time; when it is time again."""
@@ -85,7 +88,10 @@ class Bookkeeper:
     # --- the store ----------------------------------------------------------------------------------------------------
 
     def save_if_due(self, now: float) -> None:
-        """Start to write a batch when it is time."""
+        """Start to write a batch, or a checkpoint, when it is time."""
+        writing = self._checkpoints.start_if_due(now)
+        if writing is not None:
+            self._pool.watch(writing)
         if self._recorder.due_at(now) > now:
             return
         notes = self._pending_notes() | self._audits.pending_notes()
@@ -100,6 +106,12 @@ class Bookkeeper:
         inbox = self._components.inbox
         found = self._components.feeds.pending_notes() | inbox.tally.pending_notes() | inbox.effects.pending_notes()
         return found | ({} if robots is None else robots.pending_notes())
+
+    async def _committed(self) -> None:
+        """Write all that the engine knows by now."""
+        if self._applying is not None:
+            await asyncio.wait([self._applying])
+        await self._recorder.commit([])
 
     async def end(self) -> None:
         """Let crawls end, write what they found, and up to when the budget is spent."""
@@ -124,3 +136,4 @@ class Bookkeeper:
         await self._recorder.finish(notes, now)
         await components.deliveries.finish()
         self.check()
+        await self._checkpoints.finish()

@@ -307,12 +307,12 @@ class Beliefs:
         return stale
 
     def saved(self) -> dict[str, Any]:
-        """Everything, as plain arrays and numbers."""
-        columns = {name: getattr(self.belief, name)[: self._n].copy() for name in _PER_PAGE}
-        rest = {name: getattr(self.belief, name).copy() for name in _WHOLE}
+        """Everything, as plain numbers and the arrays themselves."""
+        columns = {name: getattr(self.belief, name)[: self._n] for name in _PER_PAGE}
+        rest = {name: getattr(self.belief, name) for name in _WHOLE}
         whole = {"names": list(self._names), "crawls": self.crawls, "fits": self.fits, "refit_at": self.refit_at}
         others = None if self._others is None else asdict(self._others)
-        shared = {"strengths": self.strengths.copy(), "others": others, "all_crawls": self._all_crawls}
+        shared = {"strengths": self.strengths, "others": others, "all_crawls": self._all_crawls}
         return {**columns, **rest, **whole, **shared, "signals": self.signals.saved()}
 
     def load(self, saved: dict[str, Any]) -> None:

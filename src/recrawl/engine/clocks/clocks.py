@@ -184,11 +184,12 @@ class FolderClocks:
                 getattr(self.arrays, name)[:] = fitted[name]
 
     def saved(self) -> dict[str, Any]:
-        """Everything, as plain arrays and numbers."""
-        arrays = {name: array.copy() for name, array in self.arrays._asdict().items() if name != "room"}
+        """Everything, as plain numbers and the arrays themselves."""
+        arrays = {name: array for name, array in self.arrays._asdict().items() if name != "room"}
         arrays |= {"clock": arrays["clock"][: self._n], "group": arrays["group"][: len(self._clocks)]}
         rings = {name: arrays[name][: len(self._groups)] for name in _RINGS}
-        names = {"clocks": list(self._clocks), "groups": list(self._groups), "published": self._published}
+        names = {"clocks": list(self._clocks), "groups": [name for _, name in self._groups]}
+        names |= {"levels": np.array([level for level, _ in self._groups], np.int8), "published": self._published}
         others = {} if self._others is None else {"others": asdict(self._others), "elsewhere": self._elsewhere}
         return {**arrays, **rings, **names, **others, "n": self._n}
 
@@ -196,7 +197,8 @@ class FolderClocks:
         """Take over what was saved."""
         self.arrays = Clocks(**{name: np.array(saved[name]) for name in Clocks._fields[:-1]}, room=self.arrays.room)
         self._clocks = {str(name): k for k, name in enumerate(saved["clocks"])}
-        self._groups = {(int(level), str(name)): k for k, (level, name) in enumerate(saved["groups"])}
+        groups = zip(saved["levels"].tolist(), saved["groups"], strict=True)
+        self._groups = {group: k for k, group in enumerate(groups)}
         self._published, self._n = int(saved["published"]), int(saved["n"])
         if "others" in saved:
             self._others, self._elsewhere = OtherClocks(**saved["others"]), tuple(saved["elsewhere"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,12 +111,22 @@ class Arena:
         first, last = self._index.ends[number : number + 2].tolist()
         return str(self._index.data.data[first:last], *_CODEC)
 
+    def saved(self) -> dict[str, Any]:
+        """Everything: the arrays themselves."""
+        ends = self._index.ends[: len(self) + 1]
+        return {
+            **self._index._asdict(),
+            "data": self._index.data[: int(ends[-1])],
+            "ends": ends,
+            "counts": self._counts,
+        }
+
     @classmethod
-    def load(cls, names: Sequence[str], present: Iterable[int]) -> Arena:
-        """Names by number, some of which are found."""
+    def load(cls, saved: Mapping[str, Any]) -> Arena:
+        """What was saved."""
         arena = cls()
-        arena.add(pack(names), fresh=True)
-        arena._file(np.array(list(present), np.int64))
+        arena._index = Index(*(np.array(saved[name]) for name in Index._fields))
+        arena._counts = np.array(saved["counts"])
         return arena
 
     def _reserve(self, n: int, size: int) -> None:

@@ -102,8 +102,7 @@ class Signals:
         first = self.n_rows
         numbers = [self._hosts.setdefault(host, len(self._hosts)) for host in hosts]
         self._make_room(first + len(pages), len(self._hosts))
-        for name in self._gates.keys() & self._hosts.keys():
-            _put(self.arrays.host_gate[self._hosts[name]], np.array(self._gates.pop(name)))
+        self._take_gates()
         for page, host in zip(pages.tolist(), numbers, strict=True):
             if self.arrays.row_of[page] == NO_ROW:
                 row = self.n_rows
@@ -238,6 +237,17 @@ class Signals:
             _put(getattr(self.arrays, name), np.array(fitted[name]))
         self._gates = dict(fitted.get("host_gate", {}))
 
+    def take_later(self, fitted: Mapping[str, Any]) -> None:
+        """The same where pages are known already: gates of their hosts are taken over too."""
+        if fitted:
+            self.take(fitted, partial=False)
+            self._take_gates()
+
+    def _take_gates(self) -> None:
+        """Use the gates that were taken over of hosts that have rows now."""
+        for name in self._gates.keys() & self._hosts.keys():
+            _put(self.arrays.host_gate[self._hosts[name]], np.array(self._gates.pop(name)))
+
     def fill(self, pages: Ids, observed: list[list[float]]) -> None:
         """Continue from rows, perhaps with fewer sources: those that are new know nothing. The caller refits."""
         b = self.arrays
@@ -247,10 +257,10 @@ class Signals:
             _unpack(b, row, np.array(numbers))
 
     def saved(self) -> dict[str, Any]:
-        """All that was learned, as arrays."""
+        """All that was learned: the arrays themselves."""
         b, n = self.arrays, self.n_rows
-        rows = {name: getattr(b, name)[:n].copy() for name in _PER_ROW}
-        rest = {name: getattr(b, name).copy() for name in (*_PER_HOST, *_WHOLE, "row_of")}
+        rows = {name: getattr(b, name)[:n] for name in _PER_ROW}
+        rest = {name: getattr(b, name) for name in (*_PER_HOST, *_WHOLE, "row_of")}
         shared = {"own": self._own, "others": self._others}
         sums = {name: None if one is None else asdict(one) for name, one in shared.items()}
         return {**rows, **rest, **sums, "hosts": list(self._hosts), "gates": dict(self._gates), "fits": self._fits}

@@ -89,7 +89,7 @@ def window_freshness(engine: Engine, budget: float, window: Window, rows: Ids, r
 
 def _crawls(engine: Engine, budget: float, window: Window, signals: _Signals) -> tuple[Ids, Array]:
     """Pages and times of the crawls that a copy of the engine makes; it hears the signals and learns nothing."""
-    copy = type(engine).restore(engine.state())
+    copy = type(engine).restore(engine.live_state())
     copy.budget = budget
     ids = copy.ids()
     leased = ids[access.status(copy.scheduler, ids) == access.LEASED]

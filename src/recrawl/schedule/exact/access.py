@@ -8,7 +8,7 @@ it returns (``last_fetched``, ``status`` …) writes nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -252,6 +252,14 @@ def host_rules(scheduler: Scheduler, host: Any) -> tuple[float, float, float] | 
     return float(row["spacing"]), float(row["limit"]), float(row["until"])
 
 
+def set_host_rules(scheduler: Scheduler, rules: Mapping[str, tuple[float, float, float]]) -> None:
+    """Rules of many hosts, as `host_rules` gives them."""
+    if rules:
+        rows = scheduler._columns._host_indices(list(rules))
+        hosts, columns = scheduler._memory.state.hosts, np.array(list(rules.values()), np.float64)
+        hosts["spacing"][rows], hosts["limit"][rows], hosts["until"][rows] = columns.T
+
+
 def host_spacings(scheduler: Scheduler) -> Array:
     """The least time between two crawls of each host, by its number."""
     return np.array(scheduler._memory.state.hosts["spacing"])
@@ -268,6 +276,14 @@ def append(scheduler: Scheduler, pages: Pages, fetched_at: Array) -> Ids:
     ids = scheduler._columns.append(pages, fetched_at)
     scheduler._memory.set_tick(scheduler.budget, pages.change_rate)
     return ids
+
+
+def renew(scheduler: Scheduler, rows: Ids, fetched_at: Array) -> None:
+    """Pages start again, as if they were removed and appended; they keep their ids and parameters."""
+    scheduler.remove(rows)
+    state = scheduler._memory.state
+    state.rec["band"][rows], state.rec["state"][rows], state.rec["last"][rows] = at.FAR, at.PAUSED, fetched_at
+    state.head[0]["n_alive"] += len(rows)
 
 
 # --- placement -----------------------------------------------------------------------------------------------------

@@ -168,8 +168,7 @@ class PageColumns:
 
     def saved(self) -> dict[str, Any]:
         """What is kept beside the records."""
-        sources = None if self._sources is None else self._sources.copy()
-        return {"hosts": list(self._hosts), "sources": sources, "floor": self._floor}
+        return {"hosts": list(self._hosts), "sources": self._sources, "floor": self._floor}
 
     def load(self, saved: Mapping[str, Any]) -> None:
         """Take over what was saved."""

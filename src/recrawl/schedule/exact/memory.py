@@ -262,8 +262,8 @@ class Memory:
         self.state.delays["at"][:k], self.state.delays["share"][:k] = times, parts
 
     def saved(self) -> dict[str, NDArray[Any]]:
-        """Copies of all arrays, without their addresses."""
-        arrays: dict[str, NDArray[Any]] = {name: array.copy() for name, array in self.state._asdict().items()}
+        """All arrays; that of the head is a copy without addresses."""
+        arrays: dict[str, NDArray[Any]] = {**self.state._asdict(), "head": self.state.head.copy()}
         arrays["head"]["places"] = 0
         return arrays
 

@@ -9,6 +9,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from recrawl._trees import copied
 from recrawl.errors import ParameterError
 from recrawl.model.kinds import first_row
 from recrawl.model.pages import Pages
@@ -224,6 +225,11 @@ class Scheduler(Mixtures):
 
     def state(self) -> dict[str, Any]:
         """Everything, as plain arrays and values that can be saved."""
+        saved: dict[str, Any] = copied(self.live_state())
+        return saved
+
+    def live_state(self) -> dict[str, Any]:
+        """The same with the arrays themselves, which change with the scheduler."""
         return {
             "version": at.VERSION,
             "policy": self.policy,

@@ -17,13 +17,14 @@ from recrawl.store.columns import Gathered
 from recrawl.store.events import Event, Subscriber
 from recrawl.store.leases import HELD, Lease
 from recrawl.store.listings import StoredListing
-from recrawl.store.protocol import Copy, Outcome, Totals, Version
+from recrawl.store.protocol import Changes, Copy, Outcome, Totals, Version
 from recrawl.store.signals import PendingSignal
 from recrawl.store.sqlite import statements as sql
 from recrawl.store.sqlite import tables
 from recrawl.store.sqlite.bodies import Bodies
 from recrawl.store.sqlite.database import Database, select_in
 from recrawl.store.sqlite.events import EventTables
+from recrawl.store.sqlite.page_log import changes_since, writes_since
 from recrawl.store.tables import Row, Table
 
 MANY = 20_000  # rows read at a time
@@ -44,6 +45,16 @@ class Reads:
             hosts = {name: tuple(rule) for name, *rule in connection.execute(sql.HOSTS)}
             gathered = _all_pages(connection) if urls is None else _some_pages(connection, urls)
         return {**json.loads(saved[0]), "hosts": hosts, **gathered.rows()}
+
+    def changes_since(self, mark: str) -> Changes | None:
+        """See `MarkedStore.changes_since`."""
+        with self._at_once() as connection:
+            return changes_since(connection, mark)
+
+    def writes_since(self, mark: str) -> int:
+        """See `MarkedStore.writes_since`."""
+        with self._database.reading() as connection:
+            return writes_since(connection, mark)
 
     def sample(self, most: int) -> tuple[list[str], NDArray[np.float64]]:
         """See `Store.sample`."""

@@ -15,7 +15,7 @@ from recrawl.store.events import Event, EventLimits, Subscriber
 from recrawl.store.holder import Holder
 from recrawl.store.leases import Lease
 from recrawl.store.listings import StoredListing
-from recrawl.store.protocol import Copy, Outcome, SavedToo, Totals, Version
+from recrawl.store.protocol import Changes, Copy, Outcome, SavedToo, Totals, Version
 from recrawl.store.signals import PendingSignal
 from recrawl.store.sqlite.bodies import Bodies
 from recrawl.store.sqlite.database import Database
@@ -91,6 +91,29 @@ class SqliteStore:
     async def remove_subscriber(self, name: str) -> None:
         """See `Store.remove_subscriber`."""
         await self._write(self._writes.remove_subscriber, name)
+
+    # --- marks -------------------------------------------------------------------------------------------------------
+
+    @property
+    def checkpoint_path(self) -> Path:
+        """See `MarkedStore.checkpoint_path`."""
+        return self.path.with_name(f"{self.path.name}.checkpoint")
+
+    async def set_mark(self) -> str:
+        """See `MarkedStore.set_mark`."""
+        return await self._write(self._writes.set_mark)
+
+    async def drop_marks(self, before: str | None = None) -> None:
+        """See `MarkedStore.drop_marks`."""
+        await self._write(self._writes.drop_marks, before)
+
+    async def changes_since(self, mark: str) -> Changes | None:
+        """See `MarkedStore.changes_since`."""
+        return await self._read(self._reads.changes_since, mark)
+
+    async def writes_since(self, mark: str) -> int:
+        """See `MarkedStore.writes_since`."""
+        return await self._read(self._reads.writes_since, mark)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from recrawl.store.sqlite import tables
 from recrawl.store.sqlite.bodies import Bodies
 from recrawl.store.sqlite.database import Database, select_in
 from recrawl.store.sqlite.events import EventTables
+from recrawl.store.sqlite.page_log import PageLog
 from recrawl.store.tables import Source
 
 
@@ -28,6 +29,7 @@ class Writes:
 
     def __init__(self, database: Database, bodies: Bodies, events: EventTables) -> None:
         self._database, self._bodies, self._events = database, bodies, events
+        self._log = PageLog(database)
 
     def save(
         self,
@@ -62,12 +64,25 @@ class Writes:
                 connection.execute("DELETE FROM lease WHERE until < ?", (leases_before,))
             for url in removed:
                 self._remove(connection, url, time.time() if at is None else at)
+            if self._log.is_kept:
+                urls = [*(() if rows is None else rows["url"]), *(signal.url for signal in signals)]
+                self._log.note(connection, stored.pages, urls, list(removed))
             connection.executemany("DELETE FROM post WHERE id = ?", [(number,) for number in applied])
 
     def restore(self, source: Source) -> dict[str, int]:
         """See `TableStore.restore`; the source is awaited in this thread."""
         with self._database.transaction() as connection:
             return asyncio.run(tables.fill(connection, source))
+
+    def set_mark(self) -> str:
+        """See `MarkedStore.set_mark`."""
+        with self._database.transaction() as connection:
+            return self._log.mark(connection)
+
+    def drop_marks(self, before: str | None) -> None:
+        """See `MarkedStore.drop_marks`."""
+        with self._database.transaction() as connection:
+            self._log.drop(connection, before)
 
     def queue(self, commands: Sequence[Mapping[str, Any]]) -> None:
         """See `Store.queue`."""

@@ -116,6 +116,7 @@ async def engine_of(
         part=part,
         kinds=settings.signal_kinds() if save else (),
         save=save,
+        checkpoint=save and settings.checkpoint_pages > 0,
     )
     n_pages = len(engine) if part is None else part.totals.pages
     if n_pages:
@@ -139,6 +140,7 @@ def options_of(settings: Settings, n_pages: int, now: float) -> CrawlOptions:
         texts=settings.event_text or texts_wanted(settings),
         listings=settings.listings,
         signal_delay=_SIGNAL_DELAY,
+        checkpoint_pages=settings.checkpoint_pages,
     )
 
 

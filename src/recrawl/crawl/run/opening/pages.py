@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.feeds.cache import apply_notes
 from recrawl.crawl.feeds.polling import PREFIX
 from recrawl.crawl.polite.budget import MARK
+from recrawl.crawl.run.opening.checkpoint import from_checkpoint
 from recrawl.crawl.run.opening.pending import hear_pending, sources_setting, without_heard
 from recrawl.crawl.run.opening.replay import replay_outcomes
 from recrawl.engine import Engine
@@ -23,7 +24,7 @@ from recrawl.engine.rows import PARTIAL, SIGNALLED, move_signal_times
 from recrawl.engine.settings import REMOVED
 from recrawl.logs import event
 from recrawl.store.columns import TIMES
-from recrawl.store.protocol import Store, Totals
+from recrawl.store.protocol import MarkedStore, Store, Totals
 
 log = logging.getLogger(__name__)
 
@@ -52,14 +53,45 @@ async def open_engine(
     part: Part | None = None,
     kinds: Collection[str] = (),
     save: bool = False,
+    checkpoint: bool = False,
     **settings: Any,
 ) -> Engine:
     """The engine of a store as it was left, or a new one; ``settings`` are those of `Engine`.
 
     ``kinds`` are the kinds of signal sources that are switched on. Pending signals are given to the engine again.
     If the clock was set back since, all saved times move back with it. Observations that rows of earlier versions lack
-    are filled in from stored outcomes; with ``save`` they are written, so that this is done once.
+    are filled in from stored outcomes; with ``save`` they are written, so that this is done once. With ``checkpoint``
+    the engine continues from one, if there is one that fits; without it, ``save`` drops what was kept for one.
     """
+    rules = rules or Rules()
+    if save and not checkpoint and isinstance(store, MarkedStore):
+        await store.drop_marks()
+        store.checkpoint_path.unlink(missing_ok=True)
+    engine = await _continued(store, now, rules, kinds, settings) if checkpoint else None
+    if engine is None:
+        engine = await _built(store, now, part, kinds, settings, save=save)
+    apply_rules(engine, rules, engine.ids())
+    apply_notes(engine, rules, await store.notes(PREFIX))
+    return engine
+
+
+async def _continued(
+    store: Store, now: float, rules: Rules, kinds: Collection[str], settings: Mapping[str, Any]
+) -> Engine | None:
+    """The engine by its checkpoint; None if there is none that fits."""
+    saved = await store.load([])
+    if saved is None:
+        return None
+    sources = await sources_setting(store, kinds, saved)
+    saved["settings"] = {**saved["settings"], **sources, **settings}
+    _reset_host_rules(saved)
+    return await from_checkpoint(store, saved, rules, now)
+
+
+async def _built(
+    store: Store, now: float, part: Part | None, kinds: Collection[str], settings: Mapping[str, Any], *, save: bool
+) -> Engine:
+    """The engine by the rows of its pages."""
     saved = await store.load(None if part is None else part.urls)
     settings = {**await sources_setting(store, kinds, saved), **settings}
     if saved is None:
@@ -78,9 +110,7 @@ async def open_engine(
         saved.pop("threshold", None)  # a value of another kind
     _clear_copies(saved, now)
     _move_times(saved, newest, (await store.notes(MARK)).get(MARK), now)
-    spacing, most = (saved["settings"].get(name) for name in ("host_spacing", "host_concurrency"))
-    rule = (spacing or 0.0, np.inf if most is None else most)
-    saved["hosts"] = {host: (*rule, until) for host, (*_, until) in saved["hosts"].items()}
+    _reset_host_rules(saved)
     replayed = await replay_outcomes(store, saved)
     pending = await store.signals(None if part is None else part.urls)
     if pending:
@@ -91,9 +121,14 @@ async def open_engine(
         event(log, logging.INFO, "beliefs.replayed", pages=len(replayed))
     if replayed and save:
         await save_pages(engine, store, engine.ids())
-    apply_rules(engine, rules or Rules(), engine.ids())
-    apply_notes(engine, rules or Rules(), await store.notes(PREFIX))
     return engine
+
+
+def _reset_host_rules(saved: dict[str, Any]) -> None:
+    """Hosts have the rules of the settings, and are held as long as they were."""
+    spacing, most = (saved["settings"].get(name) for name in ("host_spacing", "host_concurrency"))
+    rule = (spacing or 0.0, np.inf if most is None else most)
+    saved["hosts"] = {host: (*rule, until) for host, (*_, until) in saved["hosts"].items()}
 
 
 def warm_up(**settings: Any) -> None:
