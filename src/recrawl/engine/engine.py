@@ -10,6 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from recrawl._memory import give_back
 from recrawl._trees import copied
 from recrawl.engine.addresses import Addresses, Urls, named, url_list, urls_of
 from recrawl.engine.beliefs.staleness_kernels import fill_fresh
@@ -40,6 +41,8 @@ from recrawl.urls import name_of
 
 Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
+
+_MANY = 100_000  # pages that are added at a time: freed memory is given back afterwards
 
 
 class Engine(Core):
@@ -140,6 +143,8 @@ class Engine(Core):
         except ParameterError:
             self.addresses.withdraw(before)
             raise
+        if len(new) >= _MANY:
+            give_back()
         return ids
 
     def pick(self, now: float, n: int) -> Ids:

@@ -21,11 +21,13 @@ from recrawl.engine.beliefs.beliefs import estimated_seen
 from recrawl.engine.signals.signals import moved_gates
 from recrawl.errors import ParameterError
 from recrawl.estimate.importance import RequestRates
+from recrawl.model.pages import Pages
 from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:
     from recrawl.engine.engine import Engine
 
+Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 _BELIEF = {name: name for name in ("gamma", "watched", "n_crawls", "n_changes")}
@@ -94,7 +96,7 @@ def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
     engine.set_host_rules(saved["hosts"])
     known = {"fetched_at": saved["fetched_at"], "importance": saved["given"]}
     ids = engine._add_named(urls_of(saved["url"]), now, **known, admit=False)
-    if len(np.unique(ids)) != n:
+    if len(engine.addresses) != n:
         raise ParameterError("rows: a URL is there twice")
     engine.beliefs.signals.take(saved.get("signal_tables", {}), partial=bool(saved.get(PARTIAL)))
     free = _fill_pages(engine, ids, saved, now) if n else np.zeros(0, np.bool_)
@@ -161,7 +163,7 @@ def _fill_pages(
         getattr(engine.beliefs.belief, mine)[ids] = column.reshape(len(ids), -1, 2)[:, 0] if name == "gamma" else column
     engine.beliefs.belief.counted[ids] = np.asarray(saved["n_crawls"]) > 0
     renewed = _fill_observed(engine, ids, saved)
-    engine.scheduler.update(ids, **{name: saved[name] for name in _DECIDING})
+    access.write(engine.scheduler, ids, Pages(**{name: np.asarray(saved[name], np.float64) for name in _DECIDING}))
     if np.any(saved["watched_from"]) or np.any(saved["request_weight"]):
         engine.requests = engine.requests or RequestRates(0, engine.request_half_life)
         engine.requests.grow(len(engine.addresses), 0.0)
@@ -175,22 +177,38 @@ def _fill_observed(engine: Engine, ids: Ids, saved: Mapping[str, Any]) -> Ids:
     """Observations of pages, as saved or estimated from counts; then the tables. The pages whose gammas are new."""
     belief = engine.beliefs.belief
     seen, given = (saved.get(name, [None] * len(ids)) for name in ("seen", RATE_EVIDENCE))
-    there = np.array([row is not None for row in seen], np.bool_)
-    counts = (np.asarray(saved[name], np.float64) for name in ("n_crawls", "n_changes", "watched"))
-    belief.seen[ids] = estimated_seen(*counts)
-    belief.seen[ids[there]] = np.reshape([row for row in seen if row is not None], (-1, 3))
-    belief.evidence[ids[there]] = np.reshape([row for row in given if row is not None], (-1, 2))
+    there = known_rows(seen)
+    if not there.all():
+        counts = (np.asarray(saved[name], np.float64) for name in ("n_crawls", "n_changes", "watched"))
+        belief.seen[ids] = estimated_seen(*counts)
+    for column, values in ((belief.seen, _known_values(seen, 3)), (belief.evidence, _known_values(given, 2))):
+        some = values.any(axis=1)  # zeros that are not written take no memory
+        column[ids[there][some]] = values[some]
     older = ids[~there & belief.fixed_rate[ids]]
     belief.evidence[older], belief.seen[older] = belief.gamma[older], 0.0  # the gamma holds the observations too
     stale = there & (np.asarray(saved["prior_at"]) < engine.beliefs.fits)
     return engine.beliefs.recount(ids, ids[stale])
 
 
+def known_rows(column: Any) -> NDArray[np.bool_]:
+    """Which rows of a column are not None."""
+    if isinstance(column, np.ndarray) and column.dtype != object:
+        return np.ones(len(column), np.bool_)
+    return np.fromiter((row is not None for row in column), np.bool_, len(column))
+
+
+def _known_values(column: Any, width: int) -> Array:
+    """The rows of a column that are not None."""
+    if isinstance(column, np.ndarray) and column.dtype != object:
+        return column
+    return np.reshape([row for row in column if row is not None], (-1, width))
+
+
 def _alike(saved: Mapping[str, Any]) -> NDArray[np.bool_]:
     """Pages of which nothing but their importance and age is known: they may form cohorts."""
     unseen = np.asarray(saved["n_crawls"]) == 0
     plain = (np.asarray(saved["importance"]) == saved["given"]) & (np.asarray(saved["cost"]) == 1.0)
-    silent = np.array([row is None for row in saved.get(SIGNALLED, [None] * len(unseen))], np.bool_)
+    silent = ~known_rows(saved.get(SIGNALLED, [None] * len(unseen)))
     never_waited = np.asarray(saved["wait_until"], np.float64) == -np.inf
     return np.asarray(unseen & plain & silent & never_waited & ~np.asarray(saved[FIXED_RATE], np.bool_))
 
@@ -198,8 +216,7 @@ def _alike(saved: Mapping[str, Any]) -> NDArray[np.bool_]:
 def _deciding(engine: Engine, rows: Ids) -> dict[str, Any]:
     if len(rows) == 0:
         return {name: np.zeros(0) for name in _DECIDING}
-    pages = access.parameters(engine.scheduler, rows)
-    return {name: np.array(getattr(pages, name)) for name in _DECIDING}
+    return dict(zip(_DECIDING, access.deciding(engine.scheduler, rows), strict=True))
 
 
 def _hosts(engine: Engine, some: set[str]) -> dict[str, tuple[float, float, float]]:
@@ -228,7 +245,7 @@ def move_signal_times(saved: dict[str, Any], back: float) -> None:
 def _fill_signalled(engine: Engine, ids: Ids, saved: Mapping[str, Any], *, everyone: bool) -> None:
     """What was observed of pages with signals; for everyone, then the tables and gates that all pages have taught."""
     rows = saved.get(SIGNALLED, [None] * len(ids))
-    there = np.array([row is not None for row in rows], np.bool_)
+    there = known_rows(rows)
     if not engine.settings.uses_signals or not there.any():
         return
     engine.reserve_signals(ids[there])

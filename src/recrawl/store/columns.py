@@ -29,7 +29,8 @@ REALS = (
 WHOLES = ("prior_at", "n_crawls", "n_changes", "failures", "times_gone")
 FLAGS = ("told", "paused")
 _OTHERS = ("url", "gamma")
-TABLE = ("url", *REALS, *WHOLES, *FLAGS, "shape", "rate", "sources", "more")  # `sources` is no longer used
+NUMBERS = (*REALS, *WHOLES, *FLAGS, "shape", "rate")
+TABLE = ("url", *NUMBERS, "sources", "more")  # `sources` is no longer used
 
 TIMES = ("fetched_at", "requested_at", "watched_from", "wait_until")  # columns that are instants
 _MANY = 20_000

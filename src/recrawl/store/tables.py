@@ -1,7 +1,7 @@
 """Everything that a store holds, as tables of plain rows: for copies from one kind of store to another.
 
 Numbers of pages, observations, commands and events are kept. What only one kind of store has (its lock, keys that
-follow from texts) is not part of it.
+follow from texts, the log of pages for checkpoints) is not part of it.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ class Belief(NamedTuple):
     table: NDArray[np.int32]  # (pages, 2): rows of the page's host and folder in `tables`
     gamma: Array  # (pages, 2): shape and rate of the change rate, as it is believed without signals
     watched: Array  # time between the first copy and the last crawl
-    n_crawls: Ids
-    n_changes: Ids
+    n_crawls: NDArray[np.int32]
+    n_changes: NDArray[np.int32]
     fixed_rate: NDArray[np.bool_]  # whether a rate was given for it
     counted: NDArray[np.bool_]  # whether the time since the copy was fetched belongs to the ledger
     rates: Array  # (rates,): the grid

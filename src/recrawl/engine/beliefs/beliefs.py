@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl._memory import larger
 from recrawl._plain import plain
 from recrawl.engine.beliefs.arrays import ALL, CHANGES, FOLDER, HOST, LOG_INTERVALS, UNCHANGED, UNIT, Belief
 from recrawl.engine.beliefs.posterior_kernels import (
@@ -61,8 +62,8 @@ class Beliefs:
             table=np.zeros((0, 2), np.int32),
             gamma=np.zeros((0, 2)),
             watched=np.zeros(0),
-            n_crawls=np.zeros(0, np.int64),
-            n_changes=np.zeros(0, np.int64),
+            n_crawls=np.zeros(0, np.int32),
+            n_changes=np.zeros(0, np.int32),
             fixed_rate=np.zeros(0, np.bool_),
             counted=np.zeros(0, np.bool_),
             rates=rates,
@@ -317,7 +318,8 @@ class Beliefs:
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take over what was saved."""
-        arrays = {name: np.array(saved[name]) for name in (*_PER_PAGE, *_WHOLE)}
+        arrays = {name: larger(saved[name], len(saved[name])) for name in _PER_PAGE}
+        arrays |= {name: np.array(saved[name]) for name in _WHOLE}
         self.signals.load(saved["signals"])
         self.belief = self.belief._replace(**arrays, signals=self.signals.arrays)
         self._names = {name: k + 1 for k, name in enumerate(saved["names"])}
@@ -352,10 +354,3 @@ def _as_table(prior: GammaPrior, rates: Array) -> Array:
     table = np.exp(log - log.max())
     table = table / table.sum() + 1e-9 * _first(rates / rates[0] * _GRID[0])
     return np.asarray(table / table.sum())
-
-
-def larger(column: NDArray[Any], room: int) -> NDArray[Any]:
-    """A column with room for more rows."""
-    out = np.zeros((room, *column.shape[1:]), column.dtype)
-    out[: len(column)] = column
-    return out

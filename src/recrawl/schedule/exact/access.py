@@ -153,6 +153,14 @@ def parameters(scheduler: Scheduler, rows: Ids) -> Pages:
     return scheduler._columns.read(rows)
 
 
+def deciding(scheduler: Scheduler, rows: Ids) -> tuple[Array, Array, Array, Array]:
+    """Change rate, importance, cost and evidence of pages."""
+    state = scheduler._memory.state
+    row = int(state.head[0]["evidence_row"])
+    evidence = np.asarray(state.extra[row][rows]) if row >= 0 else np.full(len(rows), np.inf)
+    return state.rec["change_rate"][rows], importance(scheduler, rows), cost(scheduler, rows), evidence
+
+
 def tie_columns(scheduler: Scheduler, rows: Ids) -> list[NDArray[Any]]:
     """Columns that are equal for pages whose values differ by their importance alone.
 
@@ -276,6 +284,11 @@ def append(scheduler: Scheduler, pages: Pages, fetched_at: Array) -> Ids:
     ids = scheduler._columns.append(pages, fetched_at)
     scheduler._memory.set_tick(scheduler.budget, pages.change_rate)
     return ids
+
+
+def write(scheduler: Scheduler, rows: Ids, pages: Pages) -> None:
+    """New parameters of pages that are withdrawn; their hosts stay."""
+    scheduler._columns.write(rows, pages)
 
 
 def renew(scheduler: Scheduler, rows: Ids, fetched_at: Array) -> None:

@@ -6,14 +6,14 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.estimate.sampling import draw
-from recrawl.store.columns import Gathered
+from recrawl.store.columns import NUMBERS, Gathered
 from recrawl.store.events import Event, Subscriber
 from recrawl.store.leases import HELD, Lease
 from recrawl.store.listings import StoredListing
@@ -223,9 +223,13 @@ class Reads:
 
 def _all_pages(connection: sqlite3.Connection) -> Gathered:
     gathered = Gathered(connection.execute("SELECT count(*) FROM page").fetchone()[0])
-    cursor = connection.execute(f"{sql.PAGES} ORDER BY id")
+    cursor = connection.execute(f"{sql.PAGE_NUMBERS} ORDER BY id")
+    while len(numbers := np.fromiter(chain.from_iterable(islice(cursor, MANY)), np.float64)):
+        columns = numbers.reshape(-1, len(NUMBERS)).T
+        gathered.take_fixed(dict(zip(NUMBERS, columns, strict=True)))
+    cursor = connection.execute(f"{sql.PAGE_TEXTS} ORDER BY id")
     while many := cursor.fetchmany(MANY):
-        gathered.take(many)
+        gathered.take_texts(*zip(*many, strict=True))
     return gathered
 
 

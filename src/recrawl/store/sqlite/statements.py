@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any
 
-from recrawl.store.columns import TABLE
+from recrawl.store.columns import NUMBERS, TABLE
 from recrawl.store.leases import Lease
 from recrawl.store.protocol import Copy, Outcome
 from recrawl.store.signals import PendingSignal
@@ -77,6 +77,8 @@ SIGNALS = (
     "FROM signal JOIN page ON page.id = signal.page"
 )
 PAGES = f"SELECT {', '.join(TABLE)} FROM page"
+PAGE_NUMBERS = f"SELECT {', '.join(NUMBERS)} FROM page"
+PAGE_TEXTS = "SELECT url, more FROM page"
 URLS = "SELECT url FROM page ORDER BY id LIMIT ?"
 URLS_FROM = "SELECT url FROM (SELECT id, url FROM page WHERE url >= ? AND url < ? LIMIT ?) ORDER BY id"
 IMPORTANCE = "SELECT id, importance FROM page ORDER BY id"

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from recrawl.engine.beliefs.arrays import CHANGES, LOG_INTERVALS, UNCHANGED
 from recrawl.engine.beliefs.beliefs import estimated_seen
-from recrawl.engine.rows import FIXED_RATE, NO_FIT, RATE_EVIDENCE
+from recrawl.engine.rows import FIXED_RATE, NO_FIT, RATE_EVIDENCE, known_rows
 from recrawl.store.protocol import Outcome, Store
 
 Array = NDArray[np.float64]
@@ -34,12 +34,13 @@ async def replay_outcomes(store: Store, saved: dict[str, Any]) -> list[str]:
     Pages with a given rate are left out: their rows do not tell the given rate from what was observed.
     """
     n = len(saved["url"])
-    seen = list(saved.get("seen", [None] * n))
+    missing = ~known_rows(saved.get("seen", [None] * n))
     crawled = (np.asarray(saved["n_crawls"]) > 0) & ~np.asarray(saved[FIXED_RATE], np.bool_)
     credited = np.asarray(saved["own"], np.float64) < np.asarray(saved["n_changes"], np.float64) - 1e-9
-    rows = np.array([j for j in np.flatnonzero(crawled).tolist() if seen[j] is None or credited[j]], np.int64)
+    rows = np.flatnonzero(crawled & (missing | credited))
     if len(rows) == 0:
         return []
+    seen = list(saved.get("seen", [None] * n))
     urls = [saved["url"][j] for j in rows]
     page, interval, changed = await _intervals(store, urls)
     stored = np.bincount(page, minlength=len(rows)) > 0
