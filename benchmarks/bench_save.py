@@ -1,8 +1,8 @@
 """Saving outcomes to SQLite, beside SQLite itself: the same statements with the same values, nothing else.
 
 Batches of 500 outcomes are saved as a crawler saves them, of pages that have a copy: rows of the engine, outcomes,
-copies, events of those that changed. All statements with their values are recorded, and then made again on a copy of the
-database with the same settings, prepared in advance: what remains is SQLite. Every batch is durable.
+copies, events of those that changed. All statements with their values are recorded, and then made again on a copy of
+the database with the same settings, prepared in advance: what remains is SQLite. Every batch is durable.
 
     python benchmarks/bench_save.py               1e6 pages, some minutes; results/save.json
     python benchmarks/bench_save.py --smallest    1e3 pages; nothing is written

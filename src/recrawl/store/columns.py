@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-REALS = (
+SPREAD = {  # columns of several numbers by their parts; a first part below 0: unknown, or among `more`
+    "seen": ("seen_time", "seen_changes", "seen_logs"),
+    "rate_evidence": ("given_changes", "given_time"),
+}
+_PLAIN_REALS = (
     "given",
     "fetched_at",
     "change_rate",
@@ -26,6 +31,7 @@ REALS = (
     "watched_from",
     "wait_until",
 )
+REALS = (*_PLAIN_REALS, *SPREAD["seen"], *SPREAD["rate_evidence"])
 WHOLES = ("prior_at", "n_crawls", "n_changes", "failures", "times_gone")
 FLAGS = ("told", "paused")
 _OTHERS = ("url", "gamma")
@@ -48,19 +54,32 @@ def _cells(rows: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     n = len(rows["url"])
     gamma = np.asarray(rows["gamma"], np.float64)
     columns: list[Iterable[Any]] = [rows["url"]]
-    columns += [np.asarray(rows[name], np.float64).tolist() for name in REALS]
+    columns += [np.asarray(rows[name], np.float64).tolist() for name in _PLAIN_REALS]
+    columns += [part for name in SPREAD for part in _parts(name, rows).T.tolist()]
     columns += [np.asarray(rows[name], np.int64).tolist() for name in (*WHOLES, *FLAGS)]
     columns += [gamma[:, 0].tolist(), gamma[:, 1].tolist(), [b""] * n]
     yield from zip(*columns, _more(rows, n), strict=True)
 
 
+def _parts(name: str, rows: Mapping[str, Any]) -> NDArray[np.float64]:
+    """A column of several numbers; −1 where it is not known."""
+    n, width = len(rows["url"]), len(SPREAD[name])
+    values = rows.get(name)
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return np.asarray(values, np.float64).reshape(n, width)
+    unknown = [-1.0] * width
+    return np.array([unknown if row is None else row for row in values or [None] * n], np.float64).reshape(n, width)
+
+
 def _more(rows: Mapping[str, Any], n: int) -> Sequence[str | None]:
-    """What is in the rows but not in the table."""
-    known = {*_OTHERS, *REALS, *WHOLES, *FLAGS}
+    """What is in the rows but not in the table; a column that no page has is left out if `columns` names it."""
+    known = {*_OTHERS, *REALS, *WHOLES, *FLAGS, *SPREAD}
     extra = {name: value for name, value in rows.items() if is_column(name, rows) and name not in known}
+    arrays = [value if isinstance(value, np.ndarray) else _values(list(value)) for value in extra.values()]
+    used = ["columns" not in rows or _is_used(array) for array in arrays]
+    extra, arrays = dict(compress(extra.items(), used)), list(compress(arrays, used))
     if not extra:
         return [None] * n
-    arrays = [value if isinstance(value, np.ndarray) else _values(list(value)) for value in extra.values()]
     texts: dict[bytes, str] = {}  # by what is in them: pages of which nothing is known yet have the same text
     found: list[str] = []
     for key, *row in zip(_keys(arrays, n), *(array.tolist() for array in arrays), strict=True):
@@ -69,6 +88,10 @@ def _more(rows: Mapping[str, Any], n: int) -> Sequence[str | None]:
             texts[key] = text = json.dumps(dict(zip(extra, row, strict=True)))
         found.append(text)
     return found
+
+
+def _is_used(array: NDArray[Any]) -> bool:
+    return not array.dtype.hasobject or any(value is not None for value in array.tolist())
 
 
 def _keys(arrays: Sequence[NDArray[Any]], n: int) -> Iterable[bytes]:
@@ -188,8 +211,29 @@ class Gathered:
         self._more.take(more)
         self.urls.extend(urls)
 
+    def loaded(self, saved: str, hosts: Mapping[str, Any]) -> dict[str, Any]:
+        """Rows as `Store.load` gives them, with the engine as a whole (JSON) and hosts; None where pages have none."""
+        state = json.loads(saved)
+        found = {**state, "hosts": hosts, **self.rows()}
+        absent: NDArray[Any] = np.full(len(self.urls), None, dtype=object)
+        return {**{name: absent for name in state.get("columns", ()) if name not in found}, **found}
+
     def rows(self) -> dict[str, Any]:
         """The columns by the engine's names."""
         found: dict[str, Any] = {"url": self.urls, **self._columns}
         gamma = np.stack([found.pop("shape"), found.pop("rate")], axis=1)
-        return {**found, "gamma": gamma, **self._more.columns()}
+        more = self._more.columns()
+        spread = {name: _joined([found.pop(part) for part in parts], more.get(name)) for name, parts in SPREAD.items()}
+        return {**found, "gamma": gamma, **more, **{name: rows for name, rows in spread.items() if rows is not None}}
+
+
+def _joined(parts: Sequence[NDArray[np.float64]], others: NDArray[Any] | None) -> NDArray[Any] | None:
+    """A column from its parts; where these are unknown, from another form of it; None: no page has it."""
+    unknown = parts[0] < 0.0
+    if not unknown.any():
+        return np.stack(parts, axis=1)
+    if unknown.all() and others is None:
+        return None
+    rows = np.stack(parts, axis=1).tolist()
+    other = [None] * len(rows) if others is None else others.tolist()
+    return _objects([other[j] if lacks else rows[j] for j, lacks in enumerate(unknown.tolist())])

@@ -136,7 +136,7 @@ class MemoryStore:
         if cells:
             gathered.take(cells)
         assert len(TABLE) == len(next(iter(self._rows.values()), TABLE))
-        return {**json.loads(self._whole), "hosts": dict(self._hosts), **gathered.rows()}
+        return gathered.loaded(self._whole, dict(self._hosts))
 
     async def sample(self, most: int) -> tuple[list[str], NDArray[np.float64]]:
         """See `Store.sample`."""

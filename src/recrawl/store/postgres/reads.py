@@ -36,7 +36,7 @@ class Reads:
             return None
         hosts = await connection.fetch("SELECT name, spacing, concurrency, held_until FROM host")
         gathered = await all_pages(connection) if urls is None else await some_pages(connection, urls)
-        return {**json.loads(saved), "hosts": {name: tuple(rule) for name, *rule in hosts}, **gathered.rows()}
+        return gathered.loaded(saved, {name: tuple(rule) for name, *rule in hosts})
 
     async def sample(self, connection: Any, most: int) -> tuple[list[str], NDArray[np.float64]]:
         """See `Store.sample`."""

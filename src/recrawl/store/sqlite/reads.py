@@ -44,7 +44,7 @@ class Reads:
                 return None
             hosts = {name: tuple(rule) for name, *rule in connection.execute(sql.HOSTS)}
             gathered = _all_pages(connection) if urls is None else _some_pages(connection, urls)
-        return {**json.loads(saved[0]), "hosts": hosts, **gathered.rows()}
+        return gathered.loaded(saved[0], hosts)
 
     def changes_since(self, mark: str) -> Changes | None:
         """See `MarkedStore.changes_since`."""

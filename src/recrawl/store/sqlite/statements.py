@@ -55,7 +55,8 @@ SET_NOTE = _upsert("note", "name", ("name", "value"))
 SET_PAGE = _upsert("page", "url", TABLE)
 UPDATE_PAGE = f"UPDATE page SET {', '.join(f'{name} = ?' for name in TABLE[1:])} WHERE id = ?"  # without its URL
 SET_HOST = _upsert("host", "name", ("name", "spacing", "concurrency", "held_until"))
-SET_COPY = _upsert("copy", "page", ("page", *_COPY))
+ADD_COPY = _upsert("copy", "page", ("page", *_COPY))
+UPDATE_COPY = f"UPDATE copy SET {', '.join(f'{name} = ?' for name in _COPY)} WHERE page = ?"
 ADD_OBSERVATION = (
     f"INSERT INTO observation (page, {', '.join(_OBSERVATION)}) VALUES ({_marks(('page', *_OBSERVATION))})"
 )
@@ -90,9 +91,9 @@ HOSTS = "SELECT name, spacing, concurrency, held_until FROM host"
 COPIES = (
     f"SELECT url, {', '.join(f'copy.{name}' for name in _COPY)} FROM page JOIN copy ON copy.page = page.id WHERE url"
 )
-PAGES_WITH_COPIES = (
-    f"SELECT page.id, url, {', '.join(f'copy.{name}' for name in _COPY)} "
-    "FROM page LEFT JOIN copy ON copy.page = page.id WHERE url"
+PAGES_AS_STORED = (
+    f"SELECT page.id, url, told.gone, told.digest, told.final_url, {', '.join(f'copy.{name}' for name in _COPY)} "
+    "FROM page LEFT JOIN copy ON copy.page = page.id LEFT JOIN told ON told.page = page.id WHERE url"
 )
 VERSIONS = (
     "SELECT version.fetched_at, version.key, size FROM version JOIN body ON body.key = version.key "
@@ -164,18 +165,13 @@ def signal_cells(signal: PendingSignal) -> tuple[Any, ...]:
 
 
 def copy_cells(page: int, copy: Copy) -> tuple[Any, ...]:
-    """A row of copies."""
+    """The values of ADD_COPY."""
     return (page, *_copied_cells(copy))
 
 
-def pages_with_copies(rows: Iterable[tuple[Any, ...]]) -> tuple[dict[str, int], dict[str, Copy]]:
-    """Pages by URL, and the copies of those that have one, from rows of PAGES_WITH_COPIES."""
-    pages, copies = dict[str, int](), dict[str, Copy]()
-    for page, url, fetched_at, *rest in rows:
-        pages[url] = page
-        if fetched_at is not None:
-            copies[url] = Copy(url, fetched_at, *rest)
-    return pages, copies
+def renewed_cells(page: int, copy: Copy) -> tuple[Any, ...]:
+    """The values of UPDATE_COPY."""
+    return (*_copied_cells(copy), page)
 
 
 def copies(rows: Iterable[tuple[Any, ...]]) -> dict[str, Copy]:

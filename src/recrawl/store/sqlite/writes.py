@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from recrawl.store.columns import cells, whole
-from recrawl.store.events import Event, Subscriber, event_of, last_event_after, removed_event
+from recrawl.store.events import Event, LastEvent, Subscriber, event_of, last_event_after, removed_event
 from recrawl.store.leases import Lease
 from recrawl.store.listings import StoredListing
 from recrawl.store.protocol import Copy, Outcome
@@ -116,13 +116,16 @@ class Writes:
                 changed.add(outcome.url)
             if outcome.body is not None:
                 self._bodies.save(connection, pages[outcome.url], outcome.began_at, outcome.body)
-        connection.executemany(sql.SET_COPY, [sql.copy_cells(pages[url], copies[url]) for url in changed])
-        self._save_events(connection, [(pages[outcome.url], outcome) for outcome in known])
+        new = [sql.copy_cells(pages[url], copies[url]) for url in changed - stored.copied]
+        old = [sql.renewed_cells(pages[url], copies[url]) for url in changed & stored.copied]
+        connection.executemany(sql.ADD_COPY, new)
+        connection.executemany(sql.UPDATE_COPY, old)
+        self._save_events(connection, known, stored)
 
-    def _save_events(self, connection: sqlite3.Connection, outcomes: list[tuple[int, Outcome]]) -> None:
-        last = self._events.last_events(connection, list({page for page, _ in outcomes}))
-        events = list[tuple[int, Event]]()
-        for page, outcome in outcomes:
+    def _save_events(self, connection: sqlite3.Connection, outcomes: list[Outcome], stored: Stored) -> None:
+        last, events = stored.last, list[tuple[int, Event]]()
+        for outcome in outcomes:
+            page = stored.pages[outcome.url]
             event = event_of(last.get(page), outcome)
             if event is not None:
                 events.append((page, event))
@@ -143,17 +146,22 @@ class Writes:
 
 
 class Stored:
-    """The pages of some URLs that are stored, and their copies."""
+    """The pages of some URLs that are stored: by URL, with their copies; by number, what their last events said."""
 
     def __init__(self, connection: sqlite3.Connection, urls: Set[str]) -> None:
         self.pages, self.copies = dict[str, int](), dict[str, Copy]()
+        self.copied, self.last = set[str](), dict[int, LastEvent]()
         self.look(connection, urls)
 
     def look(self, connection: sqlite3.Connection, urls: Set[str]) -> None:
         """Read the pages of further URLs."""
-        pages, copies = sql.pages_with_copies(select_in(connection, sql.PAGES_WITH_COPIES, urls))
-        self.pages |= pages
-        self.copies |= copies
+        for page, url, gone, digest, final_url, fetched_at, *rest in select_in(connection, sql.PAGES_AS_STORED, urls):
+            self.pages[url] = page
+            if gone is not None:
+                self.last[page] = LastEvent(bool(gone), digest, final_url)
+            if fetched_at is not None:
+                self.copies[url] = Copy(url, fetched_at, *rest)
+                self.copied.add(url)
 
 
 def _save_rows(connection: sqlite3.Connection, rows: Mapping[str, Any], pages: Mapping[str, int]) -> None:
