@@ -14,6 +14,7 @@ from recrawl.schedule.exact.kernels.layers import LEAST, place, room_for, settle
 from recrawl.schedule.exact.kernels.near import value_all
 from recrawl.schedule.exact.kernels.near_set import near_add
 from recrawl.schedule.exact.kernels.pages import forget_bounds, state_of, whole
+from recrawl.schedule.exact.kernels.ranking import descending, ranked
 from recrawl.schedule.exact.kernels.values import evaluate
 from recrawl.schedule.exact.kernels.wheel import empty_wheel, wake_up
 from recrawl.schedule.exact.layout import ASLEEP, BANDS, BLOCK, DONE, FAR, GROW_BLOCKS, State
@@ -134,8 +135,7 @@ def _sampled_level(s: State, now: float, cover: int) -> float:
     rank = int(cover * m / asleep) + 1
     if rank >= m:
         return 0.0
-    values = values[:m]
-    return float(np.partition(values, m - rank)[m - rank])
+    return ranked(values[:m], m - rank)
 
 
 @jit
@@ -145,27 +145,29 @@ def shrink(s: State, now: float, keep: int) -> int:
     if spare_blocks(s) < near // BLOCK + 2 * BANDS:
         return GROW_BLOCKS
     value_all(s, now)
-    ids = s.near_id[:near].copy()
-    values = s.near_val[:near].copy()
-    ranked = np.sort(values)[::-1]
-    if ranked[keep] <= s.head[0].near_level:
+    ids, values = np.empty(near, np.int64), np.empty(near)
+    for j in range(near):
+        ids[j], values[j] = s.near_id[j], s.near_val[j]
+    order = descending(values)
+    kept = values[order[keep]]
+    if kept <= s.head[0].near_level:
         return DONE
     rank, n_new = keep, 0
     ratio = _RATIO if s.member.size == 0 else _CLOCKED_RATIO
-    while rank < near and ranked[rank] > s.head[0].near_level and n_new < BANDS // 2:
+    while rank < near and values[order[rank]] > s.head[0].near_level and n_new < BANDS // 2:
         rank *= ratio
         n_new += 1
     _make_band_room(s, n_new)
     for _ in range(n_new):
         rank //= ratio
-        _new_band(s, ranked[rank])
-    s.head[0].near_level = ranked[keep]
+        _new_band(s, values[order[rank]])
+    s.head[0].near_level = kept
     s.head[0].n_near = 0
     for j in range(near):
-        if values[j] >= ranked[keep]:
-            near_add(s, whole(ids[j]), values[j], now)
+        if values[j] >= kept:
+            near_add(s, ids[j], values[j], now)
         else:
-            settle(s, whole(ids[j]), now, values[j], -1.0)
+            settle(s, ids[j], now, values[j], -1.0)
     _make_geometric(s)
     return DONE
 

@@ -14,6 +14,7 @@ from recrawl.schedule.exact.kernels.levels import lower, scan, shrink
 from recrawl.schedule.exact.kernels.near import best_near, count_ripe, evaluate_all, refresh_near, value_all
 from recrawl.schedule.exact.kernels.near_set import near_remove
 from recrawl.schedule.exact.kernels.pages import host_of, whole
+from recrawl.schedule.exact.kernels.ranking import descending
 from recrawl.schedule.exact.kernels.view import Header, opened
 from recrawl.schedule.exact.kernels.wakes import wake_time
 from recrawl.schedule.exact.layout import (
@@ -161,7 +162,7 @@ def _take(s: State, now: float, n: int, out: Ids) -> int:
         return _take_one_by_one(s, now, n, out)
     value_all(s, now)
     near = s.head[0].n_near
-    order = np.argsort(-s.near_val[:near])
+    order = descending(s.near_val[:near])
     least = LEAST if all_near(s) else s.head[0].near_level
     taken = 0
     while taken < min(n, near) and s.near_val[order[taken]] >= least:
