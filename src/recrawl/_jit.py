@@ -23,8 +23,10 @@ from typing import Any, TypeVar
 
 import numba
 
+from recrawl import _parts
+from recrawl._parts import KernelDispatcher
+
 _config: Any = numba.config
-_njit: Any = numba.njit
 _PACKAGE = Path(__file__).parent
 _IMPORT = re.compile(r"^from recrawl((?:\.\w+)*) import (\([^)]*\)|[^\n]*)|^import recrawl((?:\.\w+)+)", re.MULTILINE)
 
@@ -66,7 +68,7 @@ def _compile(function: F, *, inline: bool, reorder: bool = False, counted: bool 
     file = Path(function.__code__.co_filename)
     base = None if inline else cache_folder()
     if base is None or not file.is_file():
-        plain: F = _njit(**options)(function)
+        plain: F = _made(function, options, cached=False)
         if not inline:
             KERNELS.append(plain)
         return plain
@@ -74,11 +76,20 @@ def _compile(function: F, *, inline: bool, reorder: bool = False, counted: bool 
     before = _config.CACHE_DIR, getattr(_config, "CACHE_LOCATOR_CLASSES", "")
     _config.CACHE_DIR, _config.CACHE_LOCATOR_CLASSES = str(folder), f"{__name__}.KernelLocator"
     try:
-        compiled: F = _njit(cache=True, **options)(function)
+        compiled: F = _made(function, options, cached=True)
     finally:
         _config.CACHE_DIR, _config.CACHE_LOCATOR_CLASSES = before
     KERNELS.append(compiled)
     return compiled
+
+
+def _made(function: Any, options: dict[str, object], *, cached: bool) -> Any:
+    if _config.DISABLE_JIT:
+        return function
+    kernel: Any = KernelDispatcher(function, targetoptions={"nopython": True, "boundscheck": None, **options})
+    if cached:
+        kernel.enable_caching()
+    return kernel
 
 
 class KernelLocator:
@@ -143,7 +154,7 @@ def source_stamp(file: Path) -> str:
         closure |= new
         todo += new
     inside = sorted(path.relative_to(_PACKAGE).as_posix() for path in closure if path.is_relative_to(_PACKAGE))
-    for path in [file, Path(__file__), *(_PACKAGE / name for name in inside)]:
+    for path in [file, Path(__file__), Path(_parts.__file__), *(_PACKAGE / name for name in inside)]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -1,0 +1,212 @@
+"""Kernels that are called by kernels: lowered once, then optimised and emitted only as parts of their callers.
+
+Numba compiles every function that a kernel calls as a library of its own: it is optimised in full and turned into
+machine code, although each caller takes in its code and optimises it again. Here a call from a kernel compiles the
+callee as a part: its code is lowered and simplified, and no more. The same holds for functions of Numba that a kernel
+uses. Only kernels that Python calls are optimised and emitted, each with all parts that it reaches, linked once.
+
+A kernel that is called in both ways is compiled in both. Parts are kept in the process, not on disk.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import llvmlite.binding
+from numba.core import codegen, compiler, sigutils, types, typing
+from numba.core import event as events
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.environment import lookup_environment
+from numba.core.registry import CPUDispatcher
+
+_llvm: Any = llvmlite.binding
+_library: Any = codegen.JITCodeLibrary
+_dispatcher: Any = CPUDispatcher
+_numba_flags: Any = compiler.Flags
+_trigger: Any = events.trigger_event
+_signatures: Any = sigutils
+_compiler: Any = compiler
+_types: Any = types
+_typing: Any = typing
+_lookup: Any = lookup_environment
+
+_SHARED = "linkonce_odr"  # may be defined by several linked modules, and is left out where nothing refers to it
+_ENVIRONMENT = "_ZN08NumbaEnv"
+
+
+class PartLibrary(_library):  # type: ignore[misc]
+    """The code of one part: neither linked with what it calls, nor optimised as a whole, nor emitted."""
+
+    def finalize(self) -> None:
+        """Let it be linked into several modules: the library of the kernel does the rest."""
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == _llvm.Linkage.external:
+                function.linkage = _SHARED
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """No part has an address."""
+        self._ensure_finalized()
+        return 0
+
+    @property
+    def codegen(self) -> Any:
+        """What sets the environments of emitted functions: there are none."""
+        return _NoEnvironments
+
+    def own_module(self) -> Any:
+        """The code of this part alone."""
+        self._ensure_finalized()
+        return self._final_module
+
+    def _get_module_for_linking(self) -> Any:
+        """With all that it calls, for a library of Numba's own kind: a function of another package that calls it."""
+        whole = self.own_module().clone()
+        for library in _reached(self._linking_libraries):
+            whole.link_in(_module_of(library), preserve=True)
+        return whole
+
+
+class _NoEnvironments:
+    @staticmethod
+    def set_env(name: str, environment: Any) -> None:
+        """Nothing."""
+
+
+class KernelLibrary(_library):  # type: ignore[misc]
+    """The code of a kernel that Python calls, with all parts that it reaches."""
+
+    is_counted = True  # whether there are reference counts
+
+    def finalize(self) -> None:
+        """Link every part that is reached, optimise and emit all, and set the environments of the parts."""
+        for library in _reached(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(_module_of(library), preserve=True)
+        self._linking_libraries: list[Any] = []
+        super().finalize()
+        for variable in self._final_module.global_variables:
+            environment = _lookup(variable.name) if variable.name.startswith(_ENVIRONMENT) else None
+            if environment is not None:
+                self._codegen.set_env(variable.name, environment)
+
+    def _optimize_final_module(self) -> None:
+        """Once: Numba's first round serves to remove reference counts."""
+        passes = self._codegen._module_pass_manager()
+        if self.is_counted or not isinstance(passes, tuple):  # alone in early versions of Numba
+            super()._optimize_final_module()
+        else:
+            passes[0].run(self._final_module, passes[1])
+
+
+def _module_of(library: Any) -> Any:
+    return library.own_module() if isinstance(library, PartLibrary) else library._get_module_for_linking()
+
+
+def _reached(libraries: list[Any]) -> list[Any]:
+    """These libraries and all parts behind them, callers before callees: what nothing refers to yet is not linked."""
+    left: dict[Any, None] = {}
+    seen = set()
+
+    def visit(library: Any) -> None:
+        if library not in seen:
+            seen.add(library)
+            for callee in library._linking_libraries if isinstance(library, PartLibrary) else ():
+                visit(callee)
+            left[library] = None
+
+    for library in libraries:
+        visit(library)
+    return list(reversed(left))
+
+
+class KernelDispatcher(_dispatcher):  # type: ignore[misc]
+    """A kernel with two tables of compiled code: what Python calls, and parts of other kernels."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self._parts: dict[Any, Any] = {}
+        self._compiler._compile_core = self._compile_whole
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """The types of a call from another function, for which this kernel is compiled as a part."""
+        parameters, given = self._compiler.fold_argument_types(args, kws)
+        given = tuple(map(_general, given))
+        with global_compiler_lock, self._compiling_counter:
+            if given not in self._parts:
+                self._parts[given] = self._compile_part(given)
+        name = self.py_func.__name__
+        known = [part.signature for part in self._parts.values()]
+        template = _typing.make_concrete_template(f"CallTemplate({name})", key=name, signatures=known)
+        return template, parameters, given, {}
+
+    def get_overload(self, sig: Any) -> Any:
+        """What a part is called by among all functions that code can be generated for."""
+        return self._parts[tuple(_signatures.normalize_signature(sig)[0])].entry_point
+
+    def _compile_part(self, args: Any) -> Any:
+        with _trigger("numba:compile", data={"dispatcher": self, "args": args, "return_type": None}):
+            found = self._compile(args, None, PartLibrary)
+        found = found._replace(entry_point=f"part {found.fndesc.unique_name}")
+        found.target_context.insert_user_function(found.entry_point, found.fndesc, [found.library])
+        return found
+
+    def _compile_whole(self, args: Any, return_type: Any) -> Any:
+        return self._compile(args, return_type, KernelLibrary)
+
+    def _compile(self, args: Any, return_type: Any, kind: Any) -> Any:
+        flags = self._flags(is_part=kind is PartLibrary)
+        library = kind(self.targetctx.codegen(), self.py_func.__qualname__)
+        library.is_counted = flags.nrt
+        library.enable_object_caching()
+        with _all_as_parts(self.targetctx.codegen()):
+            return _compiler.compile_extra(
+                self.typingctx,
+                self.targetctx,
+                self.py_func,
+                args=args,
+                return_type=return_type,
+                flags=flags,
+                locals=self.locals,
+                library=library,
+            )
+
+    def _flags(self, *, is_part: bool) -> Any:
+        flags = _Flags()
+        self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
+        flags.no_cfunc_wrapper = True
+        flags.no_compile = flags.no_cpython_wrapper = is_part
+        return _known_flags.setdefault(flags, flags)
+
+
+class _Flags(_numba_flags):  # type: ignore[misc]
+    """Flags that are not changed any more: Numba looks up what it knows by them, and computes their hash each time."""
+
+    __slots__ = ("_hash",)
+
+    def __hash__(self) -> int:
+        if not hasattr(self, "_hash"):
+            self._hash: int = super().__hash__()
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or bool(super().__eq__(other))
+
+
+_known_flags: dict[Any, Any] = {}
+
+
+def _general(kind: Any) -> Any:
+    """The type that a part takes an argument as: one for all constants, one for whole numbers of all widths."""
+    kind = _types.unliteral(kind)
+    return types.int64 if kind in (types.int8, types.int16, types.int32) else kind
+
+
+@contextmanager
+def _all_as_parts(target: Any) -> Iterator[None]:
+    """Let functions of Numba itself that a kernel uses be parts too; the compiler's lock is held."""
+    before, target._library_class = target._library_class, PartLibrary
+    try:
+        yield
+    finally:
+        target._library_class = before
