@@ -1,4 +1,4 @@
-"""Kernels that kernels call are parts of them: lowered once, without machine code of their own, with the same results."""
+"""Kernels that kernels call are parts of them: lowered once, without machine code of their own, same results."""
 
 import numba
 import numpy as np

@@ -215,7 +215,7 @@ def _print_next(settings: Settings, n: int, as_json: bool) -> None:
     now, found = time.time(), list[dict[str, Any]]()
     with places_of(settings) as places:
         if places.cluster is not None and not any(places.shares.values()):
-            raise ParameterError("no shard has a share of the budget yet: recrawl run starts a worker, which divides it")
+            raise ParameterError("no shard has a share of the budget yet: start a worker by recrawl run")
         for place in places.places:
             with place.shared() as store:
                 found += store.run(preview(store.store, places.settings_of(place), n, now))
