@@ -28,7 +28,7 @@ def page(url, now):
 
 
 def good_requests(urls, **options):
-    world = World(page, urls, budget=100.0, delay=1.0, **options)
+    world = World(page, urls, budget=100.0, delay=1.0, commit_delay=5.0, **options)
     counts = world.run(120.0)
     return sum("//good" in url and not url.endswith("/robots.txt") for _, url in world.web.requests), counts
 
@@ -45,7 +45,7 @@ def test_good_hosts_go_on_at_their_rate():
     bad = [f"https://{host}.example/{k}" for host in hosts for k in range(2)]
     counts = []
     for urls in (GOOD, [*bad, *GOOD]):
-        world = World(page, urls, budget=100.0, delay=2.0)
+        world = World(page, urls, budget=100.0, delay=2.0, commit_delay=5.0)
         world.run(60.0, concurrency=64)
         counts.append([len([at for at, url in world.web.requests if f"//good{k}." in url]) for k in range(10)])
     alone, among = counts
@@ -81,7 +81,7 @@ def test_with_few_places_nobody_is_cut():
 
 @pytest.mark.slow
 def test_a_slow_host_is_not_cut_while_nobody_needs_its_place():
-    world = World(page, ["https://timeout-x1-after-40.example/1", *GOOD], budget=100.0, delay=1.0)
+    world = World(page, ["https://timeout-x1-after-40.example/1", *GOOD], budget=100.0, delay=1.0, commit_delay=5.0)
     world.run(100.0, concurrency=32)
     (outcome,) = [outcome for outcome in world.store.observations() if "timeout" in outcome.url][:1]
     assert outcome.took >= 40.0
