@@ -83,7 +83,8 @@ def test_notifications_come_change_and_go_while_the_crawl_runs(monkeypatch):
     stays = {"name": "stays", "match": ["https://a.*"], **hook}
     old = Settings(notify=(stays, {"name": "goes", **hook}, {"name": "moves", "match": ["https://b.*"], **hook}))
     new = Settings(notify=(stays, {"name": "moves", "match": ["https://c.*"], **hook}, {"name": "new", **hook}))
-    world = World(lambda url, at: f"<p>{url} {at}</p>", URLS, budget=1.0, delay=0.0, robots=False)
+    options = {"delay": 0.0, "robots": False, "commit_delay": 0.1}
+    world = World(lambda url, at: f"<p>{url} {at}</p>", URLS, budget=1.0, **options)
     given = asyncio.run(notifiers.open_notifiers(old, world.store.store, world.clock))
     done, _ = reloaded(world, old, new, subscribers=given, texts=notifiers.texts_wanted(old))
     assert done == Reloaded(changed=("notify",))
