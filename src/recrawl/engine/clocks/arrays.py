@@ -11,6 +11,7 @@ Ids = NDArray[np.int64]
 LEVELS = ("all", "host", "above", "folder")  # of groups, from the widest to the narrowest
 TERMS = 1 + 2 * len(LEVELS)  # of a clock: real time; each level without memory and with it
 REAL_TIME = 0.7  # first weight of real time; the other terms share the rest
+LENGTHS = 1 + TERMS  # row of `room`: how much of an interval lies in each bin
 NEVER = -(2**62)  # bin of a group in which nothing was found or expected yet
 
 
@@ -27,4 +28,4 @@ class Clocks(NamedTuple):
     credit: Array  # (terms,): changes credited to each term
     exposure: Array  # (terms,): changes expected if that term were all
     scale: Array  # (2,): width of a bin; memory
-    room: Array  # (terms + 1, bins): scratch
+    room: Array  # (terms + 2, bins): scratch: paces, terms, lengths

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -54,7 +55,7 @@ class FolderClocks:
             credit=np.zeros(TERMS),
             exposure=np.zeros(TERMS),
             scale=np.array([1.0, _MEMORY]) * _BIN * settings.day,
-            room=np.zeros((TERMS + 1, BINS)),
+            room=np.zeros((TERMS + 2, BINS)),
         )
         self._clocks: dict[str, int] = {}
         self._groups: dict[tuple[int, str], int] = {(0, ""): 0}
@@ -126,7 +127,7 @@ class FolderClocks:
 
     def due(self, now: float) -> bool:
         """Whether a bin has ended since all clocks were published."""
-        return self.enabled and int(plain(bin_of)(self.arrays, now)) > self._published
+        return self.enabled and math.floor(now / self.arrays.scale.item(0)) > self._published
 
     @property
     def last_published(self) -> int:

@@ -15,8 +15,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit_lean
-from recrawl.engine.clocks.arrays import NEVER, REAL_TIME, TERMS, Clocks
+from recrawl._jit import inline, inline_sum, jit_lean
+from recrawl.engine.clocks.arrays import LENGTHS, NEVER, REAL_TIME, TERMS, Clocks
 from recrawl.schedule.exact.access_kernels import BINS
 
 Array = NDArray[np.float64]
@@ -40,18 +40,41 @@ def _roll(c: Clocks, g: int, newest: int) -> None:
     c.newest[g] = max(c.newest[g], newest)
 
 
+@inline
+def _fill_run(found: Array, expected: Array, level: float, n: int, plain: Array, held: Array) -> None:
+    """Activity of n bins that lie side by side, in vector registers."""
+    for j in range(n):
+        share = 1.0 / (level * expected[j] + _HELD_BY)
+        plain[j], held[j] = (found[j] + _HELD_BY) * share, _HELD_BY * share
+
+
 @jit_lean
 def _fill_activity(c: Clocks, g: int, first: int, bins: int, plain: Array, held: Array) -> None:
-    """Activity of a group in bins from the first on, without memory; how far each is held to what memory says."""
+    """Activity of a group in bins from the first on, without memory; how far each is held to what memory says.
+
+    Where the ring has no such bin, nothing was found or expected. The others are two runs of the ring.
+    """
     level = (c.usual[0] + _USUAL_HELD_BY) / (c.usual[1] + _USUAL_HELD_BY)
     found, expected, newest = c.found[g], c.expected[g], c.newest[g]
-    for j in range(bins):
-        b = first + j
-        if b > newest or b <= newest - BINS:
-            plain[j] = held[j] = 1.0
-        else:
-            share = 1.0 / (level * expected[b % BINS] + _HELD_BY)
-            plain[j], held[j] = (found[b % BINS] + _HELD_BY) * share, _HELD_BY * share
+    low = min(max(newest - BINS + 1 - first, 0), bins)
+    high = max(min(newest - first + 1, bins), low)
+    for j in range(low):
+        plain[j] = held[j] = 1.0
+    for j in range(high, bins):
+        plain[j] = held[j] = 1.0
+    start = (first + low) % BINS
+    turn = low + min(BINS - start, high - low)
+    _fill_run(found[start:], expected[start:], level, turn - low, plain[low:], held[low:])
+    _fill_run(found, expected, level, high - turn, plain[turn:], held[turn:])
+
+
+@inline
+def _remember(terms: Array, t: int, j: int, fade: float, excess: float) -> tuple[float, float, float]:
+    """Activity of a level in bin j without memory and with it, which replaces how far it is held; the next excess."""
+    plain, held = terms[t, j], terms[t + 1, j]
+    lasting = plain + held * excess
+    terms[t + 1, j] = lasting
+    return plain, lasting, fade * (plain - 1.0) + fade * held * excess
 
 
 @jit_lean
@@ -59,29 +82,39 @@ def fill_paces(c: Clocks, clock: int, newest: int, bins: int, terms: Array, out:
     """Paces of a clock in some bins up to the newest one, oldest first; the pace just after that.
 
     `terms` (terms, bins) gets the part of each term before it is weighted. Memory starts at the usual pace; `excess` is
-    m_b − 1, and A_b with memory is A_b without it + held·excess.
+    m_b − 1, and A_b with memory is A_b without it + held·excess. The four levels are written out: their excesses do not
+    wait for each other.
     """
-    fade = math.exp(-c.scale[0] / c.scale[1])
-    ahead = c.weight[0]
+    fade, w = math.exp(-c.scale[0] / c.scale[1]), c.weight
+    for level in range(4):
+        plain, held = terms[1 + 2 * level], terms[2 + 2 * level]
+        _fill_activity(c, c.group[clock, level], newest - bins + 1, bins, plain, held)
+    real, p1, m1, p2, m2, p3, m3, p4, m4 = w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8]
+    e1 = e2 = e3 = e4 = 0.0
     for j in range(bins):
-        out[j] = c.weight[0]
+        a1, b1, e1 = _remember(terms, 1, j, fade, e1)
+        a2, b2, e2 = _remember(terms, 3, j, fade, e2)
+        a3, b3, e3 = _remember(terms, 5, j, fade, e3)
+        a4, b4, e4 = _remember(terms, 7, j, fade, e4)
         terms[0, j] = 1.0
-    for level in range(c.group.shape[1]):
-        plain, lasting = terms[1 + 2 * level], terms[2 + 2 * level]
-        weight, lasting_weight, excess = c.weight[1 + 2 * level], c.weight[2 + 2 * level], 0.0
-        _fill_activity(c, c.group[clock, level], newest - bins + 1, bins, plain, lasting)
-        for j in range(bins):
-            held = lasting[j]
-            lasting[j] = plain[j] + held * excess
-            excess = fade * (plain[j] - 1.0) + fade * held * excess
-            out[j] += weight * plain[j] + lasting_weight * lasting[j]
-        ahead += weight + lasting_weight * (1.0 + excess)
-    return float(ahead)
+        out[j] = (real + p1 * a1 + m1 * b1) + (p2 * a2 + m2 * b2) + (p3 * a3 + m3 * b3) + (p4 * a4 + m4 * b4)
+    return float(real + p1 + p2 + p3 + p4 + m1 * (1.0 + e1) + m2 * (1.0 + e2) + m3 * (1.0 + e3) + m4 * (1.0 + e4))
 
 
 @inline
-def _inside(c: Clocks, b: int, begin: float, end: float) -> float:
-    return float(max(min(end, (b + 1) * c.scale[0]) - max(begin, b * c.scale[0]), 0.0))
+def _fill_lengths(c: Clocks, first: int, bins: int, begin: float, end: float, out: Array) -> None:
+    """How much of an interval lies in each of some bins."""
+    for j in range(bins):
+        low, high = (first + j) * c.scale[0], (first + j + 1) * c.scale[0]
+        out[j] = max(min(end, high) - max(begin, low), 0.0)
+
+
+@inline_sum
+def _sum_products(one: Array, other: Array, n: int) -> float:
+    total = 0.0
+    for j in range(n):
+        total += one[j] * other[j]
+    return total
 
 
 @jit_lean
@@ -93,17 +126,24 @@ def credit_terms(
     `crawl`: begin and end of the interval, changes expected per clock time, changes found.
     """
     begin, end, hazard, changes = crawl
-    total, first = 0.0, max(bin_of(c, begin) - newest + bins - 1, 0)
-    for j in range(first, bins):
-        total += paces[j] * _inside(c, newest - bins + 1 + j, begin, end)
+    first, lengths = max(bin_of(c, begin) - newest + bins - 1, 0), c.room[LENGTHS]
+    _fill_lengths(c, newest - bins + 1 + first, bins - first, begin, end, lengths)
+    total = _sum_products(paces[first:], lengths, bins - first)
     if total <= 0.0:
         return
-    for t in range(terms.shape[0]):
-        time = 0.0
-        for j in range(first, bins):
-            time += terms[t, j] * _inside(c, newest - bins + 1 + j, begin, end)
+    for t in range(TERMS):
+        time = _sum_products(terms[t, first:], lengths, bins - first)
         c.credit[t] += changes * c.weight[t] * time / total
         c.exposure[t] += hazard * time
+
+
+@inline
+def _add_run(expected: Array, found: Array, crawl: tuple[float, float], n: int, lengths: Array, paces: Array) -> None:
+    """Add what a crawl expected and found per clock time to n bins that lie side by side."""
+    hazard, changes = crawl
+    for j in range(n):
+        expected[j] += hazard * lengths[j]
+        found[j] += changes * (lengths[j] * paces[j])
 
 
 @jit_lean
@@ -120,17 +160,16 @@ def add_to_groups(
         fade = math.exp(-(newest - c.newest[c.group[clock, 0]]) / _USUAL_BINS)
         c.usual[0] *= fade
         c.usual[1] *= fade
+    n, start, lengths = newest + 1 - first, first % BINS, c.room[LENGTHS]
+    at, turn = paces[bins - n :], min(BINS - start, n)
+    _fill_lengths(c, first, n, begin, end, lengths)
     for level in range(c.group.shape[1]):
         g = c.group[clock, level]
         _roll(c, g, newest)
-        for b in range(first, newest + 1):
-            inside = _inside(c, b, begin, end)
-            at_pace = inside * paces[b - newest + bins - 1]
-            c.expected[g, b % BINS] += hazard * inside
-            c.found[g, b % BINS] += found * at_pace
-            if level == 0:
-                c.usual[0] += found * at_pace
-                c.usual[1] += hazard * inside
+        _add_run(c.expected[g, start:], c.found[g, start:], (hazard, found), turn, lengths, at)
+        _add_run(c.expected[g], c.found[g], (hazard, found), n - turn, lengths[turn:], at[turn:])
+    c.usual[0] += found * _sum_products(at, lengths, n)
+    c.usual[1] += hazard * max(min(end, (newest + 1) * c.scale[0]) - max(begin, first * c.scale[0]), 0.0)
 
 
 @jit_lean
