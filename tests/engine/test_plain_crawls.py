@@ -83,3 +83,21 @@ def test_packed_numbers_are_addresses_and_shapes():
     packed = engine.packed
     engine.add(["https://more.example/"], engine.now)
     assert engine.packed is not packed
+
+
+@pytest.mark.parametrize("n", [3, 11])
+def test_single_picks_after_a_batch_are_the_best_pages(n):
+    """A batch moves several clocks; near pages that follow them must not be taken for what they were worth before."""
+    rng = np.random.default_rng(n)
+    engine = Engine(60 / DAY, min_change_probability=0.0)
+    ids = engine.add([f"https://a.example/{k % 4}/{k}" for k in range(60)], 0.0, fetched_at=-DAY * rng.random(60))
+    now = 0.0
+    for _ in range(25):
+        now += n * DAY / 60
+        found = engine.pick(now, n)
+        engine.record(found, now, changed=rng.random(n) < 0.5)
+        engine.scheduler._check()
+        value = engine.scheduler.value(ids, now)
+        one = engine.pick(now, 1)
+        assert value[one[0]] == value.max()
+        engine.release(one, now)

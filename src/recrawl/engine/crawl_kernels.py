@@ -23,6 +23,7 @@ from recrawl.schedule.exact.access_kernels import (
     BINS,
     Header,
     State,
+    drop_published,
     fetch_clock,
     fetch_page,
     fetched_at,
@@ -41,6 +42,7 @@ NOT_PLAIN = -1  # instead of a status
 _LEARNED, _RETURNED, _REINSERTED = 0, 1, 2  # places in `done`: how many crawls are
 START = (0, 0, 0)  # of it
 _LINE = 8  # numbers of a cache line
+_FEW = 4  # crawls after each of which bounds of near pages are widened; of more, those that moved are dropped at last
 _SOON, _NEXT = 4, 2  # so many crawls ahead, a page and then its clock are loaded into the cache
 
 
@@ -75,15 +77,21 @@ else:
 
 
 @inline
-def learn_crawl(s: State, learned: Learned, i: int, both: tuple[float, float], now: float, changed: bool) -> None:
-    """Set the copy of a page and learn from what a crawl found; `both` are the times of the copy before and of it."""
+def learn_crawl(
+    s: State, learned: Learned, i: int, both: tuple[float, float], now: float, outcome: tuple[bool, bool]
+) -> None:
+    """Set the copy of a page and learn from what a crawl found; `both` are the times of the copy before and of it.
+
+    `outcome`: whether the page had changed, and whether the crawl is learned from alone (`learn_clock`).
+    """
+    changed, alone = outcome
     b = learned.belief
     renew_copy(s, i, both[1])
     time, doubt, missed, own = learn_outcome(s, b, learned.calibration, i, both, changed, b.signals.room)
     if b.signals.row_of.size > 0:
         learn_signals(s, b, i, both, now, (time, own, changed, fade_of(b, both[1] - both[0])))
     if group_of(s, i) >= 0:
-        learn_clock(s, learned.clocks, i, both, now, (time, missed, doubt - missed, changed))
+        learn_clock(s, learned.clocks, i, both, now, (time, missed, doubt - missed, changed), alone)
 
 
 @jit_lean
@@ -101,7 +109,7 @@ def learn_crawls(
     """
     s = opened(header)
     for k in range(ids.size):
-        learn_crawl(s, learned, ids[k], (copies[k, 0], copies[k, 1]), now, changed[k])
+        learn_crawl(s, learned, ids[k], (copies[k, 0], copies[k, 1]), now, (changed[k], True))
 
 
 @jit_lean
@@ -156,6 +164,7 @@ def end_crawls(header: Header, packed: Numbers, crawls: Crawls, now: float, no_c
     if done[_LEARNED] == 0:
         if plain and not _are_plain(s, ids, now, no_copy_at):
             return NOT_PLAIN
+        few = ids.size <= _FEW
         for k in range(ids.size):
             if k + _SOON < ids.size:
                 fetch_page(s, ids[k + _SOON])
@@ -163,8 +172,10 @@ def end_crawls(header: Header, packed: Numbers, crawls: Crawls, now: float, no_c
             if k + _NEXT < ids.size:
                 _fetch_groups(s, learned.clocks, ids[k + _NEXT])
             both = (fetched_at(s, ids[k]), now) if plain else (crawls.copies[k, 0], crawls.copies[k, 1])
-            learn_crawl(s, learned, ids[k], both, now, crawls.changed[k])
+            learn_crawl(s, learned, ids[k], both, now, (crawls.changed[k], few))
         done[_LEARNED] = ids.size
+        if not few:
+            drop_published(s)
     if not plain or learned.belief.signals.n_moved[0] > 0:
         return DONE
     return place_crawled(header, ids, now, done)

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from recrawl._jit import jit_lean
 from recrawl.engine.clocks.arrays import Clocks
 from recrawl.engine.clocks.publish_kernels import publish_one
-from recrawl.schedule.exact.access_kernels import Header, opened
+from recrawl.schedule.exact.access_kernels import Header, drop_published, opened
 
 
 @jit_lean
@@ -15,3 +15,4 @@ def publish_some(header: Header, c: Clocks, clocks: NDArray[np.int64], now: floa
     s = opened(header)
     for clock in clocks:
         publish_one(s, c, clock, now)
+    drop_published(s)

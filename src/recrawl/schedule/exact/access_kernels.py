@@ -14,7 +14,9 @@ from recrawl.schedule.exact.kernels.mixtures import write_components as write_co
 from recrawl.schedule.exact.kernels.pages import fetch_page as fetch_page
 from recrawl.schedule.exact.kernels.pages import forget_bounds
 from recrawl.schedule.exact.kernels.pages import whole as whole
+from recrawl.schedule.exact.kernels.publish import drop_published as drop_published
 from recrawl.schedule.exact.kernels.publish import publish_clock as publish_clock
+from recrawl.schedule.exact.kernels.publish import publish_of_many as publish_of_many
 from recrawl.schedule.exact.kernels.signal_log import signals_after as signals_after
 from recrawl.schedule.exact.kernels.view import Header as Header
 from recrawl.schedule.exact.kernels.view import opened as opened
@@ -27,6 +29,7 @@ __all__ = [
     "BINS",
     "Header",
     "State",
+    "drop_published",
     "fetch_page",
     "group_clock_between",
     "opened",
@@ -34,6 +37,7 @@ __all__ = [
     "page_reading",
     "prefetch",
     "publish_clock",
+    "publish_of_many",
     "signals_after",
     "whole",
     "write_components",

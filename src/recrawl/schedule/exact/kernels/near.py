@@ -89,6 +89,15 @@ def widen_bounds(s: State, g: int, rise: float, pace: float, now: float) -> None
 
 
 @jit_lean
+def drop_bounds(s: State, published_at: float) -> None:
+    """Near pages must be evaluated again whose clocks were published at a time, also if at the same time."""
+    for j in range(s.head[0].n_near if s.member.size > 0 else 0):
+        g = s.member[s.near_id[j]].group
+        if g >= 0 and s.groups[g].updated_at == published_at:
+            s.near_bound[j].at, s.near_bound[j].room = NEVER, -1.0
+
+
+@jit_lean
 def count_ripe(s: State, now: float, enough: int) -> int:
     """How many near pages have a value at or above the near level; it stops counting when there are enough."""
     n = 0
