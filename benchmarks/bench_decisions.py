@@ -30,7 +30,7 @@ PARTS = {  # kernels by what they do
     "learn": ("learn_crawls", "end_crawls"),
     "place": ("record", "return_pages", "reinsert_some", "place_crawled"),
     "likely": ("fill_doubted_at", "all_likely"),
-    "fits": ("believe_all", "likelihood_of_strengths", "put_back", "reset_layers", "apply_beliefs"),
+    "fits": ("believe_all", "count_all", "likelihood_of_strengths", "put_back", "reset_layers", "apply_beliefs"),
     "clocks": ("publish_all", "reinsert_all"),
 }
 

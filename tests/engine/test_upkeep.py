@@ -20,7 +20,6 @@ PIECES = ("_COUNTED", "_PLACED", "_SAMPLED", "_REFRESHED", "_CLOCKS", "_UNLIKELY
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces so small that engines of tests have many."""
     monkeypatch.setattr(upkeep, "AT_ONCE", 5)
-    monkeypatch.setattr(upkeep, "_SCANNED", 40)
     for name in PIECES:
         monkeypatch.setattr(upkeep, name, 7)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.engine.beliefs.beliefs import ROUNDS
 from recrawl.engine.beliefs.kernels import apply_beliefs
 from recrawl.engine.likely import ready_at
 from recrawl.engine.signals.pages import refresh_pages
@@ -26,15 +27,12 @@ Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
 
 AT_ONCE = 1000  # pages; a refit of fewer is one piece
-_COUNTED, _PLACED, _SAMPLED, _REFRESHED = 1500, 500, 800, 100  # pages of a piece
+_COUNTED, _PLACED, _SAMPLED, _REFRESHED = 2500, 500, 800, 100  # pages of a piece
 _CLOCKS = 250  # clocks of a piece
 _COHORTS = 50  # cohorts of a piece: the pages of each are believed again together, so that they stay alike
 _UNLIKELY = 500  # unlikely pages of a piece
-_SCANNED = 100_000  # ids of a piece that are looked through for pages
 _PHASES = (
-    "count",
-    "count",
-    "count",
+    *["count"] * ROUNDS,
     "strengths",
     "tables",
     "refresh",
@@ -122,36 +120,31 @@ class Upkeep:
         engine.ended_refit()
         return False
 
-    def _next_pages(self, engine: Core, job: Progress, most: int, *, crawled: bool) -> Ids:
-        """The next pages, or only crawled ones; some of them may be none where few were crawled."""
-        scheduler = engine.scheduler
-        rows = np.arange(job.at, min(job.at + (_SCANNED if crawled else most), access.id_count(scheduler)))
-        last = int(rows[-1]) + 1 if len(rows) else job.at
-        keep = access.status(scheduler, rows) != access.REMOVED
-        if crawled:
-            keep &= engine.beliefs.belief.n_crawls[rows] > 0
-        rows = rows[keep]
-        job.at = int(rows[most]) if len(rows) > most else last
-        return np.asarray(rows[:most])
+    def _next_pages(self, engine: Core, job: Progress, most: int) -> Ids:
+        """The next of all pages."""
+        rows = np.arange(job.at, min(job.at + most, access.id_count(engine.scheduler)))
+        job.at += most
+        return _without_removed(engine, rows)
 
-    def _is_left(self, engine: Core, job: Progress) -> bool:
-        return job.at < access.id_count(engine.scheduler)
+    def _next_of(self, engine: Core, job: Progress, most: int) -> Ids:
+        """The next of some pages."""
+        job.at += most
+        return _without_removed(engine, job.some[job.at - most : job.at])
 
     def _count(self, engine: Core, job: Progress) -> bool:
-        engine.beliefs.believe(self._next_pages(engine, job, _COUNTED, crawled=True), count=True)
-        return self._is_left(engine, job)
+        if job.at == 0:
+            job.some = _crawled(engine)
+        engine.beliefs.count(self._next_of(engine, job, _COUNTED))
+        return job.at < len(job.some)
 
     def _strengths(self, engine: Core, job: Progress) -> bool:
         beliefs = engine.beliefs
         if job.at == 0:
-            rows = engine.ids()
-            job.some, job.step = beliefs.sampled(rows[beliefs.belief.n_crawls[rows] > 0])
+            job.some, job.step = beliefs.sampled(_crawled(engine))
             job.score = np.zeros_like(beliefs.strengths)
-        part = job.some[job.at : job.at + _SAMPLED]
-        part = part[access.status(engine.scheduler, part) != access.REMOVED]
+        part = self._next_of(engine, job, _SAMPLED)
         if len(part):
             job.score = job.score + beliefs.score_strengths(part)
-        job.at += _SAMPLED
         if job.at < len(job.some):
             return True
         if len(job.some):
@@ -202,9 +195,9 @@ class Upkeep:
         return job.at < len(cohorts)
 
     def _place(self, engine: Core, job: Progress) -> bool:
-        rows = self._next_pages(engine, job, _PLACED, crawled=False)
+        rows = self._next_pages(engine, job, _PLACED)
         self._believe_again(engine, rows[~engine.eligibility.cohorts.members(rows)])
-        return self._is_left(engine, job)
+        return job.at < access.id_count(engine.scheduler)
 
     def _believe_again(self, engine: Core, rows: Ids) -> None:
         engine.beliefs.believe_again(rows)
@@ -245,3 +238,13 @@ class Upkeep:
         self._refit, self._unlikely = (
             None if saved[k] is None else Progress(**saved[k]) for k in ("refit", "unlikely")
         )
+
+
+def _crawled(engine: Core) -> Ids:
+    """All pages that were crawled."""
+    rows = engine.ids()
+    return np.asarray(rows[engine.beliefs.belief.n_crawls[rows] > 0])
+
+
+def _without_removed(engine: Core, rows: Ids) -> Ids:
+    return np.asarray(rows[access.status(engine.scheduler, rows) != access.REMOVED])

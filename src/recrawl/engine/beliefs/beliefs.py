@@ -16,6 +16,7 @@ from recrawl.engine.beliefs.posterior_kernels import (
     FIRST_PAGES,
     MOST_SHAPE,
     believe_all,
+    count_all,
     likelihood_of_strengths,
     matched_shape,
 )
@@ -32,7 +33,7 @@ _COUNTS = ("watched", "n_crawls", "n_changes", "fixed_rate", "counted")
 _PER_PAGE = ("seen", "evidence", "share", "table", "gamma", *_COUNTS)
 _WHOLE = ("first", "tables", "sizes", "strength", "prior", "half_life", "ledger")
 _FIRST_REFIT, _REFIT_GROWTH = 50, 1.3  # crawls before the tables are fitted, and growth until they are fitted again
-_ROUNDS = 3  # of expectation maximisation in a fit
+ROUNDS = 3  # of expectation maximisation in a fit
 _FEW_PAGES = 10  # with fewer, the strengths are not fitted
 _STRENGTHS = np.array([3.0, 12.0, 50.0, 200.0, 1e6])
 _SAMPLED = 4000  # pages that the strengths are fitted to
@@ -173,14 +174,18 @@ class Beliefs:
         """Fit the tables to what was observed of pages: rounds of expectation maximisation, then the strengths."""
         self.ended_fit()
         seen = rows[self.belief.n_crawls[rows] > 0]
-        for _ in range(_ROUNDS):
-            self.believe(seen, count=True)
+        for _ in range(ROUNDS):
+            self.count(seen)
         some, step = self.sampled(seen)
         if len(some):
             self.strengths = step * self.score_strengths(some)
         self.use_strengths(fitted=len(some) > 0)
         self.set_prior()
         self.believe_again(rows)
+
+    def count(self, rows: Ids) -> None:
+        """A round of a fit: count crawled pages in the tables again. Their gammas follow after the last round."""
+        count_all(self.belief, rows)
 
     def ended_fit(self) -> None:
         """The tables are fitted: count it, and set when they are fitted next."""

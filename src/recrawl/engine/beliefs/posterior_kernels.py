@@ -268,6 +268,17 @@ def believe_all(b: Belief, ids: Ids, count: bool) -> None:
         believe(b, i, prior, posterior, count and b.n_crawls[i] > 0 and not by_signals(b, i))
 
 
+@jit_lean
+def count_all(b: Belief, ids: Ids) -> None:
+    """Count pages that were crawled in the tables again, by the tables as they are; their gammas stay as they are."""
+    prior, posterior = b.signals.room[0], b.signals.room[1]
+    for k in range(ids.size):
+        if not by_signals(b, ids[k]):
+            fill_prior(b, ids[k], prior)
+            fill_posterior(b, ids[k], prior, posterior)
+            count_in_tables(b, ids[k], posterior)
+
+
 @jit
 def likelihood_of_strengths(b: Belief, ids: Ids, host: Array, folder: Array) -> Array:
     """(hosts, folders): Σ ln P(what was observed of each page) for each pair of strengths, the page left out."""
