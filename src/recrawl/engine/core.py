@@ -109,13 +109,21 @@ class Core:
     @property
     def packed(self) -> Numbers:
         """The same, packed; made again when arrays have moved."""
-        learned, packed = self.learned, self._packed
+        packed = self._packed
+        if packed is not None and packed.at == id(self) and self._is_learned(packed.learned):
+            return packed.numbers
+        learned = self.learned
         if packed is None or packed.at != id(self):
             self._packed = packed = Packed(learned, pack(learned), id(self))
-        elif any(map(is_not, packed.learned, learned)):
+        else:
             moved = any(map(is_not, _arrays(packed.learned), _arrays(learned)))
             self._packed = packed = packed._replace(learned=learned, numbers=pack(learned) if moved else packed.numbers)
         return packed.numbers
+
+    def _is_learned(self, learned: Learned) -> bool:
+        """Whether this is still what was learned; compared without making another tuple, once per record."""
+        belief, calibration, clocks = learned
+        return belief is self.beliefs.belief and calibration is self.calibration and clocks is self.clocks.arrays
 
     def ids(self) -> Ids:
         """All pages that are kept fresh."""
@@ -196,7 +204,7 @@ class Core:
 
     def _learn(self, rows: Ids, copies: Array, changed: NDArray[np.bool_], now: float) -> None:
         """Learn from crawls; `copies` has the times of the copies before and of the new ones."""
-        done = np.array(START)
+        done = np.zeros(len(START), np.int64)
         self._end(Crawls(rows, changed, copies), now, done)
         self._place_learned(rows, now, done)
 
@@ -205,7 +213,7 @@ class Core:
 
         Otherwise nothing was done. ``here`` is not before the engine's time.
         """
-        done = np.array(START)
+        done = np.zeros(len(START), np.int64)
         if self._end(Crawls(rows, changed, _NO_TIMES), here, done) == NOT_PLAIN:
             return False
         self._place_learned(rows, here, done)

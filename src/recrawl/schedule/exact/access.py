@@ -95,7 +95,7 @@ def whole_ids(scheduler: Scheduler, ids: ArrayLike) -> Ids:
 
 def now(scheduler: Scheduler) -> float:
     """The largest time that the scheduler knows."""
-    return float(scheduler._memory.state.head["now"][0])
+    return scheduler._memory.now
 
 
 def id_count(scheduler: Scheduler) -> int:

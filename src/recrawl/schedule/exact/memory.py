@@ -14,6 +14,7 @@ from recrawl.schedule.exact import layout as at
 from recrawl.schedule.exact.kernels.signal_log import refill_log
 from recrawl.schedule.exact.layout import State
 
+_NOW, _THRESHOLD = ((at.HEAD.fields or {})[name][1] // 8 for name in ("now", "threshold"))  # numbers of the header
 _PAGES_PER_SLOT = 128  # at least, in one wheel if all were in it
 
 
@@ -41,9 +42,20 @@ class Memory:
     def state(self, state: State) -> None:
         self._state = state
         self.header: at.Header = state.head.view(np.int64)
+        self._floats = state.head.view(np.float64)
         for name, array in state._asdict().items():
             place = at.place_of(name)
             self.header[place : place + 1 + array.ndim] = array.ctypes.data, *array.shape
+
+    @property
+    def now(self) -> float:
+        """The largest time seen."""
+        return self._floats.item(_NOW)
+
+    @property
+    def threshold(self) -> float:
+        """The smallest value of the last pick."""
+        return self._floats.item(_THRESHOLD)
 
     @property
     def nbytes(self) -> int:

@@ -269,7 +269,7 @@ class Scheduler(Mixtures):
     @property
     def threshold(self) -> float:
         """The smallest crawl value of the last pick: what a crawl was worth at the margin."""
-        return float(self._memory.state.head["threshold"][0])
+        return self._memory.threshold
 
     @property
     def budget(self) -> float | None:
