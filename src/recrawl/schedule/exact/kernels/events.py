@@ -17,7 +17,7 @@ from recrawl.schedule.exact.kernels.pages import forget_bounds, host_of, set_sta
 from recrawl.schedule.exact.kernels.publish import publish_clock
 from recrawl.schedule.exact.kernels.signal_log import keep_signals_after, log_fits, remember, seen_weight
 from recrawl.schedule.exact.kernels.view import Header, opened, prefetch
-from recrawl.schedule.exact.kernels.wheel import wake_up
+from recrawl.schedule.exact.kernels.wheel import LATER, SOONER, fetch_ahead, wake_up
 from recrawl.schedule.exact.layout import (
     ASLEEP,
     DONE,
@@ -164,6 +164,8 @@ def put_back(header: Header, ids: Ids, now: float) -> tuple[int, int]:
         if status != DONE:
             return status, k
         i = ids[k]
+        if k + LATER < ids.size:
+            fetch_ahead(s, ids[k + LATER], ids[k + SOONER])
         state = state_of(s, i)
         if state in (GONE, LEASED):
             continue

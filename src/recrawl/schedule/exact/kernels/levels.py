@@ -16,7 +16,7 @@ from recrawl.schedule.exact.kernels.near_set import near_add
 from recrawl.schedule.exact.kernels.pages import forget_bounds, state_of, whole
 from recrawl.schedule.exact.kernels.ranking import descending, ranked
 from recrawl.schedule.exact.kernels.values import evaluate
-from recrawl.schedule.exact.kernels.wheel import empty_wheel, wake_up
+from recrawl.schedule.exact.kernels.wheel import LATER, SOONER, empty_wheel, fetch_ahead, wake_up
 from recrawl.schedule.exact.layout import ASLEEP, BANDS, BLOCK, DONE, FAR, GROW_BLOCKS, State
 
 _RATIO = 16  # of the sizes of new bands
@@ -59,6 +59,7 @@ def scan(s: State, now: float, n: int) -> int:
         s.head[0].scan_at = 0
     while s.head[0].scan_at < s.head[0].n_pages:
         i = s.head[0].scan_at
+        fetch_ahead(s, i + LATER, i + SOONER)
         if state_of(s, i) == ASLEEP:
             status = room_for(s, 1)
             if status != DONE:

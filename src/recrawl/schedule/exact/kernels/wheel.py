@@ -6,6 +6,8 @@ from recrawl.schedule.exact.kernels.pages import fetch_page, set_state
 from recrawl.schedule.exact.kernels.view import prefetch
 from recrawl.schedule.exact.layout import ASLEEP, BINS, BLOCK, CHUNK, FAR, FIRST, HORIZON, WHEEL_PLACES, State
 
+LATER, SOONER = 8, 4  # pages in advance
+
 
 @inline
 def tick_of(s: State, time: float) -> int:
@@ -129,14 +131,28 @@ def fetch_chunk(s: State, end: int) -> None:
 
 
 @inline
+def _fetch_clock(s: State, i: int) -> None:
+    """Load what the clock of a page, which is in the cache, shows of it into the cache as well."""
+    g = s.member[i].group
+    if g >= 0:
+        prefetch(s.groups, g)
+        prefetch(s.bins[g], int(s.rec[i].last / s.head[0].span) % BINS)
+
+
+@inline
 def fetch_clocks(s: State, end: int) -> None:
-    """Load what the clocks show of the pages of a chunk, which is in the cache, into it as well."""
+    """The same for the pages of a chunk."""
     if end >= 0 and s.member.size > 0:
         for place in range(end - end % CHUNK + FIRST, end + 1):
-            g = s.member[s.wheel[place]].group
-            if g >= 0:
-                prefetch(s.groups, g)
-                prefetch(s.bins[g], int(s.rec[s.wheel[place]].last / s.head[0].span) % BINS)
+            _fetch_clock(s, s.wheel[place])
+
+
+@inline
+def fetch_ahead(s: State, later: int, sooner: int) -> None:
+    """Load a page that comes `LATER` pages later into the cache, and the clock of one that comes `SOONER`."""
+    if s.member.size > 0 and later < s.head[0].n_pages:
+        fetch_page(s, later)
+        _fetch_clock(s, sooner)
 
 
 @inline
