@@ -184,7 +184,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, default=100_000)
     parser.add_argument("--crawls", type=float, default=2.0, help="of each page, by each way")
-    parser.add_argument("--turns", type=int, default=8, help="turns of each way, which share the crawls")
+    parser.add_argument("--turns", type=int, default=4, help="turns of each way, which share the crawls")
     parser.add_argument("--seconds", type=float, default=60.0, help="of a measurement of latencies")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--ask")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from zlib import crc32
 
@@ -14,11 +16,17 @@ from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.run.opening.pages import add_pages, open_engine, save_pages
 from recrawl.crawl.signals.tokens import PREFIX, new_token
-from recrawl.store import Outcome, SqliteStore
+from recrawl.store import SqliteStore
 
 BATCH, HOSTS, CLIENTS = 100, 1000, 4
 OPTIONS = {"budget": "1000000/s", "host_concurrency": 1000, "keep": 0, "min_change_probability": "0%"}
 _CHANGED = 3  # one crawl in so many finds a change
+
+# a copy of each page, as a crawl before the first of a `World` would have found it
+_COPIES = (
+    "INSERT INTO copy (page, fetched_at, changed_at, status, digest, recent, n_flaps) "
+    "SELECT id, fetched_at, fetched_at, 200, 'given:0 of ' || url, '', 0 FROM page"
+)
 
 
 class World:
@@ -68,9 +76,8 @@ async def build_known(path: Path, n: int) -> str:
         engine = await open_engine(store, now - 86400.0, budget=1e6)
         for first in range(0, n, 20_000):
             urls = urls_of(range(first, min(first + 20_000, n)))
-            fetched = now - 86400.0 * rng.random(len(urls))
-            ids = engine.add(urls, now, fetched_at=fetched)
-            given = zip(urls, fetched.tolist(), strict=True)
-            outcomes = [Outcome(url, at, status=200, digest=f"given:{at}") for url, at in given]
-            await store.save(outcomes, engine.rows(ids))
+            ids = engine.add(urls, now, fetched_at=now - 86400.0 * rng.random(len(urls)))
+            await store.save(rows=engine.rows(ids))
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(_COPIES)
     return token
