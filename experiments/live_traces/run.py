@@ -17,13 +17,16 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from recrawl._files import whole_file
+from recrawl.crawl.config.settings import Settings
 from recrawl.demo import ReplayOptions, even_budget, replay_trace
 from recrawl.engine import Engine
 from recrawl.errors import ParameterError
@@ -35,25 +38,37 @@ TRACES = ["ota-contrib", "scraped-mix", "telegram-web", "homebrew-cask", "kubern
 SIGNALS = "+signals"
 NAMES = [*TRACES, f"dotnet-docs{SIGNALS}"]
 BUDGET = 0.05  # of the pages, per day
-WAYS = ("simulated", "protocol", "live", "inbox", "polls")  # names of staleness in results
+LIVE: dict[str, Literal["engine", "inbox", "polls"]] = {"live": "engine", "polls": "polls", "inbox": "inbox"}
+WAYS = ("simulated", "protocol", *LIVE)  # names of staleness in results
 BOUND = 0.03  # the live crawler is to be within this share of the simulator; with signals no staler by more
 Orders = dict[str, dict[str, float]]  # figures by order
 Results = dict[str, Orders]  # by name
 
 
 class ByProtocol:
-    """An engine that the simulator drives by its protocol, slot by slot, since it does not know its class."""
+    """An engine that the simulator drives by its protocol, slot by slot, since it does not know its class.
+
+    As in the loop of a crawl, refits and clocks are left to pieces. They are done after a crawl is recorded, all before
+    the next slot: a slot of these traces lasts a minute or more, and a piece is due a millisecond after the last.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        engine.refits_in_pieces = True
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
 
+    def record(self, *given: Any, **columns: Any) -> None:
+        """Record, then do all pieces."""
+        self._engine.record(*given, **columns)
+        while self._engine.maintain():
+            pass
+
 
 def by_protocol() -> Contender:
     """The policy ``learned``, driven by its protocol."""
-    make = learning()
+    make = learning(host_concurrency=Settings().host_concurrency)
     return Contender("learned", lambda *given: ByProtocol(make(*given)), admit_unknown)  # type: ignore[arg-type,return-value]
 
 
@@ -67,17 +82,13 @@ def run_simulated(trace: Trace, budget: float) -> dict[str, float]:
     return figures | {"simulated_requests": compiled.requests, "simulated_seconds": round(took, 2)}
 
 
-def run_live(trace: Trace, budget: float) -> dict[str, float]:
-    """The live crawler; signals reach the engine as in the simulator, also through the inbox and by polled sitemaps."""
-    ways = {"live": "engine"} if trace.signals is None else {"live": "engine", "inbox": "inbox", "polls": "polls"}
-    figures: dict[str, float] = {}
-    for name, way in ways.items():
-        live = replay_trace(trace, budget, ReplayOptions(signals=way))  # type: ignore[arg-type]
-        figures[name] = live.run.staleness
-        figures |= {"requests": live.requests, "changes_found": live.run.changes_found, "wrong": live.wrong}
-        figures |= {"not_modified": live.not_modified, "failed": live.failed, "events": live.events}
-        figures |= {"seconds": live.seconds}
-    return figures
+def run_live(trace: Trace, budget: float, way: str) -> dict[str, float]:
+    """The live crawler. Signals reach the engine as in the simulator (``live``), by the inbox or by polled sitemaps."""
+    live = replay_trace(trace, budget, ReplayOptions(signals=LIVE[way]))
+    figures = {way: live.run.staleness, "requests": live.requests, "changes_found": live.run.changes_found}
+    figures |= {"wrong": live.wrong, "not_modified": live.not_modified, "failed": live.failed, "events": live.events}
+    figures |= {"seconds": live.seconds}
+    return figures if way == "live" else {key if key == way else f"{way}_{key}": figures[key] for key in figures}
 
 
 def read_results(path: Path | None) -> Results:
@@ -96,16 +107,18 @@ def keep(path: Path, name: str, order: int, figures: dict[str, float]) -> None:
 def run_trace(name: str, folder: Path, order: int, given: argparse.Namespace) -> None:
     """Run what the file of results does not have of one order of a trace."""
     held = read_results(given.json).get(name, {}).get(str(order), {})
-    ways = [("simulated", "protocol", run_simulated)]
-    ways += [("live", "live", run_live)] if order < given.live else []
-    ways = [way for way in ways if way[1] not in held]
+    ways: dict[str, Callable[[Trace, float], dict[str, float]]] = {"protocol": run_simulated}
+    if order < given.live:
+        names = LIVE if name.endswith(SIGNALS) else ["live"]
+        ways |= {way: partial(run_live, way=way) for way in names}
+    ways = {way: run for way, run in ways.items() if way not in held}
     if not ways:
         return
     trace = read_trace(folder, days=given.days).shuffled(np.random.default_rng(order))
     if not name.endswith(SIGNALS):
         trace = replace(trace, signals=None)
     budget = even_budget(BUDGET * trace.n_live / trace.day)
-    for label, _, run in ways:
+    for label, run in ways.items():
         begun = time.perf_counter()
         figures = run(trace, budget)
         if given.json is not None:

@@ -5,7 +5,11 @@ import pytest
 from profiles import examples
 
 from recrawl import Engine, Pages, ParameterError, solve
+from recrawl.engine.signals.arrays import CHANGED, FIRSTS, LOG_TIME
+from recrawl.engine.views import population
+from recrawl.engine.views.population import drawn_rates
 from recrawl.model import page_freshness
+from recrawl.schedule.exact import access
 
 RATES = np.random.default_rng(3).gamma(1.0, 0.5, 200) + 0.01
 
@@ -166,6 +170,56 @@ def test_signals_that_are_right_make_the_window_fresher():
             engine.record(ids, now, changed=changed)
         found.append(engine.forecast(10.0, duration=4.0).freshness)
     assert found[1] > found[0]
+
+
+def signalled(*, open_gates=True, days=30):
+    """A host that changes often and says so, one that changes seldom, and one whose pages were never crawled."""
+    engine, rng = Engine(60.0, day=1.0, sources=int(open_gates)), np.random.default_rng(7)
+    often, seldom = (engine.add([f"https://{host}/{k}" for k in range(25)], 0.0, fetched_at=0.0) for host in "ab")
+    engine.add([f"https://c/{k}" for k in range(10)], 0.0, fetched_at=0.0)
+    for now in np.arange(1.0, days):
+        changed = rng.random(50) < np.repeat([0.6, 0.02], 25)
+        if open_gates:
+            engine.signal(often[changed[:25]], now - 0.5)
+        engine.record(np.concatenate([often, seldom]), now, changed=changed)
+    return engine
+
+
+def test_late_signals_make_the_window_staler():
+    engine = signalled()
+    at_once = engine.forecast(20.0, duration=4.0, ids=np.arange(25)).freshness
+    engine.beliefs.signals.delays.learn("a", 0, np.full(400, 0.5))
+    assert engine.forecast(20.0, duration=4.0, ids=np.arange(25)).freshness < at_once - 0.05
+
+
+def test_pages_with_signals_teach_what_other_hosts_may_be_like():
+    """A host whose signals count is left in the population: pages that were never crawled may be like its pages."""
+    rng = np.random.default_rng(1)
+    engines = [signalled(open_gates=open_gates) for open_gates in (False, True)]
+    assert access.components_of(engines[1].scheduler, np.arange(25))[:, :, 0].any()
+    silent, heard = (np.log(drawn_rates(engine, engine.ids(), 400, rng))[:, 50:].mean() for engine in engines)
+    assert heard == pytest.approx(silent, abs=0.35)
+
+
+def test_the_likelihood_of_pages_with_signals_is_that_of_their_intervals():
+    engine, rate = signalled(days=12), np.array([0.05, 0.3, 2.0])
+    b, seen = engine.beliefs.belief.signals, engine.beliefs.belief.seen
+    found = population._signalled_likelihood(engine, np.arange(25), rate)
+    for page in range(25):
+        row = b.row_of[page]
+        kappa, (clock, changes, log_clock) = float(b.mean_kappa[row, 0]), seen[page]
+        precision = -np.expm1(-kappa)
+        told, n, total = precision * b.rate[row, 0], *b.statistics[row, 0, [CHANGED, LOG_TIME]]
+        for j, one in enumerate(rate):
+            missed, share = max(one - told, 1e-3 * one), min(one / told, 1.0)
+            expected = -missed * clock
+            if n > 0:
+                expected += n * np.log(-np.expm1(-missed * np.exp(total / n) - kappa))
+            if changes - n > 1e-9:
+                silent = np.exp((log_clock - total) / (changes - n))
+                expected += (changes - n) * np.log(-np.expm1(-missed * silent))
+            expected += precision * b.statistics[row, 0, FIRSTS] * (np.log(share) + 1.0 - share)
+            assert found[page, j] == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize(

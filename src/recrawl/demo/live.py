@@ -242,8 +242,14 @@ class LiveDemo:
             return None
         at, engine = self._half
         start = max(self._web.started_at + at, engine.now)
-        forecast = engine.forecast(self._budget, start=start, duration=end - at, ids=self._ids)
+        forecast = engine.forecast(self._crawl_budget(at), start=start, duration=end - at, ids=self._ids)
         return SecondHalf(at, forecast, self._truth(found, at, end, 0)[1].freshness)
+
+    def _crawl_budget(self, at: float) -> float:
+        """The part of the budget that went to pages until a time; polls of listings are the rest."""
+        counted = [request for request in self._web.log if self._begin < request.at <= at]
+        polls = sum(request.path in (SITEMAP, FEED_PATH) for request in counted)
+        return self._budget * (1.0 - polls / max(len(counted), 1))
 
     def _judge(self, outcomes: list[Outcome], end: float) -> Verdict:
         begin, log = self._begin, self._web.log

@@ -281,13 +281,18 @@ class Engine(Core):
         if late.any():
             confirm_signals(access.header(scheduler), self.beliefs.belief, rows[late], source, about[late], now)
             access.place_waiting(scheduler, rows[late])
-        rows = rows[(about > last) & (last > self.no_copy_at)]
-        if len(rows) == 0:
-            return
-        self.eligibility.cohorts.leave(scheduler, rows)
+        new, dated = (about > last) & (last > self.no_copy_at), np.isfinite(about)
+        if new.any():
+            self._hear(rows[new], now, source)
+        if dated.any():
+            self.beliefs.signals.learn_delays(rows[dated], source, now - about[dated])
+
+    def _hear(self, rows: Ids, now: float, source: int) -> None:
+        """Signals about changes after the copies."""
+        self.eligibility.cohorts.leave(self.scheduler, rows)
         self.reserve_signals(rows)
-        hear_signals(access.header(scheduler), self.beliefs.belief, rows, source, now)
-        access.log_signals(scheduler, rows, now, source)
+        hear_signals(access.header(self.scheduler), self.beliefs.belief, rows, source, now)
+        access.log_signals(self.scheduler, rows, now, source)
         self.eligibility.reconsider(rows)
 
     def update(self, ids: ArrayLike, **columns: ArrayLike) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl.engine.clocks.folders import folders
+from recrawl.engine.signals.arrays import BOTH, BOTH_LOG_TIME, CHANGED, FIRSTS, LOG_TIME, OPEN
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.schedule.exact import access
 
@@ -34,6 +35,8 @@ _PAGES = (0.35, 0.7, 1.0, 1.4, 2.0)  # σ
 _FOLDERS = (0.05, 0.3, 0.7, 1.2)  # τ
 _HOSTS = (0.05, 0.4, 0.8, 1.3, 2.0, 3.0)  # ω
 _TINY = 1e-300
+_LEAST_MISSED = 1e-3  # of a change rate
+_SLIGHT = 1e-9  # changes of fading sums that are rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,18 +54,19 @@ class _Widths:
 def drawn_rates(engine: Engine, rows: Ids, n: int, rng: np.random.Generator) -> Array:
     """(n, pages): draws of the missed rates of pages, jointly.
 
-    Of pages with a given rate, or that are valued by signals, from their own belief alone.
+    Of pages with a given rate, or that are valued by signals, from their own belief alone. The latter still belong to
+    the population: without them, the pages of hosts with few crawls would be taken for those that nobody signals.
     """
     belief = engine.beliefs.belief
     given, components = belief.fixed_rate[rows], access.components_of(engine.scheduler, rows)
     mixed = components[:, :, 0].any(axis=1)
-    alone, given = ~mixed & ~given, given & ~mixed
+    members, given = ~given & ~(mixed & (belief.evidence[rows] > 0.0).any(axis=1)), given & ~mixed
     out = np.empty((n, len(rows)))
     own = GammaPrior(belief.gamma[rows[given], 0], belief.gamma[rows[given], 1])
     out[:, given] = np.maximum(rng.gamma(own.shape, 1.0 / own.rate, (n, int(given.sum()))), 1e-12 * own.mean)
+    if (members & ~mixed).any():
+        out[:, members] = _Population(engine, rows[members], mixed[members]).draw(n, rng)
     out[:, mixed] = drawn_missed(components[mixed], n, rng)
-    if alone.any():
-        out[:, alone] = _Population(engine, rows[alone]).draw(n, rng)
     return out
 
 
@@ -77,13 +81,14 @@ def drawn_missed(components: Array, n: int, rng: np.random.Generator) -> Array:
 class _Population:
     """The model, fitted to the outcomes of some pages."""
 
-    def __init__(self, engine: Engine, rows: Ids) -> None:
+    def __init__(self, engine: Engine, rows: Ids, mixed: NDArray[np.bool_]) -> None:
         found = [folders(url) for url in engine.url(rows)]
         self._folder = _numbers([one[-1] for one in found])
         self._host = np.zeros(self._folder.max() + 1, np.int64)
         self._host[self._folder] = _numbers([one[0] for one in found])
         self._log_rate = _log_rates(engine, rows)
         self._page = _likelihood(engine, rows, np.exp(self._log_rate))
+        self._page[mixed] = _signalled_likelihood(engine, rows[mixed], np.exp(self._log_rate))
         self._widths = [self._fit(page, folder, host) for page in _PAGES for folder in _FOLDERS for host in _HOSTS]
 
     def _fit(self, page: float, folder: float, host: float) -> _Widths:
@@ -124,6 +129,39 @@ def _likelihood(engine: Engine, rows: Ids, rate: Array) -> Array:
     exponent = rate * (belief.watched[rows] / np.maximum(crawls, 1.0))[:, None]
     found = changes[:, None] * _log(-np.expm1(-exponent)) - (crawls - changes)[:, None] * exponent
     return np.where(belief.watched[rows, None] > 0.0, found, 0.0)
+
+
+def _signalled_likelihood(engine: Engine, rows: Ids, rate: Array) -> Array:
+    """(pages, rates): the same of pages that are valued by signals.
+
+    The rate has two parts: changes that open sources tell, at their rate and mean precision, and those that they miss.
+    A change that was found after a signal may be of either part. A rate below that of the changes that were told is as
+    likely as so few signals.
+    """
+    belief, b = engine.beliefs.belief, engine.beliefs.belief.signals
+    row = b.row_of[rows]
+    state = b.host_gate[b.host[row], :, OPEN]
+    kappa = np.where((state > 0.0) | ((state == 0.0) & (b.gate[:, OPEN] > 0.0)), b.mean_kappa[row], 0.0)
+    told = -(b.rate[row] * np.expm1(-kappa)).sum(axis=1)[:, None]
+    missed = np.maximum(rate - told, _LEAST_MISSED * rate)
+    time, changes, log_time = belief.seen[rows].T.copy()
+    found = -missed * time[:, None]
+    parts = [(b.statistics[row, k, CHANGED], b.statistics[row, k, LOG_TIME], kappa[:, k]) for k in range(len(b.gate))]
+    parts.append((b.both[row, BOTH], b.both[row, BOTH_LOG_TIME], kappa.sum(axis=1)))
+    for n, total, weight in parts:
+        found += _changed(n, total, weight, missed)
+        changes, log_time = changes - n, log_time - total
+    found += _changed(np.where(changes > _SLIGHT, changes, 0.0), log_time, np.zeros(len(rows)), missed)
+    share = np.minimum(rate / np.maximum(told, _TINY), 1.0)
+    signals = -(np.expm1(-kappa) * b.statistics[row, :, FIRSTS]).sum(axis=1)
+    return np.asarray(found + signals[:, None] * (_log(share) + 1.0 - share))
+
+
+def _changed(n: Array, log_time: Array, weight: Array, rate: Array) -> Array:
+    """ln likelihood of n changed intervals with a sum of the logarithms of their times, and signals of a weight."""
+    time = np.exp(log_time / np.maximum(n, _SLIGHT))
+    exponent = np.where(n[:, None] > 0.0, rate * time[:, None], 1.0) + weight[:, None]
+    return np.asarray(n[:, None] * _log(-np.expm1(-exponent)))
 
 
 def _kernel(log_rate: Array, width: float) -> Array:

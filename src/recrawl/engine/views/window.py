@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.engine.addresses import host_of
 from recrawl.engine.clocks.folders import folders
 from recrawl.engine.views.expected import expected_pages
 from recrawl.engine.views.population import drawn_rates
@@ -49,10 +50,11 @@ class Window(NamedTuple):
 
 
 class _Signals(NamedTuple):
-    """Signals of pages in the window and before it: each is right with a probability."""
+    """Signals of pages in the window and before it: each is right with a probability, about a change before it came."""
 
     page: Ids
     at: Array
+    about: Array
     right: Array
     source: Ids
 
@@ -103,7 +105,9 @@ def _crawls(engine: Engine, budget: float, window: Window, signals: _Signals) ->
         now = window.start + (k + 0.5) * window.duration / steps
         until = int(np.searchsorted(signals.at[new], now, side="right"))
         for one in new[heard:until].tolist():
-            copy.signal(signals.page[one : one + 1], now, source=int(signals.source[one]))
+            page = signals.page[one : one + 1]
+            if signals.about[one] > copy.fetched_at(page)[0]:  # else a crawl has found it before
+                copy.signal(page, now, source=int(signals.source[one]))
         heard = max(until, heard)
         found = copy.pick(now, n * (k + 1) // steps - done)
         copy.record(found, now)
@@ -128,9 +132,11 @@ def _intervals(last: Array, page: Ids, at: Array, end: float) -> _Intervals:
 
 def _drawn_signals(engine: Engine, rows: Ids, window: Window, rng: np.random.Generator) -> _Signals:
     """Signals since the copies were fetched, and a draw of those that come in the window."""
-    parts = [_Signals(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0, np.int64))]
+    none = np.zeros(0)
+    parts = [_Signals(none.astype(np.int64), none, none, none, none.astype(np.int64))]
     pages = expected_pages(engine, rows)
-    since, heard_at = heard_since(engine, rows)
+    delay = engine.beliefs.signals.delays.of(map(host_of, engine.url(rows)))
+    copied_at, (since, heard_at) = engine.fetched_at(rows), heard_since(engine, rows)
     for k in range(engine.settings.sources):
         recall, false = (np.reshape(column, (len(rows), -1))[:, k] for column in (pages.recall, pages.false_rate))
         true = recall * pages.change_rate
@@ -138,16 +144,20 @@ def _drawn_signals(engine: Engine, rows: Ids, window: Window, rng: np.random.Gen
         heard, n = since[:, k], rng.poisson((true + false) * window.duration)
         old = heard > 0
         before = 1.0 - (1.0 - right[old]) ** np.minimum(heard[old], 1.0)  # that they are right; repetitions say nothing
-        parts.append(_Signals(rows[old], heard_at[old], before, np.full(int(old.sum()), k)))
+        about = np.maximum(heard_at[old] - delay[old, k], copied_at[old])
+        parts.append(_Signals(rows[old], heard_at[old], about, before, np.full(int(old.sum()), k)))
         at = rng.uniform(window.start, window.end, int(n.sum()))
-        parts.append(_Signals(np.repeat(rows, n), at, np.repeat(right, n), np.full(len(at), k)))
+        about = at - np.repeat(delay[:, k], n)
+        new = about > np.repeat(copied_at, n)
+        drawn = np.repeat(rows, n), at, about, np.repeat(right, n), np.full(len(at), k)
+        parts.append(_Signals(*(column[new] for column in drawn)))
     return _Signals(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def _first_signals(intervals: _Intervals, signals: _Signals) -> Callable[[np.random.Generator], Array]:
-    """A function that draws which signals are right: the first right one in each interval, infinity without one."""
+    """A function that draws which signals are right: the first change of one in each interval, infinity without."""
     wanted = signals.page >= 0
-    page, at, right = signals.page[wanted], signals.at[wanted], signals.right[wanted]
+    page, at, right = signals.page[wanted], signals.about[wanted], signals.right[wanted]
     every = np.lexsort((np.concatenate([intervals.begin, at]), np.concatenate([intervals.page, page])))
     is_interval = every < len(intervals.page)
     place = np.maximum(np.cumsum(is_interval) - 1, 0)  # intervals are sorted alike
