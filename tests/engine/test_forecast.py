@@ -188,7 +188,7 @@ def signalled(*, open_gates=True, days=30):
 def test_late_signals_make_the_window_staler():
     engine = signalled()
     at_once = engine.forecast(20.0, duration=4.0, ids=np.arange(25)).freshness
-    engine.beliefs.signals.delays.learn("a", 0, np.full(400, 0.5))
+    engine.beliefs.signals.stated_delays.learn("a", 0, np.full(400, 0.5))
     assert engine.forecast(20.0, duration=4.0, ids=np.arange(25)).freshness < at_once - 0.05
 
 

@@ -285,7 +285,7 @@ class Engine(Core):
         if new.any():
             self._hear(rows[new], now, source)
         if dated.any():
-            self.beliefs.signals.learn_delays(rows[dated], source, now - about[dated])
+            self.beliefs.signals.learn_stated_delays(rows[dated], source, now - about[dated])
 
     def _hear(self, rows: Ids, now: float, source: int) -> None:
         """Signals about changes after the copies."""

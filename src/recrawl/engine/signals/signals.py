@@ -27,8 +27,8 @@ from recrawl.engine.signals.arrays import (
     empty,
     reserved,
 )
-from recrawl.engine.signals.delays import Delays
 from recrawl.engine.signals.shared import SignalSums, move_gates
+from recrawl.engine.signals.stated_delays import StatedDelays
 from recrawl.engine.signals.tables import count_rows, forget_row, set_tables, sum_hosts
 
 Array = NDArray[np.float64]
@@ -59,7 +59,7 @@ class Signals:
 
     def __init__(self, rates: Array, prior: Array, n_sources: int) -> None:
         self.arrays: SignalArrays = empty(rates, n_sources, 0, 0, _GROUPS)
-        self.delays = Delays(n_sources)
+        self.stated_delays = StatedDelays(n_sources)
         self.n_rows = 0
         self._fits = 0
         self._hosts: dict[str, int] = {}
@@ -114,7 +114,7 @@ class Signals:
                 self.n_rows += 1
         return self.n_rows - first
 
-    def learn_delays(self, pages: Ids, source: int, delay: Array) -> None:
+    def learn_stated_delays(self, pages: Ids, source: int, delay: Array) -> None:
         """Count how long after the changes that they state signals of a source came; pages without a row are none."""
         rows = self.arrays.row_of[pages] if len(self.arrays.row_of) else np.full(len(pages), NO_ROW)
         number = self.arrays.host[rows[rows >= 0]]
@@ -122,7 +122,7 @@ class Signals:
             return
         names, delay = self.hosts, delay[rows >= 0]
         for host in np.unique(number).tolist():
-            self.delays.learn(names[host], source, delay[number == host])
+            self.stated_delays.learn(names[host], source, delay[number == host])
 
     def host_number(self, host: str) -> int:
         """The number of a host, −1 where none of its pages has had a signal."""
@@ -241,7 +241,7 @@ class Signals:
             return {}
         gates = {host: gate.tolist() for host, gate in self.host_gates().items()}
         taught = {name: getattr(b, name).tolist() for name in _TAUGHT}
-        return {**taught, "host_gate": gates, "delays": self.delays.saved()}
+        return {**taught, "host_gate": gates, "stated_delays": self.stated_delays.saved()}
 
     def take(self, fitted: Mapping[str, Any], *, partial: bool) -> None:
         """Take over what all pages have taught, perhaps of fewer sources; with `partial` it is saved as it is."""
@@ -249,7 +249,7 @@ class Signals:
         for name in _TAUGHT if fitted else ():
             _put(getattr(self.arrays, name), np.array(fitted[name]))
         self._gates = dict(fitted.get("host_gate", {}))
-        self.delays.load(fitted.get("delays", {}))
+        self.stated_delays.load(fitted.get("stated_delays", {}))
 
     def take_later(self, fitted: Mapping[str, Any]) -> None:
         """The same where pages are known already: gates of their hosts are taken over too."""
@@ -277,7 +277,7 @@ class Signals:
         rest = {name: getattr(b, name) for name in (*_PER_HOST, *_WHOLE, "row_of")}
         shared = {"own": self._own, "others": self._others}
         sums = {name: None if one is None else asdict(one) for name, one in shared.items()}
-        names = {"hosts": list(self._hosts), "gates": dict(self._gates), "delays": self.delays.saved()}
+        names = {"hosts": list(self._hosts), "gates": dict(self._gates), "stated_delays": self.stated_delays.saved()}
         return {**rows, **rest, **sums, **names, "fits": self._fits}
 
     def load(self, saved: Mapping[str, Any]) -> None:
@@ -285,7 +285,7 @@ class Signals:
         self.n_rows = len(saved["page"])
         self._hosts = {host: k for k, host in enumerate(saved["hosts"])}
         self._gates, self._fits = dict(saved["gates"]), int(saved["fits"])
-        self.delays.load(saved.get("delays", {}))
+        self.stated_delays.load(saved.get("stated_delays", {}))
         shape = self.arrays.log_table.shape  # of other sources, sums are dropped until the next refit
         kept = [sums if sums and sums["counts"].shape == shape else None for sums in map(saved.get, ("own", "others"))]
         self._own, self._others = (None if sums is None else SignalSums(**sums) for sums in kept)

@@ -135,7 +135,7 @@ def _drawn_signals(engine: Engine, rows: Ids, window: Window, rng: np.random.Gen
     none = np.zeros(0)
     parts = [_Signals(none.astype(np.int64), none, none, none, none.astype(np.int64))]
     pages = expected_pages(engine, rows)
-    delay = engine.beliefs.signals.delays.of(map(host_of, engine.url(rows)))
+    delay = engine.beliefs.signals.stated_delays.of(map(host_of, engine.url(rows)))
     copied_at, (since, heard_at) = engine.fetched_at(rows), heard_since(engine, rows)
     for k in range(engine.settings.sources):
         recall, false = (np.reshape(column, (len(rows), -1))[:, k] for column in (pages.recall, pages.false_rate))

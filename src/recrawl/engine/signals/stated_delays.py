@@ -1,4 +1,4 @@
-"""Delays: how long after a change its signals come, by host and source, where signals state the time of the change."""
+"""Stated delays: how long after a change its signals come, by host and source, where signals state the time of the change."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Array = NDArray[np.float64]
 _MOST = 500.0  # signals of a host and source that count; of more, older ones count less
 
 
-class Delays:
+class StatedDelays:
     """Mean delays; also of signals that came after the crawl that found their change.
 
-    >>> delays = Delays(2)
+    >>> delays = StatedDelays(2)
     >>> delays.learn("a.example", 1, np.array([20.0, 40.0]))
     >>> delays.of(["a.example", "new.example"])[:, 1].tolist()
     [30.0, 30.0]
