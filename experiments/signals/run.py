@@ -5,6 +5,7 @@ cold start. Writes signals.json, README.md's table stays by hand.
 
     python experiments/signals/run.py                              all worlds, five seeds, 200 and 50 crawls a day
     python experiments/signals/run.py --kinds noisy --seeds 20,21  some of them
+    python experiments/signals/run.py --kinds noisy --budgets 200 --delays 0.5,1,2
 """
 
 from __future__ import annotations
@@ -26,14 +27,17 @@ from recrawl.simulate.run.policies import admit_unknown, greedy, learning
 
 HERE = Path(__file__).parent
 _BINS = 20  # of ten days
+_PARTS = 16  # of a known distribution of delays
 
 
-def known(drawn: Drawn, budget: float, *, ignoring: bool) -> Any:
-    """The greedy choice that knows rates and qualities, also when they turn."""
+def known(drawn: Drawn, budget: float, *, ignoring: bool, delay: float = 0.0) -> Any:
+    """The greedy choice that knows rates and qualities, also when they turn; with ``delay``, how late signals are."""
     made: list[Scheduler] = []
+    middle = (np.arange(_PARTS) + 0.5) / _PARTS
+    late = {"delay": (-delay * np.log1p(-middle), np.full(_PARTS, 1.0 / _PARTS))} if delay else {}
 
     def make(trace: Trace, rate: float, rng: np.random.Generator) -> Scheduler:
-        made.append(greedy("no-signals" if ignoring else "signals")(trace, rate, rng))
+        made.append(greedy("no-signals" if ignoring else "signals", **late)(trace, rate, rng))
         return made[0]
 
     def turn(share: float) -> None:
@@ -62,6 +66,8 @@ def measure(kind: str, budget: float, seed: int, delay: float) -> dict[str, Any]
         "learned": lambda: learned(drawn, budget),
         "ignoring": lambda: learned(drawn, budget, sources=0),
     }
+    if delay:
+        runs["known with delay"] = lambda: known(drawn, budget, ignoring=False, delay=delay)
     found = {name: run() for name, run in runs.items()}
     out: dict[str, Any] = {name: round(float(run.freshness), 5) for name, run in found.items()}
     windows = found["learned"].window_freshness - found["ignoring"].window_freshness

@@ -52,7 +52,8 @@ class EngineMachine(RuleBasedStateMachine):
 
     @property
     def here(self):
-        return max(self.time, self.twin.now)
+        """A time before that of the engine counts as it: that of its last pick, or of the last bin of its clocks."""
+        return max(self.time, self.twin.now, self.engine.now)
 
     @rule(
         n=st.sampled_from([1, 3, 9, 12, 20]),

@@ -283,15 +283,15 @@ class Engine(Core):
             access.place_waiting(scheduler, rows[late])
         new, dated = (about > last) & (last > self.no_copy_at), np.isfinite(about)
         if new.any():
-            self._hear(rows[new], now, source)
+            self._hear(rows[new], source, about[new], now)
         if dated.any():
             self.beliefs.signals.learn_stated_delays(rows[dated], source, now - about[dated])
 
-    def _hear(self, rows: Ids, now: float, source: int) -> None:
+    def _hear(self, rows: Ids, source: int, about: NDArray[np.float64], now: float) -> None:
         """Signals about changes after the copies."""
         self.eligibility.cohorts.leave(self.scheduler, rows)
         self.reserve_signals(rows)
-        hear_signals(access.header(self.scheduler), self.beliefs.belief, rows, source, now)
+        hear_signals(access.header(self.scheduler), self.beliefs.belief, rows, source, about, now)
         access.log_signals(self.scheduler, rows, now, source)
         self.eligibility.reconsider(rows)
 

@@ -132,7 +132,7 @@ def signal_lines(found: dict[str, Any], top: int) -> list[str]:
 def _row(one: dict[str, Any]) -> tuple[str, ...]:
     numbers = tuple(f"{one[name]:.0f}" for name in _HEAD[_NUMBERS])
     shares = (_share(one["precision"]), _share(one["recall"]))
-    return (one["source"], one["host"], *numbers, *shares, _delay(one["delay"]), _trust(one))
+    return (one["source"], one["host"], *numbers, *shares, _delay(one["delay"], one["late"]), _trust(one))
 
 
 def _line(row: tuple[str, ...], widths: list[int]) -> str:
@@ -148,10 +148,10 @@ def _share(share: dict[str, float] | None) -> str:
     return "not known" if share is None else f"{share['mean']:.2f} ({share['low']:.2f} to {share['high']:.2f})"
 
 
-def _delay(delay: dict[str, float] | None) -> str:
-    """A delay with its interval."""
+def _delay(delay: dict[str, float] | None, late: float) -> str:
+    """A delay with its interval; where no source says when changes were, the one that outcomes tell."""
     if delay is None:
-        return "not known"
+        return f"about {format_span(late)}" if late > 0.0 else "not known"
     middle, low, high = (format_span(delay[name]) for name in ("median", "low", "high"))
     return f"{middle} ({low} to {high})"
 

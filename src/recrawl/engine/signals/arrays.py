@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import inline
+from recrawl.engine.signals.delays import first_delays, grid
 from recrawl.model.kernels.mixture import FIELDS
 
 Array = NDArray[np.float64]
@@ -37,12 +38,15 @@ class SignalArrays(NamedTuple):
     log_rates: Array  # their logarithms
     kappas: Array  # −ln(1 − precision) of each class
     groups: Ids  # component that each class belongs to
+    delays: Array  # mean delays of signals that are candidates
     statistics: Array  # (rows, sources, N_STATISTICS): fading sums
     both: Array  # (rows, 2): changed intervals with signals of several sources, Σ ln interval
     ended: Array  # (rows, N_ENDED): the last interval if it had no signal: copy before, clock time, exponent, change
     heard: Array  # (rows, sources): signals since the copy
     first: Array  # (rows, sources): clock time from the copy to the first of them
     last: Array  # (rows, sources): to the last of them that counts
+    age: Array  # (rows, sources): real time from the copy to it; infinity: its change is known to be later
+    credit: Array  # (rows, sources): what its precision is multiplied by, for its age
     share: Floats  # (rows, sources, classes): posterior of the class when the page was last learned from
     bins: NDArray[np.int8]  # (rows, sources): bin of the signal rate then; −1: not counted with the host
     components: Floats  # (rows, components, 4): weight, missed rate, shape, weight of a signal of the main source
@@ -60,6 +64,8 @@ class SignalArrays(NamedTuple):
     host_share: Array  # (hosts, sources, classes): Σ posterior of the class
     host_prior: Array  # (hosts, sources, classes): Σ prior of the class
     host_pages: Ids  # (hosts,): how many rows it has
+    delay: Array  # (sources, N_DELAY, delays): what is learned of delays
+    host_delay: Array  # (hosts, sources, N_DELAY, delays)
     gate: Array  # (sources, 5)
     host_gate: Array  # (hosts, sources, 5)
     n_moved: Ids  # (1,): gates that have opened or shut and whose pages are not valued accordingly yet
@@ -78,6 +84,8 @@ def empty(rates: Array, n_sources: int, n_rows: int, n_hosts: int, groups: Ids) 
     m = int(groups.max()) + 1
     gate = np.zeros((n_hosts + 1, n_sources, N_GATE))
     gate[..., NEEDED], gate[..., SHUT_AT] = 5.0, -math.inf
+    delays = grid(rates)
+    delay = np.tile(first_delays(len(delays)), (n_hosts + 1, n_sources, 1, 1))
     return SignalArrays(
         row_of=np.zeros(0, np.int32),
         page=np.zeros(n_rows, np.int64),
@@ -85,12 +93,15 @@ def empty(rates: Array, n_sources: int, n_rows: int, n_hosts: int, groups: Ids) 
         log_rates=np.log(rates),
         kappas=-np.log1p(-PRECISIONS),
         groups=groups,
+        delays=delays,
         statistics=np.zeros((n_rows, n_sources, N_STATISTICS)),
         both=np.zeros((n_rows, 2)),
         ended=np.full((n_rows, N_ENDED), math.inf),
         heard=np.zeros((n_rows, n_sources)),
         first=np.zeros((n_rows, n_sources)),
         last=np.zeros((n_rows, n_sources)),
+        age=np.full((n_rows, n_sources), math.inf),
+        credit=np.ones((n_rows, n_sources)),
         share=np.zeros((n_rows, n_sources, n_classes), np.float32),
         bins=np.full((n_rows, n_sources), -1, np.int8),
         components=np.zeros((n_rows, m, 4), np.float32),
@@ -108,6 +119,8 @@ def empty(rates: Array, n_sources: int, n_rows: int, n_hosts: int, groups: Ids) 
         host_share=np.zeros((n_hosts, n_sources, n_classes)),
         host_prior=np.zeros((n_hosts, n_sources, n_classes)),
         host_pages=np.zeros(n_hosts, np.int64),
+        delay=delay[0],
+        host_delay=delay[1:],
         gate=gate[0],
         host_gate=gate[1:],
         n_moved=np.zeros(1, np.int64),

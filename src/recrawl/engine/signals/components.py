@@ -24,6 +24,7 @@ from recrawl.model.kernels.mixture import component_value, gamma_exponent
 Array = NDArray[np.float64]
 
 _MOST_SHAPE = 1e4
+_SUREST = float(PRECISIONS[-1])
 
 
 @jit_lean
@@ -70,19 +71,26 @@ def _signalled(b: SignalArrays, row: int, m: int, k: int) -> tuple[float, float]
 
 
 @inline
+def credited(kappa: float, credit: float) -> float:
+    """The weight of a signal whose precision is multiplied by its credit."""
+    return kappa if credit == 1.0 else -math.log1p(-min(-math.expm1(-kappa) * credit, _SUREST))
+
+
+@inline
 def _heard(b: SignalArrays, row: int, m: int, k: int) -> float:
     """What the signals of source k since the copy add to the exponent, in component m.
 
     The components tell the classes of one source apart; of the others, the chance is a mean over their classes.
     """
     n = counted(b, k, b.heard[row, k])
+    credit = b.credit[row, k]
     if n == 0.0 or b.main[row] == k:
-        return float(b.components[row, m, KAPPA]) * n
+        return credited(float(b.components[row, m, KAPPA]), credit) * n
     total, kept = 0.0, 0.0
     for c in range(b.kappas.size):
         total += b.share[row, k, c]
-        kept += b.share[row, k, c] * math.exp(-b.kappas[c] * n)
-    return -math.log(kept / total) if total > 0.0 else float(b.mean_kappa[row, k]) * n
+        kept += b.share[row, k, c] * math.exp(-credited(b.kappas[c], credit) * n)
+    return -math.log(kept / total) if total > 0.0 else credited(float(b.mean_kappa[row, k]), credit) * n
 
 
 @jit_lean
@@ -98,6 +106,24 @@ def unchanged_chance(b: SignalArrays, row: int, elapsed: float, without: int) ->
             exponent += _signalled(b, row, m, k)[1] * elapsed if k == without else _heard(b, row, m, k)
         total += c[WEIGHT] * math.exp(-exponent)
     return total
+
+
+@jit_lean
+def chance_beside(b: SignalArrays, row: int, k: int, elapsed: float) -> tuple[float, float]:
+    """P(unchanged) had source k been silent, and by how much a signal of the credit 1 lowers that."""
+    silent, taken = 0.0, 0.0
+    for m in range(b.components.shape[1]):
+        c = b.components[row, m]
+        if c[WEIGHT] <= 0.0:
+            continue
+        exponent = gamma_exponent(float(c[MEAN]), float(c[SHAPE]), elapsed)[0]
+        for j in range(b.rate.shape[1]):
+            if j != k:
+                exponent += _heard(b, row, m, j)
+        unchanged = c[WEIGHT] * math.exp(-exponent)
+        silent += unchanged
+        taken -= unchanged * math.expm1(-_signalled(b, row, m, k)[0])
+    return silent, taken
 
 
 @inline

@@ -58,15 +58,17 @@ def score_late(b: SignalArrays, row: int, k: int) -> tuple[int, int]:
 
     What happened to the gates, as for `score`.
     """
-    elapsed, alone, heard = b.ended[row, TOOK], math.exp(-b.ended[row, EXPECTED]), b.messages[0]
+    elapsed, alone = b.ended[row, TOOK], math.exp(-b.ended[row, EXPECTED])
+    heard, credit = b.messages[0], b.credit[row, k]
     found = b.ended[row, FOUND] > 0.0
     for j in range(heard.size):
         heard[j], b.heard[row, j] = b.heard[row, j], 0.0
     silent, without = unchanged_chance(b, row, elapsed, -1), unchanged_chance(b, row, elapsed, k)
-    b.heard[row, k] = 1.0
+    b.heard[row, k] = b.credit[row, k] = 1.0
     with_ = unchanged_chance(b, row, elapsed, -1)
     for j in range(heard.size):
         b.heard[row, j] = heard[j]
+    b.credit[row, k] = credit
     gain = _gain(with_, without, found) - _gain(silent, without, found)
     alone = _gain(with_, alone, found) - _gain(silent, alone, found)
     return _add_scores(b, row, k, b.ended[row, BEGAN], gain, alone)

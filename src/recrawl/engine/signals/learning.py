@@ -30,6 +30,7 @@ from recrawl.engine.signals.arrays import (
     SignalArrays,
 )
 from recrawl.engine.signals.components import change_rate_moments, update_components
+from recrawl.engine.signals.delays import credit_at
 from recrawl.engine.signals.posterior import has_signals
 from recrawl.engine.signals.tables import add_to_host, update_host
 
@@ -50,12 +51,21 @@ def begin_row(b: SignalArrays, row: int, host: int, totals: Array) -> None:
 
 
 @jit_lean
-def hear(b: SignalArrays, row: int, k: int, totals: Array, elapsed: float, out: Array) -> None:
-    """Count a signal of source k, a clock time after the copy."""
+def set_age(b: SignalArrays, row: int, k: int, age: float) -> None:
+    """Of the signals of source k since the copy, that of the largest credit came at an age."""
+    b.age[row, k] = age
+    b.credit[row, k] = credit_at(b.delays, b.delay[k], b.host_delay[b.host[row], k], age)
+
+
+@jit_lean
+def hear(b: SignalArrays, row: int, k: int, totals: Array, times: tuple[float, float], out: Array) -> None:
+    """Count a signal of source k; `times` since the copy by the clock, and `age` as in the arrays."""
+    elapsed, age = times
     b.heard[row, k] += 1.0
     if b.heard[row, k] > MOST_SIGNALS:
         return
     b.last[row, k] = elapsed
+    set_age(b, row, k, age if b.heard[row, k] == 1.0 else max(b.age[row, k], age))
     if b.heard[row, k] == 1.0:
         b.first[row, k] = elapsed
     if b.statistics[row, k, COUNTED] + b.heard[row, k] <= _FEW:

@@ -26,9 +26,10 @@ from recrawl.engine.signals.arrays import (
     reserved,
     row_of,
 )
-from recrawl.engine.signals.components import fill_qualities, open_component, update_components
+from recrawl.engine.signals.components import chance_beside, fill_qualities, open_component, update_components
+from recrawl.engine.signals.delays import learn_delays
 from recrawl.engine.signals.gate import HAS_SHUT, NOTHING, score, score_late, shut
-from recrawl.engine.signals.learning import begin_row, confirm, hear, learn_row, settle
+from recrawl.engine.signals.learning import begin_row, confirm, hear, learn_row, set_age, settle
 from recrawl.engine.signals.tables import add_change_rates, update_host
 from recrawl.schedule.exact.access_kernels import (
     Header,
@@ -76,8 +77,11 @@ def write_page(s: State, b: Belief, i: int, row: int) -> None:
 
 
 @jit_lean
-def hear_signal(s: State, b: Belief, i: int, k: int, now: float) -> None:
-    """Count a signal of source k for a page with a row, or a reserved one; the scheduler's `signal` must follow."""
+def hear_signal(s: State, b: Belief, i: int, k: int, about: float, now: float) -> None:
+    """Count a signal of source k for a page with a row, or a reserved one; the scheduler's `signal` must follow.
+
+    Its change is later than the copy if it says when (`about` is not infinity); else that depends on its delay.
+    """
     a, totals = b.signals, b.signals.totals
     row = row_of(a, i)
     if row == NO_ROW:
@@ -88,17 +92,19 @@ def hear_signal(s: State, b: Belief, i: int, k: int, now: float) -> None:
         a.row_of[i] = row
         begin_row(a, row, a.host[row], totals)
     a.heard_at[row] = min(a.heard_at[row], now)
-    hear(a, row, k, totals, max(clock_between(s, i, fetched_at(s, i), now), 0.0), a.out)
+    copied_at = fetched_at(s, i)
+    age = max(now - copied_at, 0.0) if math.isinf(about) else math.inf
+    hear(a, row, k, totals, (max(clock_between(s, i, copied_at, now), 0.0), age), a.out)
     if a.heard[row, k] <= MOST_SIGNALS and any_open(a, row):
         write_page(s, b, i, row)
 
 
 @jit_lean
-def hear_signals(header: Header, b: Belief, ids: Ids, k: int, now: float) -> None:
+def hear_signals(header: Header, b: Belief, ids: Ids, k: int, about: Array, now: float) -> None:
     """Count signals of source k; the scheduler's `signal` must follow."""
     s = opened(header)
-    for i in ids:
-        hear_signal(s, b, i, k, now)
+    for j in range(ids.size):
+        hear_signal(s, b, ids[j], k, about[j], now)
 
 
 @jit_lean
@@ -110,6 +116,7 @@ def _keep_later(s: State, b: Belief, i: int, row: int, begin: float) -> None:
         a.heard[row, k] = signals_after(s, i, k)
         a.first[row, k] = a.last[row, k] = 0.0
         if a.heard[row, k] > 0.0:
+            set_age(a, row, k, 0.0)
             a.heard_at[row] = begin
 
 
@@ -211,6 +218,10 @@ def learn_signals(
             _gate_moved(b, row, k, of_source, -1, now)
     for k in range(a.rate.shape[1]):  # those after the new copy are not judged by this outcome
         a.heard[row, k] = max(a.heard[row, k] - signals_after(s, i, k), 0.0)
+    for k in range(a.rate.shape[1]):
+        if a.rate[row, k] > 0.0 and a.heard[row, k] > 0.0 and time > 0.0:
+            chance = chance_beside(a, row, k, time)
+            learn_delays(a.delays, a.delay[k], a.host_delay[a.host[row], k], a.age[row, k], chance, changed)
     _note_ended(a, row, copies[0], outcome)
     totals = a.totals
     fill_totals(b, i, totals)

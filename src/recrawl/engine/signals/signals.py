@@ -27,6 +27,7 @@ from recrawl.engine.signals.arrays import (
     empty,
     reserved,
 )
+from recrawl.engine.signals.delays import SHARE
 from recrawl.engine.signals.shared import SignalSums, move_gates
 from recrawl.engine.signals.stated_delays import StatedDelays
 from recrawl.engine.signals.tables import count_rows, forget_row, set_tables, sum_hosts
@@ -40,10 +41,23 @@ _REPEATS = 5.0  # by how much, in ln evidence, repetitions must explain the outc
 _SAMPLE = 4000  # pages that a refit reads, at most twice as many
 _REFRESHED = 20_000  # pages that are computed again after a refit; of more, others each time
 _OBSERVED = ("statistics", "both", "heard", "first", "last", "heard_at")  # of a row; all else follows from these
-_PER_ROW = (*_OBSERVED, "ended", "share", "bins", "components", "mean_kappa", "rate", "main", "host", "page")
-_PER_HOST = ("host_share", "host_prior", "host_gate", "host_pages")
-_TAUGHT = ("repeats", "mean_rate", "gate")  # tables follow from the pages
-_WHOLE = ("log_table", "bin_classes", "classes", "log_base", "repeats", "mean_rate", "gate")
+_PER_ROW = (
+    *_OBSERVED,
+    "age",
+    "credit",
+    "ended",
+    "share",
+    "bins",
+    "components",
+    "mean_kappa",
+    "rate",
+    "main",
+    "host",
+    "page",
+)
+_PER_HOST = ("host_share", "host_prior", "host_gate", "host_delay", "host_pages")
+_TAUGHT = ("repeats", "mean_rate", "gate", "delay")  # tables follow from the pages
+_WHOLE = ("log_table", "bin_classes", "classes", "log_base", "repeats", "mean_rate", "gate", "delay")
 
 
 class Moved(NamedTuple):
@@ -64,6 +78,7 @@ class Signals:
         self._fits = 0
         self._hosts: dict[str, int] = {}
         self._gates: dict[str, Any] = {}  # taken over of hosts none of whose pages has had a signal here
+        self._delays: dict[str, Any] = {}  # the same
         self._kept: Mapping[str, Any] | None = None  # of an engine of a part of the pages: what all pages have taught
         self._order, self._starts = np.zeros(0, np.int64), np.zeros(1, np.int64)  # rows by host, as far as sorted
         self._own: SignalSums | None = None  # sums of the last refit
@@ -104,7 +119,7 @@ class Signals:
         first = self.n_rows
         numbers = [self._hosts.setdefault(host, len(self._hosts)) for host in hosts]
         self._make_room(first + len(pages), len(self._hosts))
-        self._take_gates()
+        self._take_hosts()
         for page, host in zip(pages.tolist(), numbers, strict=True):
             if self.arrays.row_of[page] == NO_ROW:
                 row = self.n_rows
@@ -216,8 +231,11 @@ class Signals:
             **{name: _larger(getattr(b, name), rows) for name in _PER_ROW},
             **{name: _larger(getattr(b, name), hosts) for name in _PER_HOST},
         )
-        for host in range(len(b.host_gate), len(self.arrays.host_gate)):
-            self.arrays.host_gate[host] = empty(b.rates, b.rate.shape[1], 0, 1, b.groups).host_gate[0]
+        if len(self.arrays.host_gate) > len(b.host_gate):
+            new = empty(b.rates, b.rate.shape[1], 0, 1, b.groups)
+            self.arrays.host_gate[len(b.host_gate) :] = new.host_gate[0]
+            self.arrays.host_delay[len(b.host_delay) :] = new.host_delay[0]
+        self.arrays.age[len(b.age) :], self.arrays.credit[len(b.credit) :] = math.inf, 1.0
         self.arrays.bins[len(b.bins) :] = -1
         self.arrays.heard_at[len(b.heard_at) :] = math.inf
         self.arrays.ended[len(b.ended) :] = math.inf
@@ -240,27 +258,30 @@ class Signals:
         if self.n_rows == 0 and not self._gates and not b.gate[:, OPEN].any():
             return {}
         gates = {host: gate.tolist() for host, gate in self.host_gates().items()}
+        late = {host: b.host_delay[k] for host, k in self._hosts.items() if (b.host_delay[k, :, SHARE, 0] < 0.5).any()}
+        delays = {**self._delays, **{host: delay.round(6).tolist() for host, delay in late.items()}}
         taught = {name: getattr(b, name).tolist() for name in _TAUGHT}
-        return {**taught, "host_gate": gates, "stated_delays": self.stated_delays.saved()}
+        return {**taught, "host_gate": gates, "host_delay": delays, "stated_delays": self.stated_delays.saved()}
 
     def take(self, fitted: Mapping[str, Any], *, partial: bool) -> None:
         """Take over what all pages have taught, perhaps of fewer sources; with `partial` it is saved as it is."""
         self._kept = fitted if partial else None
-        for name in _TAUGHT if fitted else ():
+        for name in (name for name in _TAUGHT if name in fitted):
             _put(getattr(self.arrays, name), np.array(fitted[name]))
-        self._gates = dict(fitted.get("host_gate", {}))
+        self._gates, self._delays = dict(fitted.get("host_gate", {})), dict(fitted.get("host_delay", {}))
         self.stated_delays.load(fitted.get("stated_delays", {}))
 
     def take_later(self, fitted: Mapping[str, Any]) -> None:
-        """The same where pages are known already: gates of their hosts are taken over too."""
+        """The same where pages are known already: gates and delays of their hosts are taken over too."""
         if fitted:
             self.take(fitted, partial=False)
-            self._take_gates()
+            self._take_hosts()
 
-    def _take_gates(self) -> None:
-        """Use the gates that were taken over of hosts that have rows now."""
-        for name in self._gates.keys() & self._hosts.keys():
-            _put(self.arrays.host_gate[self._hosts[name]], np.array(self._gates.pop(name)))
+    def _take_hosts(self) -> None:
+        """Use the gates and delays that were taken over of hosts that have rows now."""
+        for column, taken in (("host_gate", self._gates), ("host_delay", self._delays)):
+            for name in taken.keys() & self._hosts.keys():
+                _put(getattr(self.arrays, column)[self._hosts[name]], np.array(taken.pop(name)))
 
     def fill(self, pages: Ids, observed: list[list[float]]) -> None:
         """Continue from rows, perhaps with fewer sources: those that are new know nothing. The caller refits."""
@@ -276,15 +297,17 @@ class Signals:
         rows = {name: getattr(b, name)[:n] for name in _PER_ROW}
         rest = {name: getattr(b, name) for name in (*_PER_HOST, *_WHOLE, "row_of")}
         shared = {"own": self._own, "others": self._others}
+        taken = {"gates": dict(self._gates), "delays_taken": dict(self._delays)}
+        stated = {"stated_delays": self.stated_delays.saved()}
         sums = {name: None if one is None else asdict(one) for name, one in shared.items()}
-        names = {"hosts": list(self._hosts), "gates": dict(self._gates), "stated_delays": self.stated_delays.saved()}
-        return {**rows, **rest, **sums, **names, "fits": self._fits}
+        return {**rows, **rest, **sums, "hosts": list(self._hosts), "fits": self._fits, **taken, **stated}
 
     def load(self, saved: Mapping[str, Any]) -> None:
         """Continue from what was saved, perhaps with fewer sources: those that are new know nothing."""
         self.n_rows = len(saved["page"])
         self._hosts = {host: k for k, host in enumerate(saved["hosts"])}
-        self._gates, self._fits = dict(saved["gates"]), int(saved["fits"])
+        self._gates, self._delays = dict(saved["gates"]), dict(saved.get("delays_taken", {}))
+        self._fits = int(saved["fits"])
         self.stated_delays.load(saved.get("stated_delays", {}))
         shape = self.arrays.log_table.shape  # of other sources, sums are dropped until the next refit
         kept = [sums if sums and sums["counts"].shape == shape else None for sums in map(saved.get, ("own", "others"))]

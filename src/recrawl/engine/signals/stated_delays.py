@@ -1,4 +1,4 @@
-"""Stated delays: how long after a change its signals come, by host and source, where signals state the time of the change."""
+"""Stated delays: how long after a change its signals come, by host and source, where signals say when it was."""
 
 from __future__ import annotations
 

@@ -30,6 +30,7 @@ from recrawl.engine.signals.arrays import (
     SignalArrays,
     is_open,
 )
+from recrawl.engine.signals.delays import median_delay
 
 if TYPE_CHECKING:
     from recrawl.engine.engine import Engine
@@ -68,6 +69,7 @@ class SourceFacts:
     changes: float  # that those found
     precision: Share | None  # share of signals with a change behind them, mean over pages; None: not learned
     recall: Share | None  # share of these pages' changes that it tells
+    late: float  # mean delay of its signals that do not say when their changes were; 0 until outcomes say otherwise
     counts: bool  # whether its signals bring crawls forward here
     proven: bool  # on this host, by its own gate; else the gate of the source on all hosts decides
     score: float  # by how much it has predicted outcomes better, in logarithms of probabilities
@@ -118,6 +120,7 @@ def source_facts(engine: Engine) -> tuple[SourceFacts, ...]:
                 changes=float(changes[j]),
                 precision=precision[j],
                 recall=recall[j],
+                late=median_delay(b.delays, b.host_delay[h, s]),
                 counts=opened,
                 proven=bool(gate[OPEN] == OPENED),
                 score=float(gate[SCORE] if opened else min(gate[SCORE], gate[ALONE])),

@@ -163,7 +163,7 @@ def _pass_and_count_signals(
         elif is_known(s, i):
             status = leave_cohort(s, lists, i)
             if status == DONE and cursor[HEARD] == 0:
-                hear_signal(s, learned.belief, i, int(queue.weight[k]), when)
+                hear_signal(s, learned.belief, i, int(queue.weight[k]), queue.changed_at[k], when)
                 cursor[HEARD] = 1
             if status == DONE:
                 status, _ = signal(header, queue.page[k : k + 1], when, _NO_DATE, queue.weight[k : k + 1])
