@@ -287,7 +287,7 @@ class Engine(Core):
         if dated.any():
             self.beliefs.signals.learn_stated_delays(rows[dated], source, now - about[dated])
 
-    def _hear(self, rows: Ids, source: int, about: NDArray[np.float64], now: float) -> None:
+    def _hear(self, rows: Ids, source: int, about: Array, now: float) -> None:
         """Signals about changes after the copies."""
         self.eligibility.cohorts.leave(self.scheduler, rows)
         self.reserve_signals(rows)
