@@ -71,7 +71,7 @@ def test_the_server_reads_no_more_than_a_window_of_a_stream_that_is_not_answered
 
     async def run():
         nowhere = Nowhere()
-        stream = asyncio.create_task(PutStream(Batcher(nowhere), nowhere).run(nowhere.items()))
+        stream = asyncio.create_task(PutStream(Batcher(nowhere.put), nowhere).run(nowhere.items()))
         for _ in range(3 * WINDOW):
             await asyncio.sleep(0)
         assert nowhere.read == WINDOW

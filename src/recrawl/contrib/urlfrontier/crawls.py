@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -16,6 +16,8 @@ from recrawl.contrib.urlfrontier.queues import Queue
 from recrawl.contrib.urlfrontier.wire import FAIL, SKIPPED
 from recrawl.errors import StoreError
 
+Strict = Callable[[Sequence[Put]], list[int]]
+ByEngine = Callable[[Sequence[Put]], Awaitable[list[int]]]
 _LULL = 0.01  # seconds without a deletion, after which URLs of deleted queues are deleted
 
 
@@ -50,8 +52,10 @@ class Crawls:
         self._sweep()
 
     async def close(self) -> None:
-        """End the deletion of URLs; the next run goes on with it."""
+        """End what goes on beside the calls; the next run goes on with it."""
         self._closing = True
+        if self._managed is not None:
+            await self._managed.close()
         await self.swept()
 
     async def swept(self) -> None:
@@ -62,27 +66,56 @@ class Crawls:
 
     async def put(self, puts: Sequence[Put | None]) -> list[int]:
         """Take in URLs; a state for each. None, and what is no page of a managed crawl, is skipped."""
+        managed = None if self._managed is None else self._managed.put
+        return await self._divide(puts, self.frontier.put, managed)
+
+    async def arrive(self, puts: Sequence[Put | None]) -> list[int]:
+        """Take in discovered URLs, which become rows and pages later; a state for each."""
+        managed = None if self._managed is None else self._managed.arrive
+        return await self._divide(puts, self.frontier.arrive, managed)
+
+    async def _divide(self, puts: Sequence[Put | None], strict: Strict, managed: ByEngine | None) -> list[int]:
+        """Give the URLs of strict crawls and of managed ones to whom they concern."""
+        if managed is None and None not in puts:
+            return _written(strict, puts)  # type: ignore[arg-type]
         states = [SKIPPED] * len(puts)
-        strict: list[tuple[int, Put]] = []
-        managed: list[tuple[int, Put]] = []
-        for place, put in enumerate(puts):
-            if put is not None:
-                (managed if self.frontier.is_managed(put.crawl) else strict).append((place, put))
-        if strict:
-            try:
-                found = self.frontier.put([put for _, put in strict])
-            except sqlite3.Error:
-                found = [FAIL] * len(strict)
-            for (place, _), state in zip(strict, found, strict=True):
-                states[place] = state
-        if managed and self._managed is not None:
-            try:
-                found = await self._managed.put([put for _, put in managed])
-            except (sqlite3.Error, StoreError):
-                found = [FAIL] * len(managed)
-            for (place, _), state in zip(managed, found, strict=True):
+        is_managed = self.frontier.is_managed
+        given = [(place, put, is_managed(put.crawl)) for place, put in enumerate(puts) if put is not None]
+        for by_engine in (False, True):
+            places = [place for place, _, one in given if one is by_engine]
+            some = [put for _, put, one in given if one is by_engine]
+            if some and not by_engine:
+                found = _written(strict, some)
+            elif some and managed is not None:
+                try:
+                    found = await managed(some)
+                except (sqlite3.Error, StoreError):
+                    found = [FAIL] * len(some)
+            else:
+                continue
+            for place, state in zip(places, found, strict=True):
                 states[place] = state
         return states
+
+    async def find(self, queue: Queue, url: str) -> Row | None:
+        """A URL of a queue."""
+        row = self.frontier.file.find(queue.id, url)
+        if row is None and self._waits(queue):
+            await self._open(queue)
+            row = self.frontier.file.find(queue.id, url)
+        return row
+
+    def _waits(self, queue: Queue) -> bool:
+        """Whether URLs of a queue may be no rows yet."""
+        return bool(queue.arrived) or (queue.crawl.managed and self._managed is not None and self._managed.n_waiting > 0)
+
+    async def _open(self, queue: Queue) -> None:
+        """Make rows of all URLs of a queue."""
+        if queue.crawl.managed and self._managed is not None:
+            await self._managed.settle()
+        while queue.arrived:
+            self.frontier.arrivals.open(queue)
+            await asyncio.sleep(0)
 
     async def take(self, crawl: str | None, ask: Ask) -> list[Served]:
         """Hand out URLs of a crawl; None: of any."""
@@ -117,6 +150,7 @@ class Crawls:
             if not search.text and queue.active + queue.completed <= skip:
                 skip -= queue.active + queue.completed
                 continue
+            await self._open(queue)
             after = ""
             while rows := self.frontier.file.listed(queue.id, after):
                 after = rows[-1].url
@@ -133,6 +167,8 @@ class Crawls:
 
     async def delete(self, queues: Sequence[Queue]) -> int:
         """Delete queues, with those that others delete meanwhile; how many active URLs they had."""
+        if self._managed is not None:
+            await self._managed.settle()
         if self._deleting is None:
             self._deleting = asyncio.get_running_loop().create_task(self._delete())
         deleting = self._deleting
@@ -156,6 +192,7 @@ class Crawls:
         """Delete URLs that were created before a time; how many of them were active."""
         n = 0
         for queue in queues:
+            await self._open(queue)
             while rows := self.frontier.file.purgeable(queue.id, before):
                 if queue.id not in self.frontier.by_id:
                     break
@@ -188,3 +225,11 @@ class Crawls:
         if pages and self._managed is not None:
             await self._managed.forget(pages)
         await asyncio.sleep(0)
+
+
+def _written(write: Strict, puts: Sequence[Put]) -> list[int]:
+    """The states of puts of strict crawls: FAIL where nothing can be written."""
+    try:
+        return write(puts)
+    except sqlite3.Error:
+        return [FAIL] * len(puts)

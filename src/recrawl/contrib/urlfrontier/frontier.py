@@ -7,10 +7,11 @@ leaves everything as it was.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from recrawl.contrib.urlfrontier.arrivals import Arrivals
+from recrawl.contrib.urlfrontier.changes import Changes
 from recrawl.contrib.urlfrontier.items import Put
 from recrawl.contrib.urlfrontier.queue_file import QueueFile, Row
 from recrawl.contrib.urlfrontier.queues import DEFAULT_DELAY, Crawl, Queue
@@ -46,79 +47,6 @@ class Totals(NamedTuple):
     active_queues: int
 
 
-class Changes:
-    """What a transaction changes in memory, once it is committed."""
-
-    def __init__(self, frontier: Frontier) -> None:
-        self._frontier = frontier
-        self._new: dict[tuple[str, str], Queue] = {}
-        self._counts: dict[Queue, list[int]] = defaultdict(lambda: [0, 0])
-        self._wakes: dict[Queue, float] = {}
-        self._ended: list[tuple[Queue, int]] = []
-        self._by_id: dict[int, Queue] = {}  # new queues
-        self._rows: list[Row] = []  # new ones
-        self._renewed: list[tuple[int, int, bytes, int]] = []
-
-    def queue(self, crawl: str, key: str) -> Queue:
-        """The queue of a key; a new one if there is none."""
-        known = self._frontier.crawls.get(crawl)
-        queue = None if known is None else known.queues.get(key)
-        queue = queue or self._new.get((crawl, key))
-        if queue is None:
-            owner = known or self._frontier.new_crawl(crawl)
-            queue = self._new[crawl, key] = Queue(self._frontier.file.add_queue(crawl, key), owner, key)
-            self._by_id[queue.id] = queue
-        return queue
-
-    def by_id(self, id: int) -> Queue | None:
-        """A queue by its row."""
-        return self._frontier.by_id.get(id) or self._by_id.get(id)
-
-    def insert(self, queue: Queue, put: Put, now: float, page: str | None = None) -> Row:
-        """A URL is new in its queue; its row."""
-        date = int(now) if put.date is None else put.date
-        number = self._frontier.file.next_row()
-        row = Row(number, queue.id, put.url, date, int(now), put.metadata, 0.0, page, None)
-        self._rows.append(row)
-        self.count(queue, put.date)
-        return row
-
-    def renew(self, row: Row, before: Queue, queue: Queue, put: Put) -> Row:
-        """A URL was put again as known, perhaps to another queue; its row as it is then."""
-        date = put.date or 0
-        self._renewed.append((queue.id, date, put.metadata, row.id))
-        self.count(before, row.date, -1)
-        self.count(queue, date)
-        self._ended.append((before, row.id))
-        return row._replace(queue=queue.id, date=date, metadata=put.metadata, until=0.0, lease=None)
-
-    def write(self) -> None:
-        """Write new and renewed URLs, inside the transaction."""
-        self._frontier.file.insert_rows(self._rows)
-        self._frontier.file.renew(self._renewed)
-
-    def count(self, queue: Queue, date: int | None, sign: int = 1) -> None:
-        """A URL with this date comes or goes."""
-        self._counts[queue][date == 0] += sign
-
-    def wake(self, queue: Queue, at: float) -> None:
-        """A queue may have something at a time."""
-        self._wakes[queue] = min(at, self._wakes.get(queue, math.inf))
-
-    def apply(self) -> None:
-        """The transaction is committed."""
-        for (name, _), queue in self._new.items():
-            queue.crawl = self._frontier.crawls.setdefault(name, queue.crawl)
-            queue.crawl.add(queue)
-            self._frontier.by_id[queue.id] = queue
-        for queue, counts in self._counts.items():
-            queue.crawl.count(queue, *counts)
-        for queue, row in self._ended:
-            queue.held.pop(row, None)
-        for queue, at in self._wakes.items():
-            queue.crawl.wake(queue, at)
-
-
 class Frontier:
     """All queues. ``managed`` says of a crawl ID whether the engine decides for it."""
 
@@ -130,7 +58,8 @@ class Frontier:
         self.deletions = 0  # how often URLs or queues were deleted: rows that were read before may be gone
         settings = file.settings()
         self.delay, self.active = settings.get("delay", DEFAULT_DELAY), bool(settings.get("active", 1.0))
-        for id_, crawl, key, delay, blocked, most, served, active, completed in file.queues():
+        opened: dict[int, int] = {}
+        for id_, crawl, key, delay, blocked, most, served, opened[id_], active, completed in file.queues():
             owner = self.crawls.setdefault(crawl, self.new_crawl(crawl))
             queue = self.by_id[id_] = Queue(id_, owner, key)
             queue.delay, queue.limit = delay, most
@@ -141,6 +70,8 @@ class Frontier:
         for id_, row, until in file.held(clock.now()):
             if id_ in self.by_id:
                 self.by_id[id_].held[row] = until
+        self.arrivals = Arrivals(file, self.by_id)
+        self.arrivals.load(opened)
 
     def new_crawl(self, name: str) -> Crawl:
         """A crawl without queues."""
@@ -168,6 +99,7 @@ class Frontier:
     def put(self, puts: Sequence[Put]) -> list[int]:
         """Take in URLs of strict crawls; a state for each."""
         now, changes = self.clock.now(), Changes(self)
+        self._open_for(puts)
         with self.file.transaction():
             queues = [changes.queue(put.crawl, put.key) for put in puts]
             asked = zip(queues, puts, strict=True)
@@ -175,6 +107,26 @@ class Frontier:
             states = [self._put(put, queue, rows, changes, now) for put, queue in zip(puts, queues, strict=True)]
             changes.write()
         changes.apply()
+        return states
+
+    def _open_for(self, puts: Sequence[Put]) -> None:
+        """Make rows of URLs that were put before as discovered, where one of these is put again."""
+        waiting = [(queue, put.url) for put in puts if (queue := self.queue(put.crawl, put.key)) and queue.arrived]
+        rows = self.file.found([(queue.id, url) for queue, url in waiting]) if waiting else {}
+        for queue, url in waiting:
+            if (queue.id, url) not in rows and self.arrivals.knows(queue, url):
+                while queue.arrived:
+                    self.arrivals.open(queue)
+
+    def arrive(self, puts: Sequence[Put]) -> list[int]:
+        """Take in discovered URLs of strict crawls; a state for each. They become rows when their queue needs them."""
+        changes, now = Changes(self), self.clock.now()
+        with self.arrivals.writing(now) as arriving, self.file.transaction():
+            queues = [changes.queue(put.crawl, put.key) for put in puts]
+            states = [OK if arriving.add(queue, put) else SKIPPED for queue, put in zip(queues, puts, strict=True)]
+            arriving.write()
+        changes.apply()
+        self.arrivals.wait(arriving.written)
         return states
 
     def _put(self, put: Put, queue: Queue, rows: dict[tuple[int, str], Row], changes: Changes, now: float) -> int:
@@ -202,6 +154,8 @@ class Frontier:
             room = min(ask.urls - queue.in_process(now), MOST_SERVED - len(found))
             if room <= 0:
                 continue
+            if queue.arrived:
+                self.arrivals.open(queue, room)
             rows = self.file.due(queue.id, now, room)
             if not rows:
                 crawl.sleep(queue, self._next_at(queue, now))
@@ -278,6 +232,7 @@ class Frontier:
         for queue in queues:
             queue.crawl.remove(queue)
             del self.by_id[queue.id]
+            self.arrivals.drop(queue)
             if not queue.crawl.queues:
                 self.crawls.pop(queue.crawl.name, None)
         self.deleted += [queue.id for queue in queues]
@@ -291,6 +246,7 @@ class Frontier:
         for row in rows if queue is not None else ():
             assert queue is not None
             queue.held.pop(row.id, None)
+            queue.forget(row.url)
             queue.crawl.count(queue, -(row.date > 0), -(row.date == 0))
 
     def totals(self, queues: Iterable[Queue]) -> Totals:

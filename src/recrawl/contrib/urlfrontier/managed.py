@@ -6,18 +6,19 @@ import asyncio
 import math
 from collections.abc import Collection, Iterable, Sequence
 
-from recrawl.contrib.urlfrontier.frontier import Ask, Changes, Frontier, Served
+from recrawl.contrib.urlfrontier.backlog import Backlog, page_of
+from recrawl.contrib.urlfrontier.changes import Changes
+from recrawl.contrib.urlfrontier.frontier import Ask, Frontier, Served
 from recrawl.contrib.urlfrontier.items import Put
 from recrawl.contrib.urlfrontier.observations import report_of, says_gone
 from recrawl.contrib.urlfrontier.queue_file import Row
 from recrawl.contrib.urlfrontier.queues import Queue
 from recrawl.contrib.urlfrontier.wire import OK, SKIPPED
-from recrawl.crawl.urls import canonical
 from recrawl.desk import Desk, NewPage
 from recrawl.desk.desk import MOST_PICKED, MOST_REPORTS
 from recrawl.desk.lease_book import LONGEST
-from recrawl.errors import ParameterError
 
+_AT_ONCE = 1000  # discovered URLs that become pages before a call is answered; of more, most wait for later calls
 _FEW = 8  # pages picked at first, besides two of each queue
 CATCH_UP = 60.0  # seconds of the budget that a client gets at once: it asks now and then, and fetches in between
 
@@ -29,6 +30,20 @@ class Managed:
         desk.components.budget.catch_up(CATCH_UP)
         self._frontier, self._desk, self._file = frontier, desk, frontier.file
         self._writing = asyncio.Lock()
+        self._backlog = Backlog(frontier, desk, self._writing, self._forget)
+
+    @property
+    def n_waiting(self) -> int:
+        """How many discovered URLs are no pages yet."""
+        return self._backlog.n_waiting
+
+    async def settle(self) -> None:
+        """Make pages of all discovered URLs."""
+        await self._backlog.settle()
+
+    async def close(self) -> None:
+        """End what goes on beside the calls."""
+        await self._backlog.close()
 
     def row_of(self, crawl: str | None, page: str) -> Row | None:
         """The URL that stands for a page in a crawl, or in any managed crawl."""
@@ -45,6 +60,9 @@ class Managed:
     async def adopt(self) -> None:
         """Make pages of URLs that were put in while their crawl was strict."""
         for crawl in [one for one in self._frontier.crawls.values() if one.managed]:
+            for queue in crawl.queues.values():
+                while queue.arrived:
+                    self._frontier.arrivals.open(queue)
             last = 0
             while rows := self._file.without_page(crawl.name, last):
                 last = rows[-1].id
@@ -61,6 +79,8 @@ class Managed:
         """Take in URLs: new ones become pages, those that were fetched are observations; a state for each."""
         given = [(put, page_of(put.url)) for put in puts]
         pairs = [(put, page) for put, page in given if page is not None]
+        if any(self._backlog.has(put.crawl, page) for put, page in pairs):
+            await self.settle()
         async with self._writing:
             deletions, rows = self._frontier.deletions, self._rows(pairs)
             both = [(put, page, rows.get((put.crawl, page))) for put, page in pairs]
@@ -79,6 +99,15 @@ class Managed:
             states = self._write(given, rows)
             await self._forget([page for put, page, row in both if _is_gone(put, row)])
             return states
+
+    async def arrive(self, puts: Sequence[Put]) -> list[int]:
+        """Take in discovered URLs: those that are new become pages soon; a state for each."""
+        states = await self._backlog.put(puts)
+        doubtful = [place for place, state in enumerate(states) if state is None]
+        found = await self.put([puts[place] for place in doubtful]) if doubtful else []
+        for place, state in zip(doubtful, found, strict=True):
+            states[place] = state
+        return [SKIPPED if state is None else state for state in states]
 
     def _rows(self, pairs: Sequence[tuple[Put, str]]) -> dict[tuple[str, str], Row]:
         """The rows of URLs by crawl and page: by their pages, or by themselves if they have none."""
@@ -135,6 +164,8 @@ class Managed:
 
     async def take(self, crawl: str | None, ask: Ask) -> list[Served]:
         """Hand out the URLs that are worth most; None: of any managed crawl."""
+        if 0 < self.n_waiting <= _AT_ONCE:
+            await self.settle()
         now = self._frontier.clock.now()
         choice = _Choice(self, self._frontier, crawl, ask, now)
         lease = min(max(ask.lease, 1.0), LONGEST)
@@ -235,11 +266,3 @@ def _becomes_page(put: Put, row: Row | None) -> bool:
     if row is None:
         return not _is_gone(put, row)
     return row.page is None and put.date is not None and not _is_gone(put, row)
-
-
-def page_of(url: str) -> str | None:
-    """The page of the engine that a URL is; None if it is no web page."""
-    try:
-        return canonical(url)
-    except ParameterError:
-        return None

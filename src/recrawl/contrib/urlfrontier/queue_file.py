@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from recrawl.errors import StoreError
 from recrawl.store.sqlite.lock import Lock
 
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = """
 CREATE TABLE setting (name TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE queue (
@@ -39,6 +39,17 @@ CREATE TABLE url (
 );
 CREATE INDEX url_date ON url (queue, date, url);
 CREATE INDEX url_page ON url (page) WHERE page IS NOT NULL;
+"""
+_SINCE_2 = """
+-- up to which arrival the URLs of a queue are rows
+ALTER TABLE queue ADD COLUMN opened INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE arrival (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    at INTEGER NOT NULL,
+    queues BLOB NOT NULL, -- of each URL
+    ends BLOB NOT NULL, -- of each record
+    records BLOB NOT NULL -- URL, and its metadata after a zero byte
+);
 """
 # A crash of the process loses nothing; after a loss of power the last transactions may be missing.
 _PRAGMAS = ("journal_mode = WAL", "synchronous = NORMAL", "journal_size_limit = 67108864", "cache_size = -65536")
@@ -85,14 +96,15 @@ class QueueFile:
 
     def _prepare(self) -> None:
         (version,) = self.db.execute("PRAGMA user_version").fetchone()
-        if version not in (0, _VERSION):
+        if version > _VERSION:
             raise StoreError(f"{self.path}: its schema is version {version}; this recrawl knows {_VERSION}")
         for pragma in _PRAGMAS:
             self.db.execute(f"PRAGMA {pragma}")
-        if version == 0:
+        if version < _VERSION:
             with self.transaction():
-                for statement in _SCHEMA.split(";\n"):
-                    self.db.execute(statement)
+                for schema in (_SCHEMA, _SINCE_2)[version:]:
+                    for statement in schema.split(";\n"):
+                        self.db.execute(statement)
                 self.db.execute(f"PRAGMA user_version = {_VERSION}")
         self._last_row = int(self.db.execute("SELECT coalesce(max(id), 0) FROM url").fetchone()[0])
 
@@ -120,9 +132,9 @@ class QueueFile:
         return dict(self.db.execute("SELECT name, value FROM setting"))
 
     def queues(self) -> Iterator[tuple[Any, ...]]:
-        """All queues: id, crawl, key, delay, blocked_until, most, last_served, active and completed URLs."""
+        """All queues: id, crawl, key, delay, blocked_until, most, last_served, opened, active and completed URLs."""
         yield from self.db.execute(
-            "SELECT q.id, crawl, key, delay, blocked_until, most, last_served,"
+            "SELECT q.id, crawl, key, delay, blocked_until, most, last_served, opened,"
             " count(u.id) - count(CASE WHEN u.date = 0 THEN 1 END), count(CASE WHEN u.date = 0 THEN 1 END)"
             " FROM queue q LEFT JOIN url u ON u.queue = q.id GROUP BY q.id ORDER BY q.id"
         )
@@ -142,6 +154,10 @@ class QueueFile:
         query += " ON u.queue = json_extract(j.value, '$[0]') AND u.url = json_extract(j.value, '$[1]')"
         rows = (Row(*row) for row in self.db.execute(query, (json.dumps(urls),)))
         return {(row.queue, row.url): row for row in rows}
+
+    def urls(self, queue: int) -> Iterator[str]:
+        """The URLs of a queue that are rows."""
+        return (url for (url,) in self.db.execute("SELECT url FROM url WHERE queue = ?", (queue,)))
 
     def of_page(self, page: str) -> list[Row]:
         """The URLs that stand for a page of the engine."""

@@ -5,16 +5,22 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+from array import array
 from collections.abc import Iterator
 
 DEFAULT_DELAY = 1.0  # seconds between two serves of a queue
 
 
 class Queue:
-    """A queue of URLs. ``held`` are the URLs in process, by row, and until when."""
+    """A queue of URLs. ``held`` are the URLs in process, by row, and until when.
+
+    ``arrived`` are the places of its URLs that are no rows yet (`arrivals`), and ``known`` the hashes of all its URLs;
+    None: they were not needed yet.
+    """
 
     __slots__ = (
         "active",
+        "arrived",
         "blocked_until",
         "completed",
         "crawl",
@@ -22,6 +28,7 @@ class Queue:
         "held",
         "id",
         "key",
+        "known",
         "last_served",
         "limit",
         "wakes",
@@ -33,7 +40,19 @@ class Queue:
         self.delay: float | None = None  # None: the default
         self.blocked_until, self.last_served = 0.0, -math.inf
         self.held: dict[int, float] = {}
+        self.arrived = array("Q")
+        self.known: set[int] | None = None
         self.wakes = -math.inf  # before when it has nothing to serve; it is asleep while this lies ahead
+
+    def learn(self, url: str) -> None:
+        """A URL is in the queue from now on."""
+        if self.known is not None:
+            self.known.add(hash(url))
+
+    def forget(self, url: str) -> None:
+        """A URL is no longer in the queue."""
+        if self.known is not None:
+            self.known.discard(hash(url))
 
     def in_process(self, now: float) -> int:
         """How many URLs are in process."""

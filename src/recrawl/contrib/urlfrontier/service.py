@@ -37,11 +37,12 @@ class Service:
 
     def __init__(self, crawls: Crawls, node: str) -> None:
         self._crawls, self._frontier, self._node = crawls, crawls.frontier, node
-        self._batcher = Batcher(crawls)
+        self._puts, self._arrivals = Batcher(crawls.put), Batcher(crawls.arrive)
 
     async def close(self) -> None:
         """Return when all that was put is written."""
-        await self._batcher.close()
+        await self._puts.close()
+        await self._arrivals.close()
 
     # --- URLs ---------------------------------------------------------------------------------------------------------
 
@@ -59,16 +60,16 @@ class Service:
 
     async def put_urls(self, items: Any, context: Any) -> None:
         """A stream of items, each acknowledged."""
-        await PutStream(self._batcher, context).run(items)
+        await PutStream(self._puts, context).run(items)
 
     async def put_discovered(self, batches: Any, context: Any) -> None:
         """A stream of batches, each acknowledged with a state for each URL."""
-        await BatchStream(self._batcher, context).run(batches)
+        await BatchStream(self._arrivals, context).run(batches)
 
     async def get_url_status(self, params: Any, context: Any) -> Any:
         """A URL as it is stored."""
         queue = self._frontier.queue(crawl_name(params.crawlID), params.key or key_of(params.url))
-        row = None if queue is None else self._frontier.file.find(queue.id, params.url)
+        row = None if queue is None else await self._crawls.find(queue, params.url)
         if queue is None or row is None:
             return await context.abort(grpc.StatusCode.NOT_FOUND, "there is no such URL in this queue")
         return item_of(queue, row)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
-from recrawl.contrib.urlfrontier.crawls import Crawls
 from recrawl.contrib.urlfrontier.items import Put, read_info, read_item
 from recrawl.contrib.urlfrontier.wire import FAIL, AckMessage, BatchAck
 
@@ -27,10 +26,10 @@ class Source(Protocol):
 
 
 class Batcher:
-    """Writes the puts of all streams; those that come while others are written form the next batch."""
+    """Writes the puts of all streams by ``put``; those that come while others are written form the next batch."""
 
-    def __init__(self, crawls: Crawls) -> None:
-        self._crawls = crawls
+    def __init__(self, put: Callable[[Puts], Awaitable[list[int]]]) -> None:
+        self._put = put
         self._sources: dict[Source, None] = {}
         self._n = 0
         self._writing: asyncio.Task[None] | None = None
@@ -51,7 +50,7 @@ class Batcher:
                 puts = [put for _, _, some in taken for put in some]
                 states = [FAIL] * len(puts)
                 try:
-                    states = await self._crawls.put(puts)
+                    states = await self._put(puts)
                 finally:
                     first = 0
                     for source, names, some in taken:
