@@ -1,17 +1,18 @@
-"""Says on standard error that kernels are compiled, and how many remain; nothing where all are in the cache.
+"""Says on standard error that kernels are compiled, which, and how many remain; nothing where all are in the cache.
 
-Programs that use the library hear nothing. The command calls `announce`. Worker processes call it with a lock that they
-share, and the first of them that compiles speaks for all.
+Programs that use the library hear nothing. The command calls `announce`; a live view takes over with `shown_by`.
+Worker processes call it with a lock that they share, and the first of them that compiles speaks for all.
 """
 
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing.synchronize import Lock
 from pathlib import Path
 from typing import Any
 
-_EVERY = 10.0  # seconds between two lines
+_EVERY = 5  # seconds between two lines; a view is told each second
 
 
 class Notice:
@@ -24,17 +25,19 @@ class Notice:
         self._depth = 0  # kernels being compiled, each for the sake of the one before
         self._speaks: bool | None = None
         self._kernels: Sequence[Any] = ()
+        self._name = ""
+        self.view: Callable[[str], object] | None = None
 
-    def began(self, kernels: Sequence[Any]) -> None:
+    def began(self, name: str, kernels: Sequence[Any]) -> None:
         """The compilation of a kernel begins; ``kernels`` are all that are loaded."""
-        self._kernels = kernels
+        self._kernels, self._name = kernels, name
         with self._guard:
             self._depth += 1
             first = self._speaks is None
             if first:
                 self._speaks = self._turn is None or self._turn.acquire(block=False)
         if first and self._speaks:
-            self._print(f"at most {self._left()} to go")
+            self._say(f"at most {self._left()} to go", seconds=0)
             threading.Thread(target=self._go_on, name="recrawl-compiling", daemon=True).start()
 
     def ended(self, name: str) -> None:
@@ -44,18 +47,26 @@ class Notice:
             self._done.add(name)
 
     def _go_on(self) -> None:
-        pause = threading.Event()
-        while not pause.wait(_EVERY):
+        pause, seconds = threading.Event(), 0
+        while not pause.wait(1.0):
+            seconds += 1
             if self._depth:
-                self._print(f"{len(self._done)} done, at most {self._left()} left")
+                of = ".".join(self._name.split(".")[-2:])
+                self._say(f"{len(self._done)} done, at most {self._left()} left, now {of}", seconds)
 
     def _left(self) -> int:
         """Kernels that are loaded, not compiled here and not in the cache; the command may not need all of them."""
         return sum(not (name_of(kernel) in self._done or is_cached(kernel)) for kernel in self._kernels)
 
-    def _print(self, what: str) -> None:
+    def _say(self, what: str, seconds: int) -> None:
+        line = f"compiling kernels, {_how_often(self._kernels)}: {what}"
+        if self.view is not None:
+            self.view(line)
+            return
+        if seconds % _EVERY != 0 or not self._speaks:
+            return
         try:
-            print(f"recrawl: compiling kernels, {_how_often(self._kernels)}: {what}", file=sys.stderr, flush=True)  # noqa: T201
+            print(f"recrawl: {line}", file=sys.stderr, flush=True)  # noqa: T201
         except (OSError, ValueError):  # standard error is closed
             self._speaks = False
 
@@ -67,6 +78,18 @@ def announce(turn: Lock | None = None) -> None:
     """Print lines while this process compiles kernels; with ``turn``, only if no other process has it."""
     global _notice
     _notice = _notice or Notice(turn)
+
+
+@contextmanager
+def shown_by(view: Callable[[str], object]) -> Iterator[None]:
+    """Give the lines to a view, each second, instead of printing them."""
+    if _notice is not None:
+        _notice.view = view
+    try:
+        yield
+    finally:
+        if _notice is not None:
+            _notice.view = None
 
 
 def is_announced() -> bool:
@@ -83,7 +106,7 @@ def listen(kernels: Sequence[Any]) -> None:
     class Listener(event.Listener):
         def on_start(self, event: Any) -> None:
             if _notice is not None and _is_one_of(event.data["dispatcher"], kernels):
-                _notice.began(kernels)
+                _notice.began(name_of(event.data["dispatcher"]), kernels)
 
         def on_end(self, event: Any) -> None:
             if _notice is not None and _is_one_of(event.data["dispatcher"], kernels):

@@ -1,7 +1,8 @@
 """NamedTuples of arrays as one array of numbers, which Python code passes to a kernel by one pointer.
 
 Every array that a kernel is given takes part of a microsecond; what an engine has learned is sixty of them. `pack`
-writes their addresses and shapes down once; in a kernel, the function that `unpacker` makes gives the tuple again.
+writes their addresses and shapes down once; in a kernel, the function that `unpacker` makes gives the tuple again,
+by its address.
 """
 
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np import arrayobj
 from numpy.typing import NDArray
+
+from recrawl._references import Reference
 
 Numbers = NDArray[np.int64]
 
@@ -42,23 +45,25 @@ def unpacker(example: Callable[[], Any]) -> Any:
     """For kernels: the tuple from its numbers. `example` makes a tuple of the same types, when a kernel is compiled."""
 
     def typed(_context: Any, numbers: Any) -> Any:
-        return _typeof(example())(numbers), _unpack
+        return Reference(_typeof(example()))(numbers), _unpack
 
     return intrinsic(typed)
 
 
 def _unpack(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     numbers = _arrays.make_array(signature.args[0])(context, builder, args[0]).data
-    place = iter(range(1 << 20))
+    counter = iter(range(1 << 20))
 
     def number() -> Any:
-        found = builder.load(_code_parts.gep_inbounds(builder, numbers, next(place)))
+        found = builder.load(_code_parts.gep_inbounds(builder, numbers, next(counter)))
         found.set_metadata("invariant.load", builder.module.add_metadata([]))
         return found
 
-    def part(kind: Any) -> Any:
+    def fill(kind: Any, address: Any) -> None:
         if not isinstance(kind, _types.Array):
-            return context.make_tuple(builder, kind, [part(each) for each in kind.types])
+            for k, each in enumerate(kind.types):
+                fill(each, _code_parts.gep_inbounds(builder, address, 0, k))
+            return
         array = _arrays.make_array(kind)(context, builder)
         data = builder.inttoptr(number(), array.data.type)
         shape = [number() for _ in range(kind.ndim)]
@@ -67,6 +72,9 @@ def _unpack(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         for length in shape[:0:-1]:
             strides.insert(0, builder.mul(strides[0], length))
         _arrays.populate_array(array, data, shape, strides, item, None)
-        return array._getvalue()
+        builder.store(array._getvalue(), address)
 
-    return part(signature.return_type)
+    whole = signature.return_type.whole
+    place = _code_parts.alloca_once(builder, context.get_value_type(whole))
+    fill(whole, place)
+    return place

@@ -8,6 +8,8 @@ uses. Only kernels that Python calls are optimised and emitted, each with all pa
 A kernel that is called in both ways is compiled in both. Parts are kept in the process, not on disk.
 """
 
+import gc
+import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,6 +20,8 @@ from numba.core import event as events
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
 from numba.core.registry import CPUDispatcher
+
+from recrawl._references import by_reference
 
 _llvm: Any = llvmlite.binding
 _library: Any = codegen.JITCodeLibrary
@@ -91,12 +95,15 @@ class KernelLibrary(_library):  # type: ignore[misc]
                 self._codegen.set_env(variable.name, environment)
 
     def _optimize_final_module(self) -> None:
-        """Once: Numba's first round serves to remove reference counts."""
+        """In full once: Numba's first round of the same length serves to remove reference counts."""
         passes = self._codegen._module_pass_manager()
-        if self.is_counted or not isinstance(passes, tuple):  # alone in early versions of Numba
+        if not isinstance(passes, tuple):  # in early versions of Numba
             super()._optimize_final_module()
-        else:
-            passes[0].run(self._final_module, passes[1])
+            return
+        if self.is_counted:
+            first, builder = self._codegen._module_pass_manager(opt=1, loop_vectorize=False, slp_vectorize=False)
+            first.run(self._final_module, builder)
+        passes[0].run(self._final_module, passes[1])
 
 
 def _module_of(library: Any) -> Any:
@@ -152,7 +159,9 @@ class KernelDispatcher(_dispatcher):  # type: ignore[misc]
         return found
 
     def _compile_whole(self, args: Any, return_type: Any) -> Any:
-        return self._compile(args, return_type, KernelLibrary)
+        with _no_collection():
+            found = self._compile(tuple(map(by_reference, args)), return_type, KernelLibrary)
+        return found._replace(signature=_typing.signature(found.signature.return_type, *args))
 
     def _compile(self, args: Any, return_type: Any, kind: Any) -> Any:
         flags = self._flags(is_part=kind is PartLibrary)
@@ -169,6 +178,7 @@ class KernelDispatcher(_dispatcher):  # type: ignore[misc]
                 flags=flags,
                 locals=self.locals,
                 library=library,
+                pipeline_class=_ShortPipeline if _is_simple(self.py_func) else _compiler.Compiler,
             )
 
     def _flags(self, *, is_part: bool) -> Any:
@@ -177,6 +187,36 @@ class KernelDispatcher(_dispatcher):  # type: ignore[misc]
         flags.no_cfunc_wrapper = True
         flags.no_compile = flags.no_cpython_wrapper = is_part
         return _known_flags.setdefault(flags, flags)
+
+
+class _ShortPipeline(_compiler.CompilerBase):  # type: ignore[misc]
+    """Numba's passes without those that only look for what no kernel has."""
+
+    def define_pipelines(self) -> list[Any]:
+        """The passes from bytecode to code."""
+        passes = _compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.passes = [each for each in passes.passes if each[0].__name__ not in _NOT_NEEDED]
+        passes.finalize()
+        return [passes]
+
+
+_NOT_NEEDED = {
+    "DumpParforDiagnostics",
+    "FindLiterallyCalls",
+    "InlineClosureLikes",
+    "InlineInlinables",
+    "InlineOverloads",
+    "LiteralPropagationSubPipelinePass",
+    "LiteralUnroll",
+    "MakeFunctionToJitFunction",
+    "NopythonRewrites",  # it makes one loop of several operations on arrays
+    "WithLifting",
+}
+
+
+def _is_simple(function: Any) -> bool:
+    """Whether no function is defined within it."""
+    return not any(inspect.iscode(constant) for constant in function.__code__.co_consts)
 
 
 class _Flags(_numba_flags):  # type: ignore[misc]
@@ -197,9 +237,21 @@ _known_flags: dict[Any, Any] = {}
 
 
 def _general(kind: Any) -> Any:
-    """The type that a part takes an argument as: one for all constants, one for whole numbers of all widths."""
+    """The type that a part takes an argument as: one for all constants, one for all whole numbers with a sign."""
     kind = _types.unliteral(kind)
-    return types.int64 if kind in (types.int8, types.int16, types.int32) else kind
+    return types.int64 if kind in (types.int8, types.int16, types.int32) else by_reference(kind)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """The compiler makes many objects that stay: to look for garbage among them takes a tenth of its time."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 @contextmanager

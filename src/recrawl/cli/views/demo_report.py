@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 import signal
+import sys
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +16,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from recrawl import _compiling
 from recrawl.cli.shared.options.own_command import own_command
 from recrawl.demo.live import LiveDemo, warm_up
 from recrawl.demo.progress import Progress
@@ -22,18 +25,44 @@ from recrawl.simulate.tally import Run
 
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 60
+_EVERY = 5.0  # seconds between two lines
 
 
 def watched(demo: LiveDemo, *, quiet: bool) -> Verdict:
     """Run a demo, with a live view on standard error where that is a terminal; Ctrl-C ends it early and cleanly."""
     console = Console(stderr=True)
-    if quiet or not console.is_terminal:
+    if quiet:
         asyncio.run(warm_up())
         return asyncio.run(_run(demo, lambda progress: None))
-    with console.status("getting ready"):
+    if not console.is_terminal:
+        _say("getting ready: a short demo in memory")
+        asyncio.run(warm_up())
+        return asyncio.run(_run(demo, _Lines()))
+    with console.status("getting ready: a short demo in memory") as status, _compiling.shown_by(status.update):
         asyncio.run(warm_up())
     with Live(console=console, transient=True, refresh_per_second=4) as live:
         return asyncio.run(_run(demo, lambda progress: live.update(_view(progress))))
+
+
+def _say(line: str) -> None:
+    print(f"recrawl: {line}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+class _Lines:
+    """A line about the progress of a demo every few seconds, where there is no terminal for a view."""
+
+    def __init__(self) -> None:
+        self._phase, self._said_at = "", -math.inf
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.phase == self._phase and time.monotonic() - self._said_at < _EVERY:
+            return
+        self._phase, self._said_at = progress.phase, time.monotonic()
+        if progress.phase != "crawling":
+            _say(f"first copies of all pages: {progress.requests} requests so far")
+            return
+        passed = f"{max(progress.elapsed, 0.0):.0f} of {progress.seconds:.0f} s"
+        _say(f"crawling a changing web on loopback, {passed}: {progress.requests} requests, {progress.true:.0%} fresh")
 
 
 async def _run(demo: LiveDemo, on_progress: Callable[[Progress], None]) -> Verdict:
