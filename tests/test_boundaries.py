@@ -13,7 +13,15 @@ SOURCE = Path(recrawl.__file__).parent
 NAMEDTUPLE = {"_replace", "_asdict", "_fields", "_make"}
 FOREIGN = {  # private names of other libraries that there is no public way to
     ("_compiling.py", "_cache"),
+    ("_forks.py", "_exit"),
     ("_jit.py", "_exit"),
+    ("_parts.py", "_compile_core"),
+    ("_parts.py", "_get_module_for_linking"),
+    ("_parts.py", "_library_class"),
+    ("_parts.py", "_linking_libraries"),
+    ("_parts.py", "_module_pass_manager"),
+    ("_parts.py", "_optimize_final_module"),
+    ("_parts.py", "_reload_init"),
     ("_processes.py", "_exit"),
     ("_processes.py", "_processes"),
     ("crawl/http/fetcher.py", "_retry_connection"),
