@@ -162,10 +162,10 @@ def measure_rate(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
         ways["clients"] = Way("clients", URL, token)
         spent = 0.0
         for k in range(given.turns + 1):  # in the first, kernels are loaded: it does not count
-            spent = -cpu_seconds(server) if k == 1 else spent
-            for way in ways.values():
+            for name, way in ways.items():
+                before = cpu_seconds(server)
                 way.crawl(turn, counts=k > 0)
-        spent += cpu_seconds(server)
+                spent += cpu_seconds(server) - before if k > 0 and name == "clients" else 0.0
         parts = {NAMES[name]: way.end() for name, way in ways.items()}
     http = parts.pop("http")
     found: dict[str, Any] = {"pages": given.pages, "batch": BATCH, "clients": CLIENTS}

@@ -129,11 +129,9 @@ class Recording:
 
     async def _copies(self, given: list[_Given]) -> dict[str, Copy | None]:
         """The newest copies of pages: those that were read when the pages were handed out, unless newer ones came."""
-        known: dict[str, Copy | None] = {}
-        pages = self._engine.addresses.known([one.lease.url for one in given]).tolist()
-        for (_, lease, holding), page in zip(given, pages, strict=True):
-            if holding is not None and holding.copy_known and holding.page == page:
-                known[lease.url] = holding.copy
+        held = [one.holding for one in given if one.holding is not None and one.holding.copy_known]
+        there = self._recorder.are_there([holding.page for holding in held]).tolist()
+        known = {holding.lease.url: holding.copy for holding, is_there in zip(held, there, strict=True) if is_there}
         missing = [one.lease.url for one in given if one.lease.url not in known]
         return known | (await self._recorder.copies(missing) if missing else {})
 

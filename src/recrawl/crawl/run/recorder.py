@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.feeds.cache import FeedCache
 from recrawl.crawl.run.opening.pages import PAUSED_UNTIL
 from recrawl.crawl.signals.inbox import Inbox
 from recrawl.engine import Engine
+from recrawl.schedule.exact import access
 from recrawl.store.leases import Lease
 from recrawl.store.protocol import Copy, Outcome, Store
 
@@ -105,8 +107,7 @@ class Recorder:
             return
         ended, self._ended = self._ended, []
         pages = [one.page for one in ended]
-        known = self._engine.addresses.known([one.outcome.url for one in ended])
-        ended = [one for one, page in zip(ended, known.tolist(), strict=True) if one.page == page]  # else: removed
+        ended = [one for one, there in zip(ended, self.are_there(pages).tolist(), strict=True) if there]
         fetched = [(one.page, one.outcome) for one in ended if one.retry_at is None]
         paused = self._paused([one.page for one in ended])
         for compared in (True, False):
@@ -189,10 +190,15 @@ class Recorder:
         finally:
             self._saving, self._n_saving, self._saving_since = None, 0, math.inf
 
+    def are_there(self, pages: ArrayLike) -> NDArray[np.bool_]:
+        """Which pages were not removed since they were picked."""
+        rows = np.asarray(pages, np.int64)
+        return np.asarray(access.status(self._engine.scheduler, rows) != access.REMOVED)
+
     def rows(self, batch: list[tuple[int, Outcome]]) -> dict[str, Any]:
         """The engine's rows of the pages that still exist."""
-        known = self._engine.addresses.known([outcome.url for _, outcome in batch])
-        rows = self._engine.rows(np.unique(known[known == [page for page, _ in batch]]))
+        pages = np.array([page for page, _ in batch], np.int64)
+        rows = self._engine.rows(np.unique(pages[self.are_there(pages)]))
         return {**rows, "threshold": self.threshold or rows["threshold"]}
 
     async def commit(self, leases: list[Lease], notes: Mapping[str, Any] | None = None) -> None:
