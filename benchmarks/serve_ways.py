@@ -23,6 +23,7 @@ from serve_world import BATCH, CLIENTS, World, settings_of
 from recrawl.client import Client, Outcome
 from recrawl.crawl.run.opening.assemble import engine_of
 from recrawl.desk import Desk, Report, open_desk
+from recrawl.serve.running import keep_loaded
 from recrawl.store import Outcome as Stored
 from recrawl.store import SqliteStore
 
@@ -45,6 +46,7 @@ async def loop(path: Path) -> None:
     async with SqliteStore(path, keep=0) as store:
         engine = await engine_of(store, settings, time.time())
         parts.clock_crawl(engine, store)
+        keep_loaded()
         async for many in orders():
             parts.resume()
             done, began = 0, time.perf_counter()
@@ -82,6 +84,7 @@ async def desk(path: Path) -> None:
     live, asked = await open_desk(settings_of(path))
     parts.clock_crawl(live.crawler.engine, live.store)
     running = asyncio.create_task(live.crawler.run(crawl=False))
+    keep_loaded()
     async for many in orders():
         parts.resume()
         began = time.perf_counter()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,14 @@ from recrawl.serve.api.service import Service
 from recrawl.serve.server import HttpServer, serve_crawl
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_NEW = 20_000  # objects after which Python looks for cycles among them; a batch of calls makes hundreds, and no cycles
+
+
+def keep_loaded() -> None:
+    """What was loaded stays: no later search for cycles looks at it, which takes long with many pages."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_NEW)
 
 
 async def serve_service(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -82,6 +81,7 @@ async def _serve(read: Callable[[], Settings], file: Path | None, *, crawl: bool
     from recrawl.crawl.run.opening.reload import TAKES_RELOAD
     from recrawl.desk import open_desk
     from recrawl.serve import Front, Service, serve_service
+    from recrawl.serve.running import keep_loaded
 
     settings = read()
     front = Front(settings.listen.strip(), settings.public_url)
@@ -96,8 +96,7 @@ async def _serve(read: Callable[[], Settings], file: Path | None, *, crawl: bool
         service = Service.of(live, desk)
         reload_on_hangup(lambda: live.reload(read), live.crawler.stop)
         await live.crawler.components.load()
-        gc.collect()
-        gc.freeze()  # what was loaded stays: no later collection looks at it, which takes long with many pages
+        keep_loaded()
         listening = front.handed_over()
         await serve_service(live, service, crawl=crawl, file=file, on_started=print_sign_in, listening=listening)
     finally:
