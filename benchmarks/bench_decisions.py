@@ -1,11 +1,13 @@
 """Where the time of a decision goes: pick and record of an engine that learns, default settings, by parts.
 
 Pages have copies of all ages up to a week and change at rates of their own; the budget is a crawl per page and week.
-After a first week each run makes some decisions, in batches. Rates are decisions per second of processor time, fits
-included. Parts are measured by a second run of the same decisions under a profiler, which adds to Python's part.
+After a first week, or several, each run makes some decisions, in batches. Rates are decisions per second of processor
+time, fits included: the next is due when there were 1.3 times as many crawls as at the last, so that they weigh most in
+the second week. Parts are measured by a second run of the same decisions under a profiler, which adds to Python's part.
 
     python benchmarks/bench_decisions.py                    1e5 and 1e6 pages; some minutes; results/decisions.json
     python benchmarks/bench_decisions.py --label before     the same, kept under that label
+    python benchmarks/bench_decisions.py --largest 10000000 and 1e7; ten minutes and 5 GB more
     python benchmarks/bench_decisions.py --smallest         1e3 pages; nothing is written
 """
 
@@ -24,7 +26,15 @@ import numpy as np
 from bench_life import DAY, World
 
 RESULTS = Path(__file__).parent / "results"
-RUNS = ((100_000, 100, 0), (100_000, 1000, 0), (100_000, 1, 0), (100_000, 100, 1), (1_000_000, 1000, 0))
+RUNS = (  # pages, pages per pick, sources of signals, weeks before
+    (100_000, 100, 0, 1),
+    (100_000, 1000, 0, 1),
+    (100_000, 1, 0, 1),
+    (100_000, 100, 1, 1),
+    (1_000_000, 1000, 0, 1),
+    (1_000_000, 1000, 0, 5),
+    (10_000_000, 1000, 0, 1),
+)
 PARTS = {  # kernels by what they do
     "pick": ("pick", "pick_promoting"),
     "learn": ("learn_crawls", "end_crawls"),
@@ -72,10 +82,10 @@ class Run:
             self.cpu["record"] += clock() - began
 
 
-def measure(pages: int, batch: int, sources: int) -> dict[str, Any]:
+def measure(pages: int, batch: int, sources: int, weeks: int = 1) -> dict[str, Any]:
     """Decisions per second, and microseconds per decision by part."""
     run = Run(pages, sources)
-    run.decide(pages, max(batch, 100))
+    run.decide(weeks * pages, max(batch, 100))
     if batch < 100:
         run.decide(100 * batch, batch)
     n = min(pages if batch > 1 else 20_000, 300_000)
@@ -91,6 +101,7 @@ def measure(pages: int, batch: int, sources: int) -> dict[str, Any]:
         "pages": pages,
         "batch": batch,
         "sources": sources,
+        "weeks": weeks,
         "decisions_per_cpu_s": made["recorded"] / (sum(cpu.values()) or 1.0),
         "us": {name: round(took, 2) for name, took in per.items()},
         "us_profiled": parts_of(profile, n),
