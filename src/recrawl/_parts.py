@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import llvmlite.binding
 from numba.core import codegen, compiler, sigutils, types, typing
 from numba.core import event as events
 from numba.core.compiler_lock import global_compiler_lock
@@ -23,8 +22,8 @@ from numba.core.registry import CPUDispatcher
 
 from recrawl._references import by_reference
 
-_llvm: Any = llvmlite.binding
-_library: Any = codegen.JITCodeLibrary
+_codegen: Any = codegen
+_library: Any = _codegen.JITCodeLibrary
 _dispatcher: Any = CPUDispatcher
 _numba_flags: Any = compiler.Flags
 _trigger: Any = events.trigger_event
@@ -44,7 +43,7 @@ class PartLibrary(_library):  # type: ignore[misc]
     def finalize(self) -> None:
         """Let it be linked into several modules: the library of the kernel does the rest."""
         for function in self._final_module.functions:
-            if not function.is_declaration and function.linkage == _llvm.Linkage.external:
+            if not function.is_declaration and function.linkage == _codegen.ll.Linkage.external:
                 function.linkage = _SHARED
         self._finalized = True
 

@@ -82,13 +82,15 @@ def _member(context: Any, builder: Any, kind: Any, address: Any, name: str) -> A
 _lower_attribute(Reference)(_member)
 
 
-@_lower_cast(types.BaseTuple, Reference)
 def _put_on_stack(context: Any, builder: Any, whole: Any, reference: Any, value: Any) -> Any:
     return _code_parts.alloca_once_value(builder, value)
 
 
-@_unbox(Reference)
 def _from_python(kind: Any, given: Any, c: Any) -> Any:
     found = c.unbox(kind.whole, given)
     place = _code_parts.alloca_once_value(c.builder, found.value)
     return _native(place, is_error=found.is_error, cleanup=found.cleanup)
+
+
+_lower_cast(types.BaseTuple, Reference)(_put_on_stack)
+_unbox(Reference)(_from_python)
