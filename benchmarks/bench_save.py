@@ -107,10 +107,10 @@ def saved(n: int, batches: int, folder: Path) -> dict[str, Any]:
 
 def again(path: Path, made: list[list[tuple[str, Any]]]) -> dict[str, Any]:
     """Make recorded statements again."""
-    from recrawl.store.sqlite.database import _PRAGMAS
+    from recrawl.store.sqlite.database import _CACHE, _PRAGMAS
 
     base = sqlite3.connect(path, isolation_level=None)
-    for pragma in ("journal_mode = WAL", *_PRAGMAS):
+    for pragma in ("journal_mode = WAL", *_PRAGMAS, _CACHE):
         base.execute(f"PRAGMA {pragma}")
     by, cpu, clock = dict[str, float](), time.process_time(), time.perf_counter()
     for batch in made:

@@ -80,7 +80,7 @@ class _Writer:
     def _array(self, array: NDArray[Any]) -> int:
         self._file.write(bytes(-self._file.tell() % _ALIGNED))
         place, check = self._file.tell(), 0
-        data = memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         for first in range(0, len(data), _PIECE):
             piece = data[first : first + _PIECE]
             check = zlib.crc32(piece, check)

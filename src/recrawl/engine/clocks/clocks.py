@@ -189,7 +189,7 @@ class FolderClocks:
         arrays = {name: array for name, array in self.arrays._asdict().items() if name != "room"}
         arrays |= {"clock": arrays["clock"][: self._n], "group": arrays["group"][: len(self._clocks)]}
         rings = {name: arrays[name][: len(self._groups)] for name in _RINGS}
-        names = {"clocks": list(self._clocks), "groups": [name for _, name in self._groups]}
+        names: dict[str, Any] = {"clocks": list(self._clocks), "groups": [name for _, name in self._groups]}
         names |= {"levels": np.array([level for level, _ in self._groups], np.int8), "published": self._published}
         others = {} if self._others is None else {"others": asdict(self._others), "elsewhere": self._elsewhere}
         return {**arrays, **rings, **names, **others, "n": self._n}

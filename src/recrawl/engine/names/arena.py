@@ -112,21 +112,20 @@ class Arena:
         return str(self._index.data.data[first:last], *_CODEC)
 
     def saved(self) -> dict[str, Any]:
-        """Everything: the arrays themselves."""
-        ends = self._index.ends[: len(self) + 1]
-        return {
-            **self._index._asdict(),
-            "data": self._index.data[: int(ends[-1])],
-            "ends": ends,
-            "counts": self._counts,
-        }
+        """The names (the arrays themselves), and the numbers by which none is found."""
+        ends, there = self._index.ends[: len(self) + 1], self._index.slots[self._index.tags > DELETED]
+        absent = np.ones(len(self), np.bool_)
+        absent[there] = False
+        return {"data": self._index.data[: int(ends[-1])], "ends": ends, "absent": np.flatnonzero(absent)}
 
     @classmethod
     def load(cls, saved: Mapping[str, Any]) -> Arena:
         """What was saved."""
         arena = cls()
-        arena._index = Index(*(np.array(saved[name]) for name in Index._fields))
-        arena._counts = np.array(saved["counts"])
+        arena._index = arena._index._replace(data=np.array(saved["data"]), ends=np.array(saved["ends"]))
+        n = len(saved["ends"]) - 1
+        arena._counts[0] = n
+        arena._file(np.delete(np.arange(n), saved["absent"]))
         return arena
 
     def _reserve(self, n: int, size: int) -> None:

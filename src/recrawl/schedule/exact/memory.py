@@ -274,10 +274,12 @@ class Memory:
         self.state.delays["at"][:k], self.state.delays["share"][:k] = times, parts
 
     def saved(self) -> dict[str, NDArray[Any]]:
-        """All arrays; that of the head is a copy without addresses."""
+        """All arrays, without room for more pages; that of the head is a copy without addresses."""
         arrays: dict[str, NDArray[Any]] = {**self.state._asdict(), "head": self.state.head.copy()}
         arrays["head"]["places"] = 0
-        return arrays
+        n = int(self.state.head[0]["n_pages"])
+        arrays |= {name: arrays[name][:n] for name in ("rec", "host", "member")}
+        return {**arrays, "extra": self.state.extra[:, :n]}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over copies of saved arrays."""

@@ -17,6 +17,7 @@ _WAIT = 10.0  # seconds to wait for another process that is writing
 _ASKED = 500  # values in one query
 # The log is copied into the file after 32 MB, not after 4: a batch touches many pages, most of them again soon.
 _PRAGMAS = ("foreign_keys = ON", "synchronous = FULL", "journal_size_limit = 67108864", "wal_autocheckpoint = 8192")
+_CACHE = "cache_size = -65536"  # KB, of the connection that writes: a batch changes more than the default of 2 MB
 
 
 class Database:
@@ -38,6 +39,7 @@ class Database:
             self._lock = Lock(self.path)
         try:
             self.writer = self._connect()
+            self.writer.execute(f"PRAGMA {_CACHE}")
             self._begin(exclusive)
             self.reader = self._connect()
         except sqlite3.Error as problem:
