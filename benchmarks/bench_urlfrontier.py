@@ -3,11 +3,16 @@
     python benchmarks/bench_urlfrontier.py --out benchmarks/results/urlfrontier.json
 
 Three services run in processes of their own: an echo with the same messages in and out and no work in between, a strict
-crawl and a managed crawl of 30,000 URLs in 3,000 queues. One client in another process makes each call for half a
-second on each of them, in turn, seven times; a ratio is the median of the rounds. Calls without a stream are made 16 at
-a time; `PutURLs` is one stream of items, counted by acknowledgements; `PutDiscovered` sends batches of 100, and
-`GetURLs` and `ListURLs` are counted by URLs. Beside the rates, the processor time of the server per call is compared:
-the client is slower than an empty service.
+crawl and a managed crawl of 30,000 URLs in 3,000 queues. One client in another process makes each call for a fifth of a
+second, on the echo and the strict crawl in turn, then on the echo and the managed crawl, 15 times; a ratio is the
+median of the rounds. The echo reads what the service reads, and its answers have the size of the service's: where a
+call is answered with several URLs, it sends as many as the service did just before.
+
+Calls without a stream are made 16 at a time; `PutURLs` is one stream of items, counted by acknowledgements;
+`PutDiscovered` sends batches of 100, and `GetURLs` and `ListURLs` are counted by URLs. Beside the rates, the processor
+time of the server per call is compared: the client is slower than an empty service. `later` of `PutDiscovered` is the
+rate if the time is included after which all URLs are pages of the engine; in strict crawls, URLs become rows when
+`GetURLs` serves them first, as most that it serves here.
 """
 
 from __future__ import annotations
@@ -67,7 +72,7 @@ def echo_handlers() -> dict[str, Any]:
         return handle
 
     async def get_urls(request: Any, context: Any) -> AsyncIterator[Any]:
-        for _ in range(100):
+        for _ in range(request.max_queues * request.max_urls_per_queue):
             yield info
 
     async def list_urls(request: Any, context: Any) -> AsyncIterator[Any]:
@@ -98,7 +103,7 @@ async def serve(kind: str, folder: Path) -> None:
                 database=str(folder / "managed.db"),
                 budget="1000000/s",
                 delay=0,
-                host_concurrency=1000,
+                host_concurrency=0,
                 keep=0,
                 min_change_probability="0%",
             )
@@ -138,20 +143,31 @@ class Load:
     def __init__(self, server: Server) -> None:
         self.client, self._server = FrontierClient(server.address), server
         self._new = itertools.count(10**6)
+        self.sizes: list[int] = []  # of the answers to `GetURLs`; for the echo, those that it is asked for
+        self.later = 0.0  # seconds until what was put is settled
         self.start()
 
     def start(self) -> None:
         """What comes before does not count."""
         self._began, self._used = time.perf_counter(), self._server.used()
+        self._ended: tuple[float, float] | None = None
+
+    def stop(self) -> None:
+        """What comes after does not count."""
+        self._ended = self.since()
 
     def since(self) -> tuple[float, float]:
         """Seconds since then, and seconds of the server's processor time."""
-        return time.perf_counter() - self._began, self._server.used() - self._used
+        return self._ended or (time.perf_counter() - self._began, self._server.used() - self._used)
 
     async def fill(self) -> None:
-        """30,000 URLs in 3,000 queues, without delays."""
+        """30,000 URLs in 3,000 queues, without delays, in batches as they are discovered."""
         urls = [f"http://h{k % QUEUES}.example/page/{k}" for k in range(QUEUES * PER_QUEUE)]
-        await self._put([discovered(url, "bench", metadata=META) for url in urls])
+        infos = [discovered(url, "bench", metadata=META).discovered.info for url in urls]
+        some = [infos[first : first + BATCH] for first in range(0, len(infos), BATCH)]
+        batches = [message("DiscoveredBatch")(ID="b", items=part) for part in some]
+        _ = [ack async for ack in self.client.PutDiscovered(iter(batches))]
+        await self.client.CountURLs(crawlID="bench", key="h1.example", filter="none")  # until all are pages
         await self.client.SetDelay(delay_requestable=0)
 
     async def _put(self, items: list[Any]) -> int:
@@ -221,18 +237,27 @@ class Load:
         async for ack in self.client.PutDiscovered(some()):
             done += len(ack.statuses)
             room.release()
+        self.stop()
+        began = time.perf_counter()
+        await self.client.CountURLs(crawlID="new", key="n1.example", filter="none")
+        self.later = time.perf_counter() - began
         return done
 
     async def get_urls(self, seconds: float, queues: int) -> int:
-        """100 URLs at a time, of some queues."""
+        """100 URLs at a time, of some queues; of the echo, as many as another service gave."""
         until, done = time.perf_counter() + seconds, 0
-        sizes = {"max_queues": queues, "max_urls_per_queue": 100 // queues}
+        sizes = itertools.cycle(self.sizes or [0])
+        asked = {"max_queues": queues, "max_urls_per_queue": 100 // queues, "crawlID": "bench", "delay_requestable": 2}
+        echo, given = bool(self.sizes), list[int]()
         while time.perf_counter() < until:
-            asked = {**sizes, "crawlID": "bench", "delay_requestable": 2}
+            if echo:
+                asked |= {"max_queues": next(sizes), "max_urls_per_queue": 1}
             infos = [info async for info in self.client.GetURLs(**asked)]
             done += len(infos)
+            given += [len(infos)] if infos else []
             if not infos:  # all are in process
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.02)
+        self.sizes = given
         return done
 
     async def list_urls(self, seconds: float) -> int:
@@ -295,7 +320,7 @@ def calls(load: Load) -> dict[str, Callable[[float], Awaitable[int]]]:
     }
 
 
-async def measure(servers: dict[str, Server], seconds: float, rounds: int) -> dict[str, Any]:
+async def measure(servers: dict[str, Server], seconds: float, rounds: int, only: str) -> dict[str, Any]:
     """Rates and processor times of all calls, by call and service."""
     loads = {kind: Load(server) for kind, server in servers.items()}
     for kind, load in loads.items():
@@ -303,32 +328,64 @@ async def measure(servers: dict[str, Server], seconds: float, rounds: int) -> di
             await load.fill()
     done = {kind: calls(load) for kind, load in loads.items()}
     found: dict[str, Any] = {}
-    for name in done["echo"]:
-        rates: dict[str, list[float]] = {kind: [] for kind in servers}
-        costs: dict[str, list[float]] = {kind: [] for kind in servers}
-        for _ in range(rounds):
-            for kind, load in loads.items():
-                load.start()
-                n = max(await done[kind][name](seconds), 1)
-                took, used = load.since()
-                rates[kind].append(n / took)
-                costs[kind].append(used / n)
-        found[name] = row_of(rates, costs)
+    for name in [one for one in done["echo"] if only in one]:
+        runs: dict[str, list[Run]] = {kind: [] for kind in KINDS[1:]}
+        for count in range(rounds + 1):  # the first does not count: kernels are loaded
+            for kind in KINDS[1:]:
+                loads[kind].sizes = []
+                service = await timed(loads[kind], done[kind][name], seconds)
+                loads["echo"].sizes = loads[kind].sizes
+                echo = await timed(loads["echo"], done["echo"][name], seconds)
+                if count > 0:
+                    runs[kind].append(Run(service, echo, loads[kind]))
+        found[name] = row_of(runs)
         print(f"{name:25}", found[name], flush=True)
     return found
 
 
-def row_of(rates: dict[str, list[float]], costs: dict[str, list[float]]) -> dict[str, Any]:
-    """Medians of the rounds, and their ratios to the echo."""
-    rate = {kind: statistics.median(given) for kind, given in rates.items()}
-    cost = {kind: statistics.median(given) for kind, given in costs.items()}
-    pairs = {kind: zip(rates[kind], rates["echo"], strict=True) for kind in KINDS[1:]}
-    return {
-        "per_second": {kind: round(value) for kind, value in rate.items()},
-        "server_microseconds": {kind: round(1e6 * value, 1) for kind, value in cost.items()},
-        "rate_by_echo": {kind: round(statistics.median(a / b for a, b in given), 3) for kind, given in pairs.items()},
-        "echo_time_by_time": {kind: round(cost["echo"] / max(cost[kind], 1e-9), 3) for kind in KINDS[1:]},
+async def timed(load: Load, call: Callable[[float], Awaitable[int]], seconds: float) -> tuple[int, float, float]:
+    """How many units were done, in how many seconds, and in how much processor time of the server."""
+    load.later = 0.0
+    load.start()
+    n = max(await call(seconds), 1)
+    return n, *load.since()
+
+
+class Run:
+    """One call on a service and on the echo: rates, the times of the servers, and the rate with what is done later."""
+
+    def __init__(self, service: tuple[int, float, float], echo: tuple[int, float, float], load: Load) -> None:
+        self.rate, self.echo_rate = service[0] / service[1], echo[0] / echo[1]
+        self.cost, self.echo_cost = service[2] / service[0], echo[2] / echo[0]
+        self.later_rate = service[0] / (service[1] + load.later)
+        self.size = statistics.mean(load.sizes or [0])
+
+
+def row_of(runs: dict[str, list[Run]]) -> dict[str, Any]:
+    """Medians of the rounds, and the ratios to the echo."""
+
+    def median(kind: str, of: Callable[[Run], float]) -> float:
+        return statistics.median(map(of, runs[kind]))
+
+    both = [run for some in runs.values() for run in some]
+    row = {
+        "per_second": {"echo": round(statistics.median(run.echo_rate for run in both))}
+        | {kind: round(median(kind, lambda run: run.rate)) for kind in runs},
+        "server_microseconds": {"echo": round(1e6 * statistics.mean(run.echo_cost for run in both), 1)}
+        | {kind: round(1e6 * statistics.mean(run.cost for run in some), 1) for kind, some in runs.items()},
+        "rate_by_echo": {kind: round(median(kind, lambda run: run.rate / run.echo_rate), 3) for kind in runs},
+        "echo_time_by_time": {
+            kind: round(sum(run.echo_cost for run in some) / max(sum(run.cost for run in some), 1e-9), 3)
+            for kind, some in runs.items()
+        },
     }
+    if any(run.size for run in both):
+        row["urls_of_a_call"] = {
+            kind: round(statistics.mean(run.size for run in some), 1) for kind, some in runs.items()
+        }
+    if any(run.later_rate < run.rate for run in both):
+        row["later"] = {kind: round(median(kind, lambda run: run.later_rate)) for kind in runs}
+    return row
 
 
 def draw(found: dict[str, Any], path: Path) -> None:
@@ -351,10 +408,11 @@ def draw(found: dict[str, Any], path: Path) -> None:
 def main() -> None:
     """Run what the options say."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=0.5, help="of each call on each service in a round")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0.2, help="of each call on each service in a round")
+    parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--note", default="")
+    parser.add_argument("--only", default="", help="only calls whose names contain this")
     parser.add_argument("--serve", nargs=2)
     parser.add_argument("--smallest", action="store_true", help="only whether it runs")
     given = parser.parse_args()
@@ -369,7 +427,7 @@ def main() -> None:
         try:
             for kind in KINDS:
                 servers[kind] = Server(kind, Path(folder))
-            found = asyncio.run(measure(servers, given.seconds, given.rounds))
+            found = asyncio.run(measure(servers, given.seconds, given.rounds, given.only))
         finally:
             for server in servers.values():
                 server.close()

@@ -11,7 +11,7 @@ from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.signals.group_commit import GroupCommit
 from recrawl.desk.lease_book import KEPT, LONGEST, Holding, LeaseBook, new_ids
 from recrawl.desk.pages import NewPage, PageChange, PageFacts, PageList
-from recrawl.desk.picks import Chooser, Pair, Picked, Wanted
+from recrawl.desk.picks import Chooser, OnHosts, Pair, Picked, Wanted
 from recrawl.desk.recording import Recording
 from recrawl.desk.reports import Report
 from recrawl.engine.addresses import host_of
@@ -102,7 +102,7 @@ class Desk:
         if not 0.0 <= wait <= LONGEST_WAIT:
             raise ParameterError(f"wait is {wait:g}: must lie between 0 and {LONGEST_WAIT:g} seconds")
         if hosts is not None:
-            wanted = _on_hosts(hosts)
+            wanted = OnHosts(hosts)
         until = self._clock.now() + wait
         self.waiting += 1
         try:
@@ -263,9 +263,3 @@ class Desk:
     async def listed(self, cursor: str | None = None, n: int = 100) -> tuple[list[PageFacts], str | None]:
         """The same for callers that await."""
         return self.pages(cursor, n)
-
-
-def _on_hosts(hosts: Collection[str]) -> Wanted:
-    """Pages of these hosts."""
-    names = frozenset(host.lower() for host in hosts)
-    return lambda url: host_of(url) in names

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Collection, Sequence
+from typing import NamedTuple, Protocol
 
 from recrawl.crawl.run.opening.components import Components
 from recrawl.desk.lease_book import Holding, LeaseBook
 from recrawl.engine.addresses import host_of
 
-Wanted = Callable[[str], bool | None]  # whether a page, by its URL, may be picked; None: no page that is worth less
 _EXAMINED = 10_000  # pages that one pick for some pages looks at
+
+
+class Wanted(Protocol):
+    """Which pages may be picked."""
+
+    def look(self, urls: Sequence[str]) -> None:
+        """These pages may be asked for next; nothing is decided by that."""
+
+    def __call__(self, url: str) -> bool | None:
+        """Whether a page may be picked; None: no page that is worth less."""
+
+
+class OnHosts:
+    """Pages of some hosts."""
+
+    def __init__(self, hosts: Collection[str]) -> None:
+        self._hosts = frozenset(host.lower() for host in hosts)
+
+    def look(self, urls: Sequence[str]) -> None:
+        """Nothing is to be done."""
+
+    def __call__(self, url: str) -> bool:
+        """Whether a page is on one of them."""
+        return host_of(url) in self._hosts
 
 
 class Picked(NamedTuple):
@@ -50,7 +73,10 @@ class Chooser:
             want = n - len(taken) if wanted is None or examined == 0 else max(4 * n, 64)
             ids = self._engine.pick(now, want).tolist()
             examined += len(ids)
-            for page, url in zip(ids, self._engine.url(ids), strict=True):
+            urls = self._engine.url(ids)
+            if wanted is not None:
+                wanted.look(urls)
+            for page, url in zip(ids, urls, strict=True):
                 if (holding := self._book.holding(url)) is not None:
                     self._keep_back(page, holding, now)
                     continue

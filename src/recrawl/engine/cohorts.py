@@ -73,7 +73,7 @@ class Cohorts:
         sizes = np.diff(np.append(starts, len(rows)))
         first = rows[order[starts]]
         bare = access.last_fetched(scheduler, first) <= no_copy_at
-        large = sizes >= np.where(bare & (access.host_numbers(scheduler, first) < 0), 2, _WORTH_IT)
+        large = sizes >= np.where(bare & (access.host_numbers(scheduler, first) < 0), 1, _WORTH_IT)
         alone = ~bare | (scheduler.objective == "rates")
         family = np.cumsum(alone | np.concatenate([[True], apart])[starts])[large]
         order, sizes = order[np.repeat(large, sizes)], sizes[large]

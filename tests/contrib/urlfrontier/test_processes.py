@@ -1,6 +1,7 @@
 """The command as a process: what was acknowledged is there after SIGTERM and after kill -9."""
 
 import asyncio
+import itertools
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pytest
 from recrawl.contrib.urlfrontier import FrontierClient
 from recrawl.contrib.urlfrontier.testing import check_address
 from recrawl.contrib.urlfrontier.testing.bench import discovered, known
-from recrawl.contrib.urlfrontier.wire import OK
+from recrawl.contrib.urlfrontier.wire import OK, URLInfo, message
 
 pytestmark = pytest.mark.full
 
@@ -48,13 +49,38 @@ async def flood(address, first, process, crawl):
     return done
 
 
+async def flood_batches(address, first, process, crawl):
+    """The same with batches of discovered URLs."""
+    done, sent = [], asyncio.Semaphore(8)
+    batches = []
+
+    async def some():
+        for k in itertools.count(first, 50):
+            await sent.acquire()
+            urls = [f"http://h{j % 9}.example/{j}" for j in range(k, k + 50)]
+            batches.append(urls)
+            yield message("DiscoveredBatch")(ID=str(k), items=[URLInfo(url=url, crawlID=crawl) for url in urls])
+
+    async with FrontierClient(address) as client:
+        try:
+            async for ack in client.PutDiscovered(some()):
+                sent.release()
+                done += [url for url, state in zip(batches.pop(0), ack.statuses, strict=True) if state == OK]
+                if len(done) >= 1500 and process.poll() is None:
+                    process.kill()
+        except Exception:
+            assert process.wait() == -signal.SIGKILL
+    return done
+
+
 async def stored(address, crawl):
     async with FrontierClient(address) as client:
         return {item.known.info.url async for item in client.ListURLs(crawlID=crawl, size=10**9)}
 
 
+@pytest.mark.parametrize("flood", [flood, flood_batches])
 @pytest.mark.parametrize("mode", ["strict", "managed"])
-def test_nothing_that_was_acknowledged_is_missing_after_kills(mode, tmp_path):
+def test_nothing_that_was_acknowledged_is_missing_after_kills(mode, flood, tmp_path):
     acknowledged, words = set(), ("--mode", mode, "--budget", "1000/s", "--delay", "0")
     for round_ in range(5):
         process, address = started(tmp_path, *words)

@@ -19,7 +19,6 @@ EPILOG = (
     "Example:  recrawl urlfrontier --managed news --budget 20/s --database news.db"
 )
 PORT = 7071
-_PER_HOST = 10_000  # URLs of a host that clients may have: how many they fetch at once is up to them
 
 
 def urlfrontier(
@@ -63,7 +62,7 @@ def urlfrontier(
         raise typer.Exit(_check(check, managed=mode == "managed"))
     if not 0 <= port <= 65535:
         raise ParameterError(f"--port is {port}: must lie between 0 and 65535")
-    settings = settings_of(config, budget=budget, delay=delay, host_concurrency=_PER_HOST, database=database)
+    settings = settings_of(config, budget=budget, delay=delay, host_concurrency=0, database=database)
     from recrawl.contrib.urlfrontier import serve_frontier
     from recrawl.crawl.run.opening.assemble import check_settings
 

@@ -13,14 +13,16 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 from recrawl.contrib.urlfrontier.items import Put
 from recrawl.contrib.urlfrontier.queue_file import SOME, QueueFile, Row
-from recrawl.contrib.urlfrontier.queues import Queue
+from recrawl.contrib.urlfrontier.queues import AWAKE, Queue
 
 _BITS = 8  # of a place: which URL of its arrival
 _MOST = 1 << _BITS  # URLs of an arrival
+_READ = 64  # arrivals in memory
 _MOST_KNOWN = 5_000_000  # hashes in memory
 
 
@@ -44,13 +46,20 @@ class Arrival(NamedTuple):
         return url.decode(), metadata
 
 
+class Opened(NamedTuple):
+    """The first URLs that waited in a queue."""
+
+    queue: Queue
+    places: array[int]
+
+
 class Arriving:
-    """The discovered URLs of one transaction; ``written`` are the new ones: their queues and places."""
+    """The discovered URLs of one transaction; ``written`` are the new ones: a place, and the queues from there on."""
 
     def __init__(self, arrivals: Arrivals, now: float) -> None:
         self._arrivals, self._now = arrivals, int(now)
         self._new: list[tuple[Queue, Put]] = []
-        self.written: list[tuple[Queue, int]] = []
+        self.written: list[tuple[int, list[Queue]]] = []
 
     def add(self, queue: Queue, put: Put) -> bool:
         """A URL was put; whether it is new in its queue."""
@@ -68,14 +77,10 @@ class Arriving:
         """Write what is new, inside the transaction."""
         for first in range(0, len(self._new), _MOST):
             some = self._new[first : first + _MOST]
+            queues = [queue for queue, _ in some]
             records = [put.url.encode() + b"\0" + put.metadata if put.metadata else put.url.encode() for _, put in some]
-            ends, end = array("I"), 0
-            for record in records:
-                end += len(record)
-                ends.append(end)
-            queues = array("q", [queue.id for queue, _ in some])
-            place = self._arrivals.insert(self._now, queues, ends, b"".join(records)) << _BITS
-            self.written += [(queue, place + k) for k, (queue, _) in enumerate(some)]
+            ends, ids = array("I", accumulate(map(len, records))), array("q", [queue.id for queue in queues])
+            self.written.append((self._arrivals.insert(self._now, ids, ends, b"".join(records)) << _BITS, queues))
 
     def undo(self) -> None:
         """Nothing of it was written."""
@@ -88,18 +93,16 @@ class Arrivals:
 
     def __init__(self, file: QueueFile, by_id: Mapping[int, Queue]) -> None:
         self._file, self._by_id = file, by_id
-        self._left: Counter[int] = Counter()  # per arrival, how many of its URLs wait
+        self._left: dict[int, int] = {}  # per arrival, how many of its URLs wait
         self._empty: list[int] = []  # arrivals of which none waits, still in the file
         self._n_known = 0
+        self._read: dict[int, Arrival] = {}  # the last that were read: queues that are served together came together
 
     def load(self, opened: Mapping[int, int]) -> None:
         """Take up what waits in the file; ``opened`` says of each queue up to which arrival its URLs are rows."""
         for id_, queues in self._file.db.execute("SELECT id, queues FROM arrival ORDER BY id"):
-            places = [(queue, (id_ << _BITS) + k) for k, queue in enumerate(array("q", queues))]
-            waiting = [(self._by_id[queue], place) for queue, place in places if id_ > opened.get(queue, id_)]
-            self.wait(waiting)
-            if not waiting:
-                self._empty.append(id_)
+            waits = [self._by_id[queue] if id_ > opened.get(queue, id_) else None for queue in array("q", queues)]
+            self.wait([(id_ << _BITS, waits)])
 
     # --- what comes in ------------------------------------------------------------------------------------------------
 
@@ -107,29 +110,34 @@ class Arrivals:
     def writing(self, now: float) -> Iterator[Arriving]:
         """Discovered URLs of a transaction; forgotten where it fails."""
         arriving = Arriving(self, now)
+        if self._n_known > _MOST_KNOWN:
+            self._n_known = 0
+            for queue in self._by_id.values():
+                queue.known = None
         try:
             yield arriving
         except BaseException:
             arriving.undo()
             raise
-        self._n_known += len(arriving.written)
-        if self._n_known > _MOST_KNOWN:
-            self._n_known = 0
-            for queue in self._by_id.values():
-                queue.known = None
+        self._n_known += sum(len(queues) for _, queues in arriving.written)
 
     def insert(self, at: int, queues: array[int], ends: array[int], records: bytes) -> int:
         """Write an arrival; its id."""
         statement = "INSERT INTO arrival (at, queues, ends, records) VALUES (?, ?, ?, ?)"
         return self._file.db.execute(statement, (at, queues, ends, records)).lastrowid or 0
 
-    def wait(self, written: Iterable[tuple[Queue, int]]) -> None:
-        """URLs are written: they wait in their queues."""
-        for queue, place in written:
-            queue.arrived.append(place)
-            self._left[arrival_of(place)] += 1
-            queue.crawl.count(queue, 1, 0)
-            queue.crawl.wake(queue)
+    def wait(self, written: Iterable[tuple[int, Sequence[Queue | None]]]) -> None:
+        """URLs are written: they wait in their queues; None: this one does not."""
+        for first, queues in written:
+            n = 0
+            for place, queue in enumerate(queues, first):
+                if queue is not None:
+                    n += 1
+                    queue.arrived.append(place)
+                    queue.crawl.count(queue, 1, 0)
+                    if queue.wakes != AWAKE:
+                        queue.crawl.wake(queue)
+            self._keep(arrival_of(first), n)
 
     def known(self, queue: Queue) -> set[int]:
         """The hashes of all URLs of a queue. They are read when they are needed first; too many are forgotten."""
@@ -157,30 +165,46 @@ class Arrivals:
 
     def _waiting(self, places: Sequence[int]) -> Iterator[tuple[int, str, bytes]]:
         """The URLs at some places, which ascend: when they came, URL and metadata."""
-        found = {arrival.id: arrival for arrival in self.read({arrival_of(place) for place in places})}
+        ids = {arrival_of(place) for place in places}
+        missing = ids - self._read.keys()
+        found = {id_: self._read[id_] for id_ in ids - missing}
+        found |= {arrival.id: arrival for arrival in self.read(missing)} if missing else {}
+        self._read |= dict(islice(found.items(), _READ))
+        while len(self._read) > _READ:
+            del self._read[next(iter(self._read))]
         for place in places:
             arrival = found[arrival_of(place)]
             yield arrival.at, *arrival.record(place & (_MOST - 1))
 
     def open(self, queue: Queue, n: int = SOME) -> None:
-        """Make rows of the first n URLs that wait in a queue, and of those that came with the last of them."""
+        """Make rows of the first n URLs that wait in a queue."""
+        with self._file.transaction():
+            opened = self.write_rows(queue, n)
+        self.leave([opened])
+
+    def write_rows(self, queue: Queue, n: int) -> Opened:
+        """The same inside a transaction, then `leave` is called. URLs that came with the last become rows too."""
         places = queue.arrived
         n = min(n, len(places))
         while n < len(places) and arrival_of(places[n]) == arrival_of(places[n - 1]):
             n += 1
         some = places[:n]
-        rows = [
-            Row(self._file.next_row(), queue.id, url, at, at, metadata, 0.0, None, None)
-            for at, url, metadata in self._waiting(some)
-        ]
-        taken = Counter(arrival_of(place) for place in some)
-        with self._file.transaction():
-            self._file.insert_rows(rows)
-            self._file.set_queue(queue.id, "opened", arrival_of(some[-1]))
-            self.delete(self._empty)
-        self._empty.clear()
-        del places[:n]
-        self._leave(taken)
+        new = self._file.next_row
+        waiting = self._waiting(some)
+        self._file.insert_rows(
+            [Row(new(), queue.id, url, at, at, metadata, 0.0, None, None) for at, url, metadata in waiting]
+        )
+        self._file.set_queue(queue.id, "opened", arrival_of(some[-1]))
+        self.delete(self._empty)
+        return Opened(queue, some)
+
+    def leave(self, opened: Sequence[Opened]) -> None:
+        """URLs are rows: they wait no longer."""
+        if opened:
+            self._empty.clear()
+        for queue, places in opened:
+            del queue.arrived[: len(places)]
+            self._leave(Counter(map(arrival_of, places)))
 
     def drop(self, queue: Queue) -> None:
         """A queue was deleted: nothing of it waits."""
@@ -190,9 +214,13 @@ class Arrivals:
             self._leave(taken)
 
     def _leave(self, taken: Counter[int]) -> None:
-        """So many URLs of arrivals wait no longer; arrivals of which none waits are deleted with the next rows."""
+        """So many URLs of arrivals wait no longer."""
         for id_, k in taken.items():
-            self._left[id_] -= k
-            if not self._left[id_]:
-                del self._left[id_]
-                self._empty.append(id_)
+            self._keep(id_, self._left.pop(id_) - k)
+
+    def _keep(self, id: int, n: int) -> None:
+        """So many URLs of an arrival wait; it is deleted with the next rows where none does."""
+        if n:
+            self._left[id] = n
+        else:
+            self._empty.append(id)

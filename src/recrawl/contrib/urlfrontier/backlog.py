@@ -91,10 +91,12 @@ class Backlog:
                 states.append(state)
             arriving.write()
         changes.apply()
-        self._pages |= marks.keys()
-        for mark, (queue, place) in zip(marks, arriving.written, strict=True):
-            self._waiting.setdefault(arrival_of(place), []).append(mark)
-            queue.crawl.count(queue, 1, 0)
+        self._pages.update(marks)
+        given_marks = iter(marks)
+        for place, queues in arriving.written:
+            self._waiting[arrival_of(place)] = list(itertools.islice(given_marks, len(queues)))
+            for queue in queues:
+                queue.crawl.count(queue, 1, 0)
         return states
 
     # --- what becomes of it -------------------------------------------------------------------------------------------

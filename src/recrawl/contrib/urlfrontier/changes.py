@@ -37,6 +37,7 @@ class Changes:
         if queue is None:
             owner = known or self._frontier.new_crawl(crawl)
             queue = self._new[crawl, key] = Queue(self._frontier.file.add_queue(crawl, key), owner, key)
+            queue.known = set()
             self._by_id[queue.id] = queue
         return queue
 

@@ -76,23 +76,18 @@ class Crawls:
 
     async def _divide(self, puts: Sequence[Put | None], strict: Strict, managed: ByEngine | None) -> list[int]:
         """Give the URLs of strict crawls and of managed ones to whom they concern."""
-        if managed is None and None not in puts:
-            return _written(strict, puts)  # type: ignore[arg-type]
         states = [SKIPPED] * len(puts)
-        is_managed = self.frontier.is_managed
-        given = [(place, put, is_managed(put.crawl)) for place, put in enumerate(puts) if put is not None]
-        for by_engine in (False, True):
-            places = [place for place, _, one in given if one is by_engine]
-            some = [put for _, put, one in given if one is by_engine]
-            if some and not by_engine:
-                found = _written(strict, some)
-            elif some and managed is not None:
-                try:
-                    found = await managed(some)
-                except (sqlite3.Error, StoreError):
-                    found = [FAIL] * len(some)
-            else:
+        crawls = {put.crawl for put in puts if put is not None}
+        by_engine = {crawl for crawl in crawls if self.frontier.is_managed(crawl)}
+        for some in (crawls - by_engine, by_engine):
+            places = [place for place, put in enumerate(puts) if put is not None and put.crawl in some] if some else []
+            given = [put for place in places if (put := puts[place]) is not None]
+            if not given or (some is by_engine and managed is None):
                 continue
+            try:
+                found = strict(given) if managed is None or some is not by_engine else await managed(given)
+            except (sqlite3.Error, StoreError):
+                found = [FAIL] * len(given)
             for place, state in zip(places, found, strict=True):
                 states[place] = state
         return states
@@ -107,7 +102,9 @@ class Crawls:
 
     def _waits(self, queue: Queue) -> bool:
         """Whether URLs of a queue may be no rows yet."""
-        return bool(queue.arrived) or (queue.crawl.managed and self._managed is not None and self._managed.n_waiting > 0)
+        return bool(queue.arrived) or (
+            queue.crawl.managed and self._managed is not None and self._managed.n_waiting > 0
+        )
 
     async def _open(self, queue: Queue) -> None:
         """Make rows of all URLs of a queue."""
@@ -225,11 +222,3 @@ class Crawls:
         if pages and self._managed is not None:
             await self._managed.forget(pages)
         await asyncio.sleep(0)
-
-
-def _written(write: Strict, puts: Sequence[Put]) -> list[int]:
-    """The states of puts of strict crawls: FAIL where nothing can be written."""
-    try:
-        return write(puts)
-    except sqlite3.Error:
-        return [FAIL] * len(puts)

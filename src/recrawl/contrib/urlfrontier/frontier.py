@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from recrawl.contrib.urlfrontier.arrivals import Arrivals
+from recrawl.contrib.urlfrontier.arrivals import Arrivals, Opened
 from recrawl.contrib.urlfrontier.changes import Changes
 from recrawl.contrib.urlfrontier.items import Put
 from recrawl.contrib.urlfrontier.queue_file import QueueFile, Row
@@ -122,8 +122,7 @@ class Frontier:
         """Take in discovered URLs of strict crawls; a state for each. They become rows when their queue needs them."""
         changes, now = Changes(self), self.clock.now()
         with self.arrivals.writing(now) as arriving, self.file.transaction():
-            queues = [changes.queue(put.crawl, put.key) for put in puts]
-            states = [OK if arriving.add(queue, put) else SKIPPED for queue, put in zip(queues, puts, strict=True)]
+            states = [OK if arriving.add(changes.queue(put.crawl, put.key), put) else SKIPPED for put in puts]
             arriving.write()
         changes.apply()
         self.arrivals.wait(arriving.written)
@@ -144,28 +143,30 @@ class Frontier:
 
     def take(self, crawl: Crawl, ask: Ask) -> list[Served]:
         """Hand out URLs of a strict crawl, queue by queue in turn."""
-        now, found, served = self.clock.now(), list[Served](), list[Queue]()
+        now, found, served, opened = self.clock.now(), list[Served](), set[Queue](), list[Opened]()
         queues = crawl.turns(now) if not ask.key else iter(self.some(crawl.name, ask.key))
-        for queue in queues:
-            opens = queue.opens_at(self.delay)
-            if opens > now:
-                crawl.sleep(queue, opens)
-                continue
-            room = min(ask.urls - queue.in_process(now), MOST_SERVED - len(found))
-            if room <= 0:
-                continue
-            if queue.arrived:
-                self.arrivals.open(queue, room)
-            rows = self.file.due(queue.id, now, room)
-            if not rows:
-                crawl.sleep(queue, self._next_at(queue, now))
-                continue
-            found += [Served(queue, row) for row in rows]
-            served.append(queue)
-            if len(served) >= ask.queues or len(found) >= MOST_SERVED:
-                break
-        if found:
-            self.lease(found, now, now + ask.lease)
+        with self.file.transaction():
+            for queue in queues:
+                opens = queue.opens_at(self.delay)
+                if opens > now:
+                    crawl.sleep(queue, opens)
+                    continue
+                room = min(ask.urls - queue.in_process(now), MOST_SERVED - len(found))
+                if room <= 0:
+                    continue
+                if queue.arrived:
+                    opened.append(self.arrivals.write_rows(queue, room))
+                rows = self.file.due(queue.id, now, room)
+                if not rows:
+                    crawl.sleep(queue, self._next_at(queue, now))
+                    continue
+                found += [Served(queue, row) for row in rows]
+                served.add(queue)
+                if len(served) >= ask.queues or len(found) >= MOST_SERVED:
+                    break
+            self._write_leases(found, now, now + ask.lease)
+        self.arrivals.leave(opened)
+        self._hold(found, now, now + ask.lease)
         return found
 
     def _next_at(self, queue: Queue, now: float) -> float:
@@ -173,17 +174,21 @@ class Frontier:
         date = self.file.next_date(queue.id, now)
         return min([math.inf if date is None else float(date), *queue.held.values()])
 
-    def lease(self, served: Sequence[Served], now: float, until: float, leases: Sequence[str] = ()) -> None:
-        """URLs are in process until a time; ``leases`` are those of the desk."""
-        names: Sequence[str | None] = leases or [None] * len(served)
-        queues = {one.queue.id: one.queue for one in served}
+    def lease(self, served: Sequence[Served], now: float, until: float, leases: Sequence[str]) -> None:
+        """URLs are in process until a time, by leases of the desk."""
         with self.file.transaction():
-            self.file.lease((until, name, one.row.id) for one, name in zip(served, names, strict=True))
-            self.file.serve([(now, queue) for queue in queues])
-        for queue in queues.values():
+            self._write_leases(served, now, until, leases)
+        self._hold(served, now, until)
+
+    def _write_leases(self, served: Sequence[Served], now: float, until: float, leases: Sequence[str] = ()) -> None:
+        names: Sequence[str | None] = leases or [None] * len(served)
+        self.file.lease((until, name, one.row.id) for one, name in zip(served, names, strict=True))
+        self.file.serve([(now, queue) for queue in {one.queue.id for one in served}])
+
+    def _hold(self, served: Sequence[Served], now: float, until: float) -> None:
+        for queue, row in served:
             queue.last_served = now
-        for one in served:
-            one.queue.held[one.row.id] = until
+            queue.held[row.id] = until
 
     # --- control ------------------------------------------------------------------------------------------------------
 

@@ -45,9 +45,10 @@ class Managed:
         """End what goes on beside the calls."""
         await self._backlog.close()
 
-    def row_of(self, crawl: str | None, page: str) -> Row | None:
-        """The URL that stands for a page in a crawl, or in any managed crawl."""
-        return self._first(crawl, self._file.of_page(page))
+    def rows_of(self, crawl: str | None, pages: Sequence[str]) -> dict[str, Row]:
+        """The URLs that stand for pages in a crawl, or in any managed crawl."""
+        rows = {page: self._first(crawl, some) for page, some in self._file.of_pages(pages).items()}
+        return {page: row for page, row in rows.items() if row is not None}
 
     def _first(self, crawl: str | None, rows: Sequence[Row]) -> Row | None:
         """The first of some rows that is in a crawl, or in any managed crawl."""
@@ -186,7 +187,7 @@ class Managed:
         names: dict[str, str] = {}
         some = min(n, 2 * choice.queues + _FEW)
         while True:
-            picked = await self._desk.pick(some, lease=lease, wanted=choice.wants)
+            picked = await self._desk.pick(some, lease=lease, wanted=choice)
             names |= {one.url: one.lease for one in picked}
             if choice.ended or len(picked) < some or len(names) >= n:
                 return names
@@ -218,11 +219,16 @@ class _Choice:
         self.queues, self.ended = ask.queues, False
         self._rooms: dict[Queue, int] = {}
         self._served_before: dict[Queue, float] = {}
+        self._rows: dict[str, Row] = {}
         self.chosen: dict[str, Served] = {}
 
-    def wants(self, page: str) -> bool | None:
+    def look(self, urls: Sequence[str]) -> None:
+        """Read the rows of pages."""
+        self._rows = self._managed.rows_of(self._crawl, urls)
+
+    def __call__(self, url: str) -> bool | None:
         """Whether a page is taken; None if it would need a queue more than was asked for."""
-        row = self._managed.row_of(self._crawl, page)
+        row = self._rows.get(url)
         if row is None:
             return False
         queue = self._frontier.by_id[row.queue]
@@ -242,7 +248,7 @@ class _Choice:
             return False
         self._rooms[queue] -= 1
         queue.held[row.id] = math.inf
-        self.chosen[page] = Served(queue, row)
+        self.chosen[url] = Served(queue, row)
         return True
 
     def keep(self, pages: Collection[str]) -> None:

@@ -159,10 +159,6 @@ class QueueFile:
         """The URLs of a queue that are rows."""
         return (url for (url,) in self.db.execute("SELECT url FROM url WHERE queue = ?", (queue,)))
 
-    def of_page(self, page: str) -> list[Row]:
-        """The URLs that stand for a page of the engine."""
-        return [Row(*row) for row in self.db.execute(f"SELECT {_COLUMNS} FROM url WHERE page = ? ORDER BY id", (page,))]
-
     def of_pages(self, pages: Iterable[str]) -> dict[str, list[Row]]:
         """The URLs that stand for each of some pages of the engine."""
         query = f"SELECT {_OF_URL} FROM json_each(?) j CROSS JOIN url u ON u.page = j.value ORDER BY u.id"

@@ -8,6 +8,7 @@ import math
 from array import array
 from collections.abc import Iterator
 
+AWAKE = -math.inf  # when a queue wakes that is awake
 DEFAULT_DELAY = 1.0  # seconds between two serves of a queue
 
 
@@ -42,7 +43,7 @@ class Queue:
         self.held: dict[int, float] = {}
         self.arrived = array("Q")
         self.known: set[int] | None = None
-        self.wakes = -math.inf  # before when it has nothing to serve; it is asleep while this lies ahead
+        self.wakes = AWAKE  # before when it has nothing to serve; it is asleep while this lies ahead
 
     def learn(self, url: str) -> None:
         """A URL is in the queue from now on."""
@@ -119,11 +120,11 @@ class Crawl:
         some = (queue.key for queue in queues if all or (queue.active > 0 and queue not in hidden))
         return list(itertools.islice(some, start, start + size)), total
 
-    def wake(self, queue: Queue, at: float = -math.inf) -> None:
+    def wake(self, queue: Queue, at: float = AWAKE) -> None:
         """A queue may have something at a time; by default now."""
         if at >= queue.wakes:
             return
-        if at == -math.inf:
+        if at == AWAKE:
             queue.wakes = at
             self._awake[queue] = None
         else:

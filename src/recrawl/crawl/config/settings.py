@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from recrawl.crawl.config.choices import CHOICES, choices_of
 from recrawl.crawl.config.listening import check_public_url, host_port, listen_address
@@ -23,8 +23,15 @@ from recrawl.store.postgres.address import Address, is_postgres, shown
 FILE = "recrawl.toml"
 PREFIX = "RECRAWL_"
 _SECRETS = ("webhook_secret", "smtp_password")  # never in a file of settings
-_LEAST = {"host_concurrency": 1, "concurrency": 1, "keep": 0, "largest_body": 1, "event_rows": 0, "event_bytes": 0}
+_LEAST = {"host_concurrency": 0, "concurrency": 1, "keep": 0, "largest_body": 1, "event_rows": 0, "event_bytes": 0}
 _LEAST |= {"audit_draws": 1, "event_text_keep": 0, "checkpoint_pages": 0}
+
+
+class HostRules(TypedDict):
+    """What holds for every host; None: no rule."""
+
+    host_spacing: float | None
+    host_concurrency: int | None
 
 
 @dataclass(frozen=True)
@@ -39,7 +46,7 @@ class Settings:
     delay: str = "1 s"  # between two requests to a host
     longest_delay: str = "60 s"  # a crawl-delay of robots.txt beyond this counts as this
     longest_hint: str = "10 min"  # a page is not fetched while its cache headers call it good, up to this; 0 s: never
-    host_concurrency: int = 1
+    host_concurrency: int = 1  # requests to a host at a time; 0: any number
     concurrency: int = 64
     robots: bool = True
     objective: str = ""  # freshness, harmonic or age; empty: as the database was crawled before, at first freshness
@@ -153,6 +160,11 @@ class Settings:
     def seconds(self, name: str) -> float:
         """A setting that is a span of time."""
         return _span(name, getattr(self, name))
+
+    def host_rules(self) -> HostRules:
+        """The rules of hosts as the engine takes them: none at all if any number may be asked without delay."""
+        delay, most = self.seconds("delay"), self.host_concurrency or None
+        return {"host_spacing": None if delay == 0 and most is None else delay, "host_concurrency": most}
 
     def event_limits(self) -> EventLimits:
         """How many events are kept."""

@@ -16,6 +16,7 @@ from recrawl.engine.addresses import host_of
 
 DELAY = "delay:"  # prefix of the notes that hold the delays of single hosts
 HOST_FAILURES = frozenset({"dns", "connect", "tls", "timeout", "reset"})  # the host did not answer
+_ANY = 1 << 30  # requests to a host at a time: as many as there are
 _POLL = 0.05  # seconds between checks of a host whose concurrency is used up
 _REMEMBERED = 200_000  # hosts, beyond which those that may be asked are forgotten
 _FIRST_HOLD, _LAST_HOLD = 30.0, 3600.0  # seconds that a failing host is not asked
@@ -207,14 +208,17 @@ class HostLimiter:
         for host in self.budgets.hosts():
             self._pace(f"//{host}/")
 
-    def set_rules(self, delay: float, concurrency: int, longest_delay: float) -> None:
+    def set_rules(self, *, host_spacing: float | None, host_concurrency: int | None, longest_delay: float) -> None:
         """Another general delay and concurrency; hosts with a longer delay of their own keep it."""
         engine = self._engine
-        self._delay, self._most, self._longest_delay = delay, concurrency, longest_delay
-        self._own = {host: own for host, own in self._own.items() if own > delay}
-        engine.settings = replace(engine.settings, host_spacing=delay, host_concurrency=concurrency)
-        for host in engine.hosts():
-            engine.host(host, spacing=self.delay(host), concurrency=concurrency)
+        hosts = engine.hosts()
+        if engine.settings.host_spacing is None and host_spacing is not None:  # hosts had no rules so far
+            hosts = sorted({*hosts, *map(host_of, engine.url(engine.ids()))})
+        self._delay, self._most, self._longest_delay = host_spacing or 0.0, host_concurrency or math.inf, longest_delay
+        self._own = {host: own for host, own in self._own.items() if own > self._delay}
+        engine.settings = replace(engine.settings, host_spacing=host_spacing, host_concurrency=host_concurrency)
+        for host in hosts:
+            engine.host(host, spacing=self.delay(host), concurrency=host_concurrency or _ANY)
 
     def _slow_down(self, host: str, delay: float) -> bool:
         """Set a host's own delay; whether it is new."""

@@ -140,8 +140,7 @@ def _trained(read: Imported, settings: Settings, now: float) -> Engine:
         settings.rates(len(read.urls))[1],
         start=begin,
         sources=engine_sources(sources.names, ()) or 1,
-        host_spacing=settings.seconds("delay"),
-        host_concurrency=settings.host_concurrency,
+        **settings.host_rules(),
     )
     engine.add(read.urls, begin, importance=read.importance)
     if log is not None and numbers:

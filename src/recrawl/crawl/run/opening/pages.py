@@ -110,7 +110,7 @@ async def _built(
         saved.pop("threshold", None)  # a value of another kind
     _clear_copies(saved, now)
     _move_times(saved, newest, (await store.notes(MARK)).get(MARK), now)
-    _reset_host_rules(saved)
+    _reset_host_rules(saved, now)
     replayed = await replay_outcomes(store, saved)
     pending = await store.signals(None if part is None else part.urls)
     if pending:
@@ -124,11 +124,15 @@ async def _built(
     return engine
 
 
-def _reset_host_rules(saved: dict[str, Any]) -> None:
-    """Hosts have the rules of the settings, and are held as long as they were."""
+def _reset_host_rules(saved: dict[str, Any], free_at: float = -math.inf) -> None:
+    """Hosts have the rules of the settings, and are held as long as they were.
+
+    Where the settings have no rules, hosts are left out that may be asked at ``free_at``.
+    """
     spacing, most = (saved["settings"].get(name) for name in ("host_spacing", "host_concurrency"))
     rule = (spacing or 0.0, np.inf if most is None else most)
-    saved["hosts"] = {host: (*rule, until) for host, (*_, until) in saved["hosts"].items()}
+    free_at = free_at if rule == (0.0, np.inf) else -math.inf
+    saved["hosts"] = {host: (*rule, until) for host, (*_, until) in saved["hosts"].items() if until >= free_at}
 
 
 def warm_up(**settings: Any) -> None:

@@ -78,8 +78,7 @@ async def reload_settings(components: Components, old: Settings, new: Settings) 
         if len(engine):
             engine.budget = new.rates(len(engine))[1]
     if changed & {"delay", "host_concurrency", "longest_delay"}:
-        delay, longest = new.seconds("delay"), new.seconds("longest_delay")
-        components.limiter.set_rules(delay, new.host_concurrency, longest)
+        components.limiter.set_rules(**new.host_rules(), longest_delay=new.seconds("longest_delay"))
     if "longest_hint" in changed:
         components.recorder.longest_hint = new.seconds("longest_hint")
     if "min_change_probability" in changed:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit, jit_lean
+from recrawl.schedule.exact.kernels.best_first import heap_of_near, heap_pop, heap_push
 from recrawl.schedule.exact.kernels.blocks import park, spare_blocks
 from recrawl.schedule.exact.kernels.cohorts import CohortLists, step_out, top_page
 from recrawl.schedule.exact.kernels.layers import LEAST, advance, room_for
@@ -34,7 +35,8 @@ Ids = NDArray[np.int64]
 
 # `whole(1)` below is any number: with the constant itself, a kernel would be compiled a second time
 _KEPT, _CLOCKED_KEPT = 8, 64
-_NONE, _PARKED = -2, -1  # instead of a page
+_FEW = 4  # pages of a pick that are looked for one by one
+_PARKED = -1  # instead of a page
 
 
 @jit
@@ -158,8 +160,10 @@ def kept(s: State, n: int) -> int:
 @jit
 def _take(s: State, now: float, n: int, out: Ids) -> int:
     """Lease up to n of the best near pages that nothing asleep can beat."""
-    if n <= 4 or s.hosts.shape[0] > 0:
+    if n <= _FEW:
         return _take_one_by_one(s, now, n, out)
+    if s.hosts.shape[0] > 0:
+        return _take_by_hosts(s, now, n, out)
     value_all(s, now)
     near = s.head[0].n_near
     order = descending(s.near_val[:near])
@@ -175,13 +179,16 @@ def _take(s: State, now: float, n: int, out: Ids) -> int:
     return taken
 
 
-@jit_lean
-def _take_one_by_one(s: State, now: float, n: int, out: Ids) -> int:
+@jit
+def _take_by_hosts(s: State, now: float, n: int, out: Ids) -> int:
+    """The same where hosts have rules: pages of hosts that are not free are parked."""
+    value_all(s, now)
+    heap = np.empty(s.head[0].n_near, np.int64)
+    size = heap_of_near(s, heap)
     taken = 0
-    while taken < n:
-        i = _take_best(s, now)
-        if i == _NONE:
-            break
+    while taken < n and size > 0 and _is_worth(s, whole(s.rec[heap[0]].pos)):
+        i = _lease_or_park(s, heap_pop(s, heap, size), now)
+        size -= 1
         if i >= 0:
             out[taken] = i
             taken += 1
@@ -189,16 +196,39 @@ def _take_one_by_one(s: State, now: float, n: int, out: Ids) -> int:
 
 
 @jit_lean
+def _take_one_by_one(s: State, now: float, n: int, out: Ids) -> int:
+    taken = 0
+    while taken < n:
+        j = best_near(s, now)
+        if j < 0 or not _is_worth(s, j):
+            break
+        i = _lease_or_park(s, whole(s.near_id[j]), now)
+        if i >= 0:
+            out[taken] = i
+            taken += 1
+    return taken
+
+
+@jit
 def _take_promoting(s: State, lists: CohortLists, now: float, n: int, out: Ids) -> tuple[int, int]:
     """(status, how many were taken): the same, and the next page of each family is scheduled at once."""
-    taken = 0
+    taken = size = 0
+    many = n > _FEW
+    heap = np.empty(s.head[0].n_near + n if many else 0, np.int64)
+    if many:
+        value_all(s, now)
+        size = heap_of_near(s, heap)
     while taken < n:
         status = room_for(s, 1)
         if status != DONE:
             return status, taken
-        i = _take_best(s, now)
-        if i == _NONE:
+        j = best_near(s, now) if not many else whole(s.rec[heap[0]].pos) if size > 0 else -1
+        if j < 0 or not _is_worth(s, j):
             break
+        if many:
+            heap_pop(s, heap, size)
+            size -= 1
+        i = _lease_or_park(s, whole(s.near_id[j]), now)
         if i < 0:
             continue
         out[taken] = i
@@ -207,19 +237,26 @@ def _take_promoting(s: State, lists: CohortLists, now: float, n: int, out: Ids) 
         if cohort >= 0 and top_page(s, lists, lists.family[cohort]) >= 0:
             if s.rec[i].importance < lists.bar[cohort]:
                 return EXAMINE, taken
+            before = s.head[0].n_near
             step_out(s, lists, i)
+            if many and s.head[0].n_near > before:
+                heap_push(s, heap, size, whole(s.near_id[before]))
+                size += 1
     return DONE, taken
 
 
-@jit_lean
-def _take_best(s: State, now: float) -> int:
-    """Lease the best near page that nothing asleep can beat; _PARKED: its host is not free; _NONE: there is none."""
-    j = best_near(s, now)
-    if j < 0 or (s.near_val[j] < s.head[0].near_level and not all_near(s)):
-        return _NONE
-    i = whole(s.near_id[j])
-    h = host_of(s, i)
+@inline
+def _is_worth(s: State, j: int) -> bool:
+    """Whether the near page at a place, the best of all near ones, is worth something, and no less than all asleep."""
     value = s.near_val[j]
+    return bool(value > 0.0 and (value >= s.head[0].near_level or all_near(s)))
+
+
+@jit_lean
+def _lease_or_park(s: State, i: int, now: float) -> int:
+    """Lease a near page and give its id; _PARKED if its host is not free."""
+    h = host_of(s, i)
+    value = s.near_val[s.rec[i].pos]
     near_remove(s, i)
     if h >= 0 and not host_free(s, h, now):
         park(s, i, h)
