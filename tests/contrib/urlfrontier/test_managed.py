@@ -3,6 +3,7 @@
 import pytest
 
 from recrawl.contrib.urlfrontier import Modes
+from recrawl.contrib.urlfrontier.items import Put
 from recrawl.contrib.urlfrontier.observations import report_of
 from recrawl.contrib.urlfrontier.testing.bench import discovered, known
 from recrawl.contrib.urlfrontier.wire import OK, SKIPPED, AnyCrawlID
@@ -186,3 +187,19 @@ def _ask():
     from recrawl.contrib.urlfrontier.frontier import Ask
 
     return Ask(100, 100, 30.0)
+
+
+def test_discovered_urls_are_served_at_once_also_while_many_wait(tmp_path):
+    async def test(world, client):
+        crawls = world.service.crawls
+        puts = [Put("news", f"h{k % 4}.example", f"http://h{k % 4}.example/{k}", None, b"") for k in range(3000)]
+        assert set(await crawls.arrive(puts)) == {OK}
+        assert len(world.desks.crawler.engine) == 0
+        assert len(await get(client, max_urls_per_queue=1)) == 4
+        assert 0 < len(world.desks.crawler.engine) < 3000, "some become pages for a call"
+        again = [discovered(put.url, "news") for put in puts[2990:]]
+        assert set(await put(client, *again)) == {SKIPPED}, "they are known, pages or not"
+        assert len(world.desks.crawler.engine) == 3000
+        assert (await client.CountURLs(crawlID="news")).value == 3000
+
+    served(test, tmp_path, MANAGED)

@@ -65,7 +65,7 @@ class Backlog:
     async def put(self, puts: Sequence[Put]) -> list[int | None]:
         """Take in discovered URLs; a state for each, None where the file must be asked: the engine has the page."""
         while len(self._pages) > _MOST:
-            await self._settle_some()
+            await self.settle_some()
         pages = [page_of(put.url) for put in puts]
         async with self._writing:
             there = self._desk.components.engine.addresses.known([page or "" for page in pages]).tolist()
@@ -104,7 +104,7 @@ class Backlog:
     async def settle(self) -> None:
         """Make pages of all URLs that wait."""
         while self._waiting:
-            await self._settle_some()
+            await self.settle_some()
 
     async def _settle_in_lulls(self) -> None:
         """Make pages whenever no more URLs come, some at a time."""
@@ -113,13 +113,15 @@ class Backlog:
                 seen = next(reversed(self._waiting))
                 await asyncio.sleep(_LULL)
                 while self._waiting and next(reversed(self._waiting)) == seen and not self._closing:
-                    await self._settle_some()
+                    await self.settle_some()
                     await asyncio.sleep(0)
         except (sqlite3.Error, StoreError) as problem:
             event(log, logging.ERROR, "urlfrontier.failed", error=str(problem))  # the next call tries again
 
-    async def _settle_some(self) -> None:
+    async def settle_some(self) -> None:
         """Make pages of the first URLs that wait."""
+        if not self._waiting:
+            return
         async with self._writing:
             ids = list(itertools.islice(self._waiting, _TOGETHER))
             items = self._read(ids)

@@ -18,7 +18,6 @@ from recrawl.desk import Desk, NewPage
 from recrawl.desk.desk import MOST_PICKED, MOST_REPORTS
 from recrawl.desk.lease_book import LONGEST
 
-_AT_ONCE = 1000  # discovered URLs that become pages before a call is answered; of more, most wait for later calls
 _FEW = 8  # pages picked at first, besides two of each queue
 CATCH_UP = 60.0  # seconds of the budget that a client gets at once: it asks now and then, and fetches in between
 
@@ -165,8 +164,7 @@ class Managed:
 
     async def take(self, crawl: str | None, ask: Ask) -> list[Served]:
         """Hand out the URLs that are worth most; None: of any managed crawl."""
-        if 0 < self.n_waiting <= _AT_ONCE:
-            await self.settle()
+        await self._backlog.settle_some()
         now = self._frontier.clock.now()
         choice = _Choice(self, self._frontier, crawl, ask, now)
         lease = min(max(ask.lease, 1.0), LONGEST)
