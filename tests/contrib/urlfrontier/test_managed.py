@@ -3,6 +3,7 @@
 import pytest
 
 from recrawl.contrib.urlfrontier import Modes
+from recrawl.contrib.urlfrontier.backlog import Backlog
 from recrawl.contrib.urlfrontier.items import Put
 from recrawl.contrib.urlfrontier.observations import report_of
 from recrawl.contrib.urlfrontier.testing.bench import discovered, known
@@ -189,7 +190,12 @@ def _ask():
     return Ask(100, 100, 30.0)
 
 
-def test_discovered_urls_are_served_at_once_also_while_many_wait(tmp_path):
+def test_discovered_urls_are_served_at_once_also_while_many_wait(tmp_path, monkeypatch):
+    async def no_lull(backlog):
+        """No pages are made but for calls."""
+
+    monkeypatch.setattr(Backlog, "_settle_in_lulls", no_lull)
+
     async def test(world, client):
         crawls = world.service.crawls
         puts = [Put("news", f"h{k % 4}.example", f"http://h{k % 4}.example/{k}", None, b"") for k in range(3000)]
