@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import itertools
 import json
 import os
@@ -111,6 +112,7 @@ async def serve(kind: str, folder: Path) -> None:
             running = asyncio.create_task(live.crawler.run(crawl=False))
             running.add_done_callback(lambda done: done.exception())
         await FrontierService(folder / f"{kind}.urlfrontier", Modes.of(kind), desk).start(server)
+    gc.freeze()  # as the command does
     print(server.address, flush=True)
     await asyncio.Event().wait()
 

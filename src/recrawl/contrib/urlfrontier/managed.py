@@ -14,7 +14,7 @@ from recrawl.contrib.urlfrontier.observations import report_of, says_gone
 from recrawl.contrib.urlfrontier.queue_file import Row
 from recrawl.contrib.urlfrontier.queues import Queue
 from recrawl.contrib.urlfrontier.wire import OK, SKIPPED
-from recrawl.desk import Desk, NewPage
+from recrawl.desk import Desk, NewPage, Picked
 from recrawl.desk.desk import MOST_PICKED, MOST_REPORTS
 from recrawl.desk.lease_book import LONGEST
 
@@ -169,27 +169,27 @@ class Managed:
         choice = _Choice(self, self._frontier, crawl, ask, now)
         lease = min(max(ask.lease, 1.0), LONGEST)
         try:
-            names = await self._pick(choice, int(min(ask.queues * ask.urls, MOST_PICKED)), lease)
-            choice.keep(names)
-            served = [choice.chosen[page] for page in names if choice.chosen[page].queue.id in self._frontier.by_id]
+            picked = await self._pick(choice, int(min(ask.queues * ask.urls, MOST_PICKED)), lease)
+            choice.keep(picked)
+            served = [choice.chosen[page] for page in picked if choice.chosen[page].queue.id in self._frontier.by_id]
             if served:
-                until = self._frontier.clock.now() + lease
-                self._frontier.lease(served, now, until, [names[str(one.row.page)] for one in served])
+                until = min(one.until for one in picked.values())  # queues are free when the desk is
+                self._frontier.lease(served, now, until, [picked[str(one.row.page)].lease for one in served])
         except BaseException:
             choice.keep(())
             raise
         return served
 
-    async def _pick(self, choice: _Choice, n: int, lease: float) -> dict[str, str]:
-        """At most n pages of a choice and their leases. Few at first: those of further queues are picked in vain."""
-        names: dict[str, str] = {}
+    async def _pick(self, choice: _Choice, n: int, lease: float) -> dict[str, Picked]:
+        """At most n pages of a choice, by URL. Few at first: those of further queues are picked in vain."""
+        found: dict[str, Picked] = {}
         some = min(n, 2 * choice.queues + _FEW)
         while True:
             picked = await self._desk.pick(some, lease=lease, wanted=choice)
-            names |= {one.url: one.lease for one in picked}
-            if choice.ended or len(picked) < some or len(names) >= n:
-                return names
-            some = min(4 * some, n - len(names))
+            found |= {one.url: one for one in picked}
+            if choice.ended or len(picked) < some or len(found) >= n:
+                return found
+            some = min(4 * some, n - len(found))
 
     # --- what goes ----------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -134,6 +135,7 @@ async def _run(
         loop.add_signal_handler(number, stopped.set)
     try:
         await service.start(server)
+        gc.freeze()  # what was loaded stays: no later collection looks at it
         on_started(server.address)
         await stopped.wait()
         await service.close()
