@@ -58,7 +58,8 @@ class Arriving:
 
     def __init__(self, arrivals: Arrivals, now: float) -> None:
         self._arrivals, self._now = arrivals, int(now)
-        self._new: list[tuple[Queue, Put]] = []
+        self._queues: list[Queue] = []
+        self._records: list[bytes] = []
         self.written: list[tuple[int, list[Queue]]] = []
 
     def add(self, queue: Queue, put: Put) -> bool:
@@ -66,25 +67,25 @@ class Arriving:
         known = queue.known
         if known is None:
             known = self._arrivals.known(queue)
-        mark = hash(put.url)
+        url, metadata = put.url, put.metadata
+        mark = hash(url)
         if mark in known:
             return False
         known.add(mark)
-        self._new.append((queue, put))
+        self._queues.append(queue)
+        self._records.append(url.encode() + b"\0" + metadata if metadata else url.encode())
         return True
 
     def write(self) -> None:
         """Write what is new, inside the transaction."""
-        for first in range(0, len(self._new), _MOST):
-            some = self._new[first : first + _MOST]
-            queues = [queue for queue, _ in some]
-            records = [put.url.encode() + b"\0" + put.metadata if put.metadata else put.url.encode() for _, put in some]
+        for first in range(0, len(self._queues), _MOST):
+            queues, records = self._queues[first : first + _MOST], self._records[first : first + _MOST]
             ends, ids = array("I", accumulate(map(len, records))), array("q", [queue.id for queue in queues])
             self.written.append((self._arrivals.insert(self._now, ids, ends, b"".join(records)) << _BITS, queues))
 
     def undo(self) -> None:
         """Nothing of it was written."""
-        for queue, _ in self._new:
+        for queue in self._queues:
             queue.known = None
 
 
@@ -134,7 +135,7 @@ class Arrivals:
                 if queue is not None:
                     n += 1
                     queue.arrived.append(place)
-                    queue.crawl.count(queue, 1, 0)
+                    queue.crawl.add_url(queue)
                     if queue.wakes != AWAKE:
                         queue.crawl.wake(queue)
             self._keep(arrival_of(first), n)

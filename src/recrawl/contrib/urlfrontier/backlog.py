@@ -58,7 +58,7 @@ class Backlog:
 
     def has(self, crawl: str, page: str) -> bool:
         """Whether a page waits."""
-        return bool(self._pages) and hash((crawl, page)) in self._pages
+        return bool(self._pages) and hash(crawl) ^ hash(page) in self._pages
 
     # --- what comes in ------------------------------------------------------------------------------------------------
 
@@ -80,7 +80,7 @@ class Backlog:
         with self._arrivals.writing(self._frontier.clock.now()) as arriving, self._file.transaction():
             for put, page, number in given:
                 state: int | None = SKIPPED
-                mark = hash((put.crawl, page))
+                mark = hash(put.crawl) ^ hash(page)
                 if page is not None and mark not in self._pages and mark not in marks:
                     if number >= 0:
                         queue = self._frontier.queue(put.crawl, put.key)
@@ -96,7 +96,7 @@ class Backlog:
         for place, queues in arriving.written:
             self._waiting[arrival_of(place)] = list(itertools.islice(given_marks, len(queues)))
             for queue in queues:
-                queue.crawl.count(queue, 1, 0)
+                queue.crawl.add_url(queue)
         return states
 
     # --- what becomes of it -------------------------------------------------------------------------------------------

@@ -32,8 +32,9 @@ class Changes:
     def queue(self, crawl: str, key: str) -> Queue:
         """The queue of a key; a new one if there is none."""
         known = self._frontier.crawls.get(crawl)
-        queue = None if known is None else known.queues.get(key)
-        queue = queue or self._new.get((crawl, key))
+        if known is not None and (queue := known.queues.get(key)) is not None:
+            return queue
+        queue = self._new.get((crawl, key))
         if queue is None:
             owner = known or self._frontier.new_crawl(crawl)
             queue = self._new[crawl, key] = Queue(self._frontier.file.add_queue(crawl, key), owner, key)

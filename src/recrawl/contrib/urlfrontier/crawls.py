@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -76,21 +76,24 @@ class Crawls:
 
     async def _divide(self, puts: Sequence[Put | None], strict: Strict, managed: ByEngine | None) -> list[int]:
         """Give the URLs of strict crawls and of managed ones to whom they concern."""
-        states = [SKIPPED] * len(puts)
-        crawls = {put.crawl for put in puts if put is not None}
+        given = [put for put in puts if put is not None]
+        crawls = {put.crawl for put in given}
         by_engine = {crawl for crawl in crawls if self.frontier.is_managed(crawl)}
-        for some in (crawls - by_engine, by_engine):
-            places = [place for place, put in enumerate(puts) if put is not None and put.crawl in some] if some else []
-            given = [put for place in places if (put := puts[place]) is not None]
-            if not given or (some is by_engine and managed is None):
-                continue
-            try:
-                found = strict(given) if managed is None or some is not by_engine else await managed(given)
-            except (sqlite3.Error, StoreError):
-                found = [FAIL] * len(given)
-            for place, state in zip(places, found, strict=True):
-                states[place] = state
-        return states
+        found: dict[bool, Iterator[int]] = {}
+        for managed_ones in (False, True):
+            some = given if len(crawls) == 1 else [put for put in given if (put.crawl in by_engine) is managed_ones]
+            if some and (crawls & by_engine if managed_ones else crawls - by_engine):
+                found[managed_ones] = iter(await self._written(some, strict, managed if managed_ones else None))
+        if len(found) == 1 and len(given) == len(puts):
+            return list(*found.values())
+        return [SKIPPED if put is None else next(found[put.crawl in by_engine]) for put in puts]
+
+    async def _written(self, puts: Sequence[Put], strict: Strict, managed: ByEngine | None) -> list[int]:
+        """The states of puts of one kind of crawls; FAIL where nothing can be written."""
+        try:
+            return strict(puts) if managed is None else await managed(puts)
+        except (sqlite3.Error, StoreError):
+            return [FAIL] * len(puts)
 
     async def find(self, queue: Queue, url: str) -> Row | None:
         """A URL of a queue."""

@@ -107,6 +107,13 @@ class Crawl:
         self.active += active
         self.completed += completed
 
+    def add_url(self, queue: Queue) -> None:
+        """A URL was added that is not completed."""
+        if queue.active == 0:
+            self.n_inactive -= 1
+        queue.active += 1
+        self.active += 1
+
     def block(self, queue: Queue, until: float) -> None:
         """A queue serves nothing until a time."""
         queue.blocked_until = until
