@@ -181,6 +181,24 @@ def test_few_pages_are_looked_at_however_many_there_are():
     assert counts[1] < 2 * counts[0] < 20_000
 
 
+def test_pages_with_folders_of_their_own_wait_for_each_other():
+    engine, n = Engine(1.0), 5_000
+    engine.add([f"https://host{k}.example/{k}" for k in range(n)], 0.0)
+    assert engine.pick(60.0, 20).tolist() == list(range(20))
+    assert engine.pick(61.0, 20).tolist() == list(range(20, 40))
+    assert engine.stats["evaluated"] < 500
+    engine.eligibility._check()
+
+
+def test_many_pages_of_many_hosts_are_evaluated_once_for_a_pick():
+    engine, n = Engine(1.0, host_concurrency=2), 2_000
+    engine.add([f"https://host{k % 500}.example/{k}" for k in range(n)], 0.0)
+    engine.pick(60.0, 1)
+    before = engine.stats["evaluated"]
+    assert len(engine.pick(61.0, 200)) == 200
+    assert engine.stats["evaluated"] - before <= 2 * n, "not for each page that is picked"
+
+
 def test_pages_of_busy_hosts_stay_behind_one_page_of_their_host():
     engine, n = Engine(1.0, host_concurrency=1), 6_000
     urls = [f"https://host{k % 30}.example/{k % 7}/{k}" for k in range(n)]

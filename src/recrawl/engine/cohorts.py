@@ -59,9 +59,9 @@ class Cohorts:
     def form(self, scheduler: Scheduler, rows: Ids, by: Ids, no_copy_at: float) -> Flags:
         """Make cohorts of pages that are equal by ``by`` and by what the scheduler knows; which of them wait.
 
-        The rows ascend. The caller withdraws the pages that wait, and places the others. Any two equal pages without a
-        copy form a cohort, so that they are picked in the order in which they were added; not where hosts have rules,
-        which decide about the order then.
+        The rows ascend. The caller withdraws the pages that wait, and places the others. Pages without a copy form a
+        cohort however few they are, so that those of one family wait for each other and are picked in the order in
+        which they were added; not where hosts have rules, which decide about the order then.
         """
         waits = np.zeros(len(rows), np.bool_)
         if len(rows) < 2:
