@@ -127,6 +127,24 @@ def test_what_a_running_crawl_cannot_take_is_named_and_stays():
     assert set(LIVE) <= set(Settings.__dataclass_fields__)
 
 
+def test_hosts_without_rules_get_them_and_lose_them_while_a_crawl_runs():
+    none, some = Settings(delay=0, host_concurrency=0), Settings(delay="2 s", host_concurrency=3)
+    assert none.host_rules() == {"host_spacing": None, "host_concurrency": None}
+    assert Settings(delay=0).host_rules() == {"host_spacing": 0.0, "host_concurrency": 1}
+    assert Settings(host_concurrency=0).host_rules() == {"host_spacing": 1.0, "host_concurrency": None}
+    world = World(page, URLS, budget=2.0, delay=None, robots=False, choices={"host_concurrency": None})
+    crawler = world.crawler()
+    engine, components = world.engine, crawler.components
+    assert engine.hosts() == []
+    asyncio.run(reload_settings(components, none, some))
+    assert engine.hosts() == [f"{host}.example" for host in "abcd"]
+    assert len(engine.pick(START + 9.0, 20)) == 4, "one of each host, then its delay"
+    asyncio.run(reload_settings(components, some, none))
+    assert len(engine.pick(START + 9.0, 20)) == 0, "their delays go on"
+    assert len(engine.pick(START + 12.0, 20)) == 16
+    crawler.close()
+
+
 def test_the_rest_of_the_live_settings_reach_their_parts():
     world = World(page, URLS, budget=2.0, delay=1.0, robots=False)
     crawler = world.crawler()
