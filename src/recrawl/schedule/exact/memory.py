@@ -14,7 +14,8 @@ from recrawl.schedule.exact import layout as at
 from recrawl.schedule.exact.kernels.signal_log import refill_log
 from recrawl.schedule.exact.layout import State
 
-_NOW, _THRESHOLD = ((at.HEAD.fields or {})[name][1] // 8 for name in ("now", "threshold"))  # numbers of the header
+assert at.HEAD.fields is not None
+_NOW, _THRESHOLD = at.HEAD.fields["now"][1] // 8, at.HEAD.fields["threshold"][1] // 8  # numbers of the header
 _PAGES_PER_SLOT = 128  # at least, in one wheel if all were in it
 
 
