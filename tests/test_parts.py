@@ -1,10 +1,13 @@
 """Kernels that kernels call are parts of them: lowered once, without machine code of their own, same results."""
 
+from typing import Any, NamedTuple
+
 import numba
 import numpy as np
 import pytest
 
 from recrawl import _jit
+from recrawl._packed import pack, unpacker
 
 
 @_jit.jit
@@ -77,3 +80,57 @@ def test_recursion_is_a_call_of_a_part():
         return 2 * power(n - 1)
 
     assert power(5) == 32
+
+
+class Inner(NamedTuple):
+    a: Any
+    b: Any
+
+
+class Large(NamedTuple):
+    one: Any
+    two: Any
+    three: Any
+    four: Any
+    five: Any
+    six: Any
+    seven: Any
+    inner: Inner
+
+
+def large():
+    return Large(*(np.full((2, 3), float(k)) for k in range(7)), Inner(np.arange(2), np.array([True, False])))
+
+
+opened = unpacker(large)
+
+
+@_jit.jit
+def add_to(b, k, more):
+    b.three[k, 1] += more
+    b.inner.a[k] += b.inner.b.size
+    return b.three[k, 1] + b.seven.sum()
+
+
+@_jit.jit
+def add_twice(b, k):
+    return add_to(b, k, 1.0) + add_to(b, k, 2.0)
+
+
+@_jit.jit_lean
+def add_packed(numbers, k):
+    b = opened(numbers)
+    add_to(b, k, 0.5)
+    return b.three[k, 1]
+
+
+def test_large_tuples_are_passed_by_address_and_their_arrays_are_those_of_python():
+    plain, compiled = large(), large()
+    expected = sum(add_to.py_func(plain, 1, more) for more in (1.0, 2.0))
+    assert add_twice(compiled, 1) == expected
+    assert add_packed(pack(compiled), 1) == 5.5
+    add_to.py_func(plain, 1, 0.5)
+    for one, other in zip((*plain[:-1], *plain.inner), (*compiled[:-1], *compiled.inner), strict=True):
+        assert (one == other).all()
+    assert len(add_to._parts) == 1
+    assert str(next(iter(add_to._parts))[0]).startswith("recrawl.Reference.Large")
