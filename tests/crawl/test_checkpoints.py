@@ -88,7 +88,7 @@ def test_a_run_ends_with_a_checkpoint_that_the_next_one_uses(world, caplog):
     assert [one.name for one in world.file.parent.glob("*.part")] == []
     engine = world.compare()
     assert said(caplog) == [""]
-    assert engine.clocks.arrays.found.sum() > 0.0, "what groups did lately is known"
+    assert engine.clocks.arrays.expected.sum() > 0.0, "what groups did lately is known"
     assert world.run(30.0).ended > 20
     assert world.store.store._reads.writes_since(checkpoint_about(world.file)["mark"]) == 0
 
