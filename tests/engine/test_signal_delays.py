@@ -19,7 +19,7 @@ from recrawl.engine.signals.arrays import row_of
 from recrawl.engine.signals.delays import (
     EVIDENCE,
     SHARE,
-    TOLD,
+    WITHIN,
     credit_at,
     first_delays,
     grid,
@@ -59,7 +59,7 @@ def test_learning_equals_the_twin(history: list[Outcome], age: float) -> None:
         one_host.learn(one, all_hosts.shares)
     for found, twin in ((source, all_hosts), (host, one_host)):
         np.testing.assert_allclose(found[EVIDENCE], twin.evidence, atol=1e-9)
-        np.testing.assert_allclose(found[TOLD], twin.sums(), rtol=1e-9)
+        np.testing.assert_allclose(found[WITHIN], twin.sums(), rtol=1e-9)
         np.testing.assert_allclose(found[SHARE], twin.shares, rtol=1e-7)
     wanted = (one_host if history else all_hosts).mean_credit(age)
     assert credit_at(DELAYS, source, host, age) == pytest.approx(wanted, rel=1e-7)
@@ -73,7 +73,7 @@ def test_credit_grows_with_age_and_a_known_time_has_full_credit(history: list[Ou
     assert credits_[0] >= 0.0
     assert credit_at(DELAYS, source, host, math.inf) == 1.0
     assert host[SHARE].sum() == pytest.approx(1.0)
-    assert (host[TOLD] <= host[TOLD, 0]).all()
+    assert (host[WITHIN] <= host[WITHIN, 0]).all()
 
 
 def world(rng: np.random.Generator, n: int, delay: float, precision: float) -> list[Outcome]:

@@ -21,7 +21,7 @@ from recrawl._plain import plain
 
 Array = NDArray[np.float64]
 
-EVIDENCE, TOLD, SHARE, N_DELAY = 0, 1, 2, 3  # of a candidate: ln evidence, fading Σ F(s), probability
+EVIDENCE, WITHIN, SHARE, N_DELAY = 0, 1, 2, 3  # of a candidate: ln evidence, fading Σ F(s), probability
 _FIRST = 0.003  # probability that signals are late, before anything is known
 _LONGER = 0.7  # that of a delay, over that of the next shorter one: outcomes cannot tell delays beyond all ages apart
 _DOUBT = 0.02  # of P(unchanged) that a signal leaves at least
@@ -52,7 +52,7 @@ def _first(n: int, j: int) -> float:
 
 
 @inline
-def told_after(mean: float, age: float) -> float:
+def within(mean: float, age: float) -> float:
     """F(age): P(a signal so long after the copy tells of a change after it), at a mean delay."""
     return -math.expm1(-age / mean) if mean > 0.0 else 1.0
 
@@ -60,7 +60,7 @@ def told_after(mean: float, age: float) -> float:
 @inline
 def _credit(delays: Array, learned: Array, j: int, age: float) -> float:
     """The credit at an age, were candidate j the delay."""
-    return float(told_after(delays[j], age) * learned[TOLD, 0] / max(learned[TOLD, j], _NOTHING))
+    return float(within(delays[j], age) * learned[WITHIN, 0] / max(learned[WITHIN, j], _NOTHING))
 
 
 @jit_lean
@@ -68,8 +68,8 @@ def credit_at(delays: Array, of_source: Array, of_host: Array, age: float) -> fl
     """The credit of a signal that comes `age` after the copy; infinity: its change is known to be later than that."""
     if math.isinf(age):
         return 1.0
-    learned = of_host if of_host[TOLD, 0] > 0.0 else of_source
-    if learned[TOLD, 0] == 0.0:
+    learned = of_host if of_host[WITHIN, 0] > 0.0 else of_source
+    if learned[WITHIN, 0] == 0.0:
         return 1.0
     credit = 0.0
     for j in range(delays.size):
@@ -86,7 +86,7 @@ def judge_delays(delays: Array, learned: Array, age: float, chance: tuple[float,
     silent, taken = chance
     none, top = _log_chance(silent - taken, silent, changed), -math.inf
     for j in range(delays.size):
-        learned[TOLD, j] = _KEPT * learned[TOLD, j] + told_after(delays[j], age)
+        learned[WITHIN, j] = _KEPT * learned[WITHIN, j] + within(delays[j], age)
         gain = _log_chance(silent - taken * _credit(delays, learned, j, age), silent, changed) - none
         learned[EVIDENCE, j] += gain
         top = max(top, learned[EVIDENCE, j])
