@@ -2,7 +2,8 @@
 
 A trace is served as a web in memory, and the crawler of ``recrawl run`` crawls it by a manual clock for 365 days
 (``recrawl.demo.replay_trace``). The simulator runs the policy ``learned`` on the same trace with the same budget, a
-share of the pages that exist per day: by its compiled loop, and by the engine's protocol, as the crawler does. Order k
+share of the pages that exist per day: by its compiled loop, and by the engine's protocol with the host rules and pieces
+of a crawl (`recrawl.demo.replay.protocol`), which the live crawler equals to the last bit. Order k
 adds the pages that come at the same time in the k-th random permutation. Where a trace has signals, ``NAME+signals``
 runs all with them, ``NAME`` without. What the file of results holds already is not run again.
 
@@ -21,18 +22,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from recrawl._files import whole_file
-from recrawl.crawl.config.settings import Settings
 from recrawl.demo import ReplayOptions, even_budget, replay_trace
-from recrawl.engine import Engine
+from recrawl.demo.replay.protocol import by_protocol
 from recrawl.errors import ParameterError
 from recrawl.simulate import Trace, contender, read_trace, simulate
-from recrawl.simulate.run.policies import admit_unknown, learning
-from recrawl.simulate.run.run import Contender
 
 TRACES = ["ota-contrib", "scraped-mix", "telegram-web", "homebrew-cask", "kubernetes-website", "dotnet-docs"]
 SIGNALS = "+signals"
@@ -43,33 +41,6 @@ WAYS = ("simulated", "protocol", *LIVE)  # names of staleness in results
 BOUND = 0.03  # the live crawler is to be within this share of the simulator; with signals no staler by more
 Orders = dict[str, dict[str, float]]  # figures by order
 Results = dict[str, Orders]  # by name
-
-
-class ByProtocol:
-    """An engine that the simulator drives by its protocol, slot by slot, since it does not know its class.
-
-    As in the loop of a crawl, refits and clocks are left to pieces. They are done after a crawl is recorded, all before
-    the next slot: a slot of these traces lasts a minute or more, and a piece is due a millisecond after the last.
-    """
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        engine.refits_in_pieces = True
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
-
-    def record(self, *given: Any, **columns: Any) -> None:
-        """Record, then do all pieces."""
-        self._engine.record(*given, **columns)
-        while self._engine.maintain():
-            pass
-
-
-def by_protocol() -> Contender:
-    """The policy ``learned``, driven by its protocol."""
-    make = learning(host_concurrency=Settings().host_concurrency)
-    return Contender("learned", lambda *given: ByProtocol(make(*given)), admit_unknown)  # type: ignore[arg-type,return-value]
 
 
 def run_simulated(trace: Trace, budget: float) -> dict[str, float]:

@@ -1,5 +1,7 @@
 """Recorded traces through the real crawler: it crawls what the simulator crawls, when the simulator crawls it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,9 @@ from recrawl.crawl.formats.sitemaps import read_sitemap
 from recrawl.demo.replay import listings
 from recrawl.demo.replay.happenings import DAY, ReplayOptions
 from recrawl.demo.replay.live import even_budget, replay_trace
+from recrawl.demo.replay.protocol import by_protocol
 from recrawl.demo.replay.web import TraceWeb
+from recrawl.engine import upkeep
 from recrawl.errors import ParameterError
 from recrawl.simulate.run.policies import contender
 from recrawl.simulate.run.run import simulate
@@ -66,6 +70,19 @@ def test_the_live_crawler_crawls_what_the_simulator_crawls():
     assert live.wrong == live.failed == live.gone == 0
     assert live.not_modified > 0
     assert live.run.changes_found > 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("signalled", [False, True])
+def test_the_engine_driven_by_its_protocol_is_the_live_crawler(monkeypatch, signalled):
+    """Bit for bit, also where pages are equal and refits are in pieces: what is found by protocol is found live."""
+    for name in ("AT_ONCE", "_COUNTED", "_PLACED", "_SAMPLED", "_CLOCKS", "_COHORTS"):
+        monkeypatch.setattr(upkeep, name, 3)
+    trace = replace(drawn_trace(seed=5, n=40, signalled=signalled), importance=np.ones(40))
+    simulated = simulate(by_protocol(), trace, budget_of(trace))
+    live = replay_trace(trace, budget_of(trace), ReplayOptions(signals="engine"))
+    assert live.run.crawls.tolist() == simulated.crawls.tolist()
+    assert live.run.staleness == simulated.staleness
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="Which world is drawn.", min=0)] = 1,
     database: Annotated[Path, typer.Option(help="Where the crawler keeps its database.")] = Path("demo.db"),
     plot: Annotated[Path | None, typer.Option(help="Draw freshness over time (PNG).")] = None,
-    log_level: LogLevel = "warning",
+    log_level: LogLevel = "error",  # failing hosts are part of the web
     log_format: LogFormat = "text",
     as_json: AsJson = False,
 ) -> None:

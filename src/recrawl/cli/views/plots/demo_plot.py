@@ -61,7 +61,7 @@ def _draw_time(axes: Any, verdict: Verdict) -> None:
         xlim=(0, verdict.seconds),
     )
     axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-    axes.legend(loc="best")
+    axes.legend(loc="best", frameon=True, framealpha=0.8, edgecolor="none")  # lines may run behind it
     axes.grid(alpha=0.3)
 
 

@@ -11,8 +11,9 @@ from recrawl._files import whole_file
 from recrawl.cli.views.plots.plot_style import PANELS
 from recrawl.errors import ParameterError
 
-_TITLES = {"precision": "share of signals with a change behind", "recall": "share of changes that are signalled"}
+_TITLES = {"precision": "signals with a change behind", "recall": "changes that are signalled"}
 _MOST = 100  # rows
+_UNITS = {"days": 86400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}  # in seconds; the first that fits is used
 
 
 def draw_signals(hosts: Sequence[dict[str, Any]], path: Path, now: float) -> None:
@@ -36,7 +37,7 @@ def draw_signals(hosts: Sequence[dict[str, Any]], path: Path, now: float) -> Non
         for axes, (kind, title) in zip(panels[:2], _TITLES.items(), strict=True):
             for name in names:
                 _draw_source(axes, [(k, one) for k, one in enumerate(shown) if one["source"] == name], kind, names)
-            axes.set(title=f"{kind}: {title}", xlim=(-0.02, 1.02))
+            axes.set(title=f"{kind}:\n{title}", xlim=(-0.02, 1.02))
             axes.grid(alpha=0.3)
         panels[0].set_yticks(range(len(shown)), [f"{one['source']}  {one['host']}" for one in shown])
         panels[0].set_ylim(len(shown) - 0.5, -0.5)
@@ -57,12 +58,14 @@ def _draw_source(axes: Any, rows: Sequence[tuple[int, dict[str, Any]]], kind: st
 
 
 def _draw_trust(axes: Any, shown: Sequence[dict[str, Any]], names: Sequence[str], now: float) -> None:
-    """A bar for each time in which the signals of a row counted, in days before now."""
+    """A bar for each time in which the signals of a row counted."""
+    longest = max(now - turn["at"] for one in shown for turn in one["turns"])
+    unit = next((name for name, seconds in _UNITS.items() if longest >= 2.0 * seconds), "seconds")
     for k, one in enumerate(shown):
         for turn, following in zip_longest(one["turns"], one["turns"][1:]):
             if turn["counts"]:
                 end = now if following is None else following["at"]
-                days = [(at - now) / 86400.0 for at in (turn["at"], end)]
-                axes.plot(days, [k, k], color=f"C{names.index(one['source']) % 10}", lw=5, solid_capstyle="butt")
-    axes.set(title="trust: when its signals counted", xlabel="days before now")
+                ago = [(at - now) / _UNITS[unit] for at in (turn["at"], end)]
+                axes.plot(ago, [k, k], color=f"C{names.index(one['source']) % 10}", lw=5, solid_capstyle="butt")
+    axes.set(title="trust:\nwhen its signals counted", xlabel=f"{unit} before now")
     axes.grid(alpha=0.3)
