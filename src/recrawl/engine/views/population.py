@@ -59,7 +59,7 @@ def drawn_rates(engine: Engine, rows: Ids, n: int, rng: np.random.Generator) -> 
     """
     belief = engine.beliefs.belief
     given, components = belief.fixed_rate[rows], access.components_of(engine.scheduler, rows)
-    mixed = components[:, :, 0].any(axis=1)
+    mixed = np.asarray(components[:, :, 0].any(axis=1))
     members, given = ~given & ~(mixed & (belief.evidence[rows] > 0.0).any(axis=1)), given & ~mixed
     out = np.empty((n, len(rows)))
     own = GammaPrior(belief.gamma[rows[given], 0], belief.gamma[rows[given], 1])

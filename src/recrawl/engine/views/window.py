@@ -149,8 +149,8 @@ def _drawn_signals(engine: Engine, rows: Ids, window: Window, rng: np.random.Gen
         at = rng.uniform(window.start, window.end, int(n.sum()))
         about = at - np.repeat(delay[:, k], n)
         new = about > np.repeat(copied_at, n)
-        drawn = np.repeat(rows, n), at, about, np.repeat(right, n), np.full(len(at), k)
-        parts.append(_Signals(*(column[new] for column in drawn)))
+        page, of_right = np.repeat(rows, n)[new], np.repeat(right, n)[new]
+        parts.append(_Signals(page, at[new], about[new], of_right, np.full(len(page), k)))
     return _Signals(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
