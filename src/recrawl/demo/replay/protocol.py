@@ -37,4 +37,4 @@ def by_protocol() -> Contender:
     The compiled loop of ``learned`` has no host rules: it takes pages of equal value in another order.
     """
     make = learning(host_concurrency=Settings().host_concurrency)
-    return Contender("learned", lambda *given: ByProtocol(make(*given)), admit_unknown)  # type: ignore[arg-type,return-value]
+    return Contender("learned", lambda *given: ByProtocol(make(*given)), admit_unknown)  # type: ignore[arg-type]
