@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from recrawl import _jit
+from recrawl import _jit, _parts
 from recrawl._packed import pack, unpacker
 
 
@@ -134,3 +134,10 @@ def test_large_tuples_are_passed_by_address_and_their_arrays_are_those_of_python
         assert (one == other).all()
     assert len(add_to._parts) == 1
     assert str(next(iter(add_to._parts))[0]).startswith("recrawl.Reference.Large")
+
+
+def test_a_version_of_numba_that_was_not_tried_compiles_kernels_its_own_way(monkeypatch):
+    monkeypatch.setattr(_parts, "TRIED", ())
+    plain_half, plain_total = _jit.jit(half.py_func), _jit.jit(lambda values: values.sum() / 2)
+    assert not isinstance(plain_half, _parts.KernelDispatcher)
+    assert (plain_half(3), plain_total(VALUES)) == (1.5, 7.0)

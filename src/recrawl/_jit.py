@@ -27,6 +27,7 @@ from recrawl import _parts
 from recrawl._parts import KernelDispatcher
 
 _config: Any = numba.config
+_njit: Any = numba.njit
 _PACKAGE = Path(__file__).parent
 _IMPORT = re.compile(r"^from recrawl((?:\.\w+)*) import (\([^)]*\)|[^\n]*)|^import recrawl((?:\.\w+)+)", re.MULTILINE)
 
@@ -86,6 +87,8 @@ def _compile(function: F, *, inline: bool, reorder: bool = False, counted: bool 
 def _made(function: Any, options: dict[str, object], *, cached: bool) -> Any:
     if _config.DISABLE_JIT:
         return function
+    if not _parts.is_tried():
+        return _njit(cache=cached, **options)(function)
     kernel: Any = KernelDispatcher(function, targetoptions={"nopython": True, "boundscheck": None, **options})
     if cached:
         kernel.enable_caching()

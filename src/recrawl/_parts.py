@@ -6,6 +6,9 @@ callee as a part: its code is lowered and simplified, and no more. The same hold
 uses. Only kernels that Python calls are optimised and emitted, each with all parts that it reaches, linked once.
 
 A kernel that is called in both ways is compiled in both. Parts are kept in the process, not on disk.
+
+This rests on Numba's private parts. With a version that it was not tried with, kernels are compiled as Numba does it:
+the same results, later.
 """
 
 import gc
@@ -14,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numba
 from numba.core import codegen, compiler, sigutils, types, typing
 from numba.core import event as events
 from numba.core.compiler_lock import global_compiler_lock
@@ -32,9 +36,16 @@ _compiler: Any = compiler
 _types: Any = types
 _typing: Any = typing
 _lookup: Any = lookup_environment
+_version: Any = numba.version_info
 
+TRIED = ((0, 68),)  # versions of Numba
 _SHARED = "linkonce_odr"  # may be defined by several linked modules, and is left out where nothing refers to it
 _ENVIRONMENT = "_ZN08NumbaEnv"
+
+
+def is_tried() -> bool:
+    """Whether kernels can be parts with the Numba that is installed."""
+    return tuple(_version[:2]) in TRIED
 
 
 class PartLibrary(_library):  # type: ignore[misc]
