@@ -10,17 +10,28 @@ from recrawl import _jit, _parts
 from recrawl._packed import pack, unpacker
 
 
-@_jit.jit
+def uncached(decorate):
+    """A kernel that is compiled in this process, whatever an earlier one has left on disk."""
+
+    def made(function):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_jit, "cache_folder", lambda: None)
+            return decorate(function)
+
+    return made
+
+
+@uncached(_jit.jit)
 def half(x):
     return x / 2
 
 
-@_jit.inline
+@uncached(_jit.inline)
 def quarter(x):
     return half(half(x))
 
 
-@_jit.jit
+@uncached(_jit.jit)
 def total(values, k):
     out = 0.0
     for value in np.sort(values)[k:]:
@@ -28,14 +39,14 @@ def total(values, k):
     return out
 
 
-@_jit.jit_lean
+@uncached(_jit.jit_lean)
 def checked(k):
     if k < 0:
         raise ValueError("k is less than 0")
     return k
 
 
-@_jit.jit_lean
+@uncached(_jit.jit_lean)
 def twice(k):
     return checked(k) + checked(k)
 
@@ -72,8 +83,26 @@ def test_errors_of_parts_reach_the_caller():
         twice(-1)
 
 
+@uncached(_jit.jit_sum)
+def added(values):
+    out = 0.0
+    for value in values:
+        out += value
+    return out
+
+
+@uncached(_jit.jit)
+def added_twice(values):
+    return added(values) + 0.5 * added(values[1:])
+
+
+def test_sums_are_reordered_in_one_way_by_all_callers():
+    values = np.random.default_rng(0).lognormal(0.0, 3.0, 1000)
+    assert added_twice(values) == added(values) + 0.5 * added(values[1:])
+
+
 def test_recursion_is_a_call_of_a_part():
-    @_jit.jit
+    @uncached(_jit.jit)
     def power(n):
         if n == 0:
             return 1
@@ -105,19 +134,19 @@ def large():
 opened = unpacker(large)
 
 
-@_jit.jit
+@uncached(_jit.jit)
 def add_to(b, k, more):
     b.three[k, 1] += more
     b.inner.a[k] += b.inner.b.size
     return b.three[k, 1] + b.seven.sum()
 
 
-@_jit.jit
+@uncached(_jit.jit)
 def add_twice(b, k):
     return add_to(b, k, 1.0) + add_to(b, k, 2.0)
 
 
-@_jit.jit_lean
+@uncached(_jit.jit_lean)
 def add_packed(numbers, k):
     b = opened(numbers)
     add_to(b, k, 0.5)

@@ -12,7 +12,7 @@ from multiprocessing.synchronize import Lock
 from pathlib import Path
 from typing import Any
 
-_EVERY = 5  # seconds between two lines; a view is told each second
+_EVERY = 5  # seconds between two lines; a view gets one each second
 
 
 class Notice:

@@ -164,6 +164,9 @@ class KernelDispatcher(_dispatcher):  # type: ignore[misc]
     def _compile_part(self, args: Any) -> Any:
         with _trigger("numba:compile", data={"dispatcher": self, "args": args, "return_type": None}):
             found = self._compile(args, None, PartLibrary)
+        if self.targetoptions.get("fastmath") and not self.targetoptions.get("forceinline"):
+            # sums that may be reordered stay functions of their own: in each caller they would be reordered otherwise
+            found.library.own_module().get_function(found.fndesc.llvm_func_name).add_function_attribute("noinline")
         found = found._replace(entry_point=f"part {found.fndesc.unique_name}")
         found.target_context.insert_user_function(found.entry_point, found.fndesc, [found.library])
         return found

@@ -175,8 +175,10 @@ def test_a_database_from_before_events_has_only_new_events(tmp_path):
     with BlockingStore(SqliteStore(tmp_path / "a.db")) as store:
         rows = {**example_rows(URLS[:2]), "times_gone": np.zeros(2, np.int64)}
         store.save([Outcome(URLS[0], START, status=200, digest="d1")], rows)
-        for table in ("event", "told", "follower", "event_total", "signal", "listing", "lease"):
+        for table in ("event", "told", "follower", "event_total", "signal", "listing", "lease", "page_log"):
             store.store._database.writer.execute(f"DROP TABLE {table}")
+        for column in ("seen_time", "seen_changes", "seen_logs", "given_changes", "given_time"):
+            store.store._database.writer.execute(f"ALTER TABLE page DROP COLUMN {column}")
         store.store._database.writer.execute("PRAGMA user_version = 3")
     with BlockingStore(SqliteStore(tmp_path / "a.db")) as store:
         assert migrating.version_of(store.store._database.writer) >= 4

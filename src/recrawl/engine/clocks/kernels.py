@@ -15,7 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, inline_sum, jit_lean
+from recrawl._jit import inline, jit_lean, jit_sum
 from recrawl.engine.clocks.arrays import LENGTHS, NEVER, REAL_TIME, TERMS, Clocks
 from recrawl.schedule.exact.access_kernels import BINS
 
@@ -109,7 +109,7 @@ def _fill_lengths(c: Clocks, first: int, bins: int, begin: float, end: float, ou
         out[j] = max(min(end, high) - max(begin, low), 0.0)
 
 
-@inline_sum
+@jit_sum
 def _sum_products(one: Array, other: Array, n: int) -> float:
     total = 0.0
     for j in range(n):

@@ -135,15 +135,15 @@ def _signalled_likelihood(engine: Engine, rows: Ids, rate: Array) -> Array:
     """(pages, rates): the same of pages that are valued by signals.
 
     The rate has two parts: changes that open sources tell, at their rate and mean precision, and those that they miss.
-    A change that was found after a signal may be of either part. A rate below that of the changes that were told is as
+    A change that was found after a signal may be of either part. A rate below that of the signalled changes is as
     likely as so few signals.
     """
     belief, b = engine.beliefs.belief, engine.beliefs.belief.signals
     row = b.row_of[rows]
     state = b.host_gate[b.host[row], :, OPEN]
     kappa = np.where((state > 0.0) | ((state == 0.0) & (b.gate[:, OPEN] > 0.0)), b.mean_kappa[row], 0.0)
-    told = -(b.rate[row] * np.expm1(-kappa)).sum(axis=1)[:, None]
-    missed = np.maximum(rate - told, _LEAST_MISSED * rate)
+    signalled = -(b.rate[row] * np.expm1(-kappa)).sum(axis=1)[:, None]
+    missed = np.maximum(rate - signalled, _LEAST_MISSED * rate)
     time, changes, log_time = belief.seen[rows].T.copy()
     found = -missed * time[:, None]
     parts = [(b.statistics[row, k, CHANGED], b.statistics[row, k, LOG_TIME], kappa[:, k]) for k in range(len(b.gate))]
@@ -152,7 +152,7 @@ def _signalled_likelihood(engine: Engine, rows: Ids, rate: Array) -> Array:
         found += _changed(n, total, weight, missed)
         changes, log_time = changes - n, log_time - total
     found += _changed(np.where(changes > _SLIGHT, changes, 0.0), log_time, np.zeros(len(rows)), missed)
-    share = np.minimum(rate / np.maximum(told, _TINY), 1.0)
+    share = np.minimum(rate / np.maximum(signalled, _TINY), 1.0)
     signals = -(np.expm1(-kappa) * b.statistics[row, :, FIRSTS]).sum(axis=1)
     return np.asarray(found + signals[:, None] * (_log(share) + 1.0 - share))
 
