@@ -3,6 +3,7 @@
 
 import gc
 import logging
+import os
 
 import order
 import profiles
@@ -12,6 +13,7 @@ import scratch
 from recrawl import _compiling
 
 profiles.register()
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")  # as recrawl.contrib.urlfrontier does, which may come later
 scratch.use_memory()
 gc.disable()  # while tests are collected: nothing of it is garbage, and to look for it takes a third of the time
 

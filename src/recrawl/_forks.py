@@ -22,7 +22,7 @@ def fork(work: Callable[[], None]) -> int:
     """Run work in a copy of this process; the number of the copy, for `ended_well`. OSError: there is no room."""
     library = ctypes.CDLL(None) if sys.platform == "linux" else None  # loaded before: loading takes locks
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # threads are not used there
+        warnings.simplefilter("ignore")  # of Python and of libraries with threads: they are not used there
         parent, copy = os.getpid(), os.fork()
     if copy == 0:
         code = 1

@@ -9,9 +9,13 @@ Needs `pip install 'recrawl[urlfrontier,crawl]'`.
 - `recrawl.contrib.urlfrontier.testing` checks the published rules against any ``host:port``.
 """
 
+import os
 from typing import TYPE_CHECKING
 
 from recrawl._lazy import attach
+
+# A copy of the process writes checkpoints. gRPC would start threads in it, which fail there and end it.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
 
 if TYPE_CHECKING:
     from recrawl.contrib.urlfrontier.client import FrontierClient as FrontierClient
