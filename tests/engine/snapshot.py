@@ -63,6 +63,10 @@ READS = {
     "url": lambda engine, ids, now: (engine.url(ids), engine.id(engine.url(ids)), engine.ids()),
     "hosts": lambda engine, ids, now: [engine.held_until(host) for host in [*engine.hosts(), "unknown.example"]],
     "is_paused": lambda engine, ids, now: engine.is_paused(ids),
+    "deferred_until": lambda engine, ids, now: engine.deferred_until(ids),
+    "has_copy": lambda engine, ids, now: engine.has_copy(ids),
+    "live_state": lambda engine, ids, now: (engine.live_state(), repr(engine)),
+    "id": lambda engine, ids, now: [engine.id(url) for url in engine.url(ids)],
     "expected_fresh": lambda engine, ids, now: (
         (expected_fresh(engine, ids, now), expected_pages(engine, ids)) if len(ids) else None
     ),

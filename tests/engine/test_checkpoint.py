@@ -10,7 +10,7 @@ from recrawl.engine.rows import take_later
 from recrawl.schedule.testing.trial import same
 
 DAY = 86400.0
-COLUMNS = ("given", "fetched_at", "importance", "cost", "n_crawls", "n_changes", "told", "watched", "seen")
+COLUMNS = ("given", "fetched_at", "importance", "cost", "n_crawls", "n_changes", "fixed_rate", "watched", "seen")
 COLUMNS += ("rate_evidence", "paused", "failures", "times_gone", "wait_until", "request_weight", "watched_from")
 
 

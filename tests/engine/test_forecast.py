@@ -209,9 +209,9 @@ def test_the_likelihood_of_pages_with_signals_is_that_of_their_intervals():
         row = b.row_of[page]
         kappa, (clock, changes, log_clock) = float(b.mean_kappa[row, 0]), seen[page]
         precision = -np.expm1(-kappa)
-        told, n, total = precision * b.rate[row, 0], *b.statistics[row, 0, [CHANGED, LOG_TIME]]
+        heard, n, total = precision * b.rate[row, 0], *b.statistics[row, 0, [CHANGED, LOG_TIME]]
         for j, one in enumerate(rate):
-            missed, share = max(one - told, 1e-3 * one), min(one / told, 1.0)
+            missed, share = max(one - heard, 1e-3 * one), min(one / heard, 1.0)
             expected = -missed * clock
             if n > 0:
                 expected += n * np.log(-np.expm1(-missed * np.exp(total / n) - kappa))

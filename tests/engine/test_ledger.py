@@ -159,8 +159,8 @@ def test_what_is_kept_goes_on() -> None:
     assert (again.time, again.open_time) == pytest.approx((before.time, before.open_time), rel=1e-12)
     assert again.stale - again.open_stale == pytest.approx(before.stale - before.open_stale, rel=1e-12)
     older = engine.rows()
-    del older["account"]
-    older_engine = Engine.restore(older, engine.now).ledger(70.0)  # from before there was an ledger
+    del older["ledger"]
+    older_engine = Engine.restore(older, engine.now).ledger(70.0)  # from before there was a ledger
     assert (older_engine.time, older_engine.stale) == (again.open_time, again.open_stale)
 
 

@@ -5,6 +5,7 @@ import pytest
 from profiles import examples
 
 from recrawl import Engine
+from recrawl.engine.questions import Questions
 
 from .snapshot import READS, assert_reading_changes_nothing, snapshot
 
@@ -31,6 +32,11 @@ def running_engine(seed=3, n=120, **settings):
         if settings.get("sources", 1) and k % 7 == 0:
             engine.signal(rng.integers(0, n, 2), now, source=int(rng.integers(settings.get("sources", 1))))
     return engine, 60 * DAY
+
+
+def test_every_question_is_among_them():
+    asked = {name for name in vars(Questions) if not name.startswith("_")}
+    assert asked <= set(READS)
 
 
 @pytest.fixture(scope="module", params=[0, 1, 2], ids=lambda n: f"{n} sources")

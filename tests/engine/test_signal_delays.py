@@ -82,10 +82,10 @@ def world(rng: np.random.Generator, n: int, delay: float, precision: float) -> l
     What is known of the precision is that of all signals together.
     """
     ages = rng.exponential(2.0, n)
-    told = np.ones(n) if delay == 0 else -np.expm1(-ages / delay)
+    heard = np.ones(n) if delay == 0 else -np.expm1(-ages / delay)
     silent = np.exp(-0.1 * (ages + rng.exponential(1.0, n)))
-    changed = (rng.random(n) < precision * told) | (rng.random(n) >= silent)
-    taken = silent * precision * told.mean()
+    changed = (rng.random(n) < precision * heard) | (rng.random(n) >= silent)
+    taken = silent * precision * heard.mean()
     columns = (column.tolist() for column in (ages, silent, taken, changed))
     return [Outcome(*each) for each in zip(*columns, strict=True)]
 

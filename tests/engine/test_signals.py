@@ -99,6 +99,47 @@ def test_a_useful_source_raises_the_value_of_its_pages_and_a_useless_one_does_no
     assert set(engine.pick(40.6, 10).tolist()) <= set(pages[useful].tolist())
 
 
+def new_pages_after(lies, days=40, n=15, seed=0):
+    """The precision with which a new page of an honest, a lying and an unknown host begins, and what a signal is worth.
+
+    Of five hosts three are honest with a recall of 0.8; the others lie ``at random`` or ``stamp`` all pages daily.
+    """
+    rng = np.random.default_rng(seed)
+    engine = Engine(sources=1, day=1.0, min_change_probability=0.0, lease=1e-3)
+    ids = engine.add([f"https://h{k // n}.example/{k}" for k in range(5 * n)], 0.0, fetched_at=0.0)
+    lying, stale = np.arange(len(ids)) >= 3 * n, np.zeros(len(ids), bool)
+    for day in range(1, days):
+        changed = rng.random(len(ids)) < 0.2
+        stale |= changed
+        false = np.full(len(ids), True) if lies == "stamp" else rng.random(len(ids)) < 0.2
+        engine.signal(ids[np.where(lying, false, changed & (rng.random(len(ids)) < 0.8))], day + 0.1)
+        crawled = np.flatnonzero(rng.random(len(ids)) < 0.3)
+        engine.record(ids[crawled], day + 0.5, changed=stale[crawled])
+        stale[crawled] = False
+    new = engine.add([f"https://{host}.example/new" for host in ("h0", "h4", "other")], float(days), fetched_at=days)
+    before = engine.scheduler.value(new, days + 1.1)
+    engine.signal(new, days + 1.0)
+    facts = [engine.explain(int(page), days + 1.1).signals[0] for page in new]
+    assert all(one.counts for one in facts)
+    return [one.precision for one in facts], engine.scheduler.value(new, days + 1.1) / before
+
+
+@pytest.mark.parametrize("seed", few(range(4), 1))
+def test_a_new_page_on_a_host_that_lied_at_random_begins_with_a_low_precision(seed):
+    (honest, lying, other), (by_honest, by_lying, by_other) = new_pages_after("at random", seed=seed)
+    assert honest > 0.75
+    assert lying < 0.2
+    assert lying < other / 2 < honest / 2
+    assert by_lying < by_other / 2 < by_honest / 2
+
+
+def test_a_new_page_on_a_host_that_stamps_daily_begins_as_one_of_an_unknown_host():
+    """The limit that the documentation names."""
+    (_, stamping, other), (_, by_stamping, by_other) = new_pages_after("stamp")
+    assert stamping == pytest.approx(other, abs=0.05)
+    assert by_stamping == pytest.approx(by_other, rel=0.1)
+
+
 def heard(engine, page, now):
     """Signals of source 0 since the copy."""
     return next((facts.heard for facts in engine.explain(page, now).signals if facts.source == 0), 0)

@@ -322,3 +322,10 @@ def test_a_saved_predictor_is_the_same(fitted, tmp_path):
     again = Predictor.load(tmp_path / "m.json")
     np.testing.assert_array_equal(again.log_rate(table), model.log_rate(table))
     assert (again.strength, again.about, again.inputs) == (model.strength, model.about, model.inputs)
+
+
+def test_too_few_rows_are_one_line():
+    url = np.array([f"https://shop.example/{k % 3}" for k in range(12)])
+    changed = np.arange(12) % 2 == 0
+    with pytest.raises(ParameterError, match="no trees can be grown from"):
+        train_predictor({"url": url}, np.ones(12), changed, Columns(url=True), settings=TreeSettings(threads=1))

@@ -18,7 +18,7 @@ class Outcome(NamedTuple):
     changed: bool
 
 
-def told(mean: float, age: float) -> float:
+def heard(mean: float, age: float) -> float:
     """P(delay ≤ age) of an exponential delay."""
     return 1.0 if mean == 0 else -math.expm1(-age / mean)
 
@@ -41,12 +41,12 @@ class Judge:
     def sums(self) -> list[float]:
         """The fading sum of P(delay ≤ age), for each delay."""
         n = len(self.ages)
-        return [sum(KEPT ** (n - 1 - i) * told(d, age) for i, age in enumerate(self.ages)) for d in self.delays]
+        return [sum(KEPT ** (n - 1 - i) * heard(d, age) for i, age in enumerate(self.ages)) for d in self.delays]
 
     def credit(self, delay: int, age: float) -> float:
         """What multiplies the precision of a signal, were a delay the true one."""
         sums = self.sums()
-        return told(self.delays[delay], age) * sums[0] / max(sums[delay], 1e-9)
+        return heard(self.delays[delay], age) * sums[0] / max(sums[delay], 1e-9)
 
     def mean_credit(self, age: float) -> float:
         """The same by all delays together."""

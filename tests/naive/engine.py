@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -14,6 +15,7 @@ from naive.beliefs import Observed
 FIRST_RETRY, LAST_RETRY = 60.0 / 86400.0, 7.0
 FIRST_RECHECK, LAST_RECHECK = 30.0, 365.0
 REQUEST_HALF_LIFE = 30.0
+SUREST = 0.993  # the highest precision of a signal
 
 
 class Source(NamedTuple):
@@ -25,13 +27,27 @@ class Source(NamedTuple):
     kappa: float
     heard: float
     repeated: float
+    credit: float  # what the precision of its signals since the copy is multiplied by
+    classes: Sequence[tuple[float, float]]  # (weight of a signal, share) of its classes of precision
+
+    def exponent(self, main_kappa):
+        """What its signals since the copy add to the exponent, by the class of the main source or by all classes."""
+        n = 1.0 + self.repeated * (min(self.heard, 16.0) - 1.0) if self.heard > 0 else 0.0
+        if n == 0 or self.main:
+            return credited(main_kappa, self.credit) * n
+        kept = sum(share * math.exp(-credited(kappa, self.credit) * n) for kappa, share in self.classes)
+        return -math.log(kept / sum(share for _, share in self.classes))
+
+
+def credited(kappa, credit):
+    """The weight of a signal whose precision, 1 − exp(−kappa), is multiplied by its credit."""
+    return kappa if credit == 1.0 else -math.log1p(-min(-math.expm1(-kappa) * credit, SUREST))
 
 
 def open_components(components, sources):
     """What the scheduler gets of (weight, missed rate, shape, weight of a signal of the main source) components.
 
-    `sources` have: whether it is open, the main one, signals per time, its mean weight of a signal, signals since the
-    copy, whether repetitions count. An open source's true signals are matched by one source that signals as often as
+    An open source's true signals are matched by one source that signals as often as
     all open ones; those of others count as missed. Slight components are left out.
     """
     out = []
@@ -45,8 +61,7 @@ def open_components(components, sources):
             announced = source.rate * -math.expm1(-kappa)
             if announced > 0 and source.open:
                 often, true, repeated = often + source.rate, true + announced, min(repeated, source.repeated)
-                n = min(source.heard, 16.0)
-                heard += kappa * (n if source.repeated else min(n, 1.0))
+                heard += source.exponent(main_kappa)
             elif announced > 0:
                 missed += announced
         one = -math.log1p(-min(true / often, 0.99999)) if true > 0 else 0.0

@@ -9,9 +9,9 @@ from recrawl import Pages, Scheduler
 from recrawl._jit import jit
 from recrawl.schedule.exact import access
 from recrawl.schedule.exact import layout as at
-from recrawl.schedule.exact.kernels.clocks import write_clock
-from recrawl.schedule.exact.kernels.values import value_and_slope
-from recrawl.schedule.exact.kernels.view import opened
+from recrawl.schedule.exact.kernels.state.view import opened
+from recrawl.schedule.exact.kernels.value.clocks import write_clock
+from recrawl.schedule.exact.kernels.value.values import value_and_slope
 
 
 @jit

@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from recrawl.schedule.exact.kernels.ranking import descending, ranked
+from recrawl.schedule.exact.kernels.value.ranking import descending, ranked
 
 
 @numba.njit

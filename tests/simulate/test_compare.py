@@ -5,7 +5,7 @@ import pytest
 
 from recrawl.errors import ParameterError
 from recrawl.simulate import contender, simulate
-from recrawl.simulate.compare.compare import compare
+from recrawl.simulate.compare.comparison import compare
 from recrawl.simulate.compare.sources import Drawn, rng_of, trace_of
 from recrawl.simulate.rivals.registry import rival
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from recrawl.engine.clocks.folders import FolderNames, folder_names, folders
 from recrawl.engine.names.arena import Arena, Packed, new_rows, pack
-from recrawl.engine.names.kernels import link
+from recrawl.engine.names.kernels import chain, link
 from recrawl.engine.names.scan import KINDS, Parts, new_parts, scan_all
 from recrawl.errors import ParameterError
 from recrawl.urls import name_of
@@ -136,7 +136,11 @@ class Addresses:
 
     def known(self, urls: Sequence[str]) -> Ids:
         """The id of each URL, −1 where it has none."""
-        return self._arena.find(pack(urls))
+        return self.find(pack(urls))
+
+    def find(self, urls: Packed) -> Ids:
+        """The same of URLs as bytes."""
+        return self._arena.find(urls)
 
     def ids(self, urls: Sequence[str]) -> Ids:
         """The id of each URL, or ParameterError."""
@@ -153,11 +157,9 @@ class Addresses:
         """The pages of a host that were not removed."""
         self._file()
         number = int(self._hosts.find(pack([host]))[0])
-        there, page = list[int](), -1 if number < 0 else int(self._newest[number])
-        while page >= 0:
-            there.append(page)
-            page = int(self._before[page])
-        ids = np.array(there[::-1], np.int64)
+        if number < 0:
+            return np.zeros(0, np.int64)
+        ids = chain(int(self._newest[number]), self._before)
         is_found = self._arena.find(self._arena.packed(ids)) == ids
         return np.asarray(ids[is_found])
 

@@ -174,6 +174,18 @@ class Cohorts:
         if self._n and self.members(rows).any():
             access.repeat(scheduler, lambda header: leave(header, self.lists, rows))
 
+    def waiting(self, scheduler: Scheduler, rows: Ids) -> Flags:
+        """Which pages wait for others of their cohort, and for nothing else."""
+        closed = np.fromiter(self.closed, np.int64, len(self.closed))
+        open_ = self.members(rows) & ~np.isin(self.lists.cohort[rows], closed)
+        return np.asarray(open_ & access.is_paused(scheduler, rows))
+
+    def taken(self, scheduler: Scheduler, rows: Ids, waited: Flags) -> None:
+        """Pages were leased out of turn: those that waited leave, and the next is promoted for each other one."""
+        self.lists.cohort[rows[waited]] = -1
+        self.lists.waiting[0] -= int(waited.sum())
+        self.promote(scheduler, rows[~waited])
+
     def split(self, scheduler: Scheduler, rows: Ids, no_copy_at: float) -> None:
         """Pages that are alike among themselves but not to the others of their cohort from now on. The rows ascend."""
         mine = rows[self.members(rows)] if self._n else rows[:0]

@@ -1,10 +1,10 @@
 """Rows: what must be saved of each page so that an engine can be built again, as columns by URL.
 
-Names of columns are those of the stores and stay as they are: ``told`` is `Belief.fixed_rate`, ``account`` the
-staleness ledger, ``stated`` the calibration and ``prior_at`` the fit of the tables that a gamma goes with. Gammas of
-earlier fits are computed again. Rows of earlier versions have counts but no observations (``seen``): unless the reader
-of the rows has filled them in from stored outcomes, they are estimated from the counts, and the gammas stay. What rows
-of earlier versions say of signals (``heard``, ``signals``, gammas of sources) is not used.
+Names of columns are those of the stores; earlier names are read too (`_EARLIER`). ``prior_at`` is the fit of the tables
+that a gamma goes with. Gammas of earlier fits are computed again. Rows of earlier versions have counts but no
+observations (``seen``): unless the reader of the rows has filled them in from stored outcomes, they are estimated from
+the counts, and the gammas stay. What rows of earlier versions say of signals (``heard``, ``signals``, gammas of
+sources) is not used.
 """
 
 from __future__ import annotations
@@ -26,26 +26,27 @@ from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:
     from recrawl.engine.engine import Engine
+    from recrawl.engine.questions import Questions
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
-_BELIEF = {name: name for name in ("gamma", "watched", "n_crawls", "n_changes")}
-FIXED_RATE = "told"  # name in rows of `Belief.fixed_rate`
-_BELIEF[FIXED_RATE] = "fixed_rate"
+_BELIEF = ("gamma", "watched", "n_crawls", "n_changes", "fixed_rate")
 _ASKED = ("request_weight", "requested_at", "watched_from")
 _WAITING = ("paused", "failures", "times_gone", "wait_until")
 _DECIDING = ("change_rate", "importance", "cost", "evidence")  # the scheduler's parameters
 COLUMNS = ("url", "given", "fetched_at", "prior_at", "own", *_DECIDING, *_BELIEF, *_ASKED, *_WAITING)
 RATE_EVIDENCE = "rate_evidence"  # name in rows of `Belief.evidence`
 SIGNALLED = "signalled"  # what was observed of a page with signals, None for others
-_CALIBRATION = {"recent": "lately", "knots": "knots"}
+_CALIBRATION = ("recent", "knots")
 _WHOLE = ("settings", "prior", "crawls", "refit_at", "hosts")
 PARTIAL = "partial"  # set by a reader of a part of the pages
+# What earlier versions saved by another name, and its name now.
+_EARLIER = {"told": "fixed_rate", "account": "ledger", "stated": "calibration", "lately": "recent"}
 NO_FIT = -1  # ``prior_at`` of gammas that are to be computed in any case
 
 
-def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
+def rows_of(engine: Questions, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
     """Columns with one row per page, and what belongs to the engine as a whole; hosts: all, or those of the pages.
 
     Rows that were saved at different times can be combined: each says which fit its gamma goes with (``prior_at``).
@@ -62,8 +63,8 @@ def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
         "fits": engine.beliefs.fits,
         "crawls": engine.beliefs.crawls,
         "refit_at": engine.beliefs.refit_at,
-        "account": belief.ledger.tolist(),
-        "stated": {name: getattr(engine.calibration, mine).tolist() for mine, name in _CALIBRATION.items()},
+        "ledger": belief.ledger.tolist(),
+        "calibration": {name: getattr(engine.calibration, name).tolist() for name in _CALIBRATION},
         "clocks": engine.clocks.fitted(),
         "signal_tables": engine.beliefs.signals.fitted(),
         "threshold": engine.threshold,
@@ -77,7 +78,7 @@ def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
         SIGNALLED: engine.beliefs.signals.observed(rows),
         "own": belief.n_changes[rows].astype(np.float64),  # in earlier versions, those that no signal explained
         **_deciding(engine, rows),
-        **{name: getattr(belief, mine)[rows] for name, mine in _BELIEF.items()},
+        **{name: getattr(belief, name)[rows] for name in _BELIEF},
         **_asked(engine, rows),
         **engine.eligibility.columns(rows),
     }
@@ -85,6 +86,7 @@ def rows_of(engine: Engine, rows: Ids, *, all_hosts: bool) -> dict[str, Any]:
 
 def fill(engine: Engine, saved: Mapping[str, Any], now: float) -> None:
     """Fill an empty engine from rows; leases are over, pages that waited go on waiting."""
+    saved = _renamed(saved)
     missing = [name for name in (*_WHOLE, *COLUMNS) if name not in saved]
     if missing:
         raise ParameterError(f"rows have no column {missing[0]}")
@@ -113,6 +115,7 @@ def take_later(engine: Engine, saved: Mapping[str, Any], removed: Sequence[str],
     Leases are over. The pages of the rows become as the rows say, all others stay as they are. Tables that were fitted
     since are not taken over: a fit is due instead. The engine's policy is the one by value.
     """
+    saved = _renamed(saved)
     leased = engine.ids()
     engine.release(leased[access.status(engine.scheduler, leased) == access.LEASED], now)
     here = set(saved["url"])
@@ -144,13 +147,20 @@ def _take_later_pages(engine: Engine, saved: Mapping[str, Any], now: float) -> N
     engine._admit(ids[free][order], _alike(saved)[free][order])
 
 
+def _renamed(saved: Mapping[str, Any]) -> dict[str, Any]:
+    """Rows of any version by the names of today."""
+    earlier = {now: saved[name] for name, now in _EARLIER.items() if name in saved}
+    return earlier | {name: value for name, value in saved.items() if name not in _EARLIER}
+
+
 def _fill_whole(engine: Engine, saved: Mapping[str, Any]) -> None:
     """What was learned of all pages together, but for signals."""
     engine.beliefs.take_tables(saved, partial=bool(saved.get(PARTIAL)))
-    engine.beliefs.belief.ledger[:] = saved.get("account", 0.0)
-    for mine, name in _CALIBRATION.items():
-        if name in saved.get("stated", {}):
-            getattr(engine.calibration, mine)[:] = saved["stated"][name]
+    engine.beliefs.belief.ledger[:] = saved.get("ledger", 0.0)
+    calibration = _renamed(saved.get("calibration", {}))
+    for name in _CALIBRATION:
+        if name in calibration:
+            getattr(engine.calibration, name)[:] = calibration[name]
     engine.clocks.take(saved.get("clocks", {}))
 
 
@@ -158,9 +168,9 @@ def _fill_pages(
     engine: Engine, ids: Ids, saved: Mapping[str, Any], now: float, *, everyone: bool = True
 ) -> NDArray[np.bool_]:
     """What is known of pages; which of them may be picked."""
-    for name, mine in _BELIEF.items():
+    for name in _BELIEF:
         column = np.asarray(saved[name])
-        getattr(engine.beliefs.belief, mine)[ids] = column.reshape(len(ids), -1, 2)[:, 0] if name == "gamma" else column
+        getattr(engine.beliefs.belief, name)[ids] = column.reshape(len(ids), -1, 2)[:, 0] if name == "gamma" else column
     engine.beliefs.belief.counted[ids] = np.asarray(saved["n_crawls"]) > 0
     renewed = _fill_observed(engine, ids, saved)
     access.write(engine.scheduler, ids, Pages(**{name: np.asarray(saved[name], np.float64) for name in _DECIDING}))
@@ -210,22 +220,22 @@ def _alike(saved: Mapping[str, Any]) -> NDArray[np.bool_]:
     plain = (np.asarray(saved["importance"]) == saved["given"]) & (np.asarray(saved["cost"]) == 1.0)
     silent = ~known_rows(saved.get(SIGNALLED, [None] * len(unseen)))
     never_waited = np.asarray(saved["wait_until"], np.float64) == -np.inf
-    return np.asarray(unseen & plain & silent & never_waited & ~np.asarray(saved[FIXED_RATE], np.bool_))
+    return np.asarray(unseen & plain & silent & never_waited & ~np.asarray(saved["fixed_rate"], np.bool_))
 
 
-def _deciding(engine: Engine, rows: Ids) -> dict[str, Any]:
+def _deciding(engine: Questions, rows: Ids) -> dict[str, Any]:
     if len(rows) == 0:
         return {name: np.zeros(0) for name in _DECIDING}
     return dict(zip(_DECIDING, access.deciding(engine.scheduler, rows), strict=True))
 
 
-def _hosts(engine: Engine, some: set[str]) -> dict[str, tuple[float, float, float]]:
+def _hosts(engine: Questions, some: set[str]) -> dict[str, tuple[float, float, float]]:
     """Per host with rules: spacing, how many at once, held until."""
     rules = {host: access.host_rules(engine.scheduler, host) for host in sorted(engine._ruled & some)}
     return {host: rule for host, rule in rules.items() if rule is not None}
 
 
-def _asked(engine: Engine, rows: Ids) -> dict[str, Any]:
+def _asked(engine: Questions, rows: Ids) -> dict[str, Any]:
     if engine.requests is None:
         return {name: np.zeros(len(rows)) for name in _ASKED}
     state = engine.requests.state()

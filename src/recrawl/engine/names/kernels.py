@@ -123,3 +123,18 @@ def link(group: NDArray[np.int32], newest: NDArray[np.int32], before: NDArray[np
     for j in range(group.size):
         before[first + j] = newest[group[j]]
         newest[group[j]] = first + j
+
+
+@jit
+def chain(newest: int, before: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The members of a chain that ``link`` made, from the oldest to the newest."""
+    n, member = 0, newest
+    while member >= 0:
+        n, member = n + 1, before[member]
+    out = np.empty(n, np.int64)
+    member = newest
+    while n > 0:
+        n -= 1
+        out[n] = member
+        member = before[member]
+    return out

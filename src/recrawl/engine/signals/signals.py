@@ -162,7 +162,7 @@ class Signals:
         """The gates that have opened or shut since the last call."""
         b = self.arrays
         n, b.n_moved[0] = int(b.n_moved[0]), 0
-        if n > MOST_MOVED:  # more than there was word left of: any may have opened or shut
+        if n > MOST_MOVED:  # more than are noted: any may have opened or shut
             return [Moved(k, False, self.rows) for k in range(b.rate.shape[1])]
         found = []
         for host, k, has_shut in b.moved[:n].tolist():

@@ -16,7 +16,7 @@ from recrawl.schedule.exact import access
 from recrawl.solver.solving import budget_curve, solve
 
 if TYPE_CHECKING:
-    from recrawl.engine.engine import Engine
+    from recrawl.engine.questions import Questions
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -26,7 +26,7 @@ _MOST_HOSTS = 200  # whose delays are taken into account, those that exceed it m
 _POINTS = 17
 
 
-def threshold_curve(engine: Engine, least: float, most: float, now: float, horizon: float) -> tuple[Array, Array]:
+def threshold_curve(engine: Questions, least: float, most: float, now: float, horizon: float) -> tuple[Array, Array]:
     """Budgets from about ``least`` to ``most``, ascending, and the threshold at each.
 
     A plan of the long run at the beliefs. Pages that are worth more than a threshold already are behind that plan; to
@@ -54,7 +54,7 @@ def _ascending(budgets: Array) -> Array:
     return np.asarray(np.maximum.accumulate(budgets) * (1.0 + 1e-9 * np.arange(len(budgets))))
 
 
-def _weighted(engine: Engine, pages: Pages, weight: Array) -> Pages:
+def _weighted(engine: Questions, pages: Pages, weight: Array) -> Pages:
     """Pages as the engine's choice sees them, each as many as it stands for; uncertain rates where plans take them."""
     used = as_used(engine, pages)
     uncertain = engine.settings.objective == "freshness" and spacing_of(engine) == "even"
@@ -62,7 +62,7 @@ def _weighted(engine: Engine, pages: Pages, weight: Array) -> Pages:
     return used.replace(importance=used.importance * weight, cost=used.cost * weight, evidence=evidence)
 
 
-def _sample(engine: Engine) -> tuple[Ids, Array]:
+def _sample(engine: Questions) -> tuple[Ids, Array]:
     """Pages that may be crawled, at most `MOST_PAGES`, and how many each stands for."""
     ids = engine.ids()
     sample = draw(access.importance(engine.scheduler, ids), MOST_PAGES, np.random.default_rng(0))
@@ -73,7 +73,7 @@ def _sample(engine: Engine) -> tuple[Ids, Array]:
     return rows[kept], weight[kept]
 
 
-def _limits(engine: Engine, pages: Pages, rows: Ids) -> dict[str, Any]:
+def _limits(engine: Questions, pages: Pages, rows: Ids) -> dict[str, Any]:
     """What bounds the rates of pages beside the budget: objective, floors, too small chances of a change."""
     limits: dict[str, Any] = {"objective": engine.settings.objective, "spacing": spacing_of(engine)}
     limits["floor"] = np.maximum(access.floors(engine.scheduler, rows), bounding_rates(engine, pages))
@@ -87,7 +87,7 @@ def _limits(engine: Engine, pages: Pages, rows: Ids) -> dict[str, Any]:
 
 
 def _with_hosts(
-    engine: Engine, pages: Pages, rows: Ids, limits: dict[str, Any], most: float
+    engine: Questions, pages: Pages, rows: Ids, limits: dict[str, Any], most: float
 ) -> tuple[Pages, dict[str, Any]]:
     """The same with the hosts whose delay can bind: those that would get more at the largest budget."""
     number = access.host_numbers(engine.scheduler, rows)
@@ -106,7 +106,7 @@ def _with_hosts(
     return pages.replace(host=number), {**limits, "floor": floor, "host_limit": found}
 
 
-def _behind(engine: Engine, rows: Ids, weight: Array, now: float, thresholds: Array) -> Array:
+def _behind(engine: Questions, rows: Ids, weight: Array, now: float, thresholds: Array) -> Array:
     """How many pages are worth more than each threshold now."""
     if engine.settings.policy != "value":
         return np.zeros(len(thresholds))

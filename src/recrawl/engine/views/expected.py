@@ -13,13 +13,13 @@ from recrawl.model.pages import Pages
 from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:
-    from recrawl.engine.engine import Engine
+    from recrawl.engine.questions import Questions
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 
-def expected_fresh(engine: Engine, ids: ArrayLike, now: float) -> Array:
+def expected_fresh(engine: Questions, ids: ArrayLike, now: float) -> Array:
     """The probability that each page's copy is fresh, as computed; 0 without a copy."""
     rows = access.check_ids(engine.scheduler, ids)
     out = np.empty(len(rows))
@@ -27,7 +27,7 @@ def expected_fresh(engine: Engine, ids: ArrayLike, now: float) -> Array:
     return np.where(engine.copied(rows), out, 0.0)
 
 
-def expected_pages(engine: Engine, rows: Ids) -> Pages:
+def expected_pages(engine: Questions, rows: Ids) -> Pages:
     """Pages with the rates that are reported.
 
     ``evidence`` is the shape of the belief about a page's change rate. Rates of pages with signals that count are

@@ -22,7 +22,7 @@ from recrawl.model.spans import DAY, count, format_span, number
 from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:
-    from recrawl.engine.engine import Engine
+    from recrawl.engine.questions import Questions
 
 Ids = NDArray[np.int64]
 
@@ -31,7 +31,7 @@ _HOPELESS = 36500.0  # days: a page whose turn would come later than this is not
 _ALWAYS = 5  # comparisons that all found a change: its rate is not known from above
 _WHATEVER_IT_IS_WORTH = {Reason.RETRY, Reason.GONE, Reason.PAUSED}
 _VALUE = {"freshness": "crawl value", "harmonic": "crawl value by unseen changes", "age": "crawl value by age"}
-_NOTICEABLE = 1.2  # a clock that ran less fast or slow is not worth a word
+_NOTICEABLE = 1.2  # a clock that ran less fast or slow is not mentioned
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class Explanation:
         return format_span(time / self.day * DAY)
 
 
-def explain(engine: Engine, page: int, now: float) -> Explanation:
+def explain(engine: Questions, page: int, now: float) -> Explanation:
     """Everything behind the decision about a page."""
     scheduler, belief, day = engine.scheduler, engine.beliefs.belief, engine.settings.day
     rows = np.array([page])
@@ -213,7 +213,7 @@ def explain(engine: Engine, page: int, now: float) -> Explanation:
     )
 
 
-def _rate_interval(engine: Engine, page: int, rate: float) -> tuple[float, float]:
+def _rate_interval(engine: Questions, page: int, rate: float) -> tuple[float, float]:
     """The 90% interval of a page's change rate; with signals that count, of the gamma with its mean and variance."""
     gamma = engine.beliefs.gamma(np.array([page]))
     mean, variance = signalled_rate(engine.beliefs.belief.signals, page)
@@ -223,26 +223,26 @@ def _rate_interval(engine: Engine, page: int, rate: float) -> tuple[float, float
     return min(low, rate), max(high, rate)
 
 
-def _next_at(engine: Engine, page: int, now: float, value: float) -> float:
+def _next_at(engine: Questions, page: int, now: float, value: float) -> float:
     """When the value reaches what a crawl is worth now, but not before the page and its host are free."""
     waits = (engine.eligibility.waiting.until(page), engine.eligibility.unlikely_until(page))
     worth = now if value >= _asked(engine) and value > 0.0 else _worth_at(engine, page, now)
     return max(worth, *waits, access.host_until(engine.scheduler, page))
 
 
-def _asked(engine: Engine) -> float:
+def _asked(engine: Questions) -> float:
     """The value that a page needs to be crawled now."""
     return max(engine.threshold, engine.settings.price)
 
 
-def reasons_of(engine: Engine, page: int, now: float) -> tuple[Reason, ...]:
+def reasons_of(engine: Questions, page: int, now: float) -> tuple[Reason, ...]:
     """Why a page may not be picked now; of pages that are held back, whether for the price of a crawl."""
     dear = engine.settings.price > 0.0 and float(engine.scheduler.value([page], now)[0]) < engine.settings.price
     swap = {Reason.UNLIKELY: Reason.PRICE} if dear else {}
     return tuple(swap.get(reason, reason) for reason in engine.eligibility.reasons(page, now))
 
 
-def _worth_at(engine: Engine, page: int, now: float) -> float:
+def _worth_at(engine: Questions, page: int, now: float) -> float:
     """When the value of a page, which never falls, reaches the threshold; infinity: not within a hundred years."""
 
     def enough(wait: float) -> bool:
@@ -261,7 +261,7 @@ def _worth_at(engine: Engine, page: int, now: float) -> float:
     return now + high
 
 
-def _clock(engine: Engine, page: int, now: float) -> ClockFacts | None:
+def _clock(engine: Questions, page: int, now: float) -> ClockFacts | None:
     rows = np.array([page])
     begin = float(engine.fetched_at(rows)[0])
     if not engine.clocks.enabled or begin == -math.inf or now <= begin:
@@ -275,7 +275,7 @@ def _clock(engine: Engine, page: int, now: float) -> ClockFacts | None:
     return ClockFacts(folder, len(beside) - 1, now - begin, time)
 
 
-def _doubt(engine: Engine, page: int, now: float) -> dict[str, float]:
+def _doubt(engine: Questions, page: int, now: float) -> dict[str, float]:
     """−ln(fresh) by what it comes from: the page's own rate at the usual pace, its folder's clock, signals."""
     begin = float(engine.fetched_at(np.array([page]))[0])
     if begin == -math.inf:
@@ -284,7 +284,7 @@ def _doubt(engine: Engine, page: int, now: float) -> dict[str, float]:
     return {"own rate": usual, "its folder": by_clock - usual, "signals": heard - by_clock}
 
 
-def _state(engine: Engine, page: int, now: float) -> str:
+def _state(engine: Questions, page: int, now: float) -> str:
     """Why the page is not picked now, in words."""
     reasons = reasons_of(engine, page, now)
     waiting = engine.eligibility.waiting
@@ -307,7 +307,7 @@ def _state(engine: Engine, page: int, now: float) -> str:
     return f"its host rests for another {format_span(rest / engine.settings.day * DAY)}" if rest > 0 else _ITS_TURN
 
 
-def _too_dear(engine: Engine, page: int, now: float) -> str:
+def _too_dear(engine: Questions, page: int, now: float) -> str:
     """For how long a crawl costs more than it saves."""
     wait = (engine.eligibility.unlikely_until(page) - now) / engine.settings.day
     if wait > _HOPELESS:
@@ -315,7 +315,7 @@ def _too_dear(engine: Engine, page: int, now: float) -> str:
     return f"it costs more than it saves for another {format_span(wait * DAY)}"
 
 
-def _unlikely(engine: Engine, page: int, now: float) -> str:
+def _unlikely(engine: Questions, page: int, now: float) -> str:
     """How likely the page is to have changed, and when that is enough."""
     chance, least = 1.0 - float(engine.fresh([page], now)[0]), engine.settings.min_change_probability
     wait = format_span((engine.eligibility.unlikely_until(page) - now) / engine.settings.day * DAY)

@@ -20,7 +20,7 @@ from recrawl.schedule.exact import access
 from recrawl.schedule.table import positive
 
 if TYPE_CHECKING:
-    from recrawl.engine.engine import Engine
+    from recrawl.engine.questions import Questions
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -64,7 +64,7 @@ class Question(NamedTuple):
     window: Window | None
 
 
-def forecast(engine: Engine, question: Question, rng: np.random.Generator) -> Forecast:
+def forecast(engine: Questions, question: Question, rng: np.random.Generator) -> Forecast:
     """The forecast of a window, or of the long run."""
     budget, level, rows, window = question
     if not 0 < level < 1:
@@ -88,7 +88,7 @@ def _interval(budget: float, found: Array, level: float) -> Forecast:
     return Forecast(float(budget), mean, max(mean - apart, 0.0), min(mean + apart, 1.0), level)
 
 
-def _long_run(engine: Engine, budget: float, rows: Ids, rng: np.random.Generator) -> Array:
+def _long_run(engine: Questions, budget: float, rows: Ids, rng: np.random.Generator) -> Array:
     """Plan for the believed rates of all pages; evaluate that plan on some under rates drawn from the beliefs."""
     ids = engine.ids()
     crawl_rate = planned_rates(engine, engine.pages(), budget, ids)[np.isin(ids, rows)]
@@ -112,7 +112,7 @@ def _long_run(engine: Engine, budget: float, rows: Ids, rng: np.random.Generator
     return found
 
 
-def _population_draws(engine: Engine, rng: np.random.Generator) -> Array:
+def _population_draws(engine: Questions, rng: np.random.Generator) -> Array:
     """Draws of the mean rate of all pages over the believed one: as well as the pages that were crawled tell it."""
     belief, rows = engine.beliefs.belief, engine.ids()
     seen = rows[belief.n_crawls[rows] > 0]

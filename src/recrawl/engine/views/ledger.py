@@ -18,7 +18,7 @@ from recrawl.engine.beliefs.staleness_kernels import open_time
 from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:
-    from recrawl.engine.engine import Engine
+    from recrawl.engine.questions import Questions
 
 Ids = NDArray[np.int64]
 
@@ -38,7 +38,7 @@ class Ledger:
         return self.stale / self.time if self.time > 0.0 else 0.0
 
 
-def ledger_of(engine: Engine, rows: Ids, now: float) -> Ledger:
+def ledger_of(engine: Questions, rows: Ids, now: float) -> Ledger:
     """The ledger of all crawls until now, with the open time of some pages."""
     belief = engine.beliefs.belief
     last = access.last_fetched(engine.scheduler, rows)

@@ -25,7 +25,7 @@ from recrawl.estimate.gamma import GammaPrior
 from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:
-    from recrawl.engine.engine import Engine
+    from recrawl.engine.questions import Questions
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -51,7 +51,7 @@ class _Widths:
     by_overall: Array
 
 
-def drawn_rates(engine: Engine, rows: Ids, n: int, rng: np.random.Generator) -> Array:
+def drawn_rates(engine: Questions, rows: Ids, n: int, rng: np.random.Generator) -> Array:
     """(n, pages): draws of the missed rates of pages, jointly.
 
     Of pages with a given rate, or that are valued by signals, from their own belief alone. The latter still belong to
@@ -81,7 +81,7 @@ def drawn_missed(components: Array, n: int, rng: np.random.Generator) -> Array:
 class _Population:
     """The model, fitted to the outcomes of some pages."""
 
-    def __init__(self, engine: Engine, rows: Ids, mixed: NDArray[np.bool_]) -> None:
+    def __init__(self, engine: Questions, rows: Ids, mixed: NDArray[np.bool_]) -> None:
         found = [folders(url) for url in engine.url(rows)]
         self._folder = _numbers([one[-1] for one in found])
         self._host = np.zeros(self._folder.max() + 1, np.int64)
@@ -113,7 +113,7 @@ class _Population:
         return out
 
 
-def _log_rates(engine: Engine, rows: Ids) -> Array:
+def _log_rates(engine: Questions, rows: Ids) -> Array:
     """The grid: around the crawls per time of these pages, or the prior's mean where there was none."""
     belief = engine.beliefs.belief
     time = float(belief.watched[rows].sum())
@@ -122,7 +122,7 @@ def _log_rates(engine: Engine, rows: Ids) -> Array:
     return np.linspace(np.log(centre * low), np.log(centre * high), n)
 
 
-def _likelihood(engine: Engine, rows: Ids, rate: Array) -> Array:
+def _likelihood(engine: Questions, rows: Ids, rate: Array) -> Array:
     """(pages, rates): ln likelihood of what the crawls of each page found."""
     belief = engine.beliefs.belief
     crawls, changes = belief.n_crawls[rows].astype(np.float64), belief.n_changes[rows].astype(np.float64)
@@ -131,7 +131,7 @@ def _likelihood(engine: Engine, rows: Ids, rate: Array) -> Array:
     return np.where(belief.watched[rows, None] > 0.0, found, 0.0)
 
 
-def _signalled_likelihood(engine: Engine, rows: Ids, rate: Array) -> Array:
+def _signalled_likelihood(engine: Questions, rows: Ids, rate: Array) -> Array:
     """(pages, rates): the same of pages that are valued by signals.
 
     The rate has two parts: changes that open sources tell, at their rate and mean precision, and those that they miss.

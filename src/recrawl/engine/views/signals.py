@@ -14,7 +14,7 @@ from recrawl.engine.signals.arrays import PRECISIONS, is_open, row_of
 from recrawl.model.spans import count
 
 if TYPE_CHECKING:
-    from recrawl.engine.engine import Engine
+    from recrawl.engine.questions import Questions
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class SignalFacts:
         return f"{count(self.heard, 'signal')} of {self.name or f'source {self.source}'} ({self.right})"
 
 
-def signal_facts(engine: Engine, page: int) -> tuple[SignalFacts, ...]:
+def signal_facts(engine: Questions, page: int) -> tuple[SignalFacts, ...]:
     """The sources that have signalled a page."""
     b = engine.beliefs.belief.signals
     row = plain(row_of)(b, page)
@@ -62,7 +62,7 @@ def signal_facts(engine: Engine, page: int) -> tuple[SignalFacts, ...]:
     return tuple(found)
 
 
-def heard_since(engine: Engine, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def heard_since(engine: Questions, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Signals per page and source since the copies were fetched, and when the first of them came."""
     b, sources = engine.beliefs.belief.signals, engine.settings.sources
     heard, at = np.zeros((len(rows), sources)), np.full(len(rows), np.inf)

@@ -33,7 +33,7 @@ from recrawl.engine.signals.arrays import (
 from recrawl.engine.signals.delays import median_delay
 
 if TYPE_CHECKING:
-    from recrawl.engine.engine import Engine
+    from recrawl.engine.questions import Questions
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -93,7 +93,7 @@ class LostTrust:
     at: float
 
 
-def source_facts(engine: Engine) -> tuple[SourceFacts, ...]:
+def source_facts(engine: Questions) -> tuple[SourceFacts, ...]:
     """Every source on every host of whose pages it has signalled one; most pages first."""
     b, hosts = engine.beliefs.belief.signals, engine.beliefs.signals.hosts
     n, k = engine.beliefs.signals.n_rows, b.rate.shape[1]
@@ -131,7 +131,7 @@ def source_facts(engine: Engine) -> tuple[SourceFacts, ...]:
     return tuple(sorted(found, key=lambda one: (-one.pages, one.host, one.source)))
 
 
-def counts_on(engine: Engine, host: str, source: int) -> bool:
+def counts_on(engine: Questions, host: str, source: int) -> bool:
     """Whether the signals of a source count on a host."""
     b, number = engine.beliefs.belief.signals, engine.beliefs.signals.host_number(host)
     if source >= len(b.gate):
@@ -140,7 +140,7 @@ def counts_on(engine: Engine, host: str, source: int) -> bool:
     return bool(state == OPENED or (state == FOLLOWS and b.gate[source, OPEN] > 0.0))
 
 
-def lost_trust(engine: Engine) -> tuple[LostTrust, ...]:
+def lost_trust(engine: Questions) -> tuple[LostTrust, ...]:
     """Sources that have lost their trust and not regained it, the latest first."""
     b = engine.beliefs.belief.signals
     found = [LostTrust(k, None, at) for k, gate in enumerate(b.gate) if (at := _lost_at(gate, gate)) is not None]

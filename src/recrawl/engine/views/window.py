@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:
     from recrawl.engine.engine import Engine
+    from recrawl.engine.questions import Questions
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -67,7 +68,7 @@ class _Intervals(NamedTuple):
     end: Array
 
 
-def window_freshness(engine: Engine, budget: float, window: Window, rows: Ids, rng: np.random.Generator) -> Array:
+def window_freshness(engine: Questions, budget: float, window: Window, rows: Ids, rng: np.random.Generator) -> Array:
     """Draws of the freshness of some pages in a window, in which all are crawled at a budget."""
     if len(rows) > MOST_PAGES:
         rows = np.sort(rng.choice(rows, MOST_PAGES, replace=False))
@@ -89,9 +90,9 @@ def window_freshness(engine: Engine, budget: float, window: Window, rows: Ids, r
     return np.asarray(out / (window.duration * weight.sum()))
 
 
-def _crawls(engine: Engine, budget: float, window: Window, signals: _Signals) -> tuple[Ids, Array]:
+def _crawls(engine: Questions, budget: float, window: Window, signals: _Signals) -> tuple[Ids, Array]:
     """Pages and times of the crawls that a copy of the engine makes; it hears the signals and learns nothing."""
-    copy = type(engine).restore(engine.live_state())
+    copy = cast("type[Engine]", type(engine)).restore(engine.live_state())
     copy.budget = budget
     ids = copy.ids()
     leased = ids[access.status(copy.scheduler, ids) == access.LEASED]
@@ -130,7 +131,7 @@ def _intervals(last: Array, page: Ids, at: Array, end: float) -> _Intervals:
     return _Intervals(pages, begin, until)
 
 
-def _drawn_signals(engine: Engine, rows: Ids, window: Window, rng: np.random.Generator) -> _Signals:
+def _drawn_signals(engine: Questions, rows: Ids, window: Window, rng: np.random.Generator) -> _Signals:
     """Signals since the copies were fetched, and a draw of those that come in the window."""
     none = np.zeros(0)
     parts = [_Signals(none.astype(np.int64), none, none, none, none.astype(np.int64))]

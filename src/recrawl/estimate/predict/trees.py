@@ -116,6 +116,8 @@ def grow(
         "metric": "none",
     }
     n = len(rows.features)
+    if n < 2 * settings.least_rows:  # nothing can be split
+        raise _too_few(n, settings)
     data = lightgbm.Dataset(rows.features, rows.changed.astype(float), init_score=np.full(n, base))
     watch: dict[str, Any] = {"valid_sets": [], "callbacks": []}
     if len(held_out.features):
@@ -129,9 +131,19 @@ def grow(
     if progress is not None:
         report = progress
         watch["callbacks"].append(lambda env: report(env.iteration + 1, settings.n_trees))
-    booster = lightgbm.train(options, data, settings.n_trees, **watch)
+    try:
+        booster = lightgbm.train(options, data, settings.n_trees, **watch)
+    except lightgbm.basic.LightGBMError:
+        raise _too_few(n, settings) from None
     best = booster.best_iteration if booster.best_iteration > 0 else None
     return _flattened(booster.dump_model(num_iteration=best), base)
+
+
+def _too_few(n: int, settings: TreeSettings) -> ParameterError:
+    return ParameterError(
+        f"no trees can be grown from {n} rows: each half of a split needs {settings.least_rows}, "
+        "and properties of pages that differ"
+    )
 
 
 def _objective(interval: Array, changed: Flags) -> Callable[[Array, Any], tuple[Array, Array]]:

@@ -16,22 +16,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from recrawl.schedule.exact import access_kernels as ask
 from recrawl.schedule.exact import layout as at
-from recrawl.schedule.exact.kernels import cohorts, events, queries
-from recrawl.schedule.exact.kernels.cohorts import CohortLists as CohortLists
-from recrawl.schedule.exact.kernels.cohorts import next_of as next_of
-from recrawl.schedule.exact.kernels.cohorts import promote_next as promote_next
-from recrawl.schedule.exact.kernels.cohorts import sink as sink
-from recrawl.schedule.exact.kernels.cohorts import step_out as step_out
-from recrawl.schedule.exact.kernels.cohorts import waits as waits
+from recrawl.schedule.exact.kernels import events, queries
+from recrawl.schedule.exact.kernels.among import bring_back, take_in_order
 from recrawl.schedule.exact.kernels.events import put_back as put_back
 from recrawl.schedule.exact.kernels.events import record as record
 from recrawl.schedule.exact.kernels.events import renew_copy as renew_copy
 from recrawl.schedule.exact.kernels.events import return_pages as return_pages
 from recrawl.schedule.exact.kernels.events import signal as signal
-from recrawl.schedule.exact.kernels.layers import LEAST
 from recrawl.schedule.exact.kernels.picking import pick as pick
 from recrawl.schedule.exact.kernels.picking import pick_promoting as pick_promoting
-from recrawl.schedule.exact.kernels.values import OVERDUE as OVERDUE
+from recrawl.schedule.exact.kernels.places import cohorts
+from recrawl.schedule.exact.kernels.places.cohorts import CohortLists as CohortLists
+from recrawl.schedule.exact.kernels.places.cohorts import next_of as next_of
+from recrawl.schedule.exact.kernels.places.cohorts import promote_next as promote_next
+from recrawl.schedule.exact.kernels.places.cohorts import sink as sink
+from recrawl.schedule.exact.kernels.places.cohorts import step_out as step_out
+from recrawl.schedule.exact.kernels.places.cohorts import waits as waits
+from recrawl.schedule.exact.kernels.places.layers import LEAST
+from recrawl.schedule.exact.kernels.value.values import OVERDUE as OVERDUE
 from recrawl.schedule.exact.layout import DONE as DONE
 from recrawl.schedule.exact.layout import EXAMINE as EXAMINE
 from recrawl.schedule.exact.layout import FIT_LOG, GROW_LEASES, GROW_NEAR
@@ -235,6 +237,22 @@ def return_picked(scheduler: Scheduler, rows: Ids, threshold: float, *, withdraw
     head = state.head[0]
     head["decisions"] -= len(rows)
     head["threshold"] = threshold
+
+
+def waiting_of(scheduler: Scheduler, rows: Ids, time: float) -> NDArray[np.bool_]:
+    """Which pages wait to be picked at a time; up to then, leases end and hosts become free."""
+    repeat(scheduler, lambda header: bring_back(header, time))
+    return np.isin(status(scheduler, rows), (REMOVED, LEASED, PAUSED, PARKED), invert=True)
+
+
+def take(scheduler: Scheduler, rows: Ids, n: int) -> Ids:
+    """Lease the first n of some pages, which wait or are paused, as far as the rules of their hosts allow it now."""
+    out = np.empty(min(n, len(rows)), np.int64)
+    outcome, taken = take_in_order(scheduler._memory.header, rows, len(out), out)
+    while outcome != DONE:
+        scheduler._memory.grow(outcome)
+        outcome, taken = take_in_order(scheduler._memory.header, rows, len(out), out)
+    return out[:taken]
 
 
 # --- hosts ---------------------------------------------------------------------------------------------------------

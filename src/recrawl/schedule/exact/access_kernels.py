@@ -5,22 +5,22 @@ Kernels of the engine and the simulator import from here (formulas and fields) a
 """
 
 from recrawl._jit import inline
-from recrawl.schedule.exact.kernels.clocks import clock_between as group_clock_between
-from recrawl.schedule.exact.kernels.clocks import page_clock
-from recrawl.schedule.exact.kernels.clocks import page_clock_from as page_clock_from
-from recrawl.schedule.exact.kernels.clocks import page_reading as page_reading
-from recrawl.schedule.exact.kernels.mixtures import mixture_doubt, mixture_of
-from recrawl.schedule.exact.kernels.mixtures import write_components as write_components
-from recrawl.schedule.exact.kernels.pages import fetch_page as fetch_page
-from recrawl.schedule.exact.kernels.pages import forget_bounds
-from recrawl.schedule.exact.kernels.pages import whole as whole
-from recrawl.schedule.exact.kernels.publish import drop_published as drop_published
-from recrawl.schedule.exact.kernels.publish import publish_clock as publish_clock
-from recrawl.schedule.exact.kernels.publish import publish_of_many as publish_of_many
-from recrawl.schedule.exact.kernels.signal_log import signals_after as signals_after
-from recrawl.schedule.exact.kernels.view import Header as Header
-from recrawl.schedule.exact.kernels.view import opened as opened
-from recrawl.schedule.exact.kernels.view import prefetch as prefetch
+from recrawl.schedule.exact.kernels.places.publish import drop_published as drop_published
+from recrawl.schedule.exact.kernels.places.publish import publish_clock as publish_clock
+from recrawl.schedule.exact.kernels.places.publish import publish_of_many as publish_of_many
+from recrawl.schedule.exact.kernels.state.mixtures import mixture_doubt, mixture_of
+from recrawl.schedule.exact.kernels.state.mixtures import write_components as write_components
+from recrawl.schedule.exact.kernels.state.pages import fetch_page as fetch_page
+from recrawl.schedule.exact.kernels.state.pages import forget_bounds
+from recrawl.schedule.exact.kernels.state.pages import whole as whole
+from recrawl.schedule.exact.kernels.state.signal_log import signals_after as signals_after
+from recrawl.schedule.exact.kernels.state.view import Header as Header
+from recrawl.schedule.exact.kernels.state.view import opened as opened
+from recrawl.schedule.exact.kernels.state.view import prefetch as prefetch
+from recrawl.schedule.exact.kernels.value.clocks import clock_between as group_clock_between
+from recrawl.schedule.exact.kernels.value.clocks import page_clock
+from recrawl.schedule.exact.kernels.value.clocks import page_clock_from as page_clock_from
+from recrawl.schedule.exact.kernels.value.clocks import page_reading as page_reading
 from recrawl.schedule.exact.layout import BINS as BINS
 from recrawl.schedule.exact.layout import GONE, LEASED, PAUSED
 from recrawl.schedule.exact.layout import State as State

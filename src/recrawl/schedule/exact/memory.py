@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from recrawl.errors import ParameterError
 from recrawl.schedule.exact import layout as at
-from recrawl.schedule.exact.kernels.signal_log import refill_log
+from recrawl.schedule.exact.kernels.state.signal_log import refill_log
 from recrawl.schedule.exact.layout import State
 
 assert at.HEAD.fields is not None

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from recrawl.errors import ParameterError
 from recrawl.model.kernels.mixture import FIELDS
 from recrawl.schedule.exact import layout as at
-from recrawl.schedule.exact.kernels import mixtures
+from recrawl.schedule.exact.kernels.state import mixtures
 from recrawl.schedule.exact.relations import Relations
 
 _NAMES = ("weight", "mean", "shape", "signal rate", "signal weight", "heard", "repeated")

@@ -61,6 +61,6 @@ def norconex(p: Array, rows: Rows, i: int, now: float, outcome: int) -> float:
 
 
 @jit
-def norconex_told(p: Array, rows: Rows, i: int, now: float) -> float:
+def norconex_reported(p: Array, rows: Rows, i: int, now: float) -> float:
     """When a page is due whose change a sitemap reports."""
     return grid_from(now, p[RUN]) if rows.lastmod[i] > rows.crawled_at[i] else np.inf

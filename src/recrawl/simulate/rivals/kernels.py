@@ -149,7 +149,7 @@ def tell(a: Agenda, i: int, now: float, changed_at: float) -> None:
     if a.kind[RULE] != NORCONEX or not changed_at < np.inf:
         return
     a.rows.lastmod[i] = max(a.rows.lastmod[i], changed_at)
-    a.rows.due_at[i] = intervals.norconex_told(a.p, a.rows, i, now)
+    a.rows.due_at[i] = intervals.norconex_reported(a.p, a.rows, i, now)
     if a.book.place[i] != LEASED:
         take(a.book, i)
         place(a, i, now)

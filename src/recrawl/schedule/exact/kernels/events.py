@@ -4,20 +4,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import jit, jit_lean
-from recrawl.schedule.exact.kernels import layers as core
-from recrawl.schedule.exact.kernels import levels as level
-from recrawl.schedule.exact.kernels.blocks import unpark
-from recrawl.schedule.exact.kernels.buckets import unlink
-from recrawl.schedule.exact.kernels.layers import rest, room_for
 from recrawl.schedule.exact.kernels.leases import end_lease
-from recrawl.schedule.exact.kernels.mixtures import drop_components
-from recrawl.schedule.exact.kernels.near import drop_bound
-from recrawl.schedule.exact.kernels.near_set import near_remove
-from recrawl.schedule.exact.kernels.pages import forget_bounds, host_of, set_state, state_of
-from recrawl.schedule.exact.kernels.publish import publish_clock
-from recrawl.schedule.exact.kernels.signal_log import keep_signals_after, log_fits, remember, seen_weight
-from recrawl.schedule.exact.kernels.view import Header, opened, prefetch
-from recrawl.schedule.exact.kernels.wheel import LATER, SOONER, fetch_ahead, wake_up
+from recrawl.schedule.exact.kernels.places import layers as core
+from recrawl.schedule.exact.kernels.places import levels as level
+from recrawl.schedule.exact.kernels.places.layers import rest, room_for
+from recrawl.schedule.exact.kernels.places.near import drop_bound
+from recrawl.schedule.exact.kernels.places.near_set import near_remove
+from recrawl.schedule.exact.kernels.places.publish import publish_clock
+from recrawl.schedule.exact.kernels.places.wheel import LATER, SOONER, fetch_ahead, wake_up
+from recrawl.schedule.exact.kernels.state.blocks import unpark
+from recrawl.schedule.exact.kernels.state.mixtures import drop_components
+from recrawl.schedule.exact.kernels.state.pages import forget_bounds, host_of, set_state, state_of
+from recrawl.schedule.exact.kernels.state.signal_log import keep_signals_after, log_fits, remember, seen_weight
+from recrawl.schedule.exact.kernels.state.view import Header, opened, prefetch
+from recrawl.schedule.exact.kernels.value.buckets import unlink
 from recrawl.schedule.exact.layout import (
     ASLEEP,
     DONE,

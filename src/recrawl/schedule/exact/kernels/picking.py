@@ -6,18 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit, jit_lean
-from recrawl.schedule.exact.kernels.best_first import heap_of_near, heap_pop, heap_push
-from recrawl.schedule.exact.kernels.blocks import park, spare_blocks
-from recrawl.schedule.exact.kernels.cohorts import CohortLists, step_out, top_page
-from recrawl.schedule.exact.kernels.layers import LEAST, advance, room_for
 from recrawl.schedule.exact.kernels.leases import expire_leases, free_hosts, host_free, start_lease
-from recrawl.schedule.exact.kernels.levels import lower, scan, shrink
-from recrawl.schedule.exact.kernels.near import best_near, count_ripe, evaluate_all, refresh_near, value_all
-from recrawl.schedule.exact.kernels.near_set import near_remove
-from recrawl.schedule.exact.kernels.pages import host_of, whole
-from recrawl.schedule.exact.kernels.ranking import descending
-from recrawl.schedule.exact.kernels.view import Header, opened
-from recrawl.schedule.exact.kernels.wakes import wake_time
+from recrawl.schedule.exact.kernels.places.best_first import heap_of_near, heap_pop, heap_push
+from recrawl.schedule.exact.kernels.places.cohorts import CohortLists, step_out, top_page
+from recrawl.schedule.exact.kernels.places.layers import LEAST, advance, room_for
+from recrawl.schedule.exact.kernels.places.levels import lower, scan, shrink
+from recrawl.schedule.exact.kernels.places.near import best_near, count_ripe, evaluate_all, refresh_near, value_all
+from recrawl.schedule.exact.kernels.places.near_set import near_remove
+from recrawl.schedule.exact.kernels.state.blocks import park, spare_blocks
+from recrawl.schedule.exact.kernels.state.pages import host_of, whole
+from recrawl.schedule.exact.kernels.state.view import Header, opened
+from recrawl.schedule.exact.kernels.value.ranking import descending
+from recrawl.schedule.exact.kernels.value.wakes import wake_time
 from recrawl.schedule.exact.layout import (
     BLOCK,
     DONE,
@@ -61,7 +61,7 @@ def pick_promoting(header: Header, lists: CohortLists, now: float, n: int, out: 
 @inline
 def _pick(s: State, lists: CohortLists | None, now: float, n: int, out: Ids) -> tuple[int, int]:
     taken = 0
-    now = _set_now(s, now)
+    now = set_now(s, now)
     status = _prepare(s, now, n)
     while status == DONE:
         status = _room_to_take(s, n)
@@ -85,7 +85,7 @@ def _pick(s: State, lists: CohortLists | None, now: float, n: int, out: Ids) -> 
 
 
 @inline
-def _set_now(s: State, now: float) -> float:
+def set_now(s: State, now: float) -> float:
     """The largest time known, from now on; a time that went back is counted."""
     if now < s.head[0].now:
         s.head[0].backwards += 1
@@ -262,10 +262,16 @@ def _lease_or_park(s: State, i: int, now: float) -> int:
         park(s, i, h)
         return _PARKED
     s.head[0].threshold = value
+    lease_page(s, i, h, now)
+    return i
+
+
+@inline
+def lease_page(s: State, i: int, h: int, now: float) -> None:
+    """Lease a page of a host (−1: none), which is not asked again before its delay is over."""
     start_lease(s, i, now)
     if h >= 0 and s.hosts[h].spacing > 0.0:
         s.hosts[h].until = max(s.hosts[h].until, now + s.hosts[h].spacing)
-    return i
 
 
 @jit_lean

@@ -4,11 +4,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import jit_lean
-from recrawl.schedule.exact.kernels.clocks import clock_between, page_clock
-from recrawl.schedule.exact.kernels.pages import state_of
-from recrawl.schedule.exact.kernels.values import worth_of
-from recrawl.schedule.exact.kernels.view import Header, opened
-from recrawl.schedule.exact.kernels.wakes import earliest_wake
+from recrawl.schedule.exact.kernels.state.pages import state_of
+from recrawl.schedule.exact.kernels.state.view import Header, opened
+from recrawl.schedule.exact.kernels.value.clocks import clock_between, page_clock
+from recrawl.schedule.exact.kernels.value.values import worth_of
+from recrawl.schedule.exact.kernels.value.wakes import earliest_wake
 from recrawl.schedule.exact.layout import GONE
 
 Ids = NDArray[np.int64]

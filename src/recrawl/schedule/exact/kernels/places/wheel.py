@@ -1,9 +1,9 @@
 """The timing wheel: pages asleep until a tick. Slots hold their members in chunks of one cache line."""
 
 from recrawl._jit import inline, jit_lean
-from recrawl.schedule.exact.kernels.blocks import band_remove
-from recrawl.schedule.exact.kernels.pages import fetch_page, set_state
-from recrawl.schedule.exact.kernels.view import prefetch
+from recrawl.schedule.exact.kernels.state.blocks import band_remove
+from recrawl.schedule.exact.kernels.state.pages import fetch_page, set_state
+from recrawl.schedule.exact.kernels.state.view import prefetch
 from recrawl.schedule.exact.layout import ASLEEP, BINS, BLOCK, CHUNK, FAR, FIRST, HORIZON, WHEEL_PLACES, State
 
 LATER, SOONER = 8, 4  # pages in advance

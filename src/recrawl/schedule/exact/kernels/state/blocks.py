@@ -5,7 +5,7 @@ of them is a chain of pages: with many pages each link would be a cache miss, an
 """
 
 from recrawl._jit import inline, jit_lean
-from recrawl.schedule.exact.kernels.pages import set_state
+from recrawl.schedule.exact.kernels.state.pages import set_state
 from recrawl.schedule.exact.layout import BLOCK, FAR, PARKED, TICKS, WHEEL_PLACES, State
 
 _LINK = BLOCK  # column of the block before

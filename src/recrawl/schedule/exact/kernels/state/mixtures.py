@@ -15,8 +15,8 @@ from recrawl.model.kernels.mixture import (
     components_growth,
     components_value,
 )
-from recrawl.schedule.exact.kernels.pages import forget_bounds
-from recrawl.schedule.exact.kernels.view import Header, opened
+from recrawl.schedule.exact.kernels.state.pages import forget_bounds
+from recrawl.schedule.exact.kernels.state.view import Header, opened
 from recrawl.schedule.exact.layout import COMPONENTS, State
 
 FREE = -1.0  # weight in the first row of a free mixture

@@ -8,15 +8,15 @@ import math
 import numpy as np
 
 from recrawl._jit import inline, jit, jit_lean
-from recrawl.schedule.exact.kernels.blocks import band_add, band_remove, band_tick, free_blocks, spare_blocks
-from recrawl.schedule.exact.kernels.buckets import forget_buckets
-from recrawl.schedule.exact.kernels.layers import LEAST, place, room_for, settle
-from recrawl.schedule.exact.kernels.near import value_all
-from recrawl.schedule.exact.kernels.near_set import near_add
-from recrawl.schedule.exact.kernels.pages import forget_bounds, state_of, whole
-from recrawl.schedule.exact.kernels.ranking import descending, ranked
-from recrawl.schedule.exact.kernels.values import evaluate
-from recrawl.schedule.exact.kernels.wheel import LATER, SOONER, empty_wheel, fetch_ahead, wake_up
+from recrawl.schedule.exact.kernels.places.layers import LEAST, place, room_for, settle
+from recrawl.schedule.exact.kernels.places.near import value_all
+from recrawl.schedule.exact.kernels.places.near_set import near_add
+from recrawl.schedule.exact.kernels.places.wheel import LATER, SOONER, empty_wheel, fetch_ahead, wake_up
+from recrawl.schedule.exact.kernels.state.blocks import band_add, band_remove, band_tick, free_blocks, spare_blocks
+from recrawl.schedule.exact.kernels.state.pages import forget_bounds, state_of, whole
+from recrawl.schedule.exact.kernels.value.buckets import forget_buckets
+from recrawl.schedule.exact.kernels.value.ranking import descending, ranked
+from recrawl.schedule.exact.kernels.value.values import evaluate
 from recrawl.schedule.exact.layout import ASLEEP, BANDS, BLOCK, DONE, FAR, GROW_BLOCKS, State
 
 _RATIO = 16  # of the sizes of new bands

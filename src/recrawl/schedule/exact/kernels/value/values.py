@@ -8,8 +8,8 @@ from recrawl.model.kernels.mixture import SOON
 from recrawl.model.kernels.pages import page_slope, page_value
 from recrawl.model.kernels.pair import value_and_interval
 from recrawl.model.kernels.signals import ALL_TERMS, signal_weight
-from recrawl.schedule.exact.kernels.clocks import page_clock
-from recrawl.schedule.exact.kernels.mixtures import mixture_growth, mixture_of, mixture_value
+from recrawl.schedule.exact.kernels.state.mixtures import mixture_growth, mixture_of, mixture_value
+from recrawl.schedule.exact.kernels.value.clocks import page_clock
 from recrawl.schedule.exact.layout import State
 
 NO_SIGNALS, TRUSTING, SIGNALS, TRUSTING_PLUS = 0, 1, 2, 3

@@ -14,14 +14,8 @@ rest becomes a new band. No kernel uses the budget: the levels follow the picks.
 import math
 
 from recrawl._jit import inline, jit_lean
-from recrawl.schedule.exact.kernels.blocks import band_add, band_tick, set_band_tick, spare_blocks
-from recrawl.schedule.exact.kernels.buckets import link, relink, take_due, unlink
-from recrawl.schedule.exact.kernels.clocks import clock_between, has_clock, time_ahead
-from recrawl.schedule.exact.kernels.near_set import near_add
-from recrawl.schedule.exact.kernels.pages import state_of, whole
-from recrawl.schedule.exact.kernels.values import evaluate
-from recrawl.schedule.exact.kernels.wakes import slack_of, wake_time
-from recrawl.schedule.exact.kernels.wheel import (
+from recrawl.schedule.exact.kernels.places.near_set import near_add
+from recrawl.schedule.exact.kernels.places.wheel import (
     fall_asleep,
     fetch_chunk,
     fetch_clocks,
@@ -33,6 +27,12 @@ from recrawl.schedule.exact.kernels.wheel import (
     wheel_add,
     wheel_remove,
 )
+from recrawl.schedule.exact.kernels.state.blocks import band_add, band_tick, set_band_tick, spare_blocks
+from recrawl.schedule.exact.kernels.state.pages import state_of, whole
+from recrawl.schedule.exact.kernels.value.buckets import link, relink, take_due, unlink
+from recrawl.schedule.exact.kernels.value.clocks import clock_between, has_clock, time_ahead
+from recrawl.schedule.exact.kernels.value.values import evaluate
+from recrawl.schedule.exact.kernels.value.wakes import slack_of, wake_time
 from recrawl.schedule.exact.layout import ASLEEP, BANDS, BLOCK, BUCKETS, CHUNK, DONE, FAR, GROW_BLOCKS, GROW_NEAR, State
 
 LEAST = 1e-300  # below every positive value that matters

@@ -9,10 +9,10 @@ clock widens the bound (`widen_bounds`).
 import math
 
 from recrawl._jit import inline, jit_lean
-from recrawl.schedule.exact.kernels.clocks import has_clock, pace_at
-from recrawl.schedule.exact.kernels.near_set import NEVER
-from recrawl.schedule.exact.kernels.pages import whole
-from recrawl.schedule.exact.kernels.values import evaluate, value_and_slope
+from recrawl.schedule.exact.kernels.places.near_set import NEVER
+from recrawl.schedule.exact.kernels.state.pages import whole
+from recrawl.schedule.exact.kernels.value.clocks import has_clock, pace_at
+from recrawl.schedule.exact.kernels.value.values import evaluate, value_and_slope
 from recrawl.schedule.exact.layout import State
 
 

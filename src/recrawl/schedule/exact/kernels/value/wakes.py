@@ -13,10 +13,10 @@ from recrawl._jit import inline, jit_lean
 from recrawl.model.kernels.fresh import fresh_inverse, posterior_inverse_from
 from recrawl.model.kernels.pages import page_elapsed
 from recrawl.model.kernels.signals import ALL_TERMS, signal_interval
-from recrawl.schedule.exact.kernels.buckets import least_slack
-from recrawl.schedule.exact.kernels.clocks import clock_between, has_clock, page_clock, time_ahead
-from recrawl.schedule.exact.kernels.mixtures import mixture_elapsed, mixture_of
-from recrawl.schedule.exact.kernels.values import (
+from recrawl.schedule.exact.kernels.state.mixtures import mixture_elapsed, mixture_of
+from recrawl.schedule.exact.kernels.value.buckets import least_slack
+from recrawl.schedule.exact.kernels.value.clocks import clock_between, has_clock, page_clock, time_ahead
+from recrawl.schedule.exact.kernels.value.values import (
     RATES,
     believed,
     heard_signals,

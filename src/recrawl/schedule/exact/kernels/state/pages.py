@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from recrawl._jit import inline
-from recrawl.schedule.exact.kernels.view import prefetch
+from recrawl.schedule.exact.kernels.state.view import prefetch
 from recrawl.schedule.exact.layout import State
 
 _int64: Any = np.int64

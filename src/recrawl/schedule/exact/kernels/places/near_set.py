@@ -3,7 +3,7 @@
 import math
 
 from recrawl._jit import inline
-from recrawl.schedule.exact.kernels.pages import set_state
+from recrawl.schedule.exact.kernels.state.pages import set_state
 from recrawl.schedule.exact.layout import NEAR, State
 
 NEVER = -math.inf

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit_lean
-from recrawl.schedule.exact.kernels.view import Header, opened
+from recrawl.schedule.exact.kernels.state.view import Header, opened
 from recrawl.schedule.exact.layout import State
 
 _LEAST_LOG = 1024  # a log of this size is not made smaller

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._jit import inline, jit_lean
-from recrawl.schedule.exact.kernels.pages import whole
+from recrawl.schedule.exact.kernels.state.pages import whole
 from recrawl.schedule.exact.layout import State
 
 Ids = NDArray[np.int64]

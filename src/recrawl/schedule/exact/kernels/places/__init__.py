@@ -1,0 +1,1 @@
+"""Where pages wait until they are picked: near set, timing wheel, layers and their levels, cohorts."""
