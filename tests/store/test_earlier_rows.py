@@ -178,6 +178,6 @@ def test_without_outcomes_the_counts_are_used(old):
     with reading(old) as store:
         saved = store.load()
     engine = Engine.restore(saved, NOW)
-    given = np.asarray(saved["told"], bool)
+    given = np.asarray(saved["fixed_rate"], bool)
     columns = (np.asarray(saved[name], float)[~given] for name in ("n_crawls", "n_changes", "watched"))
     assert engine.beliefs.belief.seen[: len(given)][~given] == pytest.approx(estimated_seen(*columns))

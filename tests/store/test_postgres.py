@@ -25,10 +25,13 @@ from recrawl.store import (
     check_store,
     open_store,
 )
+from recrawl.store.columns import cells, whole
 from recrawl.store.leases import RECORDED, Lease
 from recrawl.store.postgres import migrate as migrating
+from recrawl.store.postgres import statements as sql
 from recrawl.store.postgres.address import Address, shown
 from recrawl.store.postgres.session import Session
+from recrawl.store.postgres.writes import _record
 from recrawl.store.tables import TABLES, compare_table, copy_store
 from recrawl.store.testing.contract import check_event_limits
 from recrawl.store.testing.rows import example_rows, same_rows
@@ -131,7 +134,7 @@ def test_a_second_run_is_refused_with_a_line_that_names_the_first(address):
         store.store.announce("reload")
         with opened(address, exclusive=False) as other:
             holder = other.store.holder()
-            assert (holder.pid, holder.words) == (os.getpid(), ("reload",))
+            assert (holder.pid, holder.announced) == (os.getpid(), ("reload",))
             other.queue([{"add": URLS}])
             assert [command for _, command in store.commands()] == [{"add": URLS}]
     with opened(address) as again, opened(address, exclusive=False) as other:
@@ -225,9 +228,37 @@ def test_migrations_are_applied_once_each_and_wholly(address, monkeypatch):
             opened(address, exclusive=exclusive)
 
 
+def test_a_schema_with_earlier_names_is_brought_up_to_date(address, monkeypatch):
+    rows, parsed = example_rows(URLS), Address.parse(address)
+    earlier = tuple({"fixed_rate": "told"}.get(name, name) for name in sql.PAGE)
+
+    async def fill_earlier():
+        import asyncpg
+
+        connection = await asyncpg.connect(parsed.dsn, server_settings={"search_path": parsed.schema})
+        await migrating.migrate(connection, parsed)
+        records = [_record(cell) for cell in cells(rows)]
+        await connection.copy_records_to_table("page", records=records, columns=earlier)
+        hosts = [(sql.key_of(name), name, *rule) for name, rule in rows["hosts"].items()]
+        await connection.execute(sql.SET_HOSTS, *sql.arrays(hosts, 5))
+        await connection.execute(sql.SET_NOTES, [sql.key_of("engine")], ["engine"], [whole(rows)])
+        await connection.execute("UPDATE owner SET words = 'reload'")
+        await connection.close()
+
+    known = migrating.migrations()
+    with monkeypatch.context() as patched:
+        patched.setattr(migrating, "migrations", lambda: [one for one in known if one[0] <= 6])
+        asyncio.run(fill_earlier())
+    with pytest.raises(StoreError, match="version 6, not 7; recrawl run brings it up to date"):
+        opened(address, exclusive=False)
+    with opened(address) as store:
+        assert not same_rows(rows, store.load())
+        store.store.announce("reload")
+        assert store.store.holder().announced == ("reload",)
+
+
 def test_copies_have_every_table_and_column_of_both_stores(address, tmp_path):
     expected = {table.name: set(table.columns) for table in TABLES}
-    renamed = {"post": "command", "told": "last_event", "follower": "subscriber"}
     with opened(address), BlockingStore(SqliteStore(tmp_path / "a.db")):
         columns = rows_of(
             address, "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = $1"
@@ -237,10 +268,7 @@ def test_copies_have_every_table_and_column_of_both_stores(address, tmp_path):
             mine.setdefault(table, set()).add(column)
         connection = sqlite3.connect(tmp_path / "a.db")
         names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        theirs = {
-            renamed.get(name, name): {row[1] for row in connection.execute(f"PRAGMA table_info({name})")}
-            for name in names
-        }
+        theirs = {name: {row[1] for row in connection.execute(f"PRAGMA table_info({name})")} for name in names}
         connection.close()
     own = {"key", "only_one"}  # keys that follow from texts
     found = {name: columns - (own - expected.get(name, set())) for name, columns in mine.items()}

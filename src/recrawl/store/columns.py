@@ -33,7 +33,7 @@ _PLAIN_REALS = (
 )
 REALS = (*_PLAIN_REALS, *SPREAD["seen"], *SPREAD["rate_evidence"])
 WHOLES = ("prior_at", "n_crawls", "n_changes", "failures", "times_gone")
-FLAGS = ("told", "paused")
+FLAGS = ("fixed_rate", "paused")
 _OTHERS = ("url", "gamma")
 NUMBERS = (*REALS, *WHOLES, *FLAGS, "shape", "rate")
 TABLE = ("url", *NUMBERS, "sources", "more")  # `sources` is no longer used

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 
 class Holder(NamedTuple):
-    """The process that has a database to itself, the words that it has announced, and its machine (None: this one)."""
+    """The process that has a database to itself, the lines that it has announced, and its machine (None: this one)."""
 
     pid: int | None
-    words: tuple[str, ...] = ()
+    announced: tuple[str, ...] = ()
     host: str | None = None

@@ -22,8 +22,8 @@ class OwnedStore(Store, TableStore, Protocol):
     def size(self) -> int:
         """Bytes on disk."""
 
-    def announce(self, *words: str) -> None:
-        """Write words that other processes may look for (`holder`); nothing if the store is not exclusive."""
+    def announce(self, *lines: str) -> None:
+        """Write lines that other processes may look for (`holder`); nothing if the store is not exclusive."""
 
     def holder(self) -> Holder | None:
         """The process that has the database to itself; None if there is none."""

@@ -27,6 +27,7 @@ class Outcome:
     reason of a failed crawl. ``requests`` counts every request made, redirects included. ``body`` is given only where
     it is to be kept, ``text`` where events are to carry it. ``flapping``: the content differs from the copy, but the
     page had it before; this is not a change. ``rolled_off``: a feed that shares no item with the poll before.
+    ``signalled`` has bit k set if source k had said since the copy before that the page changed.
     """
 
     url: str
@@ -46,6 +47,7 @@ class Outcome:
     text: str | None = None
     flapping: bool = False
     rolled_off: bool = False
+    signalled: int = 0
 
     @property
     def fetched(self) -> bool:

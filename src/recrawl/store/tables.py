@@ -49,7 +49,7 @@ _COPY = {"page": int, "fetched_at": float, "changed_at": float, "status": int, "
 _COPY |= {"last_modified": str, "content_type": str, "final_url": str, "recent": str, "n_flaps": int}
 _OBSERVATION = {"id": int, "page": int, "began_at": float, "took": float, "status": int, "changed": bool}
 _OBSERVATION |= {"digest": str, "failure": str, "gone": bool, "final_url": str, "etag": str, "last_modified": str}
-_OBSERVATION |= {"content_type": str, "requests": int, "flapping": bool, "rolled_off": bool}
+_OBSERVATION |= {"content_type": str, "requests": int, "flapping": bool, "rolled_off": bool, "signalled": int}
 _EVENT = {name: kind for name, kind in _kinds(Event).items() if name != "id"}
 _EVENT |= {"old_text": bytes, "new_text": bytes, "size": int}
 _PAGE = {"id": int, "url": str, **dict.fromkeys((*REALS, "shape", "rate"), float), **dict.fromkeys(WHOLES, int)}

@@ -88,7 +88,7 @@ CREATE TABLE version (
 CREATE INDEX version_page ON version (page);
 CREATE INDEX version_key ON version (key);
 
--- Word left for the crawler that runs.
+-- Commands for the running crawler.
 CREATE TABLE post (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     value TEXT NOT NULL

@@ -1,4 +1,4 @@
--- What the page was like lately, so that content which returns is told from content that is new.
+-- What the page was like lately, so that content which returns is distinguished from content that is new.
 ALTER TABLE copy ADD COLUMN recent TEXT NOT NULL DEFAULT '';
 ALTER TABLE copy ADD COLUMN n_flaps INTEGER NOT NULL DEFAULT 0;
 UPDATE copy SET recent = substr(replace(substr(digest, instr(digest, ':') + 1), ' ', ''), 1, 16) WHERE digest IS NOT NULL;

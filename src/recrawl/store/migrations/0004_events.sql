@@ -1,4 +1,4 @@
--- What became of pages, for those who follow: numbers go up by one and are never used again.
+-- What became of pages, for subscribers: numbers go up by one and are never used again.
 CREATE TABLE event (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     url TEXT NOT NULL,
@@ -16,7 +16,7 @@ CREATE TABLE event (
     size INTEGER NOT NULL           -- bytes that the row counts as
 );
 
--- What the last event of a page said: the next one is told against it.
+-- The state of a page in its last event, with which the next one is compared.
 CREATE TABLE told (
     page INTEGER PRIMARY KEY REFERENCES page (id) ON DELETE CASCADE,
     gone INTEGER NOT NULL,
@@ -27,7 +27,7 @@ CREATE TABLE told (
 INSERT INTO told (page, gone, digest, final_url)
     SELECT copy.page, page.times_gone > 0, copy.digest, copy.final_url FROM copy JOIN page ON page.id = copy.page;
 
--- Who follows, and how far each has got.
+-- Subscribers, and the position of each.
 CREATE TABLE follower (
     name TEXT PRIMARY KEY,
     cursor INTEGER NOT NULL,        -- the last event that it has taken

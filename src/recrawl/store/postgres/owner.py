@@ -20,7 +20,7 @@ _HELD = (
     "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
     "AND classid::bigint = $1 AND objid::bigint = $2)"
 )
-_TAKE = "UPDATE owner SET epoch = epoch + 1, pid = $1, host = $2, words = '' RETURNING epoch"
+_TAKE = "UPDATE owner SET epoch = epoch + 1, pid = $1, host = $2, announced = '' RETURNING epoch"
 
 
 class Ownership(Protocol):
@@ -32,8 +32,8 @@ class Ownership(Protocol):
     async def begin(self, connection: Any) -> None:
         """A transaction that saves begins: raise unless this process is the owner."""
 
-    async def announce(self, connection: Any, words: tuple[str, ...]) -> None:
-        """Write words that others may look for."""
+    async def announce(self, connection: Any, lines: tuple[str, ...]) -> None:
+        """Write lines that others may look for."""
 
 
 class Owner:
@@ -63,10 +63,10 @@ class Owner:
         if self._exclusive:
             await self._check_epoch(connection)
 
-    async def announce(self, connection: Any, words: tuple[str, ...]) -> None:
-        """Write words that others may look for (`holder`)."""
+    async def announce(self, connection: Any, lines: tuple[str, ...]) -> None:
+        """Write lines that others may look for (`holder`)."""
         if self._exclusive:
-            await connection.execute("UPDATE owner SET words = $1 WHERE epoch = $2", "\n".join(words), self._epoch)
+            await connection.execute("UPDATE owner SET announced = $1 WHERE epoch = $2", "\n".join(lines), self._epoch)
 
     async def _check_epoch(self, connection: Any) -> None:
         if await connection.fetchval("SELECT epoch FROM owner") != self._epoch:
@@ -85,5 +85,5 @@ async def holder(connection: Any, address: Address) -> Holder | None:
     key = address.lock_key("owner") % (1 << 64)
     if not await connection.fetchval(_HELD, key >> 32, key & 0xFFFFFFFF):
         return None
-    row = await connection.fetchrow("SELECT pid, host, words FROM owner")
-    return Holder(row["pid"], tuple(filter(None, row["words"].split("\n"))), row["host"])
+    row = await connection.fetchrow("SELECT pid, host, announced FROM owner")
+    return Holder(row["pid"], tuple(filter(None, row["announced"].split("\n"))), row["host"])

@@ -36,6 +36,7 @@ OBSERVATION = (
     "requests",
     "flapping",
     "rolled_off",
+    "signalled",
 )
 FIXED = (*REALS, "shape", "rate", *WHOLES, *FLAGS)  # columns of pages of fixed width: never NULL
 PAGE: dict[str, type] = {

@@ -76,9 +76,9 @@ class PostgresStore:
         """Bytes of the tables and their indexes."""
         return self._reader.wait(self._reads.size)
 
-    def announce(self, *words: str) -> None:
-        """Write words that others may look for, such as what signals this process takes (`holder`)."""
-        self._writer.wait(lambda connection: self._owner.announce(connection, words))
+    def announce(self, *lines: str) -> None:
+        """Write lines that others may look for, such as what signals this process takes (`holder`)."""
+        self._writer.wait(lambda connection: self._owner.announce(connection, lines))
 
     def holder(self) -> Holder | None:
         """The process that has the database to itself; None if there is none."""

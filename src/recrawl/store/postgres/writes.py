@@ -126,8 +126,8 @@ async def _save_rows(connection: Any, rows: Mapping[str, Any]) -> None:
 
 def _record(cell: tuple[Any, ...]) -> tuple[Any, ...]:
     """A row of the table of pages, from cells in the order of `columns.TABLE`."""
-    url, *values, known, paused, more = (cell[place] for place in _PLACES)
-    return (sql.key_of(url), url, *values, bool(known), bool(paused), more)
+    url, *values, fixed_rate, paused, more = (cell[place] for place in _PLACES)
+    return (sql.key_of(url), url, *values, bool(fixed_rate), bool(paused), more)
 
 
 async def _save_signals(connection: Any, signals: Iterable[PendingSignal]) -> None:

@@ -110,10 +110,10 @@ class Database:
             self.writer.close()
             self._release()
 
-    def announce(self, *words: str) -> None:
+    def announce(self, *lines: str) -> None:
         """See `SqliteStore.announce`."""
         if self._lock is not None:
-            self._lock.announce(*words)
+            self._lock.announce(*lines)
 
     def _release(self) -> None:
         if self._lock is not None:

@@ -33,16 +33,17 @@ _WITH_TEXT = (
     "SELECT number, coalesce(length(old_text), 0) + coalesce(length(new_text), 0) FROM event "
     "WHERE url = ? AND (new_text IS NOT NULL OR old_text IS NOT NULL) ORDER BY number DESC LIMIT -1 OFFSET ?"
 )
-_SET_LAST = "INSERT OR REPLACE INTO told (page, gone, digest, final_url, text) VALUES (?, ?, ?, ?, ?)"
+_SET_LAST = "INSERT OR REPLACE INTO last_event (page, gone, digest, final_url, text) VALUES (?, ?, ?, ?, ?)"
 _SET_SUBSCRIBER = (
-    f"INSERT INTO follower ({', '.join(_SUBSCRIBER)}) VALUES ({', '.join('?' * len(_SUBSCRIBER))}) "
+    f"INSERT INTO subscriber ({', '.join(_SUBSCRIBER)}) VALUES ({', '.join('?' * len(_SUBSCRIBER))}) "
     "ON CONFLICT (name) DO UPDATE SET "
     + ", ".join(f"{name} = excluded.{name}" for name in _SUBSCRIBER if name not in ("name", "dropped"))
 )
 _NOW_THERE = (
-    "SELECT page.id, url, coalesce(copy.changed_at, 0), copy.status, copy.content_type, told.digest, told.final_url, "
-    "told.text FROM told JOIN page ON page.id = told.page LEFT JOIN copy ON copy.page = page.id "
-    "WHERE NOT told.gone AND page.id > ? ORDER BY page.id LIMIT ?"
+    "SELECT page.id, url, coalesce(copy.changed_at, 0), copy.status, copy.content_type, last_event.digest, "
+    "last_event.final_url, last_event.text FROM last_event JOIN page ON page.id = last_event.page "
+    "LEFT JOIN copy ON copy.page = page.id "
+    "WHERE NOT last_event.gone AND page.id > ? ORDER BY page.id LIMIT ?"
 )
 _FRONT = 500  # events looked at when trimming
 _ASKED = 500  # pages in one question
@@ -50,7 +51,7 @@ _MANY = 200  # pages read at a time
 
 
 class EventTables:
-    """The tables ``event``, ``told``, ``follower`` and ``event_total`` of a connection, within limits."""
+    """The tables ``event``, ``last_event``, ``subscriber`` and ``event_total`` of a connection, within limits."""
 
     def __init__(self, limits: EventLimits) -> None:
         self.limits = limits
@@ -62,7 +63,7 @@ class EventTables:
         found: dict[int, LastEvent] = {}
         for first in range(0, len(pages), _ASKED):
             part = pages[first : first + _ASKED]
-            asked = f"SELECT page, gone, digest, final_url FROM told WHERE page IN ({', '.join('?' * len(part))})"
+            asked = f"SELECT page, gone, digest, final_url FROM last_event WHERE page IN ({', '.join('?' * len(part))})"
             for page, gone, digest, final_url in connection.execute(asked, part):
                 found[page] = LastEvent(bool(gone), digest, final_url)
         return found
@@ -70,7 +71,7 @@ class EventTables:
     def add(self, connection: sqlite3.Connection, events: Sequence[tuple[int, Event]]) -> None:
         """Write events of pages, each with the text of its page's last event, and let it be the last event then."""
         ids = list({page for page, _ in events})
-        texts = dict(select_in(connection, "SELECT page, text FROM told WHERE page", ids))
+        texts = dict(select_in(connection, "SELECT page, text FROM last_event WHERE page", ids))
         rows, lasts, total = [], dict[int, tuple[Any, ...]](), 0
         for page, event in events:
             old, new = texts.get(page), packed_text(event.new_text)
@@ -118,7 +119,7 @@ class EventTables:
         connection.execute("DELETE FROM event WHERE number <= ?", (last,))
         for subscriber in subscribers:
             if n := n_undelivered(subscriber, first, last):
-                connection.execute("UPDATE follower SET dropped = dropped + ? WHERE name = ?", (n, subscriber.name))
+                connection.execute("UPDATE subscriber SET dropped = dropped + ? WHERE name = ?", (n, subscriber.name))
 
     def set_subscriber(self, connection: sqlite3.Connection, subscriber: Subscriber) -> None:
         """Write the position of a subscriber; its count of dropped events stays."""
@@ -126,7 +127,7 @@ class EventTables:
 
     def remove_subscriber(self, connection: sqlite3.Connection, name: str) -> None:
         """Delete the position of a subscriber."""
-        connection.execute("DELETE FROM follower WHERE name = ?", (name,))
+        connection.execute("DELETE FROM subscriber WHERE name = ?", (name,))
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -151,7 +152,7 @@ class EventTables:
 
     def subscribers(self, connection: sqlite3.Connection) -> list[Subscriber]:
         """All subscribers, by name."""
-        found = connection.execute(f"SELECT {', '.join(_SUBSCRIBER)} FROM follower ORDER BY name")
+        found = connection.execute(f"SELECT {', '.join(_SUBSCRIBER)} FROM subscriber ORDER BY name")
         return [Subscriber(*row) for row in found]
 
     def totals(self, connection: sqlite3.Connection) -> dict[str, int]:

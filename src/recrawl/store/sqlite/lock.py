@@ -31,13 +31,13 @@ def _lock_of(database: Path) -> Path:
 
 
 def _read(file: int) -> Holder:
-    first, *words = os.pread(file, 256, 0).decode("ascii", "replace").split("\n")
-    return Holder(int(first) if first.isdigit() else None, tuple(filter(None, words)))
+    first, *lines = os.pread(file, 256, 0).decode("ascii", "replace").split("\n")
+    return Holder(int(first) if first.isdigit() else None, tuple(filter(None, lines)))
 
 
 class Lock:
     """An exclusive lock on a file beside the database; the file holds the id of the process that has the lock,
-    and a line for each word that the process announced."""
+    and the lines that the process announced."""
 
     def __init__(self, database: Path) -> None:
         path = _lock_of(database)
@@ -56,11 +56,11 @@ class Lock:
             self.release()
             raise
 
-    def announce(self, *words: str) -> None:
-        """Write the id of this process and words that others may look for (`holder_of`)."""
+    def announce(self, *lines: str) -> None:
+        """Write the id of this process and lines that others may look for (`holder_of`)."""
         with named(self._path):
             os.ftruncate(self._file, 0)
-            os.pwrite(self._file, "".join(f"{line}\n" for line in (os.getpid(), *words)).encode(), 0)
+            os.pwrite(self._file, "".join(f"{line}\n" for line in (os.getpid(), *lines)).encode(), 0)
 
     def release(self) -> None:
         """Release the lock."""

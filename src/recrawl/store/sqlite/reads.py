@@ -199,7 +199,7 @@ class Reads:
     def commands(self) -> list[tuple[int, dict[str, Any]]]:
         """See `Store.commands`."""
         with self._database.reading() as connection:
-            found = connection.execute("SELECT id, value FROM post ORDER BY id")
+            found = connection.execute("SELECT id, value FROM command ORDER BY id")
             return [(number, json.loads(text)) for number, text in found]
 
     def counts(self) -> dict[str, int]:

@@ -49,6 +49,7 @@ _OBSERVATION = (
     "requests",
     "flapping",
     "rolled_off",
+    "signalled",
 )
 
 SET_NOTE = _upsert("note", "name", ("name", "value"))
@@ -92,8 +93,9 @@ COPIES = (
     f"SELECT url, {', '.join(f'copy.{name}' for name in _COPY)} FROM page JOIN copy ON copy.page = page.id WHERE url"
 )
 PAGES_AS_STORED = (
-    f"SELECT page.id, url, told.gone, told.digest, told.final_url, {', '.join(f'copy.{name}' for name in _COPY)} "
-    "FROM page LEFT JOIN copy ON copy.page = page.id LEFT JOIN told ON told.page = page.id WHERE url"
+    "SELECT page.id, url, last_event.gone, last_event.digest, last_event.final_url, "
+    f"{', '.join(f'copy.{name}' for name in _COPY)} FROM page LEFT JOIN copy ON copy.page = page.id "
+    "LEFT JOIN last_event ON last_event.page = page.id WHERE url"
 )
 VERSIONS = (
     "SELECT version.fetched_at, version.key, size FROM version JOIN body ON body.key = version.key "

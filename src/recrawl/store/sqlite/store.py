@@ -63,9 +63,9 @@ class SqliteStore:
         """Bytes of the file."""
         return self.path.stat().st_size
 
-    def announce(self, *words: str) -> None:
-        """Write words to the lock of an exclusive store, such as what signals its process takes (`holder_of`)."""
-        self._database.announce(*words)
+    def announce(self, *lines: str) -> None:
+        """Write lines to the lock of an exclusive store, such as what signals its process takes (`holder_of`)."""
+        self._database.announce(*lines)
 
     def holder(self) -> Holder | None:
         """The process that has the database to itself; None if there is none."""

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from recrawl.store.tables import TABLES, Row, Source, Table
 
-_NAMES = {"command": "post", "last_event": "told", "subscriber": "follower"}
 _TOTAL = (
     "(SELECT id, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0) AS last, rows, size "
     "FROM event_total)"
@@ -16,7 +15,7 @@ _TOTAL = (
 
 def read(connection: sqlite3.Connection, table: Table, after: Row | None) -> list[Row]:
     """The next rows of a table, after the key of the last one."""
-    source = _TOTAL if table.name == "event_total" else _NAMES.get(table.name, table.name)
+    source = _TOTAL if table.name == "event_total" else table.name
     key = ", ".join(table.key)
     where = "" if after is None else f"WHERE ({key}) > ({', '.join('?' * len(table.key))})"
     query = f"SELECT {', '.join(table.columns)} FROM {source} {where} ORDER BY {key} LIMIT {table.many}"
@@ -44,5 +43,4 @@ def _write(connection: sqlite3.Connection, table: Table, rows: Sequence[Row]) ->
     marks = ["?"] * len(columns)
     if table.name == "page":  # `sources` is no longer used
         columns, marks = [*columns, "sources"], [*marks, "x''"]
-    name = _NAMES.get(table.name, table.name)
-    connection.executemany(f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({', '.join(marks)})", rows)
+    connection.executemany(f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({', '.join(marks)})", rows)

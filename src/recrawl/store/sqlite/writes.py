@@ -67,7 +67,7 @@ class Writes:
             if self._log.is_kept:
                 urls = [*(() if rows is None else rows["url"]), *(signal.url for signal in signals)]
                 self._log.note(connection, stored.pages, urls, list(removed))
-            connection.executemany("DELETE FROM post WHERE id = ?", [(number,) for number in applied])
+            connection.executemany("DELETE FROM command WHERE id = ?", [(number,) for number in applied])
 
     def restore(self, source: Source) -> dict[str, int]:
         """See `TableStore.restore`; the source is awaited in this thread."""
@@ -88,7 +88,7 @@ class Writes:
         """See `Store.queue`."""
         texts = [(json.dumps(command),) for command in commands]
         with self._database.transaction() as connection:
-            connection.executemany("INSERT INTO post (value) VALUES (?)", texts)
+            connection.executemany("INSERT INTO command (value) VALUES (?)", texts)
 
     def save_subscriber(self, subscriber: Subscriber) -> None:
         """See `Store.save_subscriber`."""

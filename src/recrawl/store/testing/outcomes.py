@@ -36,9 +36,12 @@ async def check_outcomes(store: Store) -> None:
     assert await store.counts() == {"pages": 2, "copies": 1, "observations": 5, "bodies": 0}
     assert await store.last_observation() == outcomes[4]
     assert await store.recent(NOW + 2) == {"crawls": 3, "changes": 1, "failures": 2, "flapping": 0, "rolled_off": 0}
-    await store.save([replace(outcomes[2], began_at=NOW + 5, changed=False, flapping=True, rolled_off=True)])
+    noticed = replace(outcomes[2], began_at=NOW + 5, changed=False, flapping=True, rolled_off=True, signalled=0b101)
+    await store.save([noticed])
     last = await store.last_observation()
-    assert last is not None and last.flapping and last.rolled_off, "what was noticed is kept"
+    assert last is not None and last.flapping and last.rolled_off and last.signalled == 0b101, (
+        "what was noticed is kept"
+    )
     assert await store.recent(NOW + 5) == {"crawls": 1, "changes": 0, "failures": 0, "flapping": 1, "rolled_off": 1}
 
 

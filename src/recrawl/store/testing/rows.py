@@ -47,7 +47,7 @@ def example_rows(urls: list[str], *, sources: int = 1, seed: int = 0) -> dict[st
         "prior_at": rng.integers(0, 3, n),
         "n_crawls": rng.integers(0, 100, n),
         "n_changes": rng.integers(0, 100, n),
-        "told": rng.random(n) < 0.5,
+        "fixed_rate": rng.random(n) < 0.5,
         "paused": rng.random(n) < 0.5,
         "failures": rng.integers(0, 3, n),
         "times_gone": rng.integers(0, 3, n),
