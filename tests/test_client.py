@@ -3,13 +3,17 @@
 import asyncio
 import subprocess
 import sys
+from contextlib import aclosing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
 from pathlib import Path
 from threading import Thread
+from typing import ClassVar
 
 import pytest
 
 from recrawl.client import AsyncClient, Client, Outcome
+from recrawl.client.events import EventLines
 from recrawl.errors import ParameterError, ServiceError
 from tests.serving.service import URLS, with_service
 
@@ -36,6 +40,11 @@ def test_every_call_plain_and_awaited(tmp_path):
             assert client.requested([URLS[0]]) == {"counted": 1, "unknown": 0}
             assert "text" in client.why(URLS[0])
             assert client.forecast("2/s")["budget"] == "2/s"
+            assert client.set_budget("7/s")["rate"] == client.budget()["rate"] == 7.0
+            assert [host["host"] for host in client.hosts(1)] == [host["host"] for host in client.hosts()][:1]
+            assert "sources" in client.sources()
+            event = next(client.events("start"))
+            assert (event.kind, event.url) == ("new", pages[0].url)
             assert client.remove(["https://new.example/"]) == 1
             with pytest.raises(ServiceError, match="422: n") as refused:
                 client.pick(0)
@@ -49,6 +58,12 @@ def test_every_call_plain_and_awaited(tmp_path):
             assert len(leases) == len(set(leases)) > 0
             assert set(await client.release(leases)) == {"released"}
             assert len([page async for page in client.pages()]) == (await client.status())["pages"]
+            assert (await client.set_budget("8/s"))["rate"] == (await client.budget())["rate"] == 8.0
+            assert "sources" in await client.sources()
+            async with aclosing(client.events("start")) as events:
+                event = await anext(events)
+            assert event.kind == "new"
+            assert event.url.split("/")[2] in {host["host"] for host in await client.hosts()}
 
     with_service(test, tmp_path)
 
@@ -73,6 +88,67 @@ class Unsure(BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         """Say nothing."""
+
+
+class Cut(BaseHTTPRequestHandler):
+    """A stream of two events: it is refused, cut off before the first, and within the second."""
+
+    protocol_version = "HTTP/1.1"
+    streams = (
+        None,
+        "id: c0\nretry: 2000\n\n",
+        'id: c1\nevent: new\ndata: {"kind": "new", "url": "a"}\n\n:\n\nid: c2\ndata: {"kind": ',
+        'id: c2\nevent: gone\ndata: {"kind": "gone",\ndata: "url": "b"}\n\n',
+    )
+    asked: ClassVar[list] = []
+
+    def do_GET(self):
+        text = self.streams[min(len(self.asked), 3)]
+        self.asked.append(self.path)
+        self.send_response(200 if text else 503)
+        self.send_header(*(("transfer-encoding", "chunked") if text else ("content-length", "0")))
+        self.end_headers()
+        for k in range(0, len(text or ""), 7):
+            part = text[k : k + 7].encode()
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+        self.close_connection = True
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+def two_events(kind, url):
+    """The first events of a client of either kind."""
+
+    async def read():
+        async with AsyncClient(url, "x") as client, aclosing(client.events()) as events:
+            return [await anext(events), await anext(events)]
+
+    if kind == "awaited":
+        return asyncio.run(read())
+    with Client(url, "x") as client:
+        return list(islice(client.events(), 2))
+
+
+@pytest.mark.parametrize("kind", ["plain", "awaited"])
+def test_a_stream_that_is_cut_off_goes_on_where_it_was(monkeypatch, kind):
+    for name in ("tries._FIRST_WAIT", "plain.PAUSE", "asynchronous.PAUSE"):
+        monkeypatch.setattr(f"recrawl.client.{name}", 0.001)
+    monkeypatch.setattr(Cut, "asked", [])
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Cut)
+    Thread(target=server.serve_forever, daemon=True).start()
+    found = two_events(kind, f"http://127.0.0.1:{server.server_port}")
+    server.shutdown()
+    server.server_close()
+    assert [(one.cursor, one.kind, one.url) for one in found] == [("c1", "new", "a"), ("c2", "gone", "b")]
+    assert Cut.asked == ["/v1/events", "/v1/events", "/v1/events?cursor=c0", "/v1/events?cursor=c1"]
+
+
+def test_an_event_that_cannot_be_read_is_an_error():
+    lines = EventLines(None)
+    assert lines.take(b"data: {") is None
+    with pytest.raises(ServiceError, match="cannot be read"):
+        lines.take(b"\r\n")
 
 
 def awaited(name, url, *given, **options):

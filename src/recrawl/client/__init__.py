@@ -11,6 +11,7 @@ from recrawl._lazy import attach
 
 if TYPE_CHECKING:
     from recrawl.client.asynchronous import AsyncClient as AsyncClient
+    from recrawl.client.events import PageEvent as PageEvent
     from recrawl.client.messages import ListedPage as ListedPage
     from recrawl.client.messages import Outcome as Outcome
     from recrawl.client.messages import PickedPage as PickedPage
@@ -20,6 +21,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         "asynchronous": ["AsyncClient"],
+        "events": ["PageEvent"],
         "messages": ["ListedPage", "Outcome", "PickedPage"],
         "plain": ["Client"],
     },

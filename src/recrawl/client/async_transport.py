@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import io
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, TypeVar
 
 from recrawl.client.calls import Ask
@@ -12,6 +13,7 @@ from recrawl.client.tries import Answer, Service, Tries, result_of, seconds_aske
 
 T = TypeVar("T")
 
+_LOST = (OSError, EOFError, ValueError, asyncio.LimitOverrunError, http.client.HTTPException)
 _MOST_HEAD = 64 << 10  # bytes of the status line and headers of an answer
 
 
@@ -23,27 +25,46 @@ class _Connection:
 
     async def exchange(self, service: Service, ask: Ask[Any]) -> tuple[Answer, bool]:
         """The answer to a request, and whether the connection can be used again."""
+        status, headers, stays = await self._ask(service, ask)
+        text = await self._body(headers)
+        return Answer(status, seconds_asked(headers.get("retry-after", "")), text), stays
+
+    async def begin(self, service: Service, ask: Ask[Any]) -> Answer | None:
+        """Begin a stream, which `lines` reads; or the answer of a service that does not."""
+        status, headers, _ = await self._ask(service, ask)
+        if status == 200 and _is_chunked(headers):
+            return None
+        return Answer(status, seconds_asked(headers.get("retry-after", "")), await self._body(headers))
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """The lines of a stream that has begun."""
+        rest = b""
+        async for chunk in self._chunks():
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                yield line
+
+    async def _ask(self, service: Service, ask: Ask[Any]) -> tuple[int, http.client.HTTPMessage, bool]:
         data = service.data(ask)
         lines = [f"{ask.method} {service.target(ask)} HTTP/1.1", f"Host: {service.netloc.rpartition('@')[2]}"]
         lines += [f"{name}: {value}" for name, value in service.headers.items()]
         lines += [] if data is None else [f"Content-Length: {len(data)}"]
         self._writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + (data or b""))
         await self._writer.drain()
-        status, headers, stays = _head(await self._reader.readuntil(b"\r\n\r\n"))
-        text = await self._body(headers)
-        return Answer(status, seconds_asked(headers.get("retry-after", "")), text), stays
+        return _head(await self._reader.readuntil(b"\r\n\r\n"))
 
     async def _body(self, headers: http.client.HTTPMessage) -> bytes:
-        if headers.get("transfer-encoding", "").lower() == "chunked":
-            parts = []
-            while size := int((await self._reader.readuntil(b"\r\n")).split(b";")[0], 16):
-                parts.append((await self._reader.readexactly(size + 2))[:-2])
-            while await self._reader.readuntil(b"\r\n") != b"\r\n":
-                pass
-            return b"".join(parts)
+        if _is_chunked(headers):
+            return b"".join([chunk async for chunk in self._chunks()])
         if "content-length" not in headers:
             raise http.client.HTTPException("an answer without a length")
         return await self._reader.readexactly(int(headers["content-length"]))
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        while size := int((await self._reader.readuntil(b"\r\n")).split(b";")[0], 16):
+            yield (await self._reader.readexactly(size + 2))[:-2]
+        while await self._reader.readuntil(b"\r\n") != b"\r\n":
+            pass
 
     @property
     def is_closed(self) -> bool:
@@ -53,6 +74,10 @@ class _Connection:
     def close(self) -> None:
         """Close it."""
         self._writer.close()
+
+
+def _is_chunked(headers: http.client.HTTPMessage) -> bool:
+    return bool(headers.get("transfer-encoding", "").lower() == "chunked")
 
 
 def _head(text: bytes) -> tuple[int, http.client.HTTPMessage, bool]:
@@ -88,7 +113,7 @@ class AsyncTransport:
         try:
             async with self._slots, asyncio.timeout(self._service.timeout):
                 return await self._send(ask)
-        except (OSError, EOFError, ValueError, asyncio.LimitOverrunError, http.client.HTTPException) as problem:
+        except _LOST as problem:
             return problem
 
     async def _send(self, ask: Ask[Any]) -> Answer:
@@ -103,6 +128,40 @@ class AsyncTransport:
                 self._free.append(connection)
             else:
                 connection.close()
+
+    async def lines(self, ask: Ask[Any]) -> AsyncGenerator[bytes]:
+        """The lines of an answer without end, over a connection of its own, until that is cut off."""
+        tries, found = Tries(self._service, ask), await self._begin(ask)
+        while not isinstance(found, _Connection):
+            await asyncio.sleep(tries.wait_after(found) or 0.0)
+            found = await self._begin(ask)
+        try:
+            stream = found.lines()
+            while True:
+                async with asyncio.timeout(self._service.timeout):
+                    line = await anext(stream)
+                yield line
+        except (*_LOST, StopAsyncIteration):
+            return
+        finally:
+            found.close()
+
+    async def _begin(self, ask: Ask[Any]) -> _Connection | Answer | Exception:
+        """The connection of a stream that has begun, or why it has not."""
+        try:
+            async with asyncio.timeout(self._service.timeout):
+                connection = await self._connect()
+                try:
+                    answer = await connection.begin(self._service, ask)
+                except BaseException:
+                    connection.close()
+                    raise
+        except _LOST as problem:
+            return problem
+        if answer is None:
+            return connection
+        connection.close()
+        return answer
 
     async def _connect(self) -> _Connection:
         service = self._service

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, Self
 
 from recrawl.client import calls
 from recrawl.client.async_transport import AsyncTransport
+from recrawl.client.events import PAUSE, EventLines, PageEvent
 from recrawl.client.messages import ListedPage, Outcome, PickedPage
 from recrawl.client.tries import Service
 
@@ -74,6 +77,34 @@ class AsyncClient:
     async def status(self) -> dict[str, Any]:
         """See `Client.status`."""
         return await self._transport.call(calls.status())
+
+    async def budget(self) -> dict[str, Any]:
+        """See `Client.budget`."""
+        return await self._transport.call(calls.budget())
+
+    async def set_budget(self, budget: str) -> dict[str, Any]:
+        """See `Client.set_budget`."""
+        return await self._transport.call(calls.set_budget(budget))
+
+    async def hosts(self, limit: int = 100) -> list[dict[str, Any]]:
+        """See `Client.hosts`."""
+        return await self._transport.call(calls.hosts(limit))
+
+    async def sources(self) -> dict[str, Any]:
+        """See `Client.sources`."""
+        return await self._transport.call(calls.sources())
+
+    async def events(self, cursor: str | None = None) -> AsyncIterator[PageEvent]:
+        """See `Client.events`."""
+        lines = EventLines(cursor)
+        while True:
+            lines.begin()
+            async with aclosing(self._transport.lines(calls.events(lines.cursor))) as stream:
+                async for line in stream:
+                    found = lines.take(line)
+                    if found is not None:
+                        yield found
+            await asyncio.sleep(PAUSE)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -87,5 +87,30 @@ def status() -> Ask[dict[str, Any]]:
     return Ask("GET", "/v1/status", dict)
 
 
+def budget() -> Ask[dict[str, Any]]:
+    """The budget, and how much of it was used."""
+    return Ask("GET", "/v1/budget", dict)
+
+
+def set_budget(text: str) -> Ask[dict[str, Any]]:
+    """Another budget."""
+    return Ask("PUT", "/v1/budget", dict, {"budget": text})
+
+
+def hosts(limit: int) -> Ask[list[dict[str, Any]]]:
+    """The hosts with most pages."""
+    return Ask("GET", "/v1/hosts", lambda found: list(found["hosts"]), query={"limit": limit})
+
+
+def sources() -> Ask[dict[str, Any]]:
+    """The figures of ``recrawl signals``."""
+    return Ask("GET", "/v1/sources", dict)
+
+
+def events(cursor: str | None) -> Ask[dict[str, Any]]:
+    """The stream of events after a cursor."""
+    return Ask("GET", "/v1/events", dict, query={"cursor": cursor})
+
+
 def _results(found: dict[str, Any]) -> list[str]:
     return list(found["results"])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from recrawl.client import calls
+from recrawl.client.events import PAUSE, EventLines, PageEvent
 from recrawl.client.messages import ListedPage, Outcome, PickedPage
 from recrawl.client.transport import Transport
 from recrawl.client.tries import Service
@@ -74,6 +76,36 @@ class Client:
     def status(self) -> dict[str, Any]:
         """The figures of ``recrawl status``."""
         return self._transport.call(calls.status())
+
+    def budget(self) -> dict[str, Any]:
+        """The budget in words and in requests per second, and how much of it was used."""
+        return self._transport.call(calls.budget())
+
+    def set_budget(self, budget: str) -> dict[str, Any]:
+        """Another budget, in words such as 2/s or 1/page/day, until the service starts again."""
+        return self._transport.call(calls.set_budget(budget))
+
+    def hosts(self, limit: int = 100) -> list[dict[str, Any]]:
+        """The hosts with most pages."""
+        return self._transport.call(calls.hosts(limit))
+
+    def sources(self) -> dict[str, Any]:
+        """The figures of ``recrawl signals``: what sources of signals have been worth."""
+        return self._transport.call(calls.sources())
+
+    def events(self, cursor: str | None = None) -> Iterator[PageEvent]:
+        """Events as they come, without end: new ones, or those after a cursor; "start" is the oldest that is kept.
+
+        A stream that is cut off goes on where it was.
+        """
+        lines = EventLines(cursor)
+        while True:
+            lines.begin()
+            for line in self._transport.lines(calls.events(lines.cursor)):
+                found = lines.take(line)
+                if found is not None:
+                    yield found
+            time.sleep(PAUSE)
 
     def close(self) -> None:
         """Close the connection."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import closing
 from typing import Any, TypeVar
 
 from recrawl.client.calls import Ask
@@ -41,16 +43,41 @@ class Transport:
         service = self._service
         with self._lock:
             if self._connection is None:
-                kind = http.client.HTTPSConnection if service.secure else http.client.HTTPConnection
-                self._connection = kind(service.host, service.port, timeout=service.timeout)
+                self._connection = self._connected()
             try:
                 self._connection.request(ask.method, service.target(ask), service.data(ask), service.headers)
-                answer = self._connection.getresponse()
-                return Answer(answer.status, seconds_asked(answer.headers.get("retry-after", "")), answer.read())
+                return _whole(self._connection.getresponse())
             except BaseException:
                 self._connection.close()
                 self._connection = None
                 raise
+
+    def lines(self, ask: Ask[Any]) -> Iterator[bytes]:
+        """The lines of an answer without end, over a connection of its own, until that is cut off."""
+        tries = Tries(self._service, ask)
+        while True:
+            with closing(self._connected()) as connection:
+                found = self._begin(connection, ask)
+                if isinstance(found, http.client.HTTPResponse):
+                    yield from _lines_of(found)
+                    return
+            time.sleep(tries.wait_after(found) or 0.0)
+
+    def _begin(
+        self, connection: http.client.HTTPConnection, ask: Ask[Any]
+    ) -> http.client.HTTPResponse | Answer | Exception:
+        """A stream that has begun, or why it has not."""
+        try:
+            connection.request(ask.method, self._service.target(ask), None, self._service.headers)
+            answer = connection.getresponse()
+            return answer if answer.status == 200 else _whole(answer)
+        except (OSError, http.client.HTTPException) as problem:
+            return problem
+
+    def _connected(self) -> http.client.HTTPConnection:
+        service = self._service
+        kind = http.client.HTTPSConnection if service.secure else http.client.HTTPConnection
+        return kind(service.host, service.port, timeout=service.timeout)
 
     def close(self) -> None:
         """Close the connection."""
@@ -58,3 +85,17 @@ class Transport:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
+
+
+def _whole(answer: http.client.HTTPResponse) -> Answer:
+    """An answer that is read to its end."""
+    return Answer(answer.status, seconds_asked(answer.headers.get("retry-after", "")), answer.read())
+
+
+def _lines_of(stream: http.client.HTTPResponse) -> Iterator[bytes]:
+    with stream:
+        try:
+            while line := stream.readline():
+                yield line
+        except (OSError, http.client.HTTPException):
+            return
