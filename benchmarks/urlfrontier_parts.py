@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from recrawl.contrib.urlfrontier import FrontierService, Modes
+from recrawl.contrib.urlfrontier.batches import Discovered, read_batches
 from recrawl.contrib.urlfrontier.crawls import Crawls
 from recrawl.contrib.urlfrontier.frontier import Ask
-from recrawl.contrib.urlfrontier.items import Put, read_info
+from recrawl.contrib.urlfrontier.items import Put
 from recrawl.contrib.urlfrontier.wire import URLInfo, message
 from recrawl.crawl.config.settings import Settings
 from recrawl.desk import open_desk
@@ -95,19 +96,17 @@ async def put_discovered(mode: str, n: int) -> dict[str, float]:
     """The steps of `PutDiscovered`."""
     clock, kind = Clock(), message("DiscoveredBatch")
     async with opened(mode) as (crawls, _):
-        groups: list[list[Put | None]] = []
+        groups: list[Discovered] = []
         raw = batches(n)
         for first in range(0, len(raw), TOGETHER):
             began = time.thread_time()
-            puts = [
-                read_info(info, None) for one in raw[first : first + TOGETHER] for info in kind.FromString(one).items
-            ]
+            found = read_batches([kind.FromString(one) for one in raw[first : first + TOGETHER]])
             clock.thread["read"] += time.thread_time() - began
-            groups.append(puts)
+            groups.append(found)
         for part in ("write new URLs", "known URLs"):
-            for puts in groups:
+            for found in groups:
                 began = time.thread_time()
-                await crawls.arrive(puts)
+                await crawls.arrive(found)
                 clock.thread[part] += time.thread_time() - began
         part = "later: pages and rows" if mode == "managed" else "later: rows"
         began = time.process_time()
@@ -122,7 +121,8 @@ async def get_urls(queues: int, n: int, calls: int) -> dict[str, float]:
     clock, got = Clock(), 0
     async with opened("managed") as (crawls, desk):
         urls = [f"http://h{k % QUEUES}.example/page/{k}" for k in range(n)]
-        await crawls.arrive([Put("bench", f"h{k % QUEUES}.example", url, None, b"") for k, url in enumerate(urls)])
+        puts = [Put("bench", f"h{k % QUEUES}.example", url, None, b"") for k, url in enumerate(urls)]
+        await crawls.arrive(Discovered.of(puts))
         crawls.frontier.set_delay("bench", "", 0.0)
         ask = Ask(queues, 100 // queues, 2.0)
         while crawls._managed is not None and crawls._managed.n_waiting:

@@ -133,6 +133,21 @@ def test_validators_come_with_a_pick():
     on_desk(test, URLS[:1])
 
 
+def test_without_validators_copies_are_compared_all_the_same():
+    async def test(world):
+        desk = world.desk
+        (one,) = await desk.pick(1)
+        await desk.record([Report(one.lease, status=200, digest="x", etag='"7"')])
+        for digest in ("x", "y", "y"):
+            world.clock._now += 10.0
+            (one,) = await desk.pick(1, validators=False)
+            assert (one.etag, one.last_modified) == (None, None)
+            assert await desk.record([Report(one.lease, status=200, digest=digest)]) == ["recorded"]
+        assert [outcome.changed for outcome in (await world.listed())[1:]] == [False, True, False]
+
+    on_desk(test, URLS[:1])
+
+
 def test_hosts_are_chosen_and_keep_their_delay():
     async def test(world):
         desk, clock = world.desk, world.clock

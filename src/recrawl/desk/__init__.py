@@ -3,10 +3,10 @@
 A `Desk` stands below every protocol. It shares engine, store, budget, host rules and recorder with the crawler of the
 same process (`recrawl.crawl.run.opening.assemble.open_crawl`), so that both may run at once.
 
-- ``await desk.pick(n, lease=300.0, hosts=None, wanted=None, wait=0.0)``: at most n pages, each as a `Picked` with an
-  unguessable lease, its validators for a conditional request, and until when nobody else gets the page. Host delays,
-  holds and the budget are kept. ``wanted`` says of a URL whether it may be picked; ``wait`` is how many seconds the
-  call may wait for work.
+- ``await desk.pick(n, lease=300.0, hosts=None, wanted=None, wait=0.0, validators=True)``: at most n pages, each as a
+  `Picked` with an unguessable lease, its validators for a conditional request (unless nobody wants ``validators``), and
+  until when nobody else gets the page. Host delays, holds and the budget are kept. ``wanted`` says of a URL whether it
+  may be picked; ``wait`` is how many seconds the call may wait for work.
 - ``await desk.record([Report(lease=…, status=200, body=…)])``: what came of leases, one word each: ``recorded``,
   ``late`` (recorded after the lease ended), ``repeated``, ``outdated`` (a newer copy is known), ``released``,
   ``removed`` (the page is no more) or ``unknown``. An outcome counts once, however often it is sent.

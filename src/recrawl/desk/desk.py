@@ -12,7 +12,7 @@ from recrawl.crawl.signals.group_commit import GroupCommit
 from recrawl.desk.lease_book import KEPT, LONGEST, Holding, LeaseBook, new_ids
 from recrawl.desk.pages import NewPage, PageChange, PageFacts, PageList
 from recrawl.desk.picks import Chooser, OnHosts, Pair, Picked, Wanted
-from recrawl.desk.recording import Recording
+from recrawl.desk.recording import Recording, without_validators
 from recrawl.desk.reports import Report
 from recrawl.engine.addresses import host_of
 from recrawl.errors import ParameterError
@@ -75,9 +75,11 @@ class Desk:
         owed = self._budget.owed
         notes = {OWED: owed or None} if owed != self._owed else {}
         self._owed = owed
-        task = asyncio.create_task(self._recorder.commit(leases, notes))
-        self.components.pool.watch(task)
-        await asyncio.shield(task)
+        try:
+            await self._recorder.commit(leases, notes)
+        except Exception as problem:
+            self.components.pool.fail(problem)
+            raise
 
     # --- pages to crawl -----------------------------------------------------------------------------------------------
 
@@ -89,11 +91,12 @@ class Desk:
         hosts: Collection[str] | None = None,
         wanted: Wanted | None = None,
         wait: float = 0.0,
+        validators: bool = True,
     ) -> list[Picked]:
         """At most n pages to crawl, best first, that nobody else gets for ``lease`` seconds; see the package.
 
         ``wanted`` says of a URL whether it may be picked, or None to end there; it is asked best first, instead of
-        ``hosts``.
+        ``hosts``. Without ``validators`` copies are read when outcomes come, not now.
         """
         if not 1 <= n <= MOST_PICKED:
             raise ParameterError(f"n is {n}: must lie between 1 and {MOST_PICKED}")
@@ -113,7 +116,11 @@ class Desk:
                 await self._rest(min(until, self._next_at(now)) - now)
         finally:
             self.waiting -= 1
-        return await self._hand_out(pairs, lease)
+        handed, written = await self._hand_out(pairs, lease, validators)
+        if wanted is not None:
+            wanted.leased(handed)
+        await asyncio.shield(written)
+        return handed
 
     async def _take(self, n: int, wanted: Wanted | None) -> list[Pair]:
         """Pages that are picked now and paid for."""
@@ -131,8 +138,10 @@ class Desk:
             self.components.inbox.began(*(pair.page for pair in pairs))
         return pairs
 
-    async def _hand_out(self, pairs: list[Pair], seconds: float) -> list[Picked]:
-        """Write leases of pages, which the engine has picked, and give them."""
+    async def _hand_out(
+        self, pairs: list[Pair], seconds: float, validators: bool
+    ) -> tuple[list[Picked], asyncio.Future[None]]:
+        """Leases of pages, which the engine has picked, and what is done when they are written."""
         now = self._clock.now()
         given, until = list[Holding](), now + seconds
         for name, (page, url, host) in zip(new_ids(len(pairs), now), pairs, strict=True):
@@ -140,13 +149,12 @@ class Desk:
             self._book.hold(given[-1])
         budgets = self.components.limiter.budgets
         with self._commit.coming():
-            picked = await self._recording.validated(given)
+            picked = await self._recording.validated(given) if validators else without_validators(given)
             if budgets.hosts():
                 for host in {pair.host for pair in pairs}:
                     await budgets.cover(host)
             written = self._commit.put([lease for lease, _ in picked])
-        await asyncio.shield(written)
-        return [Picked(lease.id, lease.url, lease.until, *validators) for lease, validators in picked]
+        return [Picked(lease.id, lease.url, lease.until, *sent) for lease, sent in picked], written
 
     def _next_at(self, now: float) -> float:
         """When a pick may find something, as far as is known."""

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from recrawl.crawl.run.opening.components import Components
 from recrawl.desk.lease_book import Holding, LeaseBook
-from recrawl.engine.addresses import host_of
+from recrawl.engine.addresses import Addresses, host_of
 
-_EXAMINED = 10_000  # pages that one pick for some pages looks at
+Ids = NDArray[np.int64]
+_EXAMINED = 10_000  # best pages that one pick for some pages looks at
+_EXAMINED_FIRST = 1000  # before the pages of some hosts are valued by themselves
 
 
 class Wanted(Protocol):
@@ -21,6 +27,9 @@ class Wanted(Protocol):
     def __call__(self, url: str) -> bool | None:
         """Whether a page may be picked; None: no page that is worth less."""
 
+    def leased(self, pages: Sequence[Picked]) -> None:
+        """These pages are handed out when their leases are committed, which is under way."""
+
 
 class OnHosts:
     """Pages of some hosts."""
@@ -31,9 +40,16 @@ class OnHosts:
     def look(self, urls: Sequence[str]) -> None:
         """Nothing is to be done."""
 
+    def leased(self, pages: Sequence[Picked]) -> None:
+        """Nothing is to be done."""
+
     def __call__(self, url: str) -> bool:
         """Whether a page is on one of them."""
         return host_of(url) in self._hosts
+
+    def pages(self, addresses: Addresses) -> Ids:
+        """All pages of them."""
+        return np.concatenate([np.zeros(0, np.int64), *map(addresses.on_host, sorted(self._hosts))])
 
 
 class Picked(NamedTuple):
@@ -63,39 +79,67 @@ class Chooser:
     def choose(self, now: float, n: int, wanted: Wanted | None) -> list[Pair]:
         """At most n pages, picked in the engine; the budget of their hosts is taken.
 
-        ``wanted`` is asked of each page, best first, while there is room for it.
+        ``wanted`` is asked of each page, best first, while there is room for it. For some hosts, all their pages are
+        valued if too few are found among the best pages of all hosts.
         """
-        taken: list[Pair] = []
-        aside: list[int] = []
-        examined = 0
-        ended = False
-        while len(taken) < n and examined < _EXAMINED and not ended:
-            want = n - len(taken) if wanted is None or examined == 0 else max(4 * n, 64)
-            ids = self._engine.pick(now, want).tolist()
-            examined += len(ids)
-            urls = self._engine.url(ids)
-            if wanted is not None:
-                wanted.look(urls)
-            for page, url in zip(ids, urls, strict=True):
-                if (holding := self._book.holding(url)) is not None:
-                    self._keep_back(page, holding, now)
-                    continue
-                may = not ended and len(taken) < n and (wanted is None or wanted(url))
-                ended = ended or may is None
-                if not may:
-                    aside.append(page)
-                elif self._components.limiter.reserve(url, host := host_of(url)):
-                    taken.append(Pair(page, url, host))
-                else:
-                    self._engine.release([page], now)
-            if len(ids) < want:
-                break
-        if aside:
-            self._engine.put_back(aside)
-        return taken
+        turn = _Turn(now, n, wanted)
+        most = _EXAMINED_FIRST if isinstance(wanted, OnHosts) else _EXAMINED
+        while turn.wants and turn.examined < most and not turn.ended:
+            want = turn.wants if wanted is None or turn.examined == 0 else max(4 * n, 64)
+            if self._take(turn, self._engine.pick(now, want).tolist()) < want:
+                turn.ended = True
+        if turn.aside:
+            self._engine.put_back(turn.aside)
+        if isinstance(wanted, OnHosts) and turn.wants and not turn.ended:
+            among = wanted.pages(self._engine.addresses)
+            while want := turn.wants:  # a page may be held, or the budget of its host be spent
+                if self._take(turn, self._engine.pick(now, want, among=among).tolist()) < want:
+                    break
+        return turn.taken
+
+    def _take(self, turn: _Turn, ids: list[int]) -> int:
+        """Take pages that the engine has picked, as far as they may be; how many there were."""
+        turn.examined += len(ids)
+        urls = self._engine.url(ids)
+        if turn.wanted is not None:
+            turn.wanted.look(urls)
+        for page, url in zip(ids, urls, strict=True):
+            if (holding := self._book.holding(url)) is not None:
+                self._keep_back(page, holding, turn.now)
+            elif not turn.may(url):
+                turn.aside.append(page)
+            elif self._components.limiter.reserve(url, host := host_of(url)):
+                turn.taken.append(Pair(page, url, host))
+            else:
+                self._engine.release([page], turn.now)
+        return len(ids)
 
     def _keep_back(self, page: int, holding: Holding, now: float) -> None:
         """A page that the engine picked is held by somebody: it waits until that lease ends."""
         self._engine.release([page], now)
         self._engine.defer([page], holding.lease.until)
         holding.deferred = True
+
+
+@dataclass
+class _Turn:
+    """One pick while it is made."""
+
+    now: float
+    n: int
+    wanted: Wanted | None
+    taken: list[Pair] = field(default_factory=list)
+    aside: list[int] = field(default_factory=list)  # pages that are not wanted: to be put back
+    examined: int = 0
+    ended: bool = False  # no other page is to be found
+
+    @property
+    def wants(self) -> int:
+        """How many more pages there is room for."""
+        return self.n - len(self.taken)
+
+    def may(self, url: str) -> bool:
+        """Whether a page is taken."""
+        may = not self.ended and self.wants > 0 and (self.wanted is None or self.wanted(url))
+        self.ended = self.ended or may is None
+        return bool(may)

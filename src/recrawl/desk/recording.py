@@ -38,6 +38,11 @@ class _Crawl(NamedTuple):
     host: str
 
 
+def without_validators(given: list[Holding]) -> list[tuple[Lease, Validators]]:
+    """Leases whose copies nobody asks for."""
+    return [(holding.lease, _NO_VALIDATORS) for holding in given]
+
+
 class Recording:
     """Compares what was reported with copies, as the crawler does, and records it with the end of its lease."""
 

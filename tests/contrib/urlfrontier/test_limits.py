@@ -14,7 +14,7 @@ from recrawl.contrib.urlfrontier import FrontierClient, Modes
 from recrawl.contrib.urlfrontier.items import read_item
 from recrawl.contrib.urlfrontier.queue_file import QueueFile
 from recrawl.contrib.urlfrontier.running import queue_path
-from recrawl.contrib.urlfrontier.streams import WINDOW, Batcher, PutStream
+from recrawl.contrib.urlfrontier.streams import ITEMS, Batcher, Stream
 from recrawl.contrib.urlfrontier.testing.bench import discovered, known
 from recrawl.contrib.urlfrontier.wire import CALLS, FAIL, OK, SERVICE, URLItem
 from recrawl.errors import ParameterError, StoreError, StoreInUseError
@@ -62,7 +62,7 @@ def test_the_server_reads_no_more_than_a_window_of_a_stream_that_is_not_answered
             return [OK] * len(puts)
 
         async def items(self):
-            for k in range(5 * WINDOW):
+            for k in range(5 * ITEMS.window):
                 self.read = k + 1
                 yield discovered(f"http://a.example/{k}", "c")
 
@@ -71,13 +71,13 @@ def test_the_server_reads_no_more_than_a_window_of_a_stream_that_is_not_answered
 
     async def run():
         nowhere = Nowhere()
-        stream = asyncio.create_task(PutStream(Batcher(nowhere.put), nowhere).run(nowhere.items()))
-        for _ in range(3 * WINDOW):
+        stream = asyncio.create_task(Stream(Batcher(ITEMS, nowhere.put), nowhere).run(nowhere.items()))
+        for _ in range(3 * ITEMS.window):
             await asyncio.sleep(0)
-        assert nowhere.read == WINDOW
+        assert nowhere.read == ITEMS.window
         nowhere.answer.set()
         await stream
-        assert nowhere.acks == nowhere.read == 5 * WINDOW
+        assert nowhere.acks == nowhere.read == 5 * ITEMS.window
 
     asyncio.run(run())
 

@@ -4,6 +4,7 @@ import pytest
 
 from recrawl.contrib.urlfrontier import Modes
 from recrawl.contrib.urlfrontier.backlog import Backlog
+from recrawl.contrib.urlfrontier.batches import Discovered
 from recrawl.contrib.urlfrontier.items import Put
 from recrawl.contrib.urlfrontier.observations import report_of
 from recrawl.contrib.urlfrontier.testing.bench import discovered, known
@@ -199,7 +200,7 @@ def test_discovered_urls_are_served_at_once_also_while_many_wait(tmp_path, monke
     async def test(world, client):
         crawls = world.service.crawls
         puts = [Put("news", f"h{k % 4}.example", f"http://h{k % 4}.example/{k}", None, b"") for k in range(3000)]
-        assert set(await crawls.arrive(puts)) == {OK}
+        assert set(await crawls.arrive(Discovered.of(puts))) == {OK}
         assert len(world.desks.crawler.engine) == 0
         assert len(await get(client, max_urls_per_queue=1)) == 4
         assert 0 < len(world.desks.crawler.engine) < 3000, "some become pages for a call"

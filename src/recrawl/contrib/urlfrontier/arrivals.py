@@ -13,12 +13,19 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import accumulate, islice
+from itertools import islice
 from typing import NamedTuple
 
-from recrawl.contrib.urlfrontier.items import Put
+import numpy as np
+from numpy.typing import NDArray
+
+from recrawl.contrib.urlfrontier.batches import KEY, URL, Discovered, prefixed, read_batches, records_of
+from recrawl.contrib.urlfrontier.marks import Marks, hashes
 from recrawl.contrib.urlfrontier.queue_file import SOME, QueueFile, Row
-from recrawl.contrib.urlfrontier.queues import AWAKE, Queue
+from recrawl.contrib.urlfrontier.queues import AWAKE, Queue, add_urls
+from recrawl.contrib.urlfrontier.wire import DiscoveredBatch, URLInfo
+from recrawl.engine.names.arena import Packed, pack
+from recrawl.engine.names.kernels import Bytes, Ids
 
 _BITS = 8  # of a place: which URL of its arrival
 _MOST = 1 << _BITS  # URLs of an arrival
@@ -29,6 +36,18 @@ _MOST_KNOWN = 5_000_000  # hashes in memory
 def arrival_of(place: int) -> int:
     """The arrival of a place."""
     return place >> _BITS
+
+
+def warm_up() -> None:
+    """Compile or load what `Arriving` needs, so that no client waits for it."""
+    found = read_batches([DiscoveredBatch(items=[URLInfo(url="http://a.example/")])])
+    prefixed(found.crawl, found.column(KEY))
+    records_of(found.data, found.spans, found.crawl)
+    marks = Marks()
+    values = hashes(found.crawl, found.column(URL))
+    marks.add(values)
+    marks.has(values)
+    marks.remove(values)
 
 
 class Arrival(NamedTuple):
@@ -58,35 +77,27 @@ class Arriving:
 
     def __init__(self, arrivals: Arrivals, now: float) -> None:
         self._arrivals, self._now = arrivals, int(now)
-        self._queues: list[Queue] = []
-        self._records: list[bytes] = []
+        self._marks = np.empty(0, np.uint64)  # of those that are new
         self.written: list[tuple[int, list[Queue]]] = []
 
-    def add(self, queue: Queue, put: Put) -> bool:
-        """A URL was put; whether it is new in its queue."""
-        known = queue.known
-        if known is None:
-            known = self._arrivals.known(queue)
-        url, metadata = put.url, put.metadata
-        mark = hash(url)
-        if mark in known:
-            return False
-        known.add(mark)
-        self._queues.append(queue)
-        self._records.append(url.encode() + b"\0" + metadata if metadata else url.encode())
-        return True
-
-    def write(self) -> None:
-        """Write what is new, inside the transaction."""
-        for first in range(0, len(self._queues), _MOST):
-            queues, records = self._queues[first : first + _MOST], self._records[first : first + _MOST]
-            ends, ids = array("I", accumulate(map(len, records))), array("q", [queue.id for queue in queues])
-            self.written.append((self._arrivals.insert(self._now, ids, ends, b"".join(records)) << _BITS, queues))
+    def add(self, queues: list[Queue], found: Discovered) -> NDArray[np.bool_]:
+        """Write URLs to their queues, inside the transaction; which of them are new."""
+        self._arrivals.know(queues)
+        ids = np.fromiter([queue.id for queue in queues], np.int64, len(queues))
+        marks = hashes(ids, found.column(URL))
+        new = self._arrivals.marks.add(marks)
+        self._marks = marks[new]
+        rows = np.flatnonzero(new)
+        for first in range(0, len(rows), _MOST):
+            some = rows[first : first + _MOST]
+            records, ends = records_of(found.data, found.spans, some)
+            number = self._arrivals.insert(self._now, ids[some], ends, records)
+            self.written.append((number << _BITS, [queues[row] for row in some.tolist()]))
+        return new
 
     def undo(self) -> None:
         """Nothing of it was written."""
-        for queue in self._queues:
-            queue.known = None
+        self._arrivals.marks.remove(self._marks)
 
 
 class Arrivals:
@@ -96,7 +107,7 @@ class Arrivals:
         self._file, self._by_id = file, by_id
         self._left: dict[int, int] = {}  # per arrival, how many of its URLs wait
         self._empty: list[int] = []  # arrivals of which none waits, still in the file
-        self._n_known = 0
+        self.marks = Marks()  # the URLs of queues that are known
         self._read: dict[int, Arrival] = {}  # the last that were read: queues that are served together came together
 
     def load(self, opened: Mapping[int, int]) -> None:
@@ -111,18 +122,17 @@ class Arrivals:
     def writing(self, now: float) -> Iterator[Arriving]:
         """Discovered URLs of a transaction; forgotten where it fails."""
         arriving = Arriving(self, now)
-        if self._n_known > _MOST_KNOWN:
-            self._n_known = 0
+        if len(self.marks) > _MOST_KNOWN:
+            self.marks.clear()
             for queue in self._by_id.values():
-                queue.known = None
+                queue.known = False
         try:
             yield arriving
         except BaseException:
             arriving.undo()
             raise
-        self._n_known += sum(len(queues) for _, queues in arriving.written)
 
-    def insert(self, at: int, queues: array[int], ends: array[int], records: bytes) -> int:
+    def insert(self, at: int, queues: Ids, ends: NDArray[np.uint32], records: Bytes) -> int:
         """Write an arrival; its id."""
         statement = "INSERT INTO arrival (at, queues, ends, records) VALUES (?, ?, ?, ?)"
         return self._file.db.execute(statement, (at, queues, ends, records)).lastrowid or 0
@@ -135,22 +145,30 @@ class Arrivals:
                 if queue is not None:
                     n += 1
                     queue.arrived.append(place)
-                    queue.crawl.add_url(queue)
                     if queue.wakes != AWAKE:
                         queue.crawl.wake(queue)
+            add_urls(queues)
             self._keep(arrival_of(first), n)
 
-    def known(self, queue: Queue) -> set[int]:
-        """The hashes of all URLs of a queue. They are read when they are needed first; too many are forgotten."""
-        if queue.known is None:
-            queue.known = {hash(url) for url in self._file.urls(queue.id)}
-            queue.known |= {hash(url) for _, url, _ in self._waiting(queue.arrived)}
-            self._n_known += len(queue.known)
-        return queue.known
+    def know(self, queues: Iterable[Queue]) -> None:
+        """Read the URLs of queues that are not known yet: from then on their marks say which URLs they have."""
+        for queue in [queue for queue in queues if not queue.known]:
+            if not queue.known:
+                queue.known = True
+                urls = [*self._file.urls(queue.id), *(url for _, url, _ in self._waiting(queue.arrived))]
+                self.marks.add(hashes([queue.id] * len(urls), pack(urls)))
 
-    def knows(self, queue: Queue, url: str) -> bool:
-        """Whether a URL is in a queue."""
-        return hash(url) in self.known(queue)
+    def knows(self, queues: Sequence[Queue], urls: Packed) -> NDArray[np.bool_]:
+        """Whether each URL is in its queue."""
+        self.know(queues)
+        return self.marks.has(hashes([queue.id for queue in queues], urls))
+
+    def learn(self, came: Sequence[tuple[Queue, str]], left: Sequence[tuple[Queue, str]] = ()) -> None:
+        """URLs are in queues from now on, or no longer."""
+        for some, change in ((left, self.marks.remove), (came, self.marks.add)):
+            known = [(queue.id, url) for queue, url in some if queue.known]
+            if known:
+                change(hashes([id_ for id_, _ in known], pack([url for _, url in known])))
 
     # --- what becomes of it -------------------------------------------------------------------------------------------
 

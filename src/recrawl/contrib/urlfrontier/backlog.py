@@ -9,14 +9,23 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from recrawl.contrib.urlfrontier.arrivals import arrival_of
+from recrawl.contrib.urlfrontier.batches import URL, Discovered
 from recrawl.contrib.urlfrontier.changes import Changes
 from recrawl.contrib.urlfrontier.frontier import Frontier
 from recrawl.contrib.urlfrontier.items import Put
+from recrawl.contrib.urlfrontier.marks import Hashes, Marks, hashes
 from recrawl.contrib.urlfrontier.queue_file import Row
+from recrawl.contrib.urlfrontier.queues import add_urls
 from recrawl.contrib.urlfrontier.wire import OK, SKIPPED
 from recrawl.crawl.urls import canonical
 from recrawl.desk import Desk, NewPage
+from recrawl.engine.names.arena import Packed, pack
+from recrawl.engine.names.kernels import Ids
+from recrawl.engine.names.scan import KINDS, new_parts, scan_all
 from recrawl.errors import ParameterError, StoreError
 from recrawl.logs import event
 
@@ -46,8 +55,8 @@ class Backlog:
     def __init__(self, frontier: Frontier, desk: Desk, writing: asyncio.Lock, forget: Forget) -> None:
         self._frontier, self._arrivals, self._file = frontier, frontier.arrivals, frontier.file
         self._desk, self._writing, self._forget = desk, writing, forget
-        self._waiting: dict[int, list[int]] = {}  # per arrival, hashes of the crawls and pages of its URLs
-        self._pages: set[int] = set()  # all of them
+        self._waiting: dict[int, Hashes] = {}  # per arrival, those of the crawls and pages of its URLs
+        self._pages = Marks()  # all of them
         self._task: asyncio.Task[None] | None = None
         self._closing = False
 
@@ -56,48 +65,61 @@ class Backlog:
         """How many URLs wait."""
         return len(self._pages)
 
-    def has(self, crawl: str, page: str) -> bool:
-        """Whether a page waits."""
-        return bool(self._pages) and hash(crawl) ^ hash(page) in self._pages
+    def has(self, puts: Sequence[Put]) -> bool:
+        """Whether the page of a URL waits."""
+        if not len(self._pages):
+            return False
+        found = Discovered.of(puts)
+        marks = hashes(self._frontier.names.crawls(found), pages_of(found.column(URL)))
+        return bool(self._pages.has(marks).any())
 
     # --- what comes in ------------------------------------------------------------------------------------------------
 
-    async def put(self, puts: Sequence[Put]) -> list[int | None]:
-        """Take in discovered URLs; a state for each, None where the file must be asked: the engine has the page."""
+    async def put(self, found: Discovered) -> tuple[list[int], list[int]]:
+        """Take in discovered URLs; a state for each, and the rows for which the file decides: the engine has them."""
         while len(self._pages) > _MOST:
             await self.settle_some()
-        pages = [page_of(put.url) for put in puts]
+        pages = pages_of(found.column(URL))
+        marks = hashes(self._frontier.names.crawls(found), pages)
         async with self._writing:
-            there = self._desk.components.engine.addresses.known([page or "" for page in pages]).tolist()
-            states = self._write(list(zip(puts, pages, there, strict=True)))
+            there = self._desk.components.engine.addresses.find(pages) >= 0
+            usable = pages.starts < pages.ends
+            new = self._write(found, marks, np.flatnonzero(usable & ~there))
+            doubtful = self._doubtful(found, marks, np.flatnonzero(usable & there))
         if self._waiting and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._settle_in_lulls())
-        return states
+        return np.where(new, OK, SKIPPED).tolist(), doubtful
 
-    def _write(self, given: Sequence[tuple[Put, str | None, int]]) -> list[int | None]:
-        """Write URLs that are new, each with its page and the page's number in the engine."""
-        changes, states, marks = Changes(self._frontier), list[int | None](), dict[int, None]()
-        with self._arrivals.writing(self._frontier.clock.now()) as arriving, self._file.transaction():
-            for put, page, number in given:
-                state: int | None = SKIPPED
-                mark = hash(put.crawl) ^ hash(page)
-                if page is not None and mark not in self._pages and mark not in marks:
-                    if number >= 0:
-                        queue = self._frontier.queue(put.crawl, put.key)
-                        state = SKIPPED if queue is not None and self._arrivals.knows(queue, put.url) else None
-                    elif arriving.add(changes.queue(put.crawl, put.key), put):
-                        state = OK
-                        marks[mark] = None
-                states.append(state)
-            arriving.write()
+    def _write(self, found: Discovered, marks: Hashes, rows: Ids) -> NDArray[np.bool_]:
+        """Write those URLs of some rows that are new; which of all are."""
+        rows = rows[self._pages.add(marks[rows])]
+        some, changes = found if len(rows) == len(found) else found.take(rows), Changes(self._frontier)
+        try:
+            with self._arrivals.writing(self._frontier.clock.now()) as arriving, self._file.transaction():
+                is_new = arriving.add(changes.queues(some), some)
+        except BaseException:
+            self._pages.remove(marks[rows])
+            raise
         changes.apply()
-        self._pages.update(marks)
-        given_marks = iter(marks)
+        self._pages.remove(marks[rows[~is_new]])
+        new, first = np.zeros(len(found), np.bool_), 0
+        new[rows[is_new]] = True
         for place, queues in arriving.written:
-            self._waiting[arrival_of(place)] = list(itertools.islice(given_marks, len(queues)))
-            for queue in queues:
-                queue.crawl.add_url(queue)
-        return states
+            self._waiting[arrival_of(place)] = marks[rows[is_new][first : first + len(queues)]]
+            first += len(queues)
+            add_urls(queues)
+        return new
+
+    def _doubtful(self, found: Discovered, marks: Hashes, rows: Ids) -> list[int]:
+        """Which of some rows, whose pages the engine has, are perhaps not in their crawls."""
+        rows = rows[~self._pages.has(marks[rows])]
+        if not len(rows):
+            return []
+        some = found.take(rows)
+        queues = self._frontier.names.find(some)
+        there = [place for place, queue in enumerate(queues) if queue is not None]
+        known = self._arrivals.knows([queues[place] for place in there], some.take(there).column(URL))  # type: ignore[misc]
+        return np.delete(rows, np.array(there, np.int64)[known]).tolist()
 
     # --- what becomes of it -------------------------------------------------------------------------------------------
 
@@ -138,7 +160,7 @@ class Backlog:
                 self._file.insert_rows(rows)
                 self._arrivals.delete(ids)
             for id_ in ids:
-                self._pages.difference_update(self._waiting.pop(id_))
+                self._pages.remove(self._waiting.pop(id_))
             if len(rows) < len(items):
                 await self._forget([item.page for item in items if item.queue not in there])
 
@@ -158,6 +180,19 @@ class Backlog:
         self._closing = True
         if self._task is not None:
             await self._task
+
+
+def pages_of(urls: Packed) -> Packed:
+    """The pages that URLs are; empty where a URL is no web page."""
+    parts = new_parts(len(urls.starts))
+    scan_all(*urls, KINDS, parts)
+    odd = np.flatnonzero(~parts.plain)
+    if not len(odd):
+        return urls
+    pages = pack([page_of(url) or "" for url in urls.take(odd).texts()])
+    starts, ends = urls.starts.copy(), urls.ends.copy()
+    starts[odd], ends[odd] = pages.starts + len(urls.data), pages.ends + len(urls.data)
+    return Packed(np.concatenate([urls.data, pages.data]), starts, ends)
 
 
 def page_of(url: str) -> str | None:

@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from recrawl.contrib.urlfrontier.batches import Discovered
 from recrawl.contrib.urlfrontier.items import Put
 from recrawl.contrib.urlfrontier.queue_file import Row
 from recrawl.contrib.urlfrontier.queues import Queue
@@ -38,9 +39,16 @@ class Changes:
         if queue is None:
             owner = known or self._frontier.new_crawl(crawl)
             queue = self._new[crawl, key] = Queue(self._frontier.file.add_queue(crawl, key), owner, key)
-            queue.known = set()
+            queue.known = True
             self._by_id[queue.id] = queue
         return queue
+
+    def queues(self, found: Discovered) -> list[Queue]:
+        """The queues of URLs; new ones where there are none."""
+        queues = self._frontier.names.find(found)
+        for row in [row for row, queue in enumerate(queues) if queue is None] if None in queues else ():
+            queues[row] = self.queue(*found.put(row)[:2])
+        return queues  # type: ignore[return-value]
 
     def by_id(self, id: int) -> Queue | None:
         """A queue by its row."""
@@ -56,8 +64,8 @@ class Changes:
         self.count(queue, put.date)
         return row
 
-    def renew(self, row: Row, before: Queue, queue: Queue, put: Put) -> Row:
-        """A URL was put again as known, perhaps to another queue; its row as it is then."""
+    def renew(self, row: Row, before: Queue, queue: Queue, put: Put, page: str | None = None) -> Row:
+        """A URL was put again as known, perhaps to another queue; its row as it is then, which stands for a page."""
         date = put.date or 0
         self._renewed.append((queue.id, date, put.metadata, row.id))
         self.count(before, row.date, -1)
@@ -66,7 +74,7 @@ class Changes:
         if queue is not before:
             self._left.append((before, row.url))
             self._came.append((queue, row.url))
-        return row._replace(queue=queue.id, date=date, metadata=put.metadata, until=0.0, lease=None)
+        return Row(row.id, queue.id, row.url, date, row.created, put.metadata, 0.0, page, None)
 
     def write(self) -> None:
         """Write new and renewed URLs, inside the transaction."""
@@ -87,12 +95,11 @@ class Changes:
             queue.crawl = self._frontier.crawls.setdefault(name, queue.crawl)
             queue.crawl.add(queue)
             self._frontier.by_id[queue.id] = queue
+        if self._new:
+            self._frontier.names.add(list(self._new.values()))
         for queue, counts in self._counts.items():
             queue.crawl.count(queue, *counts)
-        for queue, url in self._left:
-            queue.forget(url)
-        for queue, url in self._came:
-            queue.learn(url)
+        self._frontier.arrivals.learn(self._came, self._left)
         for queue, row in self._ended:
             queue.held.pop(row, None)
         for queue, at in self._wakes.items():

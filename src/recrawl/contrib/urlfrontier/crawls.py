@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from recrawl.contrib.urlfrontier.batches import Discovered
 from recrawl.contrib.urlfrontier.frontier import Ask, Frontier, Served
 from recrawl.contrib.urlfrontier.items import Put
 from recrawl.contrib.urlfrontier.managed import Managed
@@ -16,8 +17,9 @@ from recrawl.contrib.urlfrontier.queues import Queue
 from recrawl.contrib.urlfrontier.wire import FAIL, SKIPPED
 from recrawl.errors import StoreError
 
-Strict = Callable[[Sequence[Put]], list[int]]
-ByEngine = Callable[[Sequence[Put]], Awaitable[list[int]]]
+Take = Callable[[Sequence[int]], Any]
+Takers = tuple[Callable[[Any], list[int]], Callable[[Any], Awaitable[list[int]]] | None]  # strict, managed
+_NONE = -1  # the kind of what is in no crawl
 _LULL = 0.01  # seconds without a deletion, after which URLs of deleted queues are deleted
 
 
@@ -67,33 +69,39 @@ class Crawls:
     async def put(self, puts: Sequence[Put | None]) -> list[int]:
         """Take in URLs; a state for each. None, and what is no page of a managed crawl, is skipped."""
         managed = None if self._managed is None else self._managed.put
-        return await self._divide(puts, self.frontier.put, managed)
+        by_engine = {name for name in {put.crawl for put in puts if put} if self.frontier.is_managed(name)}
+        kinds = [_NONE if put is None else put.crawl in by_engine for put in puts]
+        return await self._divide(kinds, puts, lambda rows: [puts[row] for row in rows], (self.frontier.put, managed))
 
-    async def arrive(self, puts: Sequence[Put | None]) -> list[int]:
+    async def arrive(self, found: Discovered) -> list[int]:
         """Take in discovered URLs, which become rows and pages later; a state for each."""
         managed = None if self._managed is None else self._managed.arrive
-        return await self._divide(puts, self.frontier.arrive, managed)
+        kinds = [*map(self.frontier.is_managed, found.crawls), _NONE]  # the last is that of -1
+        if len(found.crawls) > 1 or found.crawls == [""]:
+            kinds = [kinds[number] for number in found.crawl.tolist()]
+        else:
+            kinds = kinds[:1] * len(found)
+        return await self._divide(kinds, found, found.take, (self.frontier.arrive, managed))
 
-    async def _divide(self, puts: Sequence[Put | None], strict: Strict, managed: ByEngine | None) -> list[int]:
-        """Give the URLs of strict crawls and of managed ones to whom they concern."""
-        given = [put for put in puts if put is not None]
-        crawls = {put.crawl for put in given}
-        by_engine = {crawl for crawl in crawls if self.frontier.is_managed(crawl)}
-        found: dict[bool, Iterator[int]] = {}
-        for managed_ones in (False, True):
-            some = given if len(crawls) == 1 else [put for put in given if (put.crawl in by_engine) is managed_ones]
-            if some and (crawls & by_engine if managed_ones else crawls - by_engine):
-                found[managed_ones] = iter(await self._written(some, strict, managed if managed_ones else None))
-        if len(found) == 1 and len(given) == len(puts):
-            return list(*found.values())
-        return [SKIPPED if put is None else next(found[put.crawl in by_engine]) for put in puts]
+    async def _divide(self, kinds: Sequence[int], given: Any, take: Take, takers: Takers) -> list[int]:
+        """Give the URLs of strict crawls (0) and of managed ones (1) to whom they concern; others are skipped."""
+        if len(set(kinds)) == 1 and kinds[0] != _NONE:
+            return await self._written(given, takers, by_engine=bool(kinds[0]))
+        states = [SKIPPED] * len(kinds)
+        for managed in (False, True):
+            rows = [row for row, kind in enumerate(kinds) if kind == managed]
+            found = await self._written(take(rows), takers, by_engine=managed) if rows else []
+            for row, state in zip(rows, found, strict=True):
+                states[row] = state
+        return states
 
-    async def _written(self, puts: Sequence[Put], strict: Strict, managed: ByEngine | None) -> list[int]:
-        """The states of puts of one kind of crawls; FAIL where nothing can be written."""
+    async def _written(self, given: Any, takers: Takers, *, by_engine: bool) -> list[int]:
+        """The states of URLs of one kind of crawls; FAIL where nothing can be written."""
+        strict, managed = takers
         try:
-            return strict(puts) if managed is None else await managed(puts)
+            return await managed(given) if by_engine and managed is not None else strict(given)
         except (sqlite3.Error, StoreError):
-            return [FAIL] * len(puts)
+            return [FAIL] * len(given)
 
     async def find(self, queue: Queue, url: str) -> Row | None:
         """A URL of a queue."""

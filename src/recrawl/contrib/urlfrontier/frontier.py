@@ -10,13 +10,17 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from recrawl.contrib.urlfrontier.arrivals import Arrivals, Opened
+from recrawl.contrib.urlfrontier.batches import Discovered
 from recrawl.contrib.urlfrontier.changes import Changes
 from recrawl.contrib.urlfrontier.items import Put
 from recrawl.contrib.urlfrontier.queue_file import QueueFile, Row
-from recrawl.contrib.urlfrontier.queues import DEFAULT_DELAY, Crawl, Queue
+from recrawl.contrib.urlfrontier.queues import DEFAULT_DELAY, Crawl, Queue, QueueNames
 from recrawl.contrib.urlfrontier.wire import OK, SKIPPED
 from recrawl.crawl.clock import Clock
+from recrawl.engine.names.arena import pack
 
 MOST_SERVED = 10_000  # URLs of one call
 
@@ -54,6 +58,7 @@ class Frontier:
         self.file, self.clock, self._managed = file, clock, managed
         self.crawls: dict[str, Crawl] = {}
         self.by_id: dict[int, Queue] = {}
+        self.names = QueueNames()
         self.deleted = file.deleted_queues()  # whose URLs are still in the file
         self.deletions = 0  # how often URLs or queues were deleted: rows that were read before may be gone
         settings = file.settings()
@@ -67,6 +72,7 @@ class Frontier:
             owner.add(queue)
             owner.block(queue, blocked)
             owner.count(queue, active, completed)
+        self.names.add(list(self.by_id.values()))
         for id_, row, until in file.held(clock.now()):
             if id_ in self.by_id:
                 self.by_id[id_].held[row] = until
@@ -114,19 +120,18 @@ class Frontier:
         waiting = [(queue, put.url) for put in puts if (queue := self.queue(put.crawl, put.key)) and queue.arrived]
         rows = self.file.found([(queue.id, url) for queue, url in waiting]) if waiting else {}
         for queue, url in waiting:
-            if (queue.id, url) not in rows and self.arrivals.knows(queue, url):
+            if (queue.id, url) not in rows and self.arrivals.knows([queue], pack([url]))[0]:
                 while queue.arrived:
                     self.arrivals.open(queue)
 
-    def arrive(self, puts: Sequence[Put]) -> list[int]:
+    def arrive(self, found: Discovered) -> list[int]:
         """Take in discovered URLs of strict crawls; a state for each. They become rows when their queue needs them."""
         changes, now = Changes(self), self.clock.now()
         with self.arrivals.writing(now) as arriving, self.file.transaction():
-            states = [OK if arriving.add(changes.queue(put.crawl, put.key), put) else SKIPPED for put in puts]
-            arriving.write()
+            new = arriving.add(changes.queues(found), found)
         changes.apply()
         self.arrivals.wait(arriving.written)
-        return states
+        return list(np.where(new, OK, SKIPPED).tolist())
 
     def _put(self, put: Put, queue: Queue, rows: dict[tuple[int, str], Row], changes: Changes, now: float) -> int:
         """Take in a URL; ``rows`` are the URLs that there are, by queue and URL."""
@@ -136,7 +141,7 @@ class Frontier:
         elif put.date is None:
             return SKIPPED
         else:
-            rows[queue.id, put.url] = changes.renew(row, queue, queue, put)
+            rows[queue.id, put.url] = changes.renew(row, queue, queue, put, row.page)
         if put.date != 0:
             changes.wake(queue, -math.inf if put.date is None or put.date <= now else float(put.date))
         return OK
@@ -234,6 +239,7 @@ class Frontier:
             self.file.delete_queues(queue.id for queue in queues)
         self.deletions += 1
         n = sum(queue.active for queue in queues)
+        self.names.remove(queues)
         for queue in queues:
             queue.crawl.remove(queue)
             del self.by_id[queue.id]
@@ -248,10 +254,11 @@ class Frontier:
         with self.file.transaction():
             self.file.delete(row.id for row in rows)
         self.deletions += 1
-        for row in rows if queue is not None else ():
-            assert queue is not None
+        if queue is None:
+            return
+        self.arrivals.learn((), [(queue, row.url) for row in rows])
+        for row in rows:
             queue.held.pop(row.id, None)
-            queue.forget(row.url)
             queue.crawl.count(queue, -(row.date > 0), -(row.date == 0))
 
     def totals(self, queues: Iterable[Queue]) -> Totals:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 
 from recrawl.contrib.urlfrontier.backlog import Backlog, page_of
+from recrawl.contrib.urlfrontier.batches import Discovered
 from recrawl.contrib.urlfrontier.changes import Changes
 from recrawl.contrib.urlfrontier.frontier import Ask, Frontier, Served
 from recrawl.contrib.urlfrontier.items import Put
@@ -18,7 +19,7 @@ from recrawl.desk import Desk, NewPage, Picked
 from recrawl.desk.desk import MOST_PICKED, MOST_REPORTS
 from recrawl.desk.lease_book import LONGEST
 
-_FEW = 8  # pages picked at first, besides two of each queue
+_FEW = 4  # pages picked at first, besides as many as a call took before
 CATCH_UP = 60.0  # seconds of the budget that a client gets at once: it asks now and then, and fetches in between
 
 
@@ -29,6 +30,7 @@ class Managed:
         desk.components.budget.catch_up(CATCH_UP)
         self._frontier, self._desk, self._file = frontier, desk, frontier.file
         self._writing = asyncio.Lock()
+        self._took = 0  # pages that the last call took
         self._backlog = Backlog(frontier, desk, self._writing, self._forget)
 
     @property
@@ -79,7 +81,7 @@ class Managed:
         """Take in URLs: new ones become pages, those that were fetched are observations; a state for each."""
         given = [(put, page_of(put.url)) for put in puts]
         pairs = [(put, page) for put, page in given if page is not None]
-        if any(self._backlog.has(put.crawl, page) for put, page in pairs):
+        if self._backlog.has([put for put, _ in pairs]):
             await self.settle()
         async with self._writing:
             deletions, rows = self._frontier.deletions, self._rows(pairs)
@@ -100,14 +102,13 @@ class Managed:
             await self._forget([page for put, page, row in both if _is_gone(put, row)])
             return states
 
-    async def arrive(self, puts: Sequence[Put]) -> list[int]:
+    async def arrive(self, found: Discovered) -> list[int]:
         """Take in discovered URLs: those that are new become pages soon; a state for each."""
-        states = await self._backlog.put(puts)
-        doubtful = [place for place, state in enumerate(states) if state is None]
-        found = await self.put([puts[place] for place in doubtful]) if doubtful else []
-        for place, state in zip(doubtful, found, strict=True):
-            states[place] = state
-        return [SKIPPED if state is None else state for state in states]
+        states, doubtful = await self._backlog.put(found)
+        decided = await self.put([found.put(row) for row in doubtful]) if doubtful else []
+        for row, state in zip(doubtful, decided, strict=True):
+            states[row] = state
+        return states
 
     def _rows(self, pairs: Sequence[tuple[Put, str]]) -> dict[tuple[str, str], Row]:
         """The rows of URLs by crawl and page: by their pages, or by themselves if they have none."""
@@ -158,7 +159,7 @@ class Managed:
         assert before is not None, "rows are found by their queues"
         if queue is not before and self._file.find(queue.id, row.url) is not None:
             queue = before
-        return changes.renew(row, before, queue, put)._replace(page=page)
+        return changes.renew(row, before, queue, put, page)
 
     # --- what they get ------------------------------------------------------------------------------------------------
 
@@ -171,23 +172,20 @@ class Managed:
         try:
             picked = await self._pick(choice, int(min(ask.queues * ask.urls, MOST_PICKED)), lease)
             choice.keep(picked)
-            served = [choice.chosen[page] for page in picked if choice.chosen[page].queue.id in self._frontier.by_id]
-            if served:
-                until = min(one.until for one in picked.values())  # queues are free when the desk is
-                self._frontier.lease(served, now, until, [picked[str(one.row.page)].lease for one in served])
         except BaseException:
             choice.keep(())
             raise
-        return served
+        return [choice.chosen[page] for page in picked if choice.chosen[page].queue.id in self._frontier.by_id]
 
     async def _pick(self, choice: _Choice, n: int, lease: float) -> dict[str, Picked]:
         """At most n pages of a choice, by URL. Few at first: those of further queues are picked in vain."""
         found: dict[str, Picked] = {}
-        some = min(n, 2 * choice.queues + _FEW)
+        some = min(n, max(choice.queues, self._took) + _FEW)
         while True:
-            picked = await self._desk.pick(some, lease=lease, wanted=choice)
+            picked = await self._desk.pick(some, lease=lease, wanted=choice, validators=False)
             found |= {one.url: one for one in picked}
             if choice.ended or len(picked) < some or len(found) >= n:
+                self._took = len(found)
                 return found
             some = min(4 * some, n - len(found))
 
@@ -248,6 +246,14 @@ class _Choice:
         queue.held[row.id] = math.inf
         self.chosen[url] = Served(queue, row)
         return True
+
+    def leased(self, pages: Sequence[Picked]) -> None:
+        """Write leases of the URLs while the desk writes its own; queues are free when the desk is."""
+        both = [(self.chosen[one.url], one.lease) for one in pages]
+        both = [(served, lease) for served, lease in both if served.queue.id in self._frontier.by_id]
+        if both:
+            served, leases = zip(*both, strict=True)
+            self._frontier.lease(served, self._now, min(one.until for one in pages), leases)
 
     def keep(self, pages: Collection[str]) -> None:
         """Only these were picked: undo the others."""

@@ -6,17 +6,23 @@ import heapq
 import itertools
 import math
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from recrawl.contrib.urlfrontier.batches import KEY, Discovered, prefixed
+from recrawl.engine.names.arena import Arena, Packed, pack
+from recrawl.engine.names.kernels import Ids
 
 AWAKE = -math.inf  # when a queue wakes that is awake
+_FEW = 1000  # deleted queues that may be in memory
 DEFAULT_DELAY = 1.0  # seconds between two serves of a queue
 
 
 class Queue:
     """A queue of URLs. ``held`` are the URLs in process, by row, and until when.
 
-    ``arrived`` are the places of its URLs that are no rows yet (`arrivals`), and ``known`` the hashes of all its URLs;
-    None: they were not needed yet.
+    ``arrived`` are the places of its URLs that are no rows yet (`arrivals`); ``known``: all its URLs are marked.
     """
 
     __slots__ = (
@@ -42,18 +48,8 @@ class Queue:
         self.blocked_until, self.last_served = 0.0, -math.inf
         self.held: dict[int, float] = {}
         self.arrived = array("Q")
-        self.known: set[int] | None = None
+        self.known = False
         self.wakes = AWAKE  # before when it has nothing to serve; it is asleep while this lies ahead
-
-    def learn(self, url: str) -> None:
-        """A URL is in the queue from now on."""
-        if self.known is not None:
-            self.known.add(hash(url))
-
-    def forget(self, url: str) -> None:
-        """A URL is no longer in the queue."""
-        if self.known is not None:
-            self.known.discard(hash(url))
 
     def in_process(self, now: float) -> int:
         """How many URLs are in process."""
@@ -107,13 +103,6 @@ class Crawl:
         self.active += active
         self.completed += completed
 
-    def add_url(self, queue: Queue) -> None:
-        """A URL was added that is not completed."""
-        if queue.active == 0:
-            self.n_inactive -= 1
-        queue.active += 1
-        self.active += 1
-
     def block(self, queue: Queue, until: float) -> None:
         """A queue serves nothing until a time."""
         queue.blocked_until = until
@@ -161,3 +150,58 @@ class Crawl:
             del self._awake[queue]
             self._awake[queue] = None
             yield queue
+
+
+def add_urls(queues: Iterable[Queue | None]) -> None:
+    """To each of these queues, a URL was added that is not completed; None: to none."""
+    for queue in queues:
+        if queue is not None:
+            crawl = queue.crawl
+            if queue.active == 0:
+                crawl.n_inactive -= 1
+            queue.active += 1
+            crawl.active += 1
+
+
+class QueueNames:
+    """The queues of all crawls by the bytes of their names."""
+
+    def __init__(self) -> None:
+        self._crawls: dict[str, int] = {}
+        self._names = Arena()
+        self._queues: list[Queue | None] = [None]  # by number, from 1 on; None: it was deleted
+        self._n_gone = 0
+
+    def crawls(self, found: Discovered) -> Ids:
+        """A number for the crawl of each URL, as long as the service runs."""
+        numbers = np.array([self._number(name) for name in found.crawls], np.int64)
+        return numbers.take(found.crawl, mode="wrap")  # what is in none gets any
+
+    def _number(self, crawl: str) -> int:
+        return self._crawls.setdefault(crawl, len(self._crawls))
+
+    def find(self, found: Discovered) -> list[Queue | None]:
+        """The queue of each URL, None where there is none."""
+        numbers = self._names.find(prefixed(self.crawls(found), found.column(KEY)))
+        return [self._queues[number] for number in (numbers + 1).tolist()]
+
+    def add(self, queues: Sequence[Queue]) -> None:
+        """Queues that are new."""
+        self._names.add(self._packed(queues), fresh=True)
+        self._queues += queues
+
+    def remove(self, queues: Sequence[Queue]) -> None:
+        """Queues that were deleted."""
+        numbers = self._names.find(self._packed(queues))
+        self._names.drop(numbers)
+        for number in numbers.tolist():
+            self._queues[number + 1] = None
+        self._n_gone += len(queues)
+        if self._n_gone > len(self._queues) // 2 + _FEW:  # the bytes of names go only with all of them
+            kept = [queue for queue in self._queues if queue is not None]
+            self._names, self._queues, self._n_gone = Arena(), [None], 0
+            self.add(kept)
+
+    def _packed(self, queues: Sequence[Queue]) -> Packed:
+        crawls = np.array([self._number(queue.crawl.name) for queue in queues], np.int64)
+        return prefixed(crawls, pack([queue.key for queue in queues]))

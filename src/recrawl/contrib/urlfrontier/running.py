@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from recrawl.contrib.urlfrontier.arrivals import warm_up
 from recrawl.contrib.urlfrontier.crawls import Crawls
 from recrawl.contrib.urlfrontier.frontier import Frontier
 from recrawl.contrib.urlfrontier.items import crawl_name
@@ -77,6 +78,7 @@ class FrontierService:
     async def start(self, server: GrpcServer) -> None:
         """Take up what an earlier run left, and serve."""
         await self.crawls.open()
+        warm_up()
         self._server, self._service = server, Service(self.crawls, server.address)
         await server.start(handlers_of(self._service))
 

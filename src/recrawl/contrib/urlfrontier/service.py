@@ -13,7 +13,7 @@ from recrawl.contrib.urlfrontier.frontier import MOST_SERVED, Ask
 from recrawl.contrib.urlfrontier.items import crawl_name, key_of
 from recrawl.contrib.urlfrontier.queue_file import Row
 from recrawl.contrib.urlfrontier.queues import Queue
-from recrawl.contrib.urlfrontier.streams import Batcher, BatchStream, PutStream
+from recrawl.contrib.urlfrontier.streams import BATCHES, ITEMS, Batcher, Stream
 from recrawl.contrib.urlfrontier.wire import (
     Boolean,
     Empty,
@@ -37,7 +37,7 @@ class Service:
 
     def __init__(self, crawls: Crawls, node: str) -> None:
         self._crawls, self._frontier, self._node = crawls, crawls.frontier, node
-        self._puts, self._arrivals = Batcher(crawls.put), Batcher(crawls.arrive)
+        self._puts, self._arrivals = Batcher(ITEMS, crawls.put), Batcher(BATCHES, crawls.arrive)
 
     async def close(self) -> None:
         """Return when all that was put is written."""
@@ -60,11 +60,11 @@ class Service:
 
     async def put_urls(self, items: Any, context: Any) -> None:
         """A stream of items, each acknowledged."""
-        await PutStream(self._puts, context).run(items)
+        await Stream(self._puts, context).run(items)
 
     async def put_discovered(self, batches: Any, context: Any) -> None:
         """A stream of batches, each acknowledged with a state for each URL."""
-        await BatchStream(self._arrivals, context).run(batches)
+        await Stream(self._arrivals, context).run(batches)
 
     async def get_url_status(self, params: Any, context: Any) -> Any:
         """A URL as it is stored."""

@@ -4,65 +4,84 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
-from recrawl.contrib.urlfrontier.items import Put, read_info, read_item
+from recrawl.contrib.urlfrontier.batches import read_batches
+from recrawl.contrib.urlfrontier.items import read_item
 from recrawl.contrib.urlfrontier.wire import FAIL, AckMessage, BatchAck
 
-WINDOW = 1024  # items of a stream that are not acknowledged: no more are read
-_BATCHES = 16  # the same of batches
-_TOGETHER = 256  # puts that are enough for a transaction
-Puts = list[Put | None]
+
+class Kind(NamedTuple):
+    """What streams of a kind carry.
+
+    ``window`` messages of a stream may wait for their acknowledgements, and ``together`` puts are enough for a
+    transaction. ``take_in`` makes an item of a message, which is ``size`` puts; ``read`` gives all puts of items, and
+    ``acknowledge`` the messages for their states.
+    """
+
+    window: int
+    together: int
+    take_in: Callable[[Any], Any]
+    size: Callable[[Any], int]
+    read: Callable[[list[Any]], Any]
+    acknowledge: Callable[[list[Any], Sequence[int]], list[Any]]
 
 
-class Source(Protocol):
-    """A stream whose puts wait to be written."""
+def _item_acks(items: list[Any], states: Sequence[int]) -> list[Any]:
+    return [AckMessage(ID=name, status=state) for (name, _), state in zip(items, states, strict=True)]
 
-    def take(self) -> tuple[Any, Puts]:
-        """The puts that came since the last time, and what `answer` needs to know of them."""
 
-    def answer(self, taken: Any, states: Sequence[int]) -> None:
-        """These puts are written; a state for each."""
+def _batch_acks(batches: list[Any], states: Sequence[int]) -> list[Any]:
+    acks, first = [], 0
+    for batch in batches:
+        last = first + len(batch.items)
+        acks.append(BatchAck(ID=batch.ID, statuses=states[first:last]))
+        first = last
+    return acks
+
+
+ITEMS = Kind(1024, 256, read_item, lambda item: 1, lambda items: [put for _, put in items], _item_acks)
+BATCHES = Kind(16, 4096, lambda batch: batch, lambda batch: len(batch.items), read_batches, _batch_acks)
 
 
 class Batcher:
-    """Writes the puts of all streams by ``put``; those that come while others are written form the next batch."""
+    """Writes what all streams of a kind take in by ``put``; what comes while others are written is the next batch."""
 
-    def __init__(self, put: Callable[[Puts], Awaitable[list[int]]]) -> None:
-        self._put = put
-        self._sources: dict[Source, None] = {}
+    def __init__(self, kind: Kind, put: Callable[[Any], Awaitable[list[int]]]) -> None:
+        self.kind, self._put = kind, put
+        self._streams: dict[Stream, None] = {}
         self._n = 0
         self._writing: asyncio.Task[None] | None = None
 
-    def add(self, source: Source, n: int = 1) -> None:
-        """A stream has n puts more."""
-        self._sources[source] = None
-        self._n += n
+    def add(self, stream: Stream, item: Any) -> None:
+        """A stream has an item more."""
+        self._streams[stream] = None
+        self._n += self.kind.size(item)
         if self._writing is None:
             self._writing = asyncio.get_running_loop().create_task(self._write())
 
     async def _write(self) -> None:
         try:
-            while self._sources:
+            while self._streams:
                 await self._gather()
-                sources, self._sources, self._n = self._sources, {}, 0
-                taken = [(source, *source.take()) for source in sources]
-                puts = [put for _, _, some in taken for put in some]
-                states = [FAIL] * len(puts)
+                streams, self._streams, self._n = self._streams, {}, 0
+                taken = [(stream, stream.take()) for stream in streams]
+                sizes = [sum(map(self.kind.size, items)) for _, items in taken]
+                states = [FAIL] * sum(sizes)
                 try:
-                    states = await self._put(puts)
+                    states = await self._put(self.kind.read([item for _, items in taken for item in items]))
                 finally:
                     first = 0
-                    for source, names, some in taken:
-                        source.answer(names, states[first : first + len(some)])
-                        first += len(some)
+                    for (stream, items), n in zip(taken, sizes, strict=True):
+                        stream.answer(self.kind.acknowledge(items, states[first : first + n]))
+                        first += n
         finally:
             self._writing = None
 
     async def _gather(self) -> None:
         """Let puts come together while more of them come at every turn of the loop."""
         seen = -1
-        while seen < self._n < _TOGETHER:
+        while seen < self._n < self.kind.together:
             seen = self._n
             await asyncio.sleep(0)
 
@@ -72,28 +91,25 @@ class Batcher:
             await asyncio.wait([self._writing])
 
 
-class _Stream:
-    """One stream of messages and their acknowledgements, in order. ``window``: messages read and not acknowledged."""
-
-    window = WINDOW
+class Stream:
+    """One stream of messages and their acknowledgements, in order."""
 
     def __init__(self, batcher: Batcher, context: Any) -> None:
         self._batcher, self._context = batcher, context
-        self._names: list[Any] = []
-        self._puts: Puts = []
+        self._items: list[Any] = []  # that wait to be written
         self._acks: list[Any] = []
         self._open = 0  # messages that were read and are not acknowledged
         self._ended = False
         self._news, self._room = asyncio.Event(), asyncio.Event()
 
-    def take(self) -> tuple[list[Any], Puts]:
-        """The puts that came since the last time, and the names of their acknowledgements."""
-        taken, self._names, self._puts = (self._names, self._puts), [], []
+    def take(self) -> list[Any]:
+        """The items that came since the last time."""
+        taken, self._items = self._items, []
         return taken
 
-    def answer(self, taken: list[Any], states: Sequence[int]) -> None:
-        """These puts are written: acknowledge them."""
-        self._acks += self._acknowledge(taken, states)
+    def answer(self, acks: list[Any]) -> None:
+        """The first items that were taken are written."""
+        self._acks += acks
         self._news.set()
 
     async def run(self, messages: Any) -> None:
@@ -115,53 +131,15 @@ class _Stream:
             reading.cancel()
 
     async def _read(self, messages: Any) -> None:
+        kind = self._batcher.kind
         try:
             async for message in messages:
                 self._open += 1
-                self._batcher.add(self, self._take_in(message))
-                while self._open >= self.window:
+                self._items.append(kind.take_in(message))
+                self._batcher.add(self, self._items[-1])
+                while self._open >= kind.window:
                     self._room.clear()
                     await self._room.wait()
         finally:
             self._ended = True
             self._news.set()
-
-    def _take_in(self, message: Any) -> int:
-        """Read a message; how many puts it is."""
-        raise NotImplementedError
-
-    def _acknowledge(self, taken: list[Any], states: Sequence[int]) -> list[Any]:
-        """The acknowledgements of puts."""
-        raise NotImplementedError
-
-
-class PutStream(_Stream):
-    """A stream of items, each acknowledged."""
-
-    def _take_in(self, message: Any) -> int:
-        name, put = read_item(message)
-        self._names.append(name)
-        self._puts.append(put)
-        return 1
-
-    def _acknowledge(self, taken: list[Any], states: Sequence[int]) -> list[Any]:
-        return [AckMessage(ID=name, status=state) for name, state in zip(taken, states, strict=True)]
-
-
-class BatchStream(_Stream):
-    """A stream of batches, each acknowledged with a state for each URL."""
-
-    window = _BATCHES
-
-    def _take_in(self, message: Any) -> int:
-        puts = [read_info(info, None) for info in message.items]
-        self._names.append((message.ID, len(puts)))
-        self._puts += puts
-        return len(puts)
-
-    def _acknowledge(self, taken: list[Any], states: Sequence[int]) -> list[Any]:
-        acks, first = [], 0
-        for name, n in taken:
-            acks.append(BatchAck(ID=name, statuses=states[first : first + n]))
-            first += n
-        return acks

@@ -169,4 +169,5 @@ def message(name: str) -> Any:
 Empty, Local, Active, Boolean, Long = map(message, ("Empty", "Local", "Active", "Boolean", "Long"))
 AnyCrawlID, StringList, QueueList, Stats = map(message, ("AnyCrawlID", "StringList", "QueueList", "Stats"))
 URLInfo, URLItem, AckMessage, BatchAck = map(message, ("URLInfo", "URLItem", "AckMessage", "BatchAck"))
+DiscoveredBatch = message("DiscoveredBatch")
 OK, SKIPPED, FAIL = range(3)  # states of an acknowledgement
