@@ -1,5 +1,7 @@
 """The Scrapy add-on against a real server: what is recorded is what the server saw."""
 
+import re
+
 import pytest
 
 from contrib.scrapy.worlds import Run, Site, recorded, stored
@@ -62,6 +64,14 @@ def test_odd_answers_are_recorded_as_what_they_are(crawl):
     assert site.served()["/broken"] == 2 * len(found["/broken"]), "a retry is not a crawl of its own"
     assert {one.final_url for one in found["/moved"]} == {site.origin + "/page/0"}
     assert site.served()["/private/1"] == 0
+
+
+def test_the_log_says_when_the_database_is_opened_and_ready(crawl):
+    said = [line.partition(" INFO: recrawl: ")[2] for line in crawl[-1].splitlines()]
+    said = [line for line in said if line]
+    assert re.fullmatch(r"opening \S+/pages\.db", said[0])
+    assert len([line for line in said if re.fullmatch(r"ready after [0-9.]+ s: 0 pages", line)]) == 1
+    assert len([line for line in said if line.startswith("run.started")]) == 1, "that of the rehearsal is silent"
 
 
 def test_links_are_added(crawl):

@@ -1,13 +1,16 @@
 """Parts of the Scrapy add-on without a crawl."""
 
+import asyncio
+
 import pytest
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.settings import Settings
 
+from recrawl.contrib.scrapy import sources
 from recrawl.contrib.scrapy.answers import META, digest_of, failure_report, lease_of, n_requests
 from recrawl.contrib.scrapy.options import Options
-from recrawl.errors import ParameterError
+from recrawl.errors import ParameterError, ServiceError
 
 
 def options(**given):
@@ -33,6 +36,42 @@ def test_settings_that_cannot_be_used_are_named(given, named):
 def test_unknown_settings_of_the_crawl_are_named():
     with pytest.raises(ParameterError, match=r"RECRAWL_SETTINGS.*'speed'"):
         options(database="a.db", budget="1/s", settings={"speed": 1}).crawl_settings()
+
+
+def test_wrong_settings_of_the_crawl_are_named():
+    with pytest.raises(ParameterError, match="RECRAWL_SETTINGS: keep: 'one' is not a whole number"):
+        options(database="a.db", budget="1/s", settings={"keep": "one"}).crawl_settings()
+
+
+@pytest.mark.parametrize("ends_well", [True, False])
+def test_a_service_is_asked_before_it_is_used(monkeypatch, caplog, ends_well):
+    """No answer: one line says so, and it is tried for longer; a refusal is final."""
+    caplog.set_level("WARNING", logger="recrawl")
+    asked = []
+
+    class Client:
+        def __init__(self, url, token, patience):
+            asked.append(patience)
+
+        async def release(self, leases):
+            assert leases == []
+            if len(asked) == 1:
+                raise ServiceError("a.example:1: ConnectionRefusedError: no")
+            if not ends_well:
+                raise ServiceError("401: no such token", 401)
+
+        async def close(self):
+            pass
+
+    monkeypatch.setattr(sources, "AsyncClient", Client)
+    if ends_well:
+        asyncio.run(sources.ServiceSource.open("http://a.example:1", "token"))
+    else:
+        with pytest.raises(ServiceError, match="401"):
+            asyncio.run(sources.ServiceSource.open("http://a.example:1", "token"))
+    assert asked == [0.0, 60.0]
+    (line,) = [one.getMessage() for one in caplog.records]
+    assert line.startswith("recrawl: a.example:1: ConnectionRefusedError: no; is recrawl serve running?")
 
 
 def test_scrapy_s_delay_is_the_desk_s():

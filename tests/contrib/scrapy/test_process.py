@@ -2,11 +2,12 @@
 
 import asyncio
 import os
+import signal
 
 import pytest
 
 from contrib.scrapy.worlds import opened, stored
-from recrawl.contrib.scrapy import ProcessSource
+from recrawl.contrib.scrapy import ProcessSource, process
 from recrawl.crawl.config.settings import Settings
 from recrawl.desk import Report
 from recrawl.errors import ParameterError, RecrawlError
@@ -22,7 +23,7 @@ def test_calls_errors_and_the_end_of_the_process(tmp_path):
     database = str(tmp_path / "pages.db")
 
     async def use():
-        source = await ProcessSource.open(Settings(database=database, budget="100/s", listings=False, **HOST))
+        source = await ProcessSource.open(Settings(database=database, budget="100000/s", listings=False, **HOST))
         assert await source.add(URLS) == 3
         picked = await source.pick(3, 60.0)
         assert {one.url for one in picked} == set(URLS)
@@ -55,6 +56,24 @@ def test_a_database_that_cannot_be_opened_is_an_error_of_the_caller(tmp_path):
 
     with pytest.raises(RecrawlError, match=r"pages\.db"):
         asyncio.run(use())
+
+
+def test_an_opening_that_is_cancelled_ends_the_process_at_once(tmp_path, monkeypatch):
+    """A spider that is closed does not wait until kernels are compiled or a database is free."""
+    begun = []
+    popen = process.subprocess.Popen
+    monkeypatch.setattr(process.subprocess, "Popen", lambda *args, **how: begun.append(popen(*args, **how)) or begun[0])
+
+    async def use():
+        opening = asyncio.ensure_future(ProcessSource.open(Settings(database=str(tmp_path / "pages.db"), budget="1/s")))
+        while not begun or len(asyncio.all_tasks()) < 3:  # this one, the opening, and what reads its answers
+            await asyncio.sleep(0.001)
+        opening.cancel()
+        await asyncio.wait([opening])
+        assert opening.cancelled()
+
+    asyncio.run(use())
+    assert begun[0].returncode == -signal.SIGKILL
 
 
 def test_the_process_ends_with_the_one_that_started_it(tmp_path):

@@ -25,6 +25,11 @@ class DatabaseSource:
         live, desk = await open_desk(settings)
         return cls(live, desk, asyncio.create_task(live.crawler.run(crawl=False)))
 
+    @property
+    def n_pages(self) -> int:
+        """Pages in the database."""
+        return len(self._live.crawler.engine)
+
     async def pick(self, n: int, lease: float) -> list[Picked]:
         """At most n pages. Raises what ended the loop of the crawl, if that has ended."""
         if self._running.done():

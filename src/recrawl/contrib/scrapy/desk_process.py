@@ -13,13 +13,17 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from recrawl import _compiling
 from recrawl.contrib.scrapy.database import DatabaseSource
 from recrawl.contrib.scrapy.messages import BUFFER, cells, packed, read_message
 from recrawl.crawl.config.settings import Settings
+from recrawl.crawl.run.opening.assemble import check_settings
 from recrawl.desk import Report
+from recrawl.desk.rehearsal import rehearse
 from recrawl.errors import ParameterError, RecrawlError, StoreInUseError
 from recrawl.logs import TextFormatter
 
+log = logging.getLogger("recrawl.contrib.scrapy")  # this module is __main__
 _PATIENCE = 10.0  # seconds until a database that another process has is an error: one whose Scrapy is gone ends soon
 _LOOK = 0.1  # seconds between two looks
 _GONE = (asyncio.IncompleteReadError, OSError)
@@ -83,15 +87,23 @@ class _Forward(logging.Handler):
 
 
 async def _open(settings: Settings) -> DatabaseSource:
-    """Open the database. The process of a Scrapy that was killed may have it for another moment."""
+    """Open the database. The process of a Scrapy that was killed may have it for another moment.
+
+    Kernels are loaded or compiled before, while the event loop passes on what is logged.
+    """
+    check_settings(settings)
+    await rehearse()
     loop = asyncio.get_running_loop()
-    until = loop.time() + _PATIENCE
+    until, waits = loop.time() + _PATIENCE, False
     while True:
         try:
             return await DatabaseSource.open(settings)
-        except StoreInUseError:
+        except StoreInUseError as problem:
             if loop.time() >= until:
                 raise
+            if not waits:
+                log.info("%s; waiting for it, %g s at most", problem, _PATIENCE)
+                waits = True
             await asyncio.sleep(_LOOK)
 
 
@@ -106,13 +118,15 @@ async def serve(connection: socket.socket) -> None:
     logger = logging.getLogger("recrawl")
     logger.setLevel(logging.INFO)
     logger.addHandler(_Forward(send))
+    _compiling.say_by(lambda progress: log.info("%s", progress))
+    _compiling.announce()
     try:
         source = await _open(await read_message(reader))
     except RecrawlError as problem:
         writer.write(packed((1, None, named(problem))))
         await writer.drain()
         return
-    send((1, None, None))
+    send((1, source.n_pages, None))
     answers = Answers(source, send)
     try:
         while (message := await read_message(reader))[1] != "close":

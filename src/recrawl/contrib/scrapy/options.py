@@ -9,7 +9,7 @@ from typing import Any
 from scrapy.settings import BaseSettings
 
 from recrawl.crawl.config.rules import span
-from recrawl.crawl.config.settings import Settings
+from recrawl.crawl.config.settings import Settings, checked_table
 from recrawl.errors import ParameterError
 
 CHANGES = ("page", "items")
@@ -68,7 +68,5 @@ class Options:
 
     def crawl_settings(self) -> Settings:
         """The settings of the crawl of ``database``."""
-        try:
-            return Settings(**{"database": self.database, "budget": self.budget, **self.more})
-        except TypeError as problem:
-            raise ParameterError(f"RECRAWL_SETTINGS: {problem}") from None
+        more = checked_table(self.more, "RECRAWL_SETTINGS")
+        return Settings(**{"database": self.database, "budget": self.budget, **more})

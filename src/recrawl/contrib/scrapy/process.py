@@ -32,6 +32,7 @@ class ProcessSource:
         self, process: subprocess.Popen[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self._process, self._reader, self._writer = process, reader, writer
+        self.n_pages: int | None = None
         self._numbers, self._calls = count(1), dict[int, asyncio.Future[Any]]()
         self._reading = asyncio.ensure_future(self._read())
 
@@ -51,7 +52,11 @@ class ProcessSource:
         _, opened = source._expected()
         source._writer.write(packed(settings))
         try:
-            await opened
+            source.n_pages = await opened
+        except asyncio.CancelledError:  # it compiles or waits for the database: nothing is lost
+            process.kill()
+            await source._end()
+            raise
         except BaseException:
             await source._end()
             raise

@@ -21,6 +21,7 @@ from recrawl.contrib.scrapy.requests import Templates
 from recrawl.contrib.scrapy.sources import Source, open_source
 from recrawl.desk import Picked, Report
 from recrawl.errors import RecrawlError
+from recrawl.logs import plain
 
 log = logging.getLogger(__name__)
 _AHEAD = 3  # times as many pages as Scrapy fetches at once are held: a pick takes as long as some tens of pages
@@ -74,7 +75,11 @@ class Session:
 
     async def _open(self) -> None:
         self.options = Options.read(self._crawler.settings)
+        began, name = time.monotonic(), plain(self.options.database or self.options.url)
+        log.info("recrawl: opening %s", name)
         source = await open_source(self.options)
+        n_pages = "" if source.n_pages is None else f": {source.n_pages} pages"
+        log.info("recrawl: ready after %.1f s%s", time.monotonic() - began, n_pages)
         self.outbox = Outbox(source, self.count, self._freed, enough=max(self.options.per_host // 2, 1))
         self._source = source
 
@@ -85,6 +90,10 @@ class Session:
                 await self.open()
             except RecrawlError:
                 return False
+            except asyncio.CancelledError:
+                if self._opening is not None and self._opening.cancelled():
+                    return False
+                raise
         return True
 
     # --- picks --------------------------------------------------------------------------------------------------------
@@ -201,6 +210,7 @@ class Session:
         """
         self._closed = True
         if self._opening is not None:
+            self._opening.cancel()  # if it goes on, the spider does not wait for it
             await asyncio.wait([self._opening])
         if self._source is None:
             return

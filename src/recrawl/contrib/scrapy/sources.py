@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,12 +11,19 @@ from recrawl.client import AsyncClient, Outcome
 from recrawl.contrib.scrapy.options import Options
 from recrawl.contrib.scrapy.process import ProcessSource
 from recrawl.desk import Picked, Report
+from recrawl.errors import ServiceError
 
+log = logging.getLogger(__name__)
+_SOON, _LATE = 0.0, 60.0  # seconds for which a service that does not answer is asked again: before it is said, after
 WAIT = 5.0  # seconds that a pick waits for work at a service; a spider that closes waits for the call
 
 
 class Source(Protocol):
     """Gives pages with leases and takes in what came of them; see `recrawl.desk` for the words."""
+
+    @property
+    def n_pages(self) -> int | None:
+        """Pages when it was opened; None: not known."""
 
     async def pick(self, n: int, lease: float) -> list[Picked]:
         """At most n pages; waits for work, not for long."""
@@ -41,6 +49,26 @@ class ServiceSource:
 
     def __init__(self, client: AsyncClient) -> None:
         self._client = client
+
+    @classmethod
+    async def open(cls, url: str, token: str) -> ServiceSource:
+        """Ask the service once, so that a wrong address or token is known before a page is wanted."""
+        for patience in (_SOON, _LATE):
+            client = AsyncClient(url, token, patience=patience)
+            try:
+                await client.release([])
+            except ServiceError as problem:
+                await client.close()
+                if problem.status or patience == _LATE:
+                    raise
+                log.warning("recrawl: %s; is recrawl serve running? Trying for another %g s", problem, _LATE)
+            else:
+                break
+        return cls(client)
+
+    @property
+    def n_pages(self) -> None:
+        """The service is not asked."""
 
     async def pick(self, n: int, lease: float) -> list[Picked]:
         """At most n pages; the service lets the call wait for work."""
@@ -71,9 +99,14 @@ class ServiceSource:
 async def open_source(options: Options) -> Source:
     """The source that the options name."""
     if options.url:
-        return ServiceSource(AsyncClient(options.url, options.token))
+        return await ServiceSource.open(options.url, options.token)
     if options.process and os.name == "posix":
         return await ProcessSource.open(options.crawl_settings())
+    from recrawl import _compiling
     from recrawl.contrib.scrapy.database import DatabaseSource
+    from recrawl.desk.rehearsal import rehearse
 
+    _compiling.say_by(lambda progress: log.info("recrawl: %s", progress))
+    _compiling.announce()
+    await rehearse()
     return await DatabaseSource.open(options.crawl_settings())
