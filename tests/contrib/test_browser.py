@@ -291,6 +291,6 @@ def test_a_browser_that_is_not_there_is_one_line():
                 await fetcher.close()
 
     before = descendants()
-    with pytest.raises(ParameterError, match="/nowhere/chromium does not start"):
+    with pytest.raises(ParameterError, match="/nowhere/chromium does not start; the setting browser is"):
         asyncio.run(run())
     assert descendants() <= before

@@ -109,7 +109,10 @@ class BrowserProcess:
         except Exception as problem:
             await self._end()
             line = str(problem).strip().splitlines()[0]
-            raise ParameterError(f"the browser {self._executable or 'of playwright'} does not start: {line}") from None
+            name = self._executable or "of playwright"
+            raise ParameterError(
+                f"the browser {name} does not start; the setting browser is the path of Chromium: {line}"
+            ) from None
         self.n_starts += 1
 
     async def _context(self, host: str) -> Any:

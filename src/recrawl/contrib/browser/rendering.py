@@ -24,6 +24,8 @@ _SERIALIZED = """() => {
   };
   return '<!doctype html>' + cloned(document.documentElement).outerHTML;
 }"""
+# When the page has nothing else to do; by its own clock, so that a slow page is not cut off.
+_IDLE = "() => new Promise((done) => requestIdleCallback(() => setTimeout(done, 0), {timeout: 2000}))"
 _KEPT_OUT = frozenset(
     {"content-encoding", "content-length", "transfer-encoding", "content-security-policy-report-only"}
 )
@@ -71,30 +73,48 @@ class Rendering:
         if render.wait_for is not None:
             await page.wait_for_selector(render.wait_for, state="attached", timeout=self._limits.total * 1000)
         else:
-            await self._settled()
+            await self._settled(page)
         text = await self._read(page)
         if not isinstance(text, str) or len(text) > self._limits.body:
             raise TooMuch
         return text.encode("utf-8", "replace")
 
     async def _read(self, page: Any) -> Any:
-        """The text, again if a script has gone to another page meanwhile."""
+        """The text, again if a script may have gone to another page meanwhile."""
         for _ in range(3):
             try:
                 return await page.evaluate(_SERIALIZED)
-            except Exception as problem:
-                if "navigation" not in str(problem).lower() and "context" not in str(problem).lower():
+            except Exception:
+                if page.is_closed():
                     raise
                 await page.wait_for_load_state("domcontentloaded", timeout=0)
-                await self._settled()
+                await self._settled(page)
         return await page.evaluate(_SERIALIZED)
 
-    async def _settled(self) -> None:
-        """Wait until no request has been under way for a while, or for as long as that is waited for."""
+    async def _settled(self, page: Any) -> None:
+        """Wait until no request has been under way for a while, or for as long as that is waited for.
+
+        On a busy machine the page may have had no time meanwhile to use what came: it counts as settled when it has
+        nothing to do, and has asked for nothing until then. A question fails when a script goes to another page.
+        """
         loop = asyncio.get_running_loop()
         end, self._last = loop.time() + self._limits.settling, loop.time()
-        while loop.time() < end and (self._n_running or loop.time() < self._last + self._limits.quiet):
-            await asyncio.sleep(_SLICE)
+        while loop.time() < end:
+            if self._n_running or loop.time() < self._last + self._limits.quiet:
+                await asyncio.sleep(_SLICE)
+                continue
+            before = self._last
+            try:
+                async with asyncio.timeout_at(end):
+                    await page.evaluate(_IDLE)
+            except TimeoutError:
+                return
+            except Exception:
+                if page.is_closed():
+                    raise
+                self._last = loop.time()
+            if not self._n_running and self._last == before:
+                return
 
     async def answer(self, route: Any, request: Any) -> None:
         """Answer one request of the page."""

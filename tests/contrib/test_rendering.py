@@ -1,0 +1,60 @@
+"""When a page counts as complete, with a page that is not a browser's."""
+
+import asyncio
+
+import pytest
+
+from recrawl.contrib.browser.options import BrowserLimits, Render
+from recrawl.contrib.browser.rendering import _IDLE, Rendering
+from recrawl.crawl import Fetched
+
+PLAIN = Fetched("https://a.example/", "https://a.example/", 200, 0.0, 0.0)
+LIMITS = BrowserLimits(total=60.0, settling=30.0, quiet=0.001)
+
+
+class SlowPage:
+    """Has something to do each time that it is asked, ``n_busy`` times: a request, or another page."""
+
+    def __init__(self, n_busy, problem=None, closed=False):
+        self._n_busy, self._problem, self._closed = n_busy, problem, closed
+        self.rendering, self.n_asked = None, 0
+
+    def on(self, name, call):
+        pass
+
+    def is_closed(self):
+        return self._closed
+
+    async def goto(self, url, **how):
+        pass
+
+    async def evaluate(self, code):
+        if code != _IDLE:
+            return f"text after {self.n_asked}"
+        self.n_asked += 1
+        if self.n_asked <= self._n_busy:
+            if self._problem is not None:
+                raise self._problem
+            self.rendering._last += 1e-6  # a request has ended meanwhile
+        return None
+
+
+def rendered(page, limits=LIMITS):
+    page.rendering = Rendering(PLAIN, None, limits)
+    return asyncio.run(page.rendering.run(page, Render("always")))
+
+
+@pytest.mark.parametrize("problem", [None, RuntimeError("Execution context was destroyed, because of a navigation")])
+def test_a_page_that_goes_on_is_waited_for(problem):
+    assert rendered(SlowPage(3, problem)) == b"text after 4"
+
+
+def test_a_page_that_is_closed_is_not_asked_again():
+    page = SlowPage(1, RuntimeError("the page is no more"), closed=True)
+    with pytest.raises(RuntimeError, match="no more"):
+        rendered(page)
+    assert page.n_asked == 1
+
+
+def test_a_page_that_never_rests_is_read_when_time_is_up():
+    assert rendered(SlowPage(10**9), BrowserLimits(total=60.0, settling=0.05, quiet=0.001)).startswith(b"text after ")
