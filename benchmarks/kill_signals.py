@@ -5,6 +5,11 @@
 The crawl is ``recrawl run --listen`` in a process of its own, killed with SIGKILL with requests in flight and started
 again on the same database. Its pages are on loopback. A signal that was answered with 200 must afterwards be pending,
 or a crawl of its page that did not fail must have begun after the signal was sent.
+
+    python benchmarks/kill_signals.py --pings --kills 5
+
+The same with IndexNow pings, of a new key after each kill (a host may try five a day). One that was answered with 202
+may also wait for its key.
 """
 
 from __future__ import annotations
@@ -27,6 +32,7 @@ from aiohttp import web
 
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.run.opening.pages import add_pages, open_engine, save_pages
+from recrawl.crawl.signals.indexnow.keys import PREFIX as KEYS
 from recrawl.crawl.signals.tokens import PREFIX, new_token
 from recrawl.store import SqliteStore
 
@@ -39,7 +45,7 @@ LOGS = ["--delay", "0.005", "--quiet", "--log-level", "info", "--log-format", "j
 
 
 class Answered(NamedTuple):
-    """A signal that was answered with 200."""
+    """A signal that was acknowledged."""
 
     url: str
     sent_at: float
@@ -53,6 +59,9 @@ async def pages() -> AsyncIterator[str]:
     async def page(request: web.Request) -> web.Response:
         if request.path == "/robots.txt":
             raise web.HTTPNotFound
+        if request.path.endswith(".txt"):
+            await asyncio.sleep(random.uniform(0.0, 1.0))
+            return web.Response(text=request.path[1:-4])  # a key file
         await asyncio.sleep(random.uniform(0.0, 0.02))
         return web.Response(text=f"<p>{request.path} {time.time()}</p>", content_type="text/html")
 
@@ -100,7 +109,7 @@ class Sender:
     """Sends single signals at a rate, whether earlier ones are answered or not."""
 
     def __init__(self, client: aiohttp.ClientSession, url: str, urls: list[str], rng: random.Random) -> None:
-        self._client, self._url, self._urls, self._rng = client, f"{url}/v1/signals", urls, rng
+        self._client, self._url, self._urls, self._rng = client, url, urls, rng
         self.answered: list[Answered] = []
         self.refused, self.in_flight = 0, 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -124,24 +133,40 @@ class Sender:
         self.in_flight += 1
         with suppress(aiohttp.ClientError, ConnectionError):
             try:
-                async with self._client.post(self._url, json=[url]) as answer:
-                    if answer.status == 200:
-                        self.answered.append(Answered(url, sent_at, (await answer.json())["accepted"]))
-                    else:
-                        self.refused += 1
+                accepted = await self._accepted(url)
+                if accepted is None:
+                    self.refused += 1
+                else:
+                    self.answered.append(Answered(url, sent_at, accepted))
             finally:
                 self.in_flight -= 1
+
+    async def _accepted(self, url: str) -> int | None:
+        """Send a signal; how many were new, None if it was refused."""
+        async with self._client.post(f"{self._url}/v1/signals", json=[url]) as answer:
+            return int((await answer.json())["accepted"]) if answer.status == 200 else None
 
     async def end(self) -> None:
         """Wait for the answers that still come."""
         await asyncio.gather(*self._tasks)
 
 
+class Pinger(Sender):
+    """Sends IndexNow pings of one key."""
+
+    key = ""
+
+    async def _accepted(self, url: str) -> int | None:
+        async with self._client.get(f"{self._url}/indexnow", params={"url": url, "key": self.key}) as answer:
+            return {200: 0, 202: 1}.get(answer.status)
+
+
 async def missing(database: Path, answered: list[Answered]) -> dict[str, int]:
-    """Signals that were acknowledged and are neither pending nor followed by a crawl; and contradictions."""
+    """Signals that were acknowledged and neither wait nor were followed by a crawl; and contradictions."""
     crawled = defaultdict[str, float](float)
     async with SqliteStore(database) as store:
         pending = {signal.url for signal in await store.signals()}
+        pending.update(url for note in (await store.notes(KEYS)).values() for url in note["waiting"])
         async for one in store.observations():
             if one.failure is None:
                 crawled[one.url] = max(crawled[one.url], one.began_at)
@@ -150,17 +175,21 @@ async def missing(database: Path, answered: list[Answered]) -> dict[str, int]:
     return {"missing": len(lost), "pending": len(pending), "damage": len(problems)}
 
 
-async def kill_all(kills: int, seed: int, folder: Path, *, gently: bool = False) -> dict[str, Any]:
+async def kill_all(
+    kills: int, seed: int, folder: Path, *, gently: bool = False, sends: type[Sender] = Sender
+) -> dict[str, Any]:
     """Kill a crawl again and again, or end it by SIGTERM; what was lost."""
     rng, database = random.Random(seed), folder / "signals.db"
     totals: dict[str, Any] = defaultdict(int)
     async with pages() as origin:
         urls = [f"{origin}/{k}" for k in range(PAGES)]
         headers = {"authorization": f"Bearer {await prepared(database, urls)}"}
-        for _ in range(kills):
+        for number in range(kills):
             process, url = await started(database)
             async with aiohttp.ClientSession(headers=headers) as client:
-                sender = Sender(client, url, urls, rng)
+                sender = sends(client, url, urls, rng)
+                if isinstance(sender, Pinger):
+                    sender.key = f"the-key-number-{number}"
                 await sender.send(rng.uniform(0.3, 1.2))
                 totals["kills_with_requests_in_flight"] += sender.in_flight > 0
                 process.terminate() if gently else process.kill()
@@ -175,9 +204,9 @@ async def kill_all(kills: int, seed: int, folder: Path, *, gently: bool = False)
     return {"kills": kills, **totals}
 
 
-def run(kills: int, seed: int, folder: Path, *, gently: bool = False) -> dict[str, Any]:
+def run(kills: int, seed: int, folder: Path, *, gently: bool = False, sends: type[Sender] = Sender) -> dict[str, Any]:
     """The same, from outside of event loops."""
-    return asyncio.run(kill_all(kills, seed, folder, gently=gently))
+    return asyncio.run(kill_all(kills, seed, folder, gently=gently, sends=sends))
 
 
 def main() -> None:
@@ -185,10 +214,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--pings", action="store_true")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = run(given.kills, given.seed, Path(folder))
+        found = run(given.kills, given.seed, Path(folder), sends=Pinger if given.pings else Sender)
     text = json.dumps(found, indent=1)
     print(text)
     if given.out is not None:

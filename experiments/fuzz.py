@@ -1,9 +1,10 @@
-"""Fuzz the detectors, the feed reader, the robots and charset paths with broken inputs; nothing may be raised.
+"""Fuzz what reads the web with broken inputs; nothing may be raised.
 
-python experiments/fuzz.py [--inputs 140000] [--seed 1]
+python experiments/fuzz.py [--what detectors robots charset] [--inputs 140000] [--seed 1]
+python experiments/fuzz.py --what listings receivers --inputs 200000 --output experiments/detect/fuzz_signals.json
 
 Writes detect/fuzz.json: inputs, calls, errors (none are allowed), the slowest call, processor seconds. An error is
-printed with the seed and number that make it again.
+printed with the seed and number that make it again. `receivers` is what hubs and pings can send.
 """
 
 from __future__ import annotations
@@ -16,23 +17,33 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
-from fuzzing import charset_calls, detector_calls, robots_calls, run  # noqa: E402
+from fuzzing import charset_calls, detector_calls, listing_calls, receiver_calls, robots_calls, run  # noqa: E402
+
+PARTS = {  # with their weights among the inputs
+    "detectors": (detector_calls, 3),
+    "robots": (robots_calls, 2),
+    "charset": (charset_calls, 2),
+    "listings": (listing_calls, 2),
+    "receivers": (receiver_calls, 2),
+}
 
 
 def main() -> None:
     """Run all and write the result."""
     parser = argparse.ArgumentParser(description="Fuzz what reads the web.")
+    parser.add_argument("--what", nargs="+", choices=list(PARTS), default=["detectors", "robots", "charset"])
     parser.add_argument("--inputs", type=int, default=140_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=Path, default=HERE / "detect" / "fuzz.json")
     options = parser.parse_args()
-    shares = {"detectors": (detector_calls, 3 / 7), "robots": (robots_calls, 2 / 7), "charset": (charset_calls, 2 / 7)}
+    weights = sum(PARTS[name][1] for name in options.what)
     found: dict[str, Any] = {"seed": options.seed}
-    for name, (makes, share) in shares.items():
-        found[name] = run(makes, round(options.inputs * share), options.seed)
+    for name in options.what:
+        makes, weight = PARTS[name]
+        found[name] = run(makes, round(options.inputs * weight / weights), options.seed)
         print(name, found[name])
     for name in ("inputs", "calls", "errors"):
-        found[name] = sum(found[part][name] for part in shares)
+        found[name] = sum(found[part][name] for part in options.what)
     options.output.write_text(json.dumps(found, indent=1) + "\n")
     raise SystemExit(1 if found["errors"] else 0)
 

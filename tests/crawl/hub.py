@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import io
 import secrets
+import socket
 import urllib.parse
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -44,7 +45,8 @@ class Hub:
         app.router.add_post("/elsewhere", self._asked)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self._site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await self._site.start()
         self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/"
         self._session, self._tasks = aiohttp.ClientSession(), set()
         return self
@@ -53,6 +55,21 @@ class Hub:
         await self.settled()
         await self._session.close()
         await self._runner.cleanup()
+
+    async def close_port(self):
+        """Nobody listens any more, connections are refused; the port stays taken."""
+        await self._site.stop()
+        for kept in self._runner.server.connections:
+            kept.force_close()
+        self._closed = socket.socket()
+        self._closed.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._closed.bind(("127.0.0.1", urllib.parse.urlsplit(self.url).port))
+
+    async def open_port(self):
+        """Listen again."""
+        self._closed.close()
+        self._site = web.TCPSite(self._runner, "127.0.0.1", urllib.parse.urlsplit(self.url).port)
+        await self._site.start()
 
     async def settled(self):
         """All callbacks that were begun have been made."""

@@ -67,7 +67,7 @@ class ListeningCrawl:
     @asynccontextmanager
     async def running(self, urls=(), port=0, robots=False, private=True):
         """The crawl runs, and listens."""
-        http = HttpFetcher(AGENT, allow_private=private, limits=Limits(total=10.0, redirects=0))
+        http = HttpFetcher(AGENT, allow_private=private, limits=Limits(total=60.0, redirects=0))
         engine = await open_engine(self.store, self.clock.now(), budget=self.budget, **SETTINGS)
         if urls:
             await save_pages(engine, self.store, add_pages(engine, Rules(), list(urls), self.clock.now()))

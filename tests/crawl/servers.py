@@ -64,7 +64,7 @@ def sending(data, *, then=None):
 @asynccontextmanager
 async def fetching(**options):
     """A fetcher that may connect to loopback, closed at the end."""
-    fetcher = HttpFetcher(AGENT, **{"allow_private": True, "limits": Limits(total=10.0), **options})
+    fetcher = HttpFetcher(AGENT, **{"allow_private": True, "limits": Limits(total=60.0), **options})
     try:
         yield fetcher
     finally:

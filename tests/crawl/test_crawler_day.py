@@ -55,16 +55,16 @@ def test_outcomes_are_right_about_changes(day):
 
 
 @pytest.mark.slow
-def test_what_is_said_of_the_next_visit_is_right(day):
-    """After sixteen hours, what `why` says of every page's next visit is compared with when it came."""
-    visits = {}
+def test_what_is_said_of_the_next_crawl_is_right(day):
+    """After sixteen hours, what `why` says of every page's next crawl is compared with when it came."""
+    crawls = {}
     for outcome in day.store.observations():
-        visits.setdefault(outcome.url, []).append(outcome.began_at)
+        crawls.setdefault(outcome.url, []).append(outcome.began_at)
     now, plans = day.planned
     said, came = [], []
     for url, next_at in plans.items():
-        after = [at for at in visits[url] if at > now]
-        before = [at for at in visits[url] if at <= now]
+        after = [at for at in crawls[url] if at > now]
+        before = [at for at in crawls[url] if at <= now]
         if after and before and next_at < now + 7200.0:
             said.append(next_at - before[-1])
             came.append(after[0] - before[-1])

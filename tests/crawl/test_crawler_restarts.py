@@ -214,7 +214,7 @@ def test_killed_again_and_again_the_webhook_misses_nothing(tmp_path):
     found = benchmark("kill_events").run(6, 0, tmp_path)
     for name in ("changes_without_event", "missing", "unknown", "doubled_with_different_content", "out_of_order"):
         assert found[name] == 0, found
-    for name in ("missed_as_told", "documents_that_differ", "damage"):
+    for name in ("missed_as_reported", "documents_that_differ", "damage"):
         assert found[name] == 0, found
     assert found["events"] > 50
     assert found["doubled_deliveries"] > 0, "else the receiver was not bad enough"

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import time
 
 import pytest
 from aiohttp import web
@@ -16,7 +17,7 @@ def get(answer, path="/", *, limits=None, **options):
     """Fetch a path from a server that answers by a function."""
 
     async def main():
-        async with serving(answer) as origin, fetching(limits=limits or Limits(total=10.0)) as fetcher:
+        async with serving(answer) as origin, fetching(limits=limits or Limits(total=60.0)) as fetcher:
             return await fetcher.fetch(origin + path, **options)
 
     return asyncio.run(main())
@@ -30,6 +31,7 @@ def always(**response):
 
 
 def test_a_page():
+    began = time.monotonic()
     fetched = get(always(text="héllo", headers={"X-Twice": "a", "Set-Cookie": "id=1"}), "/a?b=c")
     assert (fetched.status, fetched.body, fetched.text()) == (200, "héllo".encode(), "héllo")
     assert fetched.failure is None
@@ -38,7 +40,7 @@ def test_a_page():
     assert fetched.headers["x-twice"] == "a"
     assert "set-cookie" not in fetched.headers
     assert fetched.url == fetched.final_url
-    assert 0 < fetched.took < 10
+    assert 0 < fetched.took < time.monotonic() - began
 
 
 def test_headers_that_come_twice_are_joined():

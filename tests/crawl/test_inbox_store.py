@@ -252,6 +252,10 @@ def test_a_signal_brings_a_crawl_forward_and_is_over_with_it():
     changed, asked, pending = asyncio.run(main())
     crawler.close()
     assert set(changed) <= set(asked[:4])
+    for url in changed:
+        *_, last = world.store.observations(url)
+        assert last.changed, url
+        assert last.signalled == 1, "the outcome names the source that brought it forward"
     assert pending == 0
     assert world.store.signals() == []
 

@@ -1,5 +1,6 @@
 """IndexNow without input and output: what requests say, and which keys are verified when."""
 
+import asyncio
 import json
 
 import pytest
@@ -7,9 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
+from recrawl.crawl.http.memory import ManualClock
+from recrawl.crawl.run.receive.indexnow import IndexNow
 from recrawl.crawl.signals.indexnow import keys as keys_module
 from recrawl.crawl.signals.indexnow.keys import DAY, KeyCheck, Keys, Taken
 from recrawl.crawl.signals.indexnow.ping import Ping, Refusal, holds_key, read_body, read_query
+from recrawl.errors import StoreError
 
 NOW, KEY = 1.7e9, "0123abcd-EF"
 SITE = "https://a.example"
@@ -238,3 +242,70 @@ def test_a_clock_that_was_set_back_keeps_no_verdict_longer_than_a_day():
     after.restore(keys.pending_notes(), NOW - 100 * DAY)
     assert after.take(ping("/1"), NOW - 99.5 * DAY).status == 200
     assert after.take(ping("/1"), NOW - 99 * DAY).status == 202
+
+
+# --- answers ---------------------------------------------------------------------------------------------------------
+
+
+class SlowStore:
+    """Writes notes when it is let; ``broken`` while it cannot."""
+
+    def __init__(self):
+        self.may_write, self.broken, self.notes = asyncio.Event(), False, {}
+
+    async def save(self, notes):
+        await self.may_write.wait()
+        if self.broken:
+            raise StoreError("the disk is full")
+        self.notes |= notes
+
+
+def receiving(test):
+    async def main():
+        store = SlowStore()
+        await test(IndexNow(None, None, ManualClock(NOW), store.save, lambda urls: [True] * len(urls)), store)
+
+    asyncio.run(main())
+
+
+async def begun(indexnow, *paths):
+    """A ping whose answer may be awaited."""
+    task = asyncio.ensure_future(indexnow.receive(ping(*paths)))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    return task
+
+
+@pytest.mark.parametrize("paths", [("/1",), ("/1", "/2"), ("/3",)])
+def test_a_ping_is_not_answered_before_what_it_repeats_is_stored(paths):
+    async def test(indexnow, store):
+        first = await begun(indexnow, "/1", "/2")
+        again = await begun(indexnow, *paths)
+        assert not again.done()
+        store.may_write.set()
+        assert ((await first).status, (await again).status) == (202, 202)
+        (note,) = store.notes.values()
+        assert set(note["waiting"]) >= {SITE + path for path in paths}
+
+    receiving(test)
+
+
+def test_after_a_write_that_failed_the_next_ping_writes_again():
+    async def test(indexnow, store):
+        store.broken = True
+        failed = [await begun(indexnow, "/1"), await begun(indexnow, "/1")]
+        store.may_write.set()
+        for one in failed:
+            with pytest.raises(StoreError):
+                await one
+        with pytest.raises(StoreError):
+            await indexnow.receive(ping("/1"))
+        assert store.notes == {}
+        assert indexnow.counts == {}
+        store.broken = False
+        assert (await indexnow.receive(ping("/1"))).status == 202
+        (note,) = store.notes.values()
+        assert note["waiting"] == (f"{SITE}/1",)
+        assert list(indexnow._checks) == [KeyCheck("a.example", KEY, f"{SITE}/{KEY}.txt")]
+
+    receiving(test)

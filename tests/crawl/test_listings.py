@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from crawl.driving import DAY, START
+from recrawl.crawl.audit.open_audit import OpenAudit
 from recrawl.crawl.http.memory import Answer
 from recrawl.crawl.run.commands import listing_command
 
@@ -235,6 +236,37 @@ def test_an_index_page_and_a_feed_give_signals_for_new_links_and_moved_updates()
     world.store.queue([listing_command(news, "listing"), listing_command(feed, "feed")])
     found = taken_in(world, 9 * DAY)
     assert sorted(found) == [(site.urls[0], "feed of a.example"), (site.urls[2], "listing of a.example")]
+
+
+@pytest.mark.slow
+def test_listings_are_in_no_event_observation_or_audit():
+    feed = f"{HOST}/feed"
+    site = Site1(5)
+    site.changes_at(2, 0.5 * DAY)
+    site.other[feed] = lambda url, now: Answer(
+        f"<feed><entry><link href='{site.urls[0]}'/><updated>{stamp(now)}</updated></entry></feed>",
+        headers={"content-type": "application/atom+xml"},
+    )
+    world = World(site, site.urls, budget=0.0006, delay=0.0)
+    world.store.queue([listing_command(feed, "feed")])
+    world.run(2 * DAY)
+    assert {one.url for one in world.store.listings()} == {MAP, feed}
+    asked, drawn = len(world.web.requests), []
+    crawler = world.crawler(audit_rng=np.random.default_rng(1), listings=False)
+    draw = OpenAudit.draw
+
+    def noted(audit, url):
+        drawn.append(url)
+        return draw(audit, url)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(OpenAudit, "draw", noted)
+        asyncio.run(world.clock.drive(crawler.run(audit=(100, 0.9))))
+    crawler.close()
+    assert set(drawn) == set(site.urls)
+    assert {url for _, url in world.web.requests[asked:]} <= {*site.urls, f"{HOST}/robots.txt"}
+    assert {event.url for event in world.store.events()} == set(site.urls)
+    assert {one.url for one in world.store.observations()} == set(site.urls)
 
 
 @pytest.mark.slow

@@ -9,10 +9,15 @@ from recrawl.crawl.config.rules import Rule, Rules
 from recrawl.crawl.http.memory import Answer
 from recrawl.crawl.listings.discovery import Site
 from recrawl.crawl.listings.listing import Listing
+from recrawl.crawl.listings.parts import take_parts
+from recrawl.crawl.listings.reading import Listed
+from recrawl.crawl.listings.registry import Registry
 from recrawl.crawl.run.commands import follow_command, listing_command
 from recrawl.store.listings import StoredListing
 
 from .listing_site import HOST, MAP, Site1, World, listing, polls, urlset
+
+TABLES = ("_listings", "_of_host", "_entries", "_parts", "_named")  # of a registry
 
 
 def known(world):
@@ -70,26 +75,6 @@ def test_a_site_is_followed_from_its_front_page_alone():
     assert known(world) == {f"https://docs.example.org/{path}" for path in expected}
     assert world.store.counts()["copies"] == 5
     assert listing(world, "https://docs.example.org/feed.xml").kind == "feed"
-
-
-@pytest.mark.slow
-def test_a_page_that_left_the_sitemap_and_is_gone_is_reported_once():
-    site = Site1(30)
-    gone_at = START + 2 * DAY
-
-    def page(url, now):
-        if url == MAP:
-            return urlset([(one, START) for one in site.urls if now < gone_at or one != site.urls[7]])
-        return None if url == site.urls[7] and now >= gone_at else site(url, now)
-
-    world = World(page, site.urls, budget=0.0006, delay=0.0)
-    world.run(8 * DAY)
-    reported = [fields["url"] for name, fields in world.events if name == "dropped page gone"]
-    assert reported == [site.urls[7]]
-    note = world.store.notes("dropped")["dropped"]
-    assert (note["n_gone"], note["gone"], note["waiting"]) == (1, [site.urls[7]], [])
-    events = [event.url for event in world.store.events() if event.kind == "gone"]
-    assert events == [site.urls[7]]
 
 
 @pytest.mark.slow
@@ -175,3 +160,57 @@ def test_listings_of_a_host_and_in_all_are_bounded(monkeypatch):
     mine.named("b.example", [])
     assert mine.get(f"{HOST}/new.xml") is None, "only robots.txt named it"
     assert mine.get(f"{HOST}/1.xml").names == [], "it was added, too"
+
+
+def test_parts_speak_for_the_hosts_that_their_index_speaks_for():
+    part, other = f"{HOST}/part.xml", "https://b.example/x"
+    mine = Registry()
+    index = mine.add(Listing(MAP))
+    take_parts(mine, index, [Listed(part, START)], START)
+    assert not mine.get(part).speaks_for(other)
+    mine.named("b.example", [MAP])
+    assert mine.get(part).speaks_for(other)
+    mine = restored(mine)
+    mine.named("b.example", [MAP])
+    assert mine.get(part).speaks_for(other), "robots.txt is read again"
+    mine.named("b.example", [])
+    assert (mine.get(MAP).names, mine.get(part).names) == ([], [])
+    assert not mine.get(part).speaks_for(other)
+
+
+def test_a_part_may_be_named_itself():
+    part, other = f"{HOST}/part.xml", "https://b.example/x"
+    mine = Registry()
+    take_parts(mine, mine.add(Listing(MAP)), [Listed(part, START)], START)
+    mine.named("b.example", [MAP, part])
+    mine.named("b.example", [part])
+    assert (mine.get(MAP).speaks_for(other), mine.get(part).speaks_for(other)) == (False, True)
+    mine = restored(mine)
+    take_parts(mine, mine.get(MAP), [Listed(part, START + 1)], START)
+    assert mine.get(part).speaks_for(other)
+    mine.named("b.example", [MAP])
+    assert mine.get(part).speaks_for(other), "by its index"
+    mine.named("b.example", [])
+    assert not mine.get(part).speaks_for(other)
+
+
+def restored(registry):
+    """The registry of the next run."""
+    after = Registry()
+    after.restore(one.stored() for one in registry)
+    return after
+
+
+def test_nothing_is_kept_of_listings_that_were_removed():
+    mine = Registry()
+    for k in range(3):
+        index = mine.add(Listing(f"https://h{k}.example/sitemap.xml"))
+        mine.named(f"other{k}.example", [index.url])
+        take_parts(mine, index, [Listed(f"https://h{k}.example/{n}.xml", START) for n in range(5)], START)
+        for part in mine.parts(index.url):
+            mine.counted(part, 10)
+    for one in mine:
+        mine.remove(one.url)
+        mine.counted(one, 7)  # a poll of it ended later
+    assert {name: len(table) for name, table in vars(mine).items() if name in TABLES} == dict.fromkeys(TABLES, 0)
+    assert set(vars(mine)) == {*TABLES, "_day", "_queue", "pending"}, "no other table"

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import tracemalloc
 
+import numpy as np
 import pytest
 from aiohttp import web
 
@@ -53,16 +54,46 @@ class Server:
         return [(at, status) for at, asked, status in self.log if asked == path]
 
 
-async def crawl(days, *, listings=(), private=True):
+class FeedServer(Server):
+    """Pages that change every two days, one after the other, and a feed whose `updated` says when."""
+
+    def changed_at(self, page, now):
+        phase = START - 2 * DAY + page * DAY / 5
+        return phase + (now - phase) // (2 * DAY) * 2 * DAY
+
+    async def answer(self, request):
+        now = self.clock.now()
+        self.log.append((now - START, request.path, 200))
+        if request.path == "/robots.txt":
+            return web.Response(text="User-agent: *\n")
+        if request.path == "/feed":
+            entries = "".join(
+                f"<entry><link href='{self.origin}/{k}'/><updated>{stamp(self.changed_at(k, now))}</updated></entry>"
+                for k in range(10)
+            )
+            return web.Response(text=f"<feed>{entries}</feed>", content_type="application/atom+xml")
+        return web.Response(text=f"<p>{self.changed_at(int(request.path[1:]), now)}", content_type="text/html")
+
+    def delays(self):
+        """Seconds from each change of days 4 to 8 to the next request of its page."""
+        found = []
+        for page in range(10):
+            asked = np.array([START + at for at, _ in self.asked(f"/{page}")])
+            times = np.unique([self.changed_at(page, START + at) for at in np.arange(4 * DAY, 8 * DAY, DAY / 2)])
+            found += [asked[asked >= at].min() - at for at in times]
+        return np.array(found)
+
+
+async def crawl(days, *, listings=(), private=True, kind="sitemap", serves=Server):
     store, clock = MemoryStore(), ManualClock(START)
-    server = Server(clock)
+    server = serves(clock)
     async with serving(server.answer) as origin, fetching(clock=clock, allow_private=private) as fetcher:
         server.origin = origin
         held = Held(fetcher, clock)
         engine = await open_engine(store, clock.now(), budget=0.0006, host_spacing=0.0, host_concurrency=8)
         urls = [f"{origin}/{k}" for k in range(10)] if private else ["https://nowhere.invalid/"]
         await save_pages(engine, store, add_pages(engine, Rules(), urls, clock.now()))
-        await store.queue([listing_command(url.replace("ORIGIN", origin), "sitemap") for url in listings])
+        await store.queue([listing_command(url.replace("ORIGIN", origin), kind) for url in listings])
         options = CrawlOptions(commands_every=7200.0, notes_every=DAY, longest_sleep=7200.0, commit_delay=60.0)
         robots = Robots(held, AGENT, clock) if private else None
         crawler = Crawler(engine, store, held, options, robots=robots, clock=clock)
@@ -87,6 +118,17 @@ def test_a_packed_sitemap_is_polled_with_its_validator_and_its_dates_are_signals
     assert [outcome.url.rsplit("/", 1)[1] for outcome in found] == ["3"]
     assert listing.state["n_signals"] == (found[0].began_at - START > changed[0]), "unless a crawl came before"
     assert counts.requests == len(server.log)
+
+
+def test_a_feed_whose_dates_move_brings_crawls_forward():
+    runs = [asyncio.run(crawl(9, listings=some, kind="feed", serves=FeedServer)) for some in (["ORIGIN/feed"], [])]
+    (feed, counts, store), (alone, without, _) = runs
+    assert len(feed.asked("/feed")) == counts.polls > 10
+    assert counts.requests == len(feed.log) <= without.requests + 2, "polls are part of the budget"
+    (listing,) = store.listings()
+    assert (listing.state["kind"], listing.state["n_entries"]) == ("feed", 10)
+    assert listing.state["n_signals"] > 10
+    assert feed.delays().mean() < 0.75 * alone.delays().mean()
 
 
 def test_listings_at_private_addresses_are_refused():

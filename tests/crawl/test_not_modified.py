@@ -55,7 +55,7 @@ class Crawl:
         self.sent = []
         self.now = 0.0
 
-    def visit(self, page):
+    def crawl(self, page):
         self.now += 60.0
         had, known = self.kept.get(page.url, (Validators(), None))
         sent = self.trust.choose(page.url, had, self.now)
@@ -66,9 +66,9 @@ class Crawl:
         if content is not None:
             self.kept[page.url] = Validators.of(fetched.headers), content
 
-    def visits_until_doubt(self, pages, most=500):
+    def crawls_until_doubt(self, pages, most=500):
         for n in range(most):
-            self.visit(pages[n % len(pages)])
+            self.crawl(pages[n % len(pages)])
             if not self.trust.trusts(pages[0].url, self.now):
                 return n
         return None
@@ -78,7 +78,7 @@ class Crawl:
 @pytest.mark.parametrize("change", [0.0, 0.05, 0.5, 1.0])
 def test_an_honest_server_stays_believed(seed, change):
     crawl = Crawl(seed)
-    assert crawl.visits_until_doubt([Page(Random(seed), change=change)], most=1000) is None
+    assert crawl.crawls_until_doubt([Page(Random(seed), change=change)], most=1000) is None
     assert any(sent.etag for sent in crawl.sent)
 
 
@@ -88,13 +88,13 @@ def test_of_many_honest_servers_few_are_doubted():
     for seed in range(300):
         crawl = Crawl(seed)
         pages = [Page(Random(seed), change=0.1 + 0.2 * n, url=f"{HOST}/{n}") for n in range(4)]
-        doubted += crawl.visits_until_doubt(pages, most=300) is not None
+        doubted += crawl.crawls_until_doubt(pages, most=300) is not None
     assert doubted <= 3
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_server_that_always_says_not_modified_is_found_out(seed):
-    found = Crawl(seed).visits_until_doubt([Page(Random(seed), "always")])
+    found = Crawl(seed).crawls_until_doubt([Page(Random(seed), "always")])
     assert found is not None
     assert found < 150
 
@@ -103,7 +103,7 @@ def test_a_server_that_always_says_not_modified_is_found_out(seed):
 def test_validators_that_never_move_are_found_out_at_the_first_look(seed):
     crawl = Crawl(seed)
     page = Page(Random(seed), "fixed")
-    found = crawl.visits_until_doubt([page])
+    found = crawl.crawls_until_doubt([page])
     assert found is not None
     assert found < 120
     checks = [sent for sent in crawl.sent[1:] if sent == Validators()]
@@ -117,7 +117,7 @@ def test_a_lying_page_is_doubted_alone_until_three_are_caught():
     for n, page in enumerate(liars):
         assert crawl.trust.trusts(honest, crawl.now)
         while crawl.trust.trusts(page.url, crawl.now):
-            crawl.visit(page)
+            crawl.crawl(page)
         if n == 0:
             assert crawl.trust.trusts(liars[1].url, crawl.now)
     assert not crawl.trust.trusts(honest, crawl.now)
@@ -127,14 +127,14 @@ def test_a_lying_page_is_doubted_alone_until_three_are_caught():
 def test_doubt_ends_after_a_month():
     crawl = Crawl()
     page = Page(Random(1), "fixed", 1.0)
-    assert crawl.visits_until_doubt([page]) is not None
+    assert crawl.crawls_until_doubt([page]) is not None
     for _ in range(50):
-        crawl.visit(page)
+        crawl.crawl(page)
         assert crawl.sent[-1] == Validators()
     crawl.now += DISTRUSTED_FOR
     page.lie = None
-    crawl.visit(page)
-    assert crawl.visits_until_doubt([page]) is None
+    crawl.crawl(page)
+    assert crawl.crawls_until_doubt([page]) is None
     assert crawl.sent[-1].etag or crawl.sent[-2].etag
 
 
@@ -142,7 +142,7 @@ def test_an_etag_that_moves_is_left_out_and_the_date_works():
     crawl = Crawl()
     page = Page(Random(1), "moving", change=0.05)
     for _ in range(100):
-        crawl.visit(page)
+        crawl.crawl(page)
     late = crawl.sent[50:]
     assert all(sent.etag is None for sent in late)
     assert sum(sent.last_modified is not None for sent in late) > 35
@@ -152,7 +152,7 @@ def test_about_every_tenth_fetch_is_in_full():
     crawl = Crawl()
     page = Page(Random(1), change=0.0)
     for _ in range(2000):
-        crawl.visit(page)
+        crawl.crawl(page)
     full = sum(sent == Validators() for sent in crawl.sent)
     assert 150 < full < 250
 
@@ -170,7 +170,7 @@ def test_pages_without_validators_and_failed_fetches_teach_nothing():
 def test_what_was_learned_is_kept():
     crawl = Crawl()
     page = Page(Random(1), "fixed", 1.0)
-    crawl.visits_until_doubt([page])
+    crawl.crawls_until_doubt([page])
     again = NotModified()
     again.restore(json.loads(json.dumps(crawl.trust.state())))
     assert not again.trusts(page.url, crawl.now)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from recrawl.crawl.listings.credits import MOST, Credits
 from recrawl.crawl.listings.listing import Listing
-from recrawl.crawl.listings.registry import Pace, Registry, due_times
+from recrawl.crawl.listings.poll_queue import Pace, due_times
+from recrawl.crawl.listings.registry import Registry
 from recrawl.crawl.listings.worth import DAY, Worth, anyway, poll_interval, poll_value
 from recrawl.engine import Engine
 from recrawl.model import Pages, crawl_value

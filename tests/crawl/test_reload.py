@@ -122,7 +122,7 @@ def test_what_a_running_crawl_cannot_take_is_named_and_stays():
     done = compare(old, new)
     assert (done.changed, done.needs_restart) == (("budget",), ("database", "contact", "keep"))
     kept = adopted(old, new)
-    assert (kept.database, kept.keep, kept.contact, kept.budget) == ("recrawl.db", 1, "", "5/s")
+    assert (kept.database, kept.keep, kept.contact, kept.budget) == ("recrawl.db", 2, "", "5/s")
     assert compare(kept, new).needs_restart == ("database", "contact", "keep"), "and is named again the next time"
     assert set(LIVE) <= set(Settings.__dataclass_fields__)
 

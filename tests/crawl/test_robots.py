@@ -1,9 +1,9 @@
 """robots.txt by RFC 9309."""
 
 import asyncio
-import time
 
 import pytest
+from effort import at_most
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -266,9 +266,8 @@ def test_any_bytes_are_rules(body):
 def test_rules_made_to_be_slow_are_not():
     text = "User-agent: *\n" + "".join(f"Disallow: /{'*a' * 50}{n}$\n" for n in range(3000))
     site = Site(text)
-    began = time.process_time()
-    assert site.rule("http://a.example/" + "a" * 2000).allowed
-    assert time.process_time() - began < 3
+    with at_most(3):
+        assert site.rule("http://a.example/" + "a" * 2000).allowed
 
 
 def test_nothing_is_known_beforehand_also_by_a_clock_that_goes_on():

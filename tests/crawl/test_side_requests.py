@@ -87,7 +87,7 @@ async def posting(answers, **options):
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
-    fetcher = HttpFetcher(AGENT, **{"allow_private": True, "limits": Limits(total=10.0), **options})
+    fetcher = HttpFetcher(AGENT, **{"allow_private": True, "limits": Limits(total=60.0), **options})
     try:
         yield fetcher, f"http://127.0.0.1:{runner.addresses[0][1]}", got
     finally:

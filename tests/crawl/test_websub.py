@@ -71,7 +71,7 @@ def test_verification_before_the_hub_answered_and_again():
 
 @pytest.mark.parametrize(
     ("text", "lease"),
-    [("3600", 3600.0), ("0", 300.0), ("-5", LEASE), ("", LEASE), ("soon", LEASE), ("9" * 18, 90 * DAY), ("²", LEASE)],
+    [("3600", 3600.0), ("0", 100.0), ("-5", LEASE), ("", LEASE), ("soon", LEASE), ("9" * 18, 90 * DAY), ("²", LEASE)],
 )
 def test_leases_are_bounded(text, lease):
     subscriptions, request = asked()
@@ -89,6 +89,26 @@ def test_renewal_before_the_lease_ends_keeps_callback_and_secret():
     assert again == request
     assert subscriptions.verify(again.name, verification(again), at + 1) == "echo me"
     assert subscriptions.of_page(PAGE).lease_until == at + 1 + 864000
+
+
+@pytest.mark.parametrize("granted", [80, 100, 299, 3600])
+def test_short_leases_are_renewed_before_they_end(granted):
+    subscriptions, request = asked()
+    now = NOW
+    for _ in range(20):
+        query = verification(request, **{"hub.lease_seconds": str(granted)})
+        assert subscriptions.verify(request.name, query, now) == "echo me"
+        assert 60.0 <= subscriptions.next_at() - now <= granted
+        now = subscriptions.next_at()
+        (again,) = subscriptions.due(now)
+        assert again == request, "the callback that the hub knows"
+        subscriptions.sent(again.name, now)
+
+
+def test_a_lease_without_length_costs_at_most_a_request_a_minute():
+    subscriptions, request = asked()
+    subscriptions.verify(request.name, verification(request, **{"hub.lease_seconds": "1"}), NOW)
+    assert subscriptions.next_at() >= NOW + 60.0
 
 
 def test_a_hub_that_is_gone_is_asked_less_and_less_and_the_other_too():

@@ -42,6 +42,8 @@ def test_only_the_last_bodies_are_remembered():
         assert deliver(subscriptions, request.name, sign(secret, body), body, NOW) == "taken"
     assert len(subscriptions.of_page(PAGE).recent) == steps.REMEMBERED
     assert deliver(subscriptions, request.name, sign(secret, b"99"), b"99", NOW) == "repeated"
+    again = deliver(subscriptions, request.name, sign(secret, b"1"), b"1", NOW)
+    assert again == "taken", "the limit that is documented"
 
 
 def feed(*entries):

@@ -311,6 +311,52 @@ def test_pages_are_crawled_as_often_while_a_hub_is_gone(manners):
     assert found[manners][1] < 30
 
 
+def test_a_hub_whose_port_is_closed_is_asked_again_when_it_is_back():
+    async def test(crawl):
+        assert crawl.state() == "active"
+        await crawl.hub.close_port()
+        asked, crawled = len(crawl.hub.requests), len(crawl.requests(PAGE))
+        await crawl.after(4 * DAY)
+        assert crawl.state() == "waiting"
+        assert crawl.subscription().failures > 3
+        assert len(crawl.hub.requests) == asked
+        used = crawl.counts["failed_requests"] + len(crawl.requests(PAGE)) - crawled
+        assert 0.9 * 48 <= used <= 48 + 1, "the budget: requests that are refused count"
+        await crawl.hub.open_port()
+        await crawl.after(2 * DAY)
+        assert crawl.state() == "active"
+        crawl.site.version = 2
+        assert await crawl.publish(PAGE, crawl.site.html()) == [202]
+
+    live(test, lease=2 * 86400, budget=1 / 7200)
+
+
+def test_a_listing_is_polled_as_often_while_its_hub_is_silent():
+    """The lease is active, and nothing is ever delivered."""
+    found = {}
+
+    def polls(hub):
+        async def test(crawl):
+            crawl.components.polls.add(FEED, "feed")
+            await crawl.after(DAY)
+            assert crawl.state(FEED) == ("active" if hub == "verify" else "waiting")
+            for day in range(10):
+                crawl.site.items = [day + 4, *crawl.site.items]
+                await crawl.after(DAY)
+            if hub == "verify":
+                assert not crawl.subscription(FEED).speaks(crawl.clock.now())
+            found[hub] = len(crawl.requests(FEED))
+            counts = crawl.components.inbox.counts
+            assert {str(source) for source in counts} == {"feed of a.example"}, "polls have found the items"
+
+        live(test, [ITEM.format(k) for k in range(1, 14)], manners=hub, budget=1 / 3600)
+
+    polls("verify")
+    polls("refuse")
+    assert found["verify"] >= 4
+    assert abs(found["verify"] - found["refuse"]) <= 1, "requests to the hub take some of the budget"
+
+
 def test_a_hub_at_a_private_address_is_not_asked():
     async def main():
         site, clock = Site(), ManualClock(START)

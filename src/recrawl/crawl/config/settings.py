@@ -61,7 +61,7 @@ class Settings:
     detector: str = "main"
     feed_interval: str = "5 min"  # a feed is polled no more often than this to keep its items; 0 s: never for that
     listings: bool = True  # whether sitemaps that robots.txt names, feeds and index pages are polled for signals
-    keep: int = 1  # bodies kept of each page
+    keep: int = 2  # bodies kept of each page; two show its newest change
     checkpoint_pages: int = 100_000  # from so many pages on, checkpoints of the engine are written; 0: never
     timeout: str = "60 s"  # for one fetch
     largest_body: int = 10 << 20  # bytes
@@ -218,17 +218,21 @@ def _from_file(path: Path, kind: type[Settings]) -> dict[str, Any]:
         raise ParameterError(f"{path}: there is no such file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise ParameterError(f"{path}: {problem}") from None
+    for name in set(_SECRETS) & set(table):
+        raise ParameterError(
+            f"{path}: {name} does not belong here; give it as {PREFIX}{name.upper()} in the environment, "
+            f"or in a file that {name}_file names"
+        )
+    return checked_table(table, str(path), kind)
+
+
+def checked_table(table: Mapping[str, Any], where: str, kind: type[Settings] = Settings) -> dict[str, Any]:
+    """Values by setting as `Settings` takes them, or ParameterError that names the setting that is not one."""
     known = {field.name: str(field.type) for field in fields(kind)}
-    for name, value in table.items():
+    for name in table:
         if name not in known:
-            raise _unknown(f"{path}: setting", name, list(known))
-        if name in _SECRETS:
-            raise ParameterError(
-                f"{path}: {name} does not belong here; give it as {PREFIX}{name.upper()} in the environment, "
-                f"or in a file that {name}_file names"
-            )
-        table[name] = _checked(f"{path}: {name}", known[name], value)
-    return table
+            raise _unknown(f"{where}: setting", name, list(known))
+    return {name: _checked(f"{where}: {name}", known[name], value) for name, value in table.items()}
 
 
 def _unknown(where: str, name: str, known: list[str]) -> ParameterError:
@@ -239,7 +243,7 @@ def _unknown(where: str, name: str, known: list[str]) -> ParameterError:
 
 def _checked(where: str, kind: str, value: Any) -> Any:
     if kind.startswith("tuple"):
-        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        if not isinstance(value, list | tuple) or not all(isinstance(one, dict) for one in value):
             name = where.rpartition(" ")[2]
             raise ParameterError(f"{where}: {name} is written as [[{name}]] tables")
         return tuple(value)

@@ -23,7 +23,7 @@ FAILURES: Mapping[str, str] = MappingProxyType(
         "too-large": "body or headers beyond the limit",
         "bad-response": "what came is not an answer that HTTP allows here",
         "redirects": "redirects too many, in a circle, to what is no http or https URL, or to a host of another shard",
-        "forbidden-address": "the address is private, local or reserved, and such are not allowed",
+        "forbidden-address": "a private, local or reserved address: refused unless allow_private = true",
         "robots": "robots.txt does not allow it, or could not be read",
         "busy": "the server asks to come later (429, 503)",
         "http-4xx": "the server refuses (400 to 499 but 429); 404 and 410 also set `gone`",

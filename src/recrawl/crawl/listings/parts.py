@@ -26,8 +26,7 @@ def take_parts(registry: Registry, index: Listing, parts: Sequence[Listed], now:
         part = registry.add(Listing(one.url, SITEMAP, "index", parent=index.url, own_clock=one.at is None))
         if part is None or part.parent != index.url:
             continue
-        if index.names and part.names != index.names:
-            part.names = list(index.names)
+        registry.inherit(part)
         if part.polled_at is not None and one.at != part.part_date and not part.own_clock:
             part.waiting, part.probing = True, False
         part.part_date = one.at

@@ -23,8 +23,10 @@ from recrawl.crawl.listings.dropped import DroppedPages
 from recrawl.crawl.listings.listing import Listing
 from recrawl.crawl.listings.news import News, dropped, news_of, signals_of
 from recrawl.crawl.listings.parts import take_parts
+from recrawl.crawl.listings.poll_queue import Pace
 from recrawl.crawl.listings.reading import FEED, SITEMAP
-from recrawl.crawl.listings.registry import Pace, Registry
+from recrawl.crawl.listings.registry import Registry
+from recrawl.crawl.listings.still_named import StillNamed
 from recrawl.crawl.listings.streaming import ListingBody
 from recrawl.crawl.listings.worth import DAY
 from recrawl.crawl.listings.worths import PRIOR_PAGES, Worths
@@ -66,6 +68,7 @@ class Polls:
         self.discovery, self._hooks = discovery, hooks
         self.registry, self.dropped = Registry(engine.settings.day), DroppedPages()
         self._worths, self._offload = Worths(engine, self.registry, hooks.pace, self._trusts), Offload(clock)
+        self._still_named = StillNamed(self.registry, store.listing_entries, self._offload)
         self._side: SideRequests | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.on_fetched: Callable[[str, Fetched], None] | None = None  # gets listings that were polled
@@ -146,6 +149,7 @@ class Polls:
             self._hooks.report("error", url=listing.url, problem=problem)
         finally:
             self.registry.ended(listing)
+            self._still_named.ended(listing)
         await self._save()
 
     async def _take_in(self, listing: Listing, fetched: Fetched, streamed: ListingBody | None = None) -> None:
@@ -165,6 +169,7 @@ class Polls:
             return
         listing.answered(now, good_for(fetched, now), is_judged=self._worths.is_judged)
         gone = dropped(listing, news.vanished, self._pages_of)
+        gone = await self._still_named.left_out(listing, news.vanished, gone)
         signals = signals_of(news) if listing.read_at is not None else self._worths.newer(signals_of(news))
         signals += [Signal(url, Source(news.reading.kind, host_of(url))) for url in gone]
         taken = await self._inbox.take(signals) if signals else None
@@ -237,15 +242,14 @@ class Polls:
                 self._hooks.report("dropped page gone", url=one.url)
 
     def _drop(self, urls: list[str]) -> None:
-        """Pages that a sitemap no longer names; those that were found gone before are reported at once."""
+        """Pages that no sitemap names any more; those that were found gone before are reported at once."""
         self.dropped.add(urls)
         ids = self._engine.addresses.known(urls)
-        if not len(ids):
-            return
-        gone = np.asarray(self._engine.rows(ids)["times_gone"]) > 0
-        for url in (url for url, is_gone in zip(urls, gone.tolist(), strict=True) if is_gone):
-            self.dropped.settled(url, gone=True)
-            self._hooks.report("dropped page gone", url=url)
+        known = [url for url, page in zip(urls, ids.tolist(), strict=True) if page >= 0]
+        gone = np.asarray(self._engine.rows(ids[ids >= 0])["times_gone"]) > 0 if known else np.empty(0)
+        for url in (url for url, is_gone in zip(known, gone.tolist(), strict=True) if is_gone):
+            if self.dropped.settled(url, gone=True):
+                self._hooks.report("dropped page gone", url=url)
 
     # --- where listings are found -------------------------------------------------------------------------------------
 

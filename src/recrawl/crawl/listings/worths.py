@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from recrawl.crawl.listings.credits import Credits, Ids
 from recrawl.crawl.listings.listing import Listing
-from recrawl.crawl.listings.registry import Pace, Registry
+from recrawl.crawl.listings.poll_queue import Pace
+from recrawl.crawl.listings.registry import Registry
 from recrawl.crawl.signals.inbox import Signal
 from recrawl.engine import Engine
 

@@ -18,6 +18,7 @@ from recrawl.engine import Engine
 from recrawl.schedule.exact import access
 from recrawl.store.leases import Lease
 from recrawl.store.protocol import Copy, Outcome, Store
+from recrawl.store.signals import PendingSignal
 
 _SMOOTH = 0.02  # weight of the newest pick in the smoothed crawl value at the margin
 
@@ -42,6 +43,15 @@ class _Unsaved(NamedTuple):
         return Copy.first(self.outcome) if self.before is None else self.before.after(self.outcome)
 
 
+class _Batch(NamedTuple):
+    """What one transaction writes."""
+
+    outcomes: list[Outcome]
+    rows: dict[str, Any] | None  # of the engine
+    signals: list[PendingSignal]
+    leases: list[Lease]
+
+
 class Recorder:
     """Group commit: outcomes wait at most ``commit_delay`` seconds or until there are ``commit_size`` of them."""
 
@@ -60,7 +70,7 @@ class Recorder:
         self._pending: list[tuple[int, Outcome]] = []
         self._pending_since = math.inf
         self._newest: dict[str, _Unsaved] = {}  # copies that the store does not have yet
-        self._saving: asyncio.Task[None] | None = None
+        self._saving: asyncio.Future[None] | None = None  # done when the batch is written that is being written
         self._n_saving, self._saving_since = 0, math.inf  # outcomes of the batch that is being written
         self.threshold = 0.0  # smoothed over picks
         self._picks = 0
@@ -169,26 +179,35 @@ class Recorder:
 
     def begin_save(self, notes: Mapping[str, Any] | None = None) -> asyncio.Task[None]:
         """Start to write the waiting outcomes, with notes; one batch at a time."""
-        batch, self._pending = self._pending, []
-        self._saving_since, self._pending_since = self._pending_since, math.inf
-        self._n_saving = len(batch)
-        leases, self.leases = self.leases, []
-        self._saving = asyncio.create_task(self._save(batch, dict(notes or {}), leases))
-        return self._saving
+        return asyncio.create_task(self._save(self._next_batch(), dict(notes or {})))
 
-    async def _save(self, batch: list[tuple[int, Outcome]], notes: dict[str, Any], leases: list[Lease]) -> None:
+    def _next_batch(self) -> _Batch:
+        """What waits, to be written now."""
+        assert self._saving is None, "one batch at a time"
+        waiting, leases = self._pending, self.leases
+        outcomes = [outcome for _, outcome in waiting] if self.inbox is None else self.inbox.marked(waiting)
+        signals = [] if self.inbox is None else self.inbox.renewed(waiting)
+        batch = _Batch(outcomes, self.rows(waiting) if waiting else None, signals, leases)
+        self._pending, self.leases = [], []
+        self._saving_since, self._pending_since = self._pending_since, math.inf
+        self._n_saving = len(waiting)
+        self._saving = asyncio.get_running_loop().create_future()
+        return batch
+
+    async def _save(self, batch: _Batch, notes: dict[str, Any]) -> None:
+        outcomes = batch.outcomes
         try:
-            outcomes = [outcome for _, outcome in batch]
-            rows = self.rows(batch) if batch else None
-            signals = [] if self.inbox is None else self.inbox.renewed(batch)
-            await self._store.save(outcomes, rows, notes=notes, signals=signals, leases=leases)
+            await self._store.save(outcomes, batch.rows, notes=notes, signals=batch.signals, leases=batch.leases)
             for outcome in outcomes:
                 unsaved = self._newest.get(outcome.url)
                 if unsaved is not None and unsaved.outcome.began_at == outcome.began_at:
                     del self._newest[outcome.url]
             self._acknowledged(outcomes)
         finally:
-            self._saving, self._n_saving, self._saving_since = None, 0, math.inf
+            written, self._saving = self._saving, None
+            self._n_saving, self._saving_since = 0, math.inf
+            if written is not None and not written.done():
+                written.set_result(None)
 
     def are_there(self, pages: ArrayLike) -> NDArray[np.bool_]:
         """Which pages were not removed since they were picked."""
@@ -206,7 +225,7 @@ class Recorder:
         while self._saving is not None:
             await asyncio.wait([self._saving])
         self.leases += leases
-        await self.begin_save(notes)
+        await self._save(self._next_batch(), dict(notes or {}))
 
     async def save_notes(self, notes: Mapping[str, Any]) -> None:
         """Write notes at once."""
@@ -235,6 +254,6 @@ class Recorder:
         return max(now - since, 0.0) if since < math.inf else 0.0
 
     @property
-    def saving(self) -> asyncio.Task[None] | None:
-        """The batch that is being written."""
+    def saving(self) -> asyncio.Future[None] | None:
+        """Done when the batch is written that is being written, or could not be."""
         return self._saving

@@ -45,6 +45,11 @@ class TaskPool:
         """Wake when another task has ended, and raise what went wrong in it by ``check``."""
         task.add_done_callback(self._done)
 
+    def fail(self, problem: BaseException) -> None:
+        """Wake, and raise a problem by ``check``."""
+        self._problem = self._problem or problem
+        self.wake()
+
     def check(self) -> None:
         """Raise what went wrong."""
         if self._problem is not None:
@@ -86,9 +91,11 @@ class TaskPool:
             self._done(task)
 
     def _done(self, task: asyncio.Task[Any]) -> None:
-        if _failed(task):
-            self._problem = self._problem or task.exception()
-        self.wake()
+        problem = task.exception() if _failed(task) else None
+        if problem is None:
+            self.wake()
+        else:
+            self.fail(problem)
 
     def _wake_soon(self) -> None:
         if self._gathering is None and self._awake is not None:

@@ -117,9 +117,13 @@ class HeardTable:
                 heard.at, heard.changed_at = heard.again_at, None
                 yield source, heard
 
+    def before(self, page: int, began_at: float) -> list[int]:
+        """The sources whose signals came before a fetch began."""
+        return [source for source, heard in self._pages.get(page, {}).items() if heard.at < began_at]
+
     def saved(self, page: int, began_at: float) -> list[int]:
         """A good outcome is stored: signals before it are over; whose they were."""
-        over = [source for source, heard in self._pages.get(page, {}).items() if heard.at < began_at]
+        over = self.before(page, began_at)
         for source in over:
             self.drop(page, source)
         return over

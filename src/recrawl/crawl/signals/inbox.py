@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple
@@ -297,6 +297,13 @@ class Inbox:
         good = [(page, one) for page, one in ended if one.failure is None]
         found = [(one.url, *again) for page, one in good for again in self._heard.renewed(page, one.began_at)]
         return [PendingSignal(url, source, heard.at) for url, source, heard in found]
+
+    def marked(self, ended: Iterable[tuple[int, Outcome]]) -> list[Outcome]:
+        """Outcomes by page, with the sources that had signalled a change; before `renewed`, which moves signals."""
+        if self._heard.is_empty:
+            return [one for _, one in ended]
+        before = [(one, self._heard.before(page, one.began_at)) for page, one in ended]
+        return [replace(one, signalled=sum(1 << k for k in sources)) if sources else one for one, sources in before]
 
     def saved(self, outcomes: Iterable[Outcome]) -> None:
         """Outcomes are stored: with them, the store has deleted the signals before them."""

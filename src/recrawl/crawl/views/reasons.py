@@ -59,18 +59,23 @@ def noted_failure(cached: Mapping[str, Any] | None) -> str | None:
 
 def outcome_text(last: Outcome, robots: str | None) -> str:
     """What the last crawl of a page came to, if it fetched no copy."""
-    from recrawl.crawl.http.fetched import FAILURES
-
     if last.gone:
         if last.status in _MOVED and last.final_url:
             return f"moved permanently ({last.status}) to {last.final_url}, which is a page of its own"
         return _GONE.get(last.status or 0, f"gone ({last.status})")
     if last.failure == "robots":
-        return "disallowed by robots.txt" if robots is None else f"its robots.txt could not be read ({robots})"
+        unread = robots is not None and f"its robots.txt could not be read ({in_words(robots)})"
+        return unread or "disallowed by robots.txt"
     if last.status and last.status >= 400:
         return f"the server answers {last.status}" + (" and asks to come later" if last.failure == "busy" else "")
-    failure = str(last.failure)
-    return f"{failure}: {FAILURES[failure]}" if failure in FAILURES else failure
+    return in_words(str(last.failure))
+
+
+def in_words(failure: str) -> str:
+    """The name of a failure and what it means, unless its name says it."""
+    from recrawl.crawl.http.fetched import FAILURES
+
+    return failure if failure.startswith("http-") or failure not in FAILURES else f"{failure}: {FAILURES[failure]}"
 
 
 def state_text(found: Explanation, fate: Fate) -> str:

@@ -183,7 +183,7 @@ def event_figures(store: BlockingStore[OwnedStore], now: float) -> dict[str, Any
         waiting = store.events(one.cursor, 1)
         behind = now - waiting[0].at if waiting else 0.0
         subscribers.append({**asdict(one), "lag": lag, "seconds_behind": round(max(behind, 0.0), 3)})
-    return {**found, "subscribers": subscribers, "followers": subscribers}  # followers: the name in version 0.1
+    return {**found, "subscribers": subscribers}
 
 
 def hosts_in_trouble(

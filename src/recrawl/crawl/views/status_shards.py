@@ -34,8 +34,7 @@ def figures_of_shards(
         found[name] = weighted([(part["importance"], part[name]) for part in parts])
     _share_whole_budget(parts, found["load"])
     found["load"]["hosts"].sort(key=lambda one: -one["requests_last_day"])
-    events = found["events"]
-    events["subscribers"] = events["followers"] = _subscribers(events["subscribers"])
+    found["events"]["subscribers"] = _subscribers(found["events"]["subscribers"])
     found |= dict.fromkeys(_OF_ONE) | audit_figures(audits_of_shards(ended))
     return found | {"database": settings.database_name, "budget": settings.budget, "shards": len(parts)}
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import Protocol
 
-from recrawl.crawl.clock import Clock
+from recrawl.crawl.clock import Clock, hold
 from recrawl.crawl.deliver.notify.message import SHOWN, Message, message_of
 from recrawl.store.events import Event
 from recrawl.store.protocol import Store
@@ -110,8 +110,10 @@ class Notifier:
         await self._save()
 
     async def _deliver(self, events: Sequence[Event], n_more: int) -> None:
-        """Differences are computed in a thread: they take a while where pages are long."""
-        await self._send(await asyncio.to_thread(message_of, events, diffs=self.rule.diff, n_more=n_more))
+        """Differences are computed in a thread, since long pages take a while; a manual clock stands still."""
+        with hold(self._clock):
+            message = await asyncio.to_thread(message_of, events, diffs=self.rule.diff, n_more=n_more)
+        await self._send(message)
 
     async def close(self) -> None:
         """Close the connections of what sends messages."""

@@ -19,8 +19,8 @@ from recrawl.crawl.feeds.cache import FeedCache
 from recrawl.crawl.feeds.polling import PREFIX
 from recrawl.crawl.http.fetched import Fetcher
 from recrawl.crawl.listings.discovery import Discovery
+from recrawl.crawl.listings.poll_queue import Pace
 from recrawl.crawl.listings.polls import PollHooks, Polls
-from recrawl.crawl.listings.registry import Pace
 from recrawl.crawl.polite.budget import MARK, Budget
 from recrawl.crawl.polite.host_budgets import PREFIX as HOST_PACED
 from recrawl.crawl.polite.host_budgets import HostBudgets, RateOf
@@ -166,8 +166,8 @@ class Components:
         """A batch is committed."""
         self.counters.acknowledged += len(outcomes)
         self.inbox.saved(outcomes)
-        self.polls.crawled(outcomes)
         if outcomes:
+            self.polls.crawled(outcomes)
             self.report("saved", outcomes=outcomes)
             self.deliveries.notify()
 

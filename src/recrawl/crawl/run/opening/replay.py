@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from recrawl.engine.beliefs.arrays import CHANGES, LOG_INTERVALS, UNCHANGED
 from recrawl.engine.beliefs.beliefs import estimated_seen
-from recrawl.engine.rows import FIXED_RATE, NO_FIT, RATE_EVIDENCE, known_rows
+from recrawl.engine.rows import NO_FIT, RATE_EVIDENCE, known_rows
 from recrawl.store.protocol import Outcome, Store
 
 Array = NDArray[np.float64]
@@ -35,7 +35,7 @@ async def replay_outcomes(store: Store, saved: dict[str, Any]) -> list[str]:
     """
     n = len(saved["url"])
     missing = ~known_rows(saved.get("seen", [None] * n))
-    crawled = (np.asarray(saved["n_crawls"]) > 0) & ~np.asarray(saved[FIXED_RATE], np.bool_)
+    crawled = (np.asarray(saved["n_crawls"]) > 0) & ~np.asarray(saved["fixed_rate"], np.bool_)
     credited = np.asarray(saved["own"], np.float64) < np.asarray(saved["n_changes"], np.float64) - 1e-9
     rows = np.flatnonzero(crawled & (missing | credited))
     if len(rows) == 0:

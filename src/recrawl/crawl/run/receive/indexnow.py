@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from recrawl.crawl.clock import Clock
 from recrawl.crawl.polite.side_requests import SideRequests
 from recrawl.crawl.run.receive.pauses import Pause
+from recrawl.crawl.signals.group_commit import GroupCommit
 from recrawl.crawl.signals.inbox import Inbox, Signal
 from recrawl.crawl.signals.indexnow.keys import KeyCheck, Keys
 from recrawl.crawl.signals.indexnow.ping import Ping, Refusal, holds_key
@@ -51,6 +52,7 @@ class IndexNow:
         self._checks: deque[KeyCheck] = deque()
         self._checking: set[asyncio.Task[None]] = set()
         self._pause: Pause | None = None
+        self._commit = GroupCommit[None](self._write, clock)
 
     def restore(self, notes: Mapping[str, Any]) -> None:
         """Take up the notes of earlier runs; checks that were not finished are made again."""
@@ -68,25 +70,42 @@ class IndexNow:
         taken = self.keys.take(ping, self._clock.now())
         if isinstance(taken, Refusal):
             return Answer(*taken, retry_after=3600.0 if taken.status == 429 else 0.0)
-        await self._save()
+        if taken.status == 202:
+            await self._wait(taken.check)
         if taken.urls:
             done = await self._inbox.take(self._signals(ping.location, taken.urls), whole=True)
             if done.limited:
                 return Answer(429, "too many URLs of this host", done.retry_after)
-        if taken.check is not None:
-            self._checks.append(taken.check)
-            if self._pause is not None:
-                self._pause.wake()
         return Answer(taken.status)
+
+    async def _wait(self, check: KeyCheck | None) -> None:
+        """Let what waits for a key be stored. Its check comes also after a failure: other pings may wait for it."""
+        try:
+            await self._save()
+        finally:
+            if check is not None:
+                self._checks.append(check)
+                if self._pause is not None:
+                    self._pause.wake()
 
     def _signals(self, location: str, urls: Sequence[str]) -> list[Signal]:
         source = Source("indexnow", host_of(location))
         return [Signal(url, source) for url in urls]
 
     async def _save(self) -> None:
+        """Returns when all notes of keys are written, also those that are being written for others."""
+        if self.keys.has_changes:
+            await self._commit.add([None])
+        else:
+            await self._commit.settled()
+
+    async def _write(self, _: list[None]) -> None:
         notes = self.keys.pending_notes()
-        if notes:
+        try:
             await self._save_notes(notes)
+        except BaseException:
+            self.keys.not_saved(notes)  # the next ping writes them, a repetition too
+            raise
 
     # --- key files ----------------------------------------------------------------------------------------------------
 

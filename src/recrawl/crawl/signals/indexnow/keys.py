@@ -8,7 +8,7 @@ kept in notes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -69,7 +69,7 @@ class Keys:
     def restore(self, notes: Mapping[str, Any], now: float) -> list[KeyCheck]:
         """Take up the notes of earlier runs; the checks that were not finished."""
         for name, note in notes.items():
-            site, _, key = name.removeprefix(PREFIX).rpartition(" ")
+            site, key = _site_key(name)
             found = _Key(**{**note, "waiting": tuple(note["waiting"])})
             if found.asked_at > now:  # the clock was set back
                 found = replace(found, asked_at=now)
@@ -81,6 +81,15 @@ class Keys:
         """Notes of what changed since the last call."""
         changed, self._changed = self._changed, set()
         return {f"{PREFIX}{site} {key}": self._note(site, key) for site, key in changed}
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether there are pending notes."""
+        return bool(self._changed)
+
+    def not_saved(self, names: Iterable[str]) -> None:
+        """Pending notes could not be written: they are pending again."""
+        self._changed.update(map(_site_key, names))
 
     def _note(self, site: str, key: str) -> dict[str, Any] | None:
         one = self._keys.get((site, key))
@@ -149,3 +158,9 @@ class Keys:
         self._n_waiting += len(one.waiting) - (0 if before is None else len(before.waiting))
         self._keys[site, key] = one
         self._changed.add((site, key))
+
+
+def _site_key(name: str) -> tuple[str, str]:
+    """The site and the key of a note."""
+    site, _, key = name.removeprefix(PREFIX).rpartition(" ")
+    return site, key

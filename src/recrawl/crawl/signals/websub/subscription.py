@@ -14,7 +14,7 @@ from typing import Any
 
 DAY = 86400.0
 LEASE = 10 * DAY  # seconds that are asked for
-SHORTEST_LEASE, LONGEST_LEASE = 300.0, 90 * DAY  # what a granted lease counts as at least and at most
+SHORTEST_LEASE, LONGEST_LEASE = 100.0, 90 * DAY  # what a granted lease counts as: at most a request a minute
 SEND_WITHIN = 7 * DAY  # seconds that a request may wait for the budget
 VERIFY_WITHIN = 3600.0  # seconds in which a request may be verified
 RENEW_FROM, RENEW_TO = 0.6, 0.8  # parts of a lease, between which it is renewed
