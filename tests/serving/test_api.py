@@ -1,63 +1,14 @@
-"""The endpoints under /v1: every route with every scope, every example, every refusal."""
+"""The endpoints under /v1: every example, every refusal."""
 
 import asyncio
 import json
 
 import pytest
 
-from recrawl.crawl.signals.tokens import SCOPES
-
 from .service import URLS, with_service
+from .test_scopes import TABLE
 
 pytestmark = pytest.mark.slow
-
-# The scope that each route needs; admin has all of them. The document needs none.
-TABLE = {
-    ("GET", "/v1/budget"): "read",
-    ("GET", "/v1/events"): "read",
-    ("GET", "/v1/forecast"): "read",
-    ("GET", "/v1/hosts"): "read",
-    ("GET", "/v1/pages"): "read",
-    ("GET", "/v1/sources"): "read",
-    ("GET", "/v1/status"): "read",
-    ("GET", "/v1/why"): "read",
-    ("PATCH", "/v1/pages"): "admin",
-    ("POST", "/v1/pages"): "admin",
-    ("POST", "/v1/pages/remove"): "admin",
-    ("POST", "/v1/pick"): "crawl",
-    ("POST", "/v1/record"): "crawl",
-    ("POST", "/v1/release"): "crawl",
-    ("POST", "/v1/requests"): "signal",
-    ("POST", "/v1/signals"): "signal",
-    ("PUT", "/v1/budget"): "admin",
-}
-
-
-def test_every_route_with_every_scope_and_none(tmp_path):
-    async def test(one):
-        found = {(e.method, e.path): e.scope for e in one.service.endpoints()}
-        assert found == TABLE, "a route must be in the table"
-        for (method, path), needed in TABLE.items():
-            for scope in (None, "guess", *SCOPES):
-                token = "x" * 43 if scope == "guess" else ""
-                if scope in (needed, "admin"):
-                    continue
-                status, problem = await one.call(method, path, {}, scope=scope, token=token or None)
-                assert status == (401 if scope in (None, "guess") else 403), (method, path, scope)
-                assert problem["status"] == status
-            for scope in {needed, "admin"}:
-                if path == "/v1/events":
-                    continue
-                status, _ = await one.call(method, path, scope=scope)
-                assert status in (200, 422), (method, path, scope, "allowed, though nothing may be asked")
-        status, document = await one.call("GET", "/v1/openapi.json", scope=None)
-        assert status == 200
-        described = {
-            (m.upper(), path): op["x-scope"] for path, ops in document["paths"].items() for m, op in ops.items()
-        }
-        assert described == TABLE
-
-    with_service(test, tmp_path)
 
 
 async def sent(one, method, path, length, part, *, ends=False):
@@ -99,23 +50,31 @@ def test_oversized_slow_and_half_sent_bodies_on_every_route(tmp_path, monkeypatc
 def test_the_examples_of_the_document_work(tmp_path):
     async def test(one):
         _, document = await one.call("GET", "/v1/openapi.json")
-        answered = {}
-        for path, operations in document["paths"].items():
+        answered, leases = {}, []
+        order = sorted(document["paths"].items(), key=lambda item: item[0] != "/v1/pick")  # its leases are used
+        for path, operations in order:
             for method, operation in operations.items():
                 if path == "/v1/events":
                     continue
                 query = {p["name"]: p["example"] for p in operation.get("parameters", []) if "example" in p}
                 body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("example")
+                for given in ("outcomes", "leases"):
+                    if body is not None and given in body:
+                        assert len(body[given]) == 1, "each example needs one lease"
+                        body = {given: [{**body[given][0], "lease": leases[0]} if given == "outcomes" else leases[0]]}
+                        leases.pop(0)
                 status, found = await one.call(method.upper(), path, body, params=query)
                 assert status == 200, (method, path, found)
                 answered[method, path] = found
+                leases += [page["lease"] for page in found["pages"]] if path == "/v1/pick" else []
         assert len(answered["post", "/v1/pick"]["pages"]) == 2
-        assert answered["post", "/v1/record"] == {"results": ["unknown"]}
+        assert answered["post", "/v1/record"] == {"results": ["recorded"]}
+        assert answered["post", "/v1/release"] == {"results": ["released"]}
         assert answered["post", "/v1/requests"] == {"counted": 2, "unknown": 0}
         assert answered["post", "/v1/pages"] == {"added": 0, "known": 1}
         assert answered["get", "/v1/hosts"]["total"] == 6
         assert answered["put", "/v1/budget"]["rate"] == 20.0
-        assert "never fetched" in answered["get", "/v1/why"]["text"]
+        assert "0 changes seen in 0 comparisons" in answered["get", "/v1/why"]["text"]
 
     with_service(test, tmp_path)
 
@@ -160,16 +119,23 @@ def test_a_crawler_by_http(tmp_path):
             "importance",
             1,
         ),
-        ("/v1/pages", {"pages": [{"url": "https://a.example/"}] * 10_001}, 413, "pages", None),
+        ("/v1/pages", {"pages": [{"url": "https://a.example/"}] * 10_001}, 422, "pages", None),
         ("/v1/record", {"outcomes": [{"lease": "x", "status": 200}, {"lease": "y"}]}, 422, "status", 1),
         ("/v1/record", {"outcomes": [{"lease": "x", "error": "oops"}]}, 422, "error", 0),
         ("/v1/record", {"outcomes": [{"lease": "x", "status": 200, "body": "", "body_base64": ""}]}, 422, "body", 0),
         ("/v1/release", {"leases": "x"}, 422, "leases", None),
+        ("PUT /v1/budget", {"budget": "lots"}, 422, "budget", None),
+        ("GET /v1/forecast?budget=lots", None, 422, "budget", None),
+        ("GET /v1/pages?cursor=?", None, 422, "cursor", None),
+        ("GET /v1/pages?limit=0", None, 422, "limit", None),
+        ("GET /v1/why?url=nonsense", None, 422, "url", None),
+        ("GET /v1/events?cursor=nonsense", None, 422, "cursor", None),
     ],
 )
 def test_refusals_name_field_and_row(path, body, status, field, row, tmp_path):
     async def test(one):
-        found, problem = await one.call("POST", path, body)
+        method, _, rest = path.rpartition(" ")
+        found, problem = await one.call(method or "POST", rest, body)
         assert (found, problem["field"], problem["row"]) == (status, field, row)
         assert len(one.live.crawler.engine) == len(URLS), "nothing is half done"
 

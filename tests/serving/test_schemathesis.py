@@ -5,11 +5,16 @@ from threading import Event, Thread
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from profiles import examples
 
 from .service import URLS, Served
 
-pytestmark = pytest.mark.full
-EXAMPLES = 40  # of each route
+pytestmark = pytest.mark.slow
+EXAMPLES = examples(40, usual=5)  # of each route
+
+# It asks for success wherever the schema allows a request. A schema cannot say which text is a URL that can be crawled,
+# a budget in words or a cursor that was given before: those are refused with 422, and unknown pages with 404.
+LEFT_OUT = {"positive_data_acceptance"}
 
 
 class InThread:
@@ -43,7 +48,8 @@ def test_the_service_answers_as_its_document_says(tmp_path):
     tried = 0
     with InThread(tmp_path) as service:
         schema = schemathesis.openapi.from_url(service.url + "/v1/openapi.json")
-        checks = [check for check in CHECKS.get_all() if check.__name__ != "positive_data_acceptance"]
+        checks = [check for check in CHECKS.get_all() if check.__name__ not in LEFT_OUT]
+        assert len(checks) > 5
         for found in schema.get_all_operations():
             operation = found.ok()
             if operation.path == "/v1/events":

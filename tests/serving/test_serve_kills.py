@@ -21,6 +21,8 @@ def kill_serve():
 def test_nothing_twice_and_nothing_lost(kills):
     found = kill_serve().run(kills)
     assert found["acknowledged"] > 100 * kills / 5
+    assert found["share_of_picks_cut_short_by_the_budget"] > 0.0, "the budget binds"
+    assert (found["abandoned"], found["leases_not_back"], found["back_too_soon"]) == (150, 0, 0)
     assert found["acknowledged_and_missing"] == 0
     assert found["stored_twice"] == 0
     assert found["two_holders"] == 0

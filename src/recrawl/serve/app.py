@@ -65,7 +65,8 @@ def build_app(context: Context) -> FastAPI:
     if context.service is not None:  # the first routes are found soonest
         app.router.routes += service_routes(context.service, context.tokens)
     app.include_router(signal_routes(context))
-    app.include_router(feed_routes(context.store, context.tokens))
+    crawl = None if context.dashboard is None else context.dashboard.crawl
+    app.include_router(feed_routes(context.store, context.tokens, crawl, context.public_url))
     if context.why_not_ready is not None:
         app.include_router(health_routes(context.why_not_ready))
     if context.metrics is not None:

@@ -1,58 +1,137 @@
-"""``GET /changes.xml``: the newest changes as an Atom feed (RFC 4287), with what changed where texts are kept."""
+"""``GET /changes.xml``: the newest changes as an RSS 2.0 feed, with what changed where texts or bodies are kept."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
 import binascii
+import hashlib
 import re
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from email.utils import format_datetime
+from typing import TYPE_CHECKING, NamedTuple
 from xml.etree import ElementTree
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from recrawl.crawl.deliver.notify.message import Item, html_diff, item_of
+from recrawl.crawl.deliver.notify.message import Item, html_item, item_of
 from recrawl.crawl.signals.tokens import Tokens
 from recrawl.serve.guard import authorize
+from recrawl.serve.kept_texts import with_texts
 from recrawl.serve.problems import ProblemError
 from recrawl.store.events import Event
 
 if TYPE_CHECKING:
     from recrawl.serve.app import Listings
+    from recrawl.serve.crawls.view import CrawlView
 
-MEDIA_TYPE = "application/atom+xml; charset=utf-8"
+MEDIA_TYPE = "application/rss+xml; charset=utf-8"
 KINDS = ("changed", "gone", "redirected")
-_MOST = 50  # entries
-_ATOM = "http://www.w3.org/2005/Atom"
+_MOST = 50  # items
+_LOOKED_AT = 500  # newest events of which some are chosen by a pattern or a notification
+_REMEMBERED = 1000  # items whose differences are not computed again
+_FEEDS = 20  # feeds that are not written again
 _WORDS = {"changed": "changed", "gone": "gone", "redirected": "moved"}
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def feed_routes(store: Listings, tokens: Tokens) -> APIRouter:
-    """The route of the feed. A feed is computed once for all readers, until there is a new event."""
-    router = APIRouter()
-    kept: tuple[str, bytes] = ("", b"")
-    lock = asyncio.Lock()
+class Choice(NamedTuple):
+    """Which events a feed has: a name in words, the kinds, and whether a URL belongs to it; None: all URLs."""
+
+    name: str = ""
+    kinds: tuple[str, ...] = KINDS
+    matches: Callable[[str], bool] | None = None
+
+
+class Changes:
+    """The items of events and the written feeds: each is computed once for all readers, until there is a new event."""
+
+    def __init__(self, store: Listings, crawl: CrawlView | None) -> None:
+        self._store, self._crawl, self._lock = store, crawl, asyncio.Lock()
+        self._items: OrderedDict[str, Item] = OrderedDict()
+        self._written: OrderedDict[str, bytes] = OrderedDict()
+
+    def choice(self, notify: str, match: str) -> Choice:
+        """The events that a ``[[notify]]`` table sends, or of pages whose URLs match a pattern."""
+        if match:
+            return Choice(f"of {match}", matches=lambda url: fits(match, url))
+        if not notify:
+            return Choice()
+        rules = () if self._crawl is None else self._crawl.settings.notifications()
+        found = next((one for one in rules if one.name == notify), None)
+        if found is None:
+            raise ProblemError(404, "the settings have no [[notify]] table of that name")
+        kinds = tuple(kind for kind in found.kinds if kind in KINDS)
+        return Choice(f"for {notify} ({', '.join([*found.match, *kinds])})", kinds, found.matches)
+
+    async def feed(self, choice: Choice, link: str) -> tuple[str, bytes]:
+        """The tag of a feed and its text."""
+        async with self._lock:
+            newest = await self._store.newest_events(1)
+            named = f"{newest[0].id if newest else 'none'} {choice.name} {link}"
+            tag = f'"{hashlib.blake2b(named.encode("utf-8", "replace"), digest_size=12).hexdigest()}"'
+            if tag not in self._written:
+                events = await self._events(choice)
+                items = [await self._item(event) for event in events]
+                self._written[tag] = await asyncio.to_thread(feed_of, events, items, link, choice.name)
+                _shorten(self._written, _FEEDS)
+            return tag, self._written[tag]
+
+    async def _events(self, choice: Choice) -> list[Event]:
+        if choice.matches is None:
+            return await self._store.newest_events(_MOST, kinds=choice.kinds)
+        events = await self._store.newest_events(_LOOKED_AT, kinds=choice.kinds) if choice.kinds else []
+        return [event for event in events if choice.matches(event.url)][:_MOST]
+
+    async def _item(self, event: Event) -> Item:
+        if event.id not in self._items:
+            if self._crawl is not None:
+                event = await with_texts(self._crawl.store_of(event.url), event)
+            self._items[event.id] = await asyncio.to_thread(item_of, event)
+            _shorten(self._items, _REMEMBERED)
+        return self._items[event.id]
+
+
+def feed_routes(store: Listings, tokens: Tokens, crawl: CrawlView | None = None, public_url: str = "") -> APIRouter:
+    """The route of the feed."""
+    router, changes = APIRouter(), Changes(store, crawl)
 
     @router.get("/changes.xml")
-    async def changes(request: Request) -> Response:
-        nonlocal kept
+    async def newest(request: Request, notify: str = "", match: str = "") -> Response:
         authorize_reader(request, tokens)
-        async with lock:
-            newest = await store.newest_events(1)
-            tag = f'"{newest[0].id}"' if newest else '"none"'
-            if kept[0] != tag:
-                events = await store.newest_events(_MOST, kinds=KINDS)
-                kept = tag, await asyncio.to_thread(feed_of, events)
+        link = public_url.strip() or str(request.base_url)
+        tag, text = await changes.feed(changes.choice(notify, match), link)
         headers = {"etag": tag, "cache-control": "private, no-cache", "x-content-type-options": "nosniff"}
         if request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers=headers)
-        return Response(kept[1], media_type=MEDIA_TYPE, headers=headers)
+        return Response(text, media_type=MEDIA_TYPE, headers=headers)
 
     return router
+
+
+def feed_of(events: Sequence[Event], items: Sequence[Item], link: str, name: str = "") -> bytes:
+    """The feed of events, newest first. Nothing that a page says is markup."""
+    rss = ElementTree.Element("rss", version="2.0")
+    channel = ElementTree.SubElement(rss, "channel")
+    _add(channel, "title", f"Changes {name or 'of pages'}")
+    _add(channel, "link", link)
+    _add(channel, "description", "Pages that changed, moved or are gone, as recrawl found them")
+    _add(channel, "generator", "recrawl")
+    if events:
+        _add(channel, "lastBuildDate", _time(events[0].at))
+    for event, item in zip(events, items, strict=True):
+        entry = ElementTree.SubElement(channel, "item")
+        _add(entry, "title", f"{_WORDS[event.kind]}: {item.title}")
+        if event.url.startswith(("http://", "https://")):
+            _add(entry, "link", item.url)
+        _add(entry, "guid", f"urn:recrawl:{event.id}", isPermaLink="false")
+        _add(entry, "pubDate", _time(event.at))
+        _add(entry, "description", html_item(item))
+    written: bytes = ElementTree.tostring(rss, encoding="utf-8", xml_declaration=True)
+    return written
 
 
 def authorize_reader(request: Request, tokens: Tokens) -> None:
@@ -73,40 +152,30 @@ def authorize_reader(request: Request, tokens: Tokens) -> None:
         raise ProblemError(403, "the token has no scope read")
 
 
-def feed_of(events: Sequence[Event]) -> bytes:
-    """The feed of events, newest first. Nothing that a page says is markup."""
-    feed = ElementTree.Element("feed", xmlns=_ATOM)
-    _add(feed, "id", f"urn:recrawl:{events[0].id.partition('.')[0] if events else 'changes'}")
-    _add(feed, "title", "Changes of pages")
-    _add(feed, "updated", _time(events[0].at if events else 0.0))
-    author = ElementTree.SubElement(feed, "author")
-    _add(author, "name", "recrawl")
-    for event in events:
-        _entry(feed, event, item_of(event))
-    written: bytes = ElementTree.tostring(feed, encoding="utf-8", xml_declaration=True)
-    return written
+def fits(match: str, url: str) -> bool:
+    """Whether a URL matches a pattern as in rules, * for any text, in time that no pattern can make long.
 
-
-def _entry(feed: ElementTree.Element, event: Event, item: Item) -> None:
-    entry = ElementTree.SubElement(feed, "entry")
-    _add(entry, "id", f"urn:recrawl:{event.id}")
-    _add(entry, "title", f"{_WORDS[event.kind]}: {item.title}")
-    _add(entry, "updated", _time(event.at))
-    if event.url.startswith(("http://", "https://")):
-        ElementTree.SubElement(entry, "link", rel="alternate", href=_clean(item.url))
-    _add(entry, "summary", f"{_WORDS[event.kind]} {item.when}: {item.url}")
-    if item.diff is not None:
-        _add(entry, "content", html_diff(item.diff), type="html")
+    >>> fits("https://a.example/*", "https://a.example/x"), fits("*/x*y", "https://a.example/xz"), fits("a", "ab")
+    (True, False, False)
+    """
+    first, *rest = match.split("*")
+    if not rest:
+        return url == match
+    at = len(first)
+    for part in rest[:-1]:
+        found = url.find(part, at)
+        at = len(url) + 1 if found < 0 else found + len(part)
+    return url.startswith(first) and at + len(rest[-1]) <= len(url) and url.endswith(rest[-1])
 
 
 def _add(parent: ElementTree.Element, name: str, text: str, **attributes: str) -> None:
-    ElementTree.SubElement(parent, name, attributes).text = _clean(text)
-
-
-def _clean(text: str) -> str:
-    """A text without characters that XML cannot hold."""
-    return _NOT_XML.sub("\ufffd", text)
+    ElementTree.SubElement(parent, name, attributes).text = _NOT_XML.sub("\ufffd", text)
 
 
 def _time(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return format_datetime(datetime.fromtimestamp(at, UTC), usegmt=True)
+
+
+def _shorten(kept: OrderedDict[str, Item] | OrderedDict[str, bytes], most: int) -> None:
+    while len(kept) > most:
+        kept.popitem(last=False)

@@ -1,6 +1,6 @@
 """``GET /metrics``: figures of a running crawl in the text format of Prometheus.
 
-Every figure is one that the crawl keeps anyway: a scrape computes no forecast and no ledger and visits no page. There
+Every figure is one that the crawl keeps anyway: a scrape computes no forecast and no ledger and reads no page. There
 is no label per URL; figures of hosts are given for the ``MOST_HOSTS`` hosts with the most crawls of this run.
 """
 

@@ -45,7 +45,7 @@ class HttpServer:
         self, app: Any, listen: str | socket.socket, dashboard: Dashboard | None = None, *, quiet: bool = False
     ) -> None:
         self._socket = bound_socket(listen) if isinstance(listen, str) else listen
-        self._dashboard, self._level = dashboard, logging.DEBUG if quiet else logging.INFO
+        self.dashboard, self._level = dashboard, logging.DEBUG if quiet else logging.INFO
         config = uvicorn.Config(
             app,
             log_config=None,
@@ -70,7 +70,7 @@ class HttpServer:
 
     def sign_in_url(self) -> str | None:
         """A one-time link that opens the dashboard; None if tokens open it, or if others reach the server."""
-        path = None if self._dashboard is None else self._dashboard.sign_in_path()
+        path = None if self.dashboard is None else self.dashboard.sign_in_path()
         return None if path is None else self.url + path
 
     async def start(self) -> None:
@@ -89,8 +89,8 @@ class HttpServer:
         if self._running is not None:
             with suppress(asyncio.CancelledError):
                 await self._running
-        if self._dashboard is not None:
-            await self._dashboard.close()
+        if self.dashboard is not None:
+            await self.dashboard.close()
         self._socket.close()
 
 

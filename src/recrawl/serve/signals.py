@@ -87,7 +87,8 @@ def parse_signals(body: bytes) -> list[_Row]:
     if not isinstance(given, list):
         raise ProblemError(422, "signals must be a list", field="signals")
     if len(given) > MOST_SIGNALS:
-        raise ProblemError(413, f"there are {len(given)} signals: at most {MOST_SIGNALS} are taken at once")
+        detail = f"there are {len(given)} signals: at most {MOST_SIGNALS} are taken at once"
+        raise ProblemError(422, detail, field="signals")
     return [_row(number, row) for number, row in enumerate(given)]
 
 

@@ -37,9 +37,11 @@ def example_site(pages):
             port = 8765
     words = [sys.executable, "examples/site.py", "--port", str(port), "--pages", str(pages)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
-        process.stdout.readline()
-        yield f"http://127.0.0.1:{port}/"
-        process.terminate()
+        try:
+            process.stdout.readline()
+            yield f"http://127.0.0.1:{port}/"
+        finally:
+            process.terminate()
 
 
 async def empty(database):
@@ -79,6 +81,8 @@ def follow(page, server, front, shoot, wanted, changes):
     page.click(".page-link >> nth=0")
     page.wait_for_selector("#why")
     shoot("hour-why")
+    page.evaluate("document.getElementById('timeline').scrollIntoView()")
+    shoot("hour-change")
     page.goto(f"{server.url}/budget")
     page.wait_for_selector(".uplot canvas")
     shoot("hour-budget")
@@ -120,7 +124,7 @@ def main(folder=FOLDER, pages=300, budget="5/s", changes=120):
     folder.mkdir(parents=True, exist_ok=True)
     database = str(Path(tempfile.mkdtemp()) / "recrawl.db")
     asyncio.run(empty(database))
-    chosen = {"budget": budget, "delay": "0.1 s", "contact": "you@example.org", "allow_private": True, "keep": 3}
+    chosen = {"budget": budget, "delay": "0.1 s", "contact": "you@example.org", "allow_private": True}
     settings = Settings(database=database, listen="127.0.0.1:0", longest_hint="0 s", **chosen)
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     with example_site(pages) as front, Served(None, settings) as server, sync_playwright() as started:

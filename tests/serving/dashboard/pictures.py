@@ -1,14 +1,18 @@
 """Takes the pictures of docs/pictures/dashboard, in Chromium. From the project's folder::
 
-PYTHONPATH=tests .venv/bin/python -m serving.dashboard.pictures
+    PYTHONPATH=tests .venv/bin/python -m serving.dashboard.pictures
+
+Beside single views there is one picture of each view in ``views/``: 1280 and 390 pixels wide, light and dark.
 """
 
 import shutil
 import sys
 import tempfile
+from io import BytesIO
 from pathlib import Path
 from urllib.parse import quote
 
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from serving.dashboard.site import served
@@ -20,6 +24,16 @@ PICTURES = {"pages": "/", "page": PAGE, "freshness": "/freshness", "budget": "/b
 PICTURES |= {"signals": "/signals", "live": "/feed", "add": "/add"}
 TALL = {"page": 1150, "freshness": 1000, "budget": 880}
 SHOWN = ("pages", "page", "freshness", "budget", "settings", "phone")
+VIEWS = {
+    "sign-in": "/sign-in?next=/",
+    **PICTURES,
+    "stalest": "/stale",
+    "settings": "/settings",
+    "timeline": f"{PAGE}#timeline",
+}
+VIEWS |= {"search": "/?q=news", "error": "/?order=sideways"}
+SIZES = ((1280, 900), (390, 900))
+SCALE = 0.5  # of the pictures that show a view four times
 
 
 def signed_in(browser, server, token, **looks):
@@ -40,6 +54,40 @@ def take(page, server, path, file, height=800):
     page.screenshot(path=file)
 
 
+def four_looks(browser, server, token, folder):
+    """One picture of each view: both widths, light and dark, side by side."""
+    folder.mkdir(parents=True, exist_ok=True)
+    taken = {name: [] for name in VIEWS}
+    for scheme in ("light", "dark"):
+        for width, height in SIZES:
+            looks = {"viewport": {"width": width, "height": height}, "color_scheme": scheme}
+            page = signed_in(browser, server, token, **looks)
+            for name, path in VIEWS.items():
+                if name == "sign-in":  # of somebody else
+                    other = browser.new_context(**looks).new_page()
+                    other.goto(server.url + path)
+                    taken[name].append(other.screenshot())
+                    continue
+                page.goto(server.url + path)
+                page.wait_for_timeout(300)
+                taken[name].append(page.screenshot())
+    for name, pictures in taken.items():
+        side_by_side([Image.open(BytesIO(one)) for one in pictures], folder / f"{name}.png")
+
+
+def side_by_side(pictures, file):
+    """Put pictures into one, each smaller."""
+    small = [
+        one.resize((int(one.width * SCALE), int(one.height * SCALE)), Image.Resampling.LANCZOS) for one in pictures
+    ]
+    whole = Image.new("RGB", (sum(one.width for one in small) + 12 * (len(small) - 1), small[0].height), "#888888")
+    left = 0
+    for one in small:
+        whole.paste(one, (left, 0))
+        left += one.width + 12
+    whole.quantize(256, kmeans=1, dither=Image.Dither.NONE).save(file, optimize=True)
+
+
 def main(folder=FOLDER, names=SHOWN):
     """Take all pictures."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -51,7 +99,7 @@ def main(folder=FOLDER, names=SHOWN):
     with served(place, days=6.0, copies=2, **options) as (server, tokens), sync_playwright() as started:
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         desk = signed_in(browser, server, tokens["admin"], viewport={"width": 1280, "height": 800})
-        desk.goto(f"{server.url}/freshness")  # waits for the first figures
+        server.call(server.board.snapshots.first())
         for name in [name for name in names if name in PICTURES]:
             take(desk, server, PICTURES[name], folder / f"{name}.png", TALL.get(name, 800))
         desk.set_viewport_size({"width": 1280, "height": 1100})
@@ -63,6 +111,7 @@ def main(folder=FOLDER, names=SHOWN):
         desk.screenshot(path=folder / "settings.png")
         looks = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
         take(signed_in(browser, server, tokens["read"], **looks), server, "/", folder / "phone.png", 844)
+        four_looks(browser, server, tokens["admin"], folder / "views")
         browser.close()
 
 

@@ -119,7 +119,7 @@ class Served:
 
     def __init__(self, site, settings, file=None):
         self._site, self._settings, self._file = site, settings, file  # without a site, the web is asked
-        self.url, self.live, self.link, self.problem = "", None, None, None
+        self.url, self.live, self.link, self.problem, self.board = "", None, None, None, None
         self._ready, self._loop, self._stop = threading.Event(), None, None
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
 
@@ -128,10 +128,11 @@ class Served:
             clock, self._loop, self._stop = SystemClock(), asyncio.get_running_loop(), asyncio.Event()
             fetcher = None if self._site is None else MemoryWeb(self._site.answer, clock)
             web = None if fetcher is None else Web("recrawl/1", fetcher, fetcher, clock)
-            self.live = await open_crawl(self._settings, web=web, commands_every=0.05, notes_every=20.0)
+            often = {"commands_every": 0.05, "notes_every": 20.0}
+            self.live = await open_crawl(self._settings, web=web, **often, may_be_empty=True)
             await self.live.crawler.components.load()
             server = await serve_crawl(self.live, "127.0.0.1:0", self._file)
-            self.url, self.link = server.url, server.sign_in_url()
+            self.url, self.link, self.board = server.url, server.sign_in_url(), server.dashboard
             crawl = asyncio.create_task(self.live.crawler.run())
             self._ready.set()
             await self._stop.wait()

@@ -17,4 +17,4 @@ def test_a_first_hour_in_the_browser(tmp_path):
     budget, again = main(tmp_path, pages=90, budget="20/s", changes=25)
     assert budget == f"{2 * 20 * 86400}/day"
     assert again == 403, "the link works one time"
-    assert len(list(tmp_path.glob("hour-*.png"))) == 8
+    assert len(list(tmp_path.glob("hour-*.png"))) == 9

@@ -2,19 +2,22 @@
 
 import asyncio
 import tomllib
+from dataclasses import replace
 
 import pytest
 
 from recrawl import Engine
 from recrawl.crawl.audit.history import MOST, History, points_of
+from recrawl.crawl.detect.diff import Diff
 from recrawl.crawl.http.memory import ManualClock
 from recrawl.crawl.signals.tokens import Tokens, new_token
 from recrawl.errors import ParameterError
-from recrawl.serve.dashboard.contents import last_changes, title_of
+from recrawl.serve.dashboard.contents import Change, last_changes, title_of
 from recrawl.serve.dashboard.gate import local_path
 from recrawl.serve.dashboard.sessions import LIFETIME, Sessions
 from recrawl.serve.dashboard.settings_routes import rule_effects
 from recrawl.serve.dashboard.settings_text import HIDDEN, parse_rules, rules_text, write_settings
+from recrawl.serve.dashboard.timeline import Entry, timeline
 from recrawl.store import MemoryStore
 from recrawl.store.protocol import Outcome
 
@@ -177,6 +180,32 @@ def test_changes_are_shown_as_far_as_they_are_kept():
     assert [change.after_at for change in changes_of(outcomes, keep=9)] == [200.0, 100.0]
     unseen = changes_of([crawled(0, BEFORE), crawled(1, BEFORE.replace(b"x = 1", b"x = 3"))], keep=2)
     assert unseen[0].diff.lines == ()
+
+
+def test_a_timeline_has_crawls_changes_and_signals_by_time():
+    quiet = [Outcome(URL, 100.0 * k, status=200, changed=False) for k in range(2, 7)]
+    crawls = [*quiet[::-1], Outcome(URL, 100.0, status=200, changed=True), Outcome(URL, 0.0, failure="timeout")]
+    change, older = (Change(at, None, Diff((), 0, 0)) for at in (100.0, -50.0))
+    signal = Entry(650.0, "signal", "feed: waits for the next crawl")
+    found = timeline(crawls, [change, older], [signal])
+    shown = [(one.at, one.kind, one.n, one.since, one.change) for one in found]
+    assert shown == [
+        (650.0, "signal", 1, None, None),
+        (600.0, "unchanged", 5, 200.0, None),
+        (100.0, "changed", 1, None, change),
+        (0.0, "failed", 1, None, None),
+        (-50.0, "changed", 1, None, older),
+    ]
+    assert found[3].detail == "timeout"
+    apart = timeline(crawls[:2], [], [replace(signal, at=550.0)])
+    assert [one.kind for one in apart] == ["unchanged", "signal", "unchanged"]
+    flapped = timeline([replace(one, flapping=True) for one in quiet[::-1]], [])
+    assert [one.n for one in flapped] == [1] * 5, "what is worth a remark stays"
+    signalled = [replace(one, signalled=0b110) for one in crawls[-2:]]
+    marked = timeline(signalled, [], (), ["feed", "sitemap", "webhook:cms"].__getitem__)
+    assert marked[0].detail == "after a signal of sitemap and of webhook:cms"
+    assert marked[1].detail == "timeout, after a signal of sitemap and of webhook:cms"
+    assert timeline([], []) == []
 
 
 def test_titles_are_text():

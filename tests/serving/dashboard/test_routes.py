@@ -249,6 +249,8 @@ def test_the_page_of_a_change_shows_what_went_and_came(admin):
     assert "<ins>" in text
     assert "<del>" in text
     assert "changes about every" in text
+    assert re.search(r"<p class=.quiet.>\d+ crawls: \d+ changed, .* unchanged", text)
+    assert '<span class="unseen">came: </span>' in text
     assert "Crawl value" in text
 
 

@@ -102,6 +102,7 @@ def _page_endpoints(calls: _Calls) -> list[Endpoint]:
             m.PagesAnswer,
             query=m.PagesQuery,
             example={"limit": 10},
+            about="cursor",
         ),
         Endpoint(
             "POST",

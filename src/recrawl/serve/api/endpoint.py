@@ -48,6 +48,7 @@ class Endpoint:
     query: type[BaseModel] | None = None
     example: Mapping[str, Any] = field(default_factory=dict)
     most_bytes: int = SMALL
+    about: str | None = None  # the field that a ParameterError of the handler is about, if it names no row
     streams: bool = False  # the answer is a stream of events
     elsewhere: bool = False  # its route is made by another module
 
@@ -74,7 +75,7 @@ def _route(endpoint: Endpoint, tokens: Tokens) -> Callable[[Request], Awaitable[
         except RowError as problem:
             raise ProblemError(422, str(problem), field=problem.field, row=problem.row) from None
         except ParameterError as problem:
-            raise ProblemError(422, str(problem)) from None
+            raise ProblemError(422, str(problem), field=endpoint.about, row=None) from None
         return answered(found)
 
     return serve
@@ -111,6 +112,5 @@ def _refusal(problem: ValidationError) -> ProblemError:
     names = [part for part in loc if isinstance(part, str)]
     row = next((part for part in loc if isinstance(part, int)), None)
     where = ", ".join(f"row {part}" if isinstance(part, int) else part for part in loc) or "the body"
-    status = 413 if first["type"] == "too_long" and row is None else 422
     text = first["msg"].encode("ascii", "backslashreplace").decode()
-    return ProblemError(status, f"{where}: {text}", field=names[-1] if names else None, row=row)
+    return ProblemError(422, f"{where}: {text}", field=names[-1] if names else None, row=row)

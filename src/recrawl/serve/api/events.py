@@ -74,7 +74,7 @@ class EventStreams:
     async def _stream(self, after: str) -> AsyncIterator[str]:
         self._n += 1
         try:
-            yield "retry: 2000\n\n"
+            yield f"id: {after}\nretry: 2000\n\n"  # so that nothing is missed if the connection is lost before an event
             said_at = self._clock.now()
             while True:
                 found = await self._events.after(after)
@@ -111,4 +111,4 @@ def number_of(cursor: str) -> int:
             raise ValueError
         return int(number)
     except (ValueError, binascii.Error):
-        raise ProblemError(422, "cursor: is not one that a stream of events gave", field="cursor") from None
+        raise ProblemError(422, "cursor: is not one that a stream of events gave", field="cursor", row=None) from None

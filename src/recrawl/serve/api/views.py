@@ -17,7 +17,9 @@ def view_endpoints(crawl: CrawlView, figures: Figures) -> list[Endpoint]:
     """What people and programs ask about a crawl."""
     views, url = _Views(crawl, figures), {"url": "https://docs.example.org/install"}
     return [
-        Endpoint("GET", "/v1/why", "read", "Explain a page", views.why, m.Facts, query=m.UrlQuery, example=url),
+        Endpoint(
+            "GET", "/v1/why", "read", "Explain a page", views.why, m.Facts, query=m.UrlQuery, example=url, about="url"
+        ),
         Endpoint(
             "GET",
             "/v1/forecast",
@@ -27,6 +29,7 @@ def view_endpoints(crawl: CrawlView, figures: Figures) -> list[Endpoint]:
             m.Facts,
             query=m.ForecastQuery,
             example={"budget": "2/s"},
+            about="budget",
         ),
         Endpoint("GET", "/v1/budget", "read", "Read the budget", views.budget, m.BudgetAnswer),
         Endpoint(
@@ -38,6 +41,7 @@ def view_endpoints(crawl: CrawlView, figures: Figures) -> list[Endpoint]:
             m.BudgetAnswer,
             m.BudgetRequest,
             example={"budget": "20/s"},
+            about="budget",
         ),
         Endpoint("GET", "/v1/status", "read", "Read the figures of recrawl status", views.status, m.Facts),
         Endpoint(

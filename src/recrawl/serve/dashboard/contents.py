@@ -7,12 +7,10 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from html import unescape
-from itertools import pairwise
 from typing import NamedTuple
 
-from recrawl.crawl.deliver.texts import text_of
 from recrawl.crawl.detect.diff import Diff, diff
-from recrawl.crawl.http.fetched import Fetched
+from recrawl.serve.kept_texts import Texts, kept_texts
 from recrawl.store.protocol import Copy, Store
 
 _TITLE = re.compile(rb"<title[^>]*>(.{0,2000}?)</title", re.IGNORECASE | re.DOTALL)
@@ -20,9 +18,6 @@ _HEAD = 1 << 16  # bytes in which a title is looked for
 _CACHED = 20_000  # titles
 _LONGEST = 200  # characters of a title
 _CONTEXT, _MOST_LINES = 2, 200  # lines of a difference: around each change, and changed
-
-
-Texts = tuple[float, float | None, str | None, str | None]  # when a change was found and the copy before it, texts
 
 
 class Change(NamedTuple):
@@ -75,26 +70,11 @@ async def last_changes(store: Store, copy: Copy | None, most: int = 5) -> list[C
     if copy is None:
         return []
     events = await store.newest_events(most, url=copy.url, kinds=("changed",))
-    texts: list[Texts] = [(one.at, None, one.old_text, one.new_text) for one in events]
+    texts = [Texts(one.at, None, one.old_text, one.new_text) for one in events]
     if not any(old is not None and new is not None for *_, old, new in texts):
-        texts = await _kept_texts(store, copy, most)
+        texts = await kept_texts(store, copy, most)
     return [
         Change(at, before_at, await asyncio.to_thread(diff, old, new, context=_CONTEXT, most=_MOST_LINES))
         for at, before_at, old, new in texts
         if old is not None and new is not None
     ]
-
-
-async def _kept_texts(store: Store, copy: Copy, most: int) -> list[Texts]:
-    """Of the bodies that are kept, each with the one before: their times and texts."""
-    versions = (await store.versions(copy.url))[: most + 1]
-    bodies = [await store.body(one.key) for one in versions]
-    texts = [None if body is None else await asyncio.to_thread(body_text, body, copy) for body in bodies]
-    pairs = pairwise(zip(versions, texts, strict=True))
-    return [(new.fetched_at, old.fetched_at, before, after) for (new, after), (old, before) in pairs]
-
-
-def body_text(body: bytes, copy: Copy) -> str | None:
-    """The text of a body, as it goes with events; None if it has none."""
-    headers = {"content-type": copy.content_type or ""}
-    return text_of(Fetched(copy.url, copy.url, 200, 0.0, 0.0, headers, body))

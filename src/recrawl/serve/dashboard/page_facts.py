@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from recrawl.crawl.feeds.polling import PREFIX as FEEDS
 from recrawl.crawl.feeds.polling import Feed
@@ -12,7 +11,8 @@ from recrawl.crawl.views.reasons import Fate, noted_failure, robots_note
 from recrawl.crawl.views.why_report import why_lines
 from recrawl.engine.views.explain import Explanation
 from recrawl.serve.crawls.view import CrawlView, kind_of
-from recrawl.serve.dashboard.contents import Change, Titles, last_changes
+from recrawl.serve.dashboard.contents import Titles, last_changes
+from recrawl.serve.dashboard.timeline import SIGNAL, Entry, counts, timeline
 from recrawl.store.protocol import Copy, Outcome, Store
 
 _SHOWN = 100  # crawls of the timeline
@@ -30,10 +30,11 @@ class PageFacts:
     explained: Explanation
     why: list[str]
     copy: Copy | None
-    crawls: list[dict[str, Any]]
-    changes: list[Change]
+    kinds: list[str]  # of the last crawls, the newest first
+    counts: str  # the last crawls in words
+    timeline: list[Entry]
+    shows_changes: bool  # what the newest changes were can be shown
     keep: int  # bodies kept of each page
-    pending: list[dict[str, Any]]  # signals since the copy
 
 
 async def page_facts(crawl: CrawlView, titles: Titles, url: str) -> PageFacts | None:
@@ -50,7 +51,11 @@ async def page_facts(crawl: CrawlView, titles: Titles, url: str) -> PageFacts | 
     failure = await _robots_failure(store, last) if last is not None and last.failure == "robots" else None
     fate = Fate(last, failure, bool(rule.never), rule.min_interval)
     feed = (await store.notes(FEEDS + url)).get(FEEDS + url)
-    pending = await store.signals([url])
+    waiting = [
+        Entry(one.at, SIGNAL, f"{sources.name(one.source)}: waits for the next crawl")
+        for one in await store.signals([url])
+    ]
+    changes = await last_changes(store, copy)
     return PageFacts(
         url=url,
         title="" if copy is None else (await titles.of([copy])).get(url, ""),
@@ -59,10 +64,11 @@ async def page_facts(crawl: CrawlView, titles: Titles, url: str) -> PageFacts | 
         explained=explained,
         why=why_lines(explained, fate, copy, None if feed is None else Feed.of_note(feed)),
         copy=copy,
-        crawls=[_shown(one) for one in crawls[:_SHOWN]],
-        changes=await last_changes(store, copy),
+        kinds=[kind_of(one) for one in crawls[:_SHOWN]],
+        counts=counts(crawls[:_SHOWN]),
+        timeline=timeline(crawls[:_SHOWN], changes, waiting, sources.name),
+        shows_changes=bool(changes),
         keep=crawl.settings.keep,
-        pending=[{"source": sources.name(one.source), "at": one.at, "changed_at": one.changed_at} for one in pending],
     )
 
 
@@ -75,11 +81,3 @@ async def _crawls(store: Store, url: str, now: float) -> list[Outcome]:
 async def _robots_failure(store: Store, outcome: Outcome) -> str | None:
     name = robots_note(outcome)
     return noted_failure((await store.notes(name)).get(name))
-
-
-def _shown(one: Outcome) -> dict[str, Any]:
-    kind = kind_of(one)
-    detail = one.failure or (f"redirects to {one.final_url}" if one.final_url else "")
-    if one.flapping:
-        detail = "returned to content seen before"
-    return {"at": one.began_at, "kind": kind, "status": one.status, "took": one.took, "detail": detail}

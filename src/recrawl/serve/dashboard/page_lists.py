@@ -19,12 +19,16 @@ _MOST_FOUND = 500
 
 @dataclass(frozen=True)
 class Listed:
-    """A part of a list: ``total`` pages in all (None: not counted), ``first`` is the number of the first row."""
+    """A part of a list: ``total`` pages in all (None: not counted), ``first`` is the number of the first row.
+
+    ``waits``: the order is being computed.
+    """
 
     rows: list[dict[str, Any]]
     total: int | None
     first: int
     more: bool
+    waits: bool = False
 
 
 class PageLists:
@@ -40,17 +44,21 @@ class PageLists:
         if search:
             urls = await self._crawl.searched(search.strip().lower(), _MOST_FOUND)
         else:
-            urls = await self._ordered(order)
+            ordered = await self._ordered(order)
+            if ordered is None:
+                return Listed([], None, first, more=False, waits=True)
+            urls = ordered
         counted = search or self._crawl.tallies().pages <= _COUNTED or order != "changed"
         part = urls[first : first + PART]
         return Listed(await self.rows(part), len(urls) if counted else None, first, first + PART < len(urls))
 
-    async def _ordered(self, order: str) -> list[str]:
+    async def _ordered(self, order: str) -> list[str] | None:
+        """URLs of pages in an order; None: it is being computed."""
         urls = await self._crawl.ordered(order)
         if urls is not None:
             return urls
-        snapshot = await self._snapshots.first()
-        return [] if snapshot is None else [one["url"] for one in snapshot.stalest]
+        snapshot = self._snapshots.get()
+        return None if snapshot is None else [one["url"] for one in snapshot.stalest]
 
     async def rows(self, urls: Sequence[str]) -> list[dict[str, Any]]:
         """What is known of pages, in their order; those that were removed meanwhile are left out."""

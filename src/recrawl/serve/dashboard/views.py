@@ -76,7 +76,7 @@ def _add_figures(router: APIRouter, board: Dashboard) -> None:
 
     @router.get("/freshness")
     async def freshness(request: Request) -> HTMLResponse:
-        session, snapshot = board.gate.session(request), await board.snapshots.first()
+        session, snapshot = board.gate.session(request), board.snapshots.get()
         charts = {} if snapshot is None else _charts(board, snapshot)
         values: dict[str, Any] = {
             "snapshot": snapshot,
@@ -88,26 +88,26 @@ def _add_figures(router: APIRouter, board: Dashboard) -> None:
 
     @router.get("/budget")
     async def budget(request: Request) -> HTMLResponse:
-        session, snapshot = board.gate.session(request), await board.snapshots.first()
+        session, snapshot = board.gate.session(request), board.snapshots.get()
         curve = [] if snapshot is None else snapshot.curve
         values: dict[str, Any] = {"snapshot": snapshot, "error": board.snapshots.error, "curve": curve, "reasons": WHY}
         return board.page(request, session, "budget.html", chart=curve_chart(curve), tiles=tiles(board), **values)
 
     @router.get("/hosts")
     async def hosts(request: Request) -> HTMLResponse:
-        session, snapshot = board.gate.session(request), await board.snapshots.first()
+        session, snapshot = board.gate.session(request), board.snapshots.get()
         rows = [] if snapshot is None else host_rows(board, snapshot)
         values: dict[str, Any] = {"snapshot": snapshot, "error": board.snapshots.error, "rows": rows}
         return board.page(request, session, "hosts.html", **values)
 
     @router.get("/signals")
     async def signals(request: Request) -> HTMLResponse:
-        session, snapshot = board.gate.session(request), await board.snapshots.first()
+        session, snapshot = board.gate.session(request), board.snapshots.get()
         return board.page(request, session, "signals.html", snapshot=snapshot, error=board.snapshots.error)
 
     @router.get("/stale")
     async def stale(request: Request) -> HTMLResponse:
-        session, snapshot = board.gate.session(request), await board.snapshots.first()
+        session, snapshot = board.gate.session(request), board.snapshots.get()
         urls = [] if snapshot is None else [one["url"] for one in snapshot.stalest[:PART]]
         rows = await board.lists.rows(urls)
         return board.page(request, session, "stale.html", rows=rows, snapshot=snapshot, error=board.snapshots.error)

@@ -175,6 +175,11 @@
     slider();
     feed();
     lost();
+    document.body.addEventListener("htmx:afterSettle", (event) => {
+      if (event.detail.elt.id !== "main") return; // figures that were being computed are there
+      drawAll();
+      slider();
+    });
     const preview = document.querySelector(".preview");
     if (preview) preview.focus();
   });
