@@ -1,5 +1,6 @@
 """Commands say that kernels are compiled, when they are and only then; worker processes end with their parent."""
 
+import json
 import os
 import signal
 import subprocess
@@ -49,6 +50,17 @@ def test_compilation_is_announced_once_and_not_where_kernels_are_cached(tmp_path
     assert first[0].startswith("recrawl: compiling kernels, once per version: at most ")
     assert first[0].endswith(" to go")
     assert second == []
+
+
+def test_with_logs_in_json_it_is_a_record(tmp_path):
+    code = "from recrawl import logs\nlogs.configure('info', 'json')" + USE
+    found = [json.loads(line) for line in lines(code, NUMBA_CACHE_DIR=str(tmp_path / "kernels"))]
+    assert found[0].pop("time").endswith("Z")
+    assert 0 < found[0].pop("left") < 1000
+    assert found[0].pop("now").startswith("fresh.")
+    fixed = {"level": "info", "logger": "recrawl.logs", "event": "kernels.compiling"}
+    assert found[0] == {**fixed, "done": 0, "kept": True}
+    assert all(one["event"] == "kernels.compiling" for one in found)
 
 
 def test_without_a_folder_it_is_said_that_every_run_compiles():

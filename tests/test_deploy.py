@@ -53,8 +53,10 @@ def test_systemd_accepts_the_units(unit, tmp_path):
 
 @pytest.mark.parametrize("name", ["recrawl.service", "recrawl-backup.service"])
 def test_the_commands_of_the_units_exist(name, capsys):
-    (line,) = re.findall(r"^ExecStart=\S+/recrawl (.*)$", (DEPLOY / name).read_text(encoding="utf-8"), re.M)
-    check_command(line.split(), capsys)
+    lines = re.findall(r"^Exec(?:Start|Reload)=\S+/recrawl (.*)$", (DEPLOY / name).read_text(encoding="utf-8"), re.M)
+    assert len(lines) == (2 if name == "recrawl.service" else 1)
+    for line in lines:
+        check_command(line.split(), capsys)
 
 
 def test_the_container_file_copies_files_that_exist_and_runs_a_command(capsys):

@@ -123,6 +123,14 @@ def test_the_stamp_ignores_files_that_a_kernel_does_not_use(package, stamp, edit
     assert stamp("model/kernels/signals.py") == before
 
 
+def test_the_stamp_changes_with_the_module_s_name(package, stamp):
+    """A kernel of the same source in another package is not taken from the cache: it refers to its module by name."""
+    before = stamp("schedule/exact/kernels/value/ranking.py")
+    moved = package / "recrawl" / "schedule" / "ranking.py"
+    moved.write_bytes((package / "recrawl" / "schedule/exact/kernels/value/ranking.py").read_bytes())
+    assert stamp("schedule/ranking.py") != before
+
+
 def test_the_stamp_does_not_depend_on_the_place(stamp, monkeypatch):
     copied = stamp("model/kernels/signals.py")
     monkeypatch.undo()

@@ -1,12 +1,13 @@
 """Log records: one event name and fields per record, as text and as JSON, without secrets."""
 
+import asyncio
 import json
 import logging
 
 import pytest
 
-from recrawl import ParameterError
-from recrawl.logs import StderrHandler, configure, event
+from recrawl import ParameterError, _compiling
+from recrawl.logs import StderrHandler, configure, event, silent
 
 log = logging.getLogger("recrawl.tests")
 
@@ -17,6 +18,7 @@ def _restored():
     before, level = list(logger.handlers), logger.level
     yield
     logger.handlers[:], logger.level = before, level
+    _compiling.say_by(_compiling.print_line)
     logging.getLogger("recrawl.tests").manager._clear_cache()
 
 
@@ -47,6 +49,43 @@ def test_a_record_of_json_is_one_object(capsys):
         "url": "https://a.example/é",
         "status": 200,
         "error": "ValueError: a b",
+    }
+
+
+def test_a_silent_task_logs_nothing_nor_do_tasks_that_it_starts(capsys):
+    configure("info")
+
+    async def work():
+        with silent():
+            await asyncio.gather(*(asyncio.create_task(part()) for _ in range(2)))
+        event(log, logging.INFO, "loud")
+
+    async def part():
+        event(log, logging.INFO, "quiet")
+
+    asyncio.run(work())
+    (line,) = written(capsys)
+    assert line.endswith(" loud")
+
+
+def test_compilation_is_a_line_or_a_record_from_info_on(capsys):
+    first, later = _compiling.Progress(0, 9, "a.b", True), _compiling.Progress(3, 6, "c.d", False)
+    configure("warning", "text")
+    _compiling._say(first)
+    _compiling._say(later)
+    assert written(capsys) == [
+        "recrawl: compiling kernels, once per version: at most 9 to go",
+        "recrawl: compiling kernels, in every run (no folder for them can be written): 3 done, at most 6 left, now c.d",
+    ]
+    configure("warning", "json")
+    _compiling._say(first)
+    assert written(capsys) == []
+    configure("info", "json")
+    _compiling._say(later)
+    found = json.loads(written(capsys)[0])
+    assert {name: found[name] for name in ("event", "done", "left", "now", "kept")} == {
+        "event": "kernels.compiling",
+        **later._asdict(),
     }
 
 

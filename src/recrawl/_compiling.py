@@ -1,7 +1,8 @@
-"""Says on standard error that kernels are compiled, which, and how many remain; nothing where all are in the cache.
+"""Says that kernels are compiled, which, and how many remain; nothing where all are in the cache.
 
-Programs that use the library hear nothing. The command calls `announce`; a live view takes over with `shown_by`.
-Worker processes call it with a lock that they share, and the first of them that compiles speaks for all.
+Programs that use the library hear nothing. The command calls `announce`: lines on standard error, unless `say_by` names
+another way. A live view takes over with `shown_by`. Worker processes call `announce` with a lock that they share, and
+the first of them that compiles speaks for all.
 """
 
 import sys
@@ -10,13 +11,37 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.synchronize import Lock
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 _EVERY = 5  # seconds between two lines; a view gets one each second
 
 
+class Progress(NamedTuple):
+    """How far the compilation has come."""
+
+    done: int  # kernels that this process has compiled
+    left: int  # at most so many more
+    now: str  # the kernel that is being compiled
+    kept: bool  # whether compiled code is kept on disk
+
+    def __str__(self) -> str:
+        often = "once per version" if self.kept else "in every run (no folder for them can be written)"
+        state = f"at most {self.left} to go"
+        if self.done:
+            state = f"{self.done} done, at most {self.left} left, now {self.now}"
+        return f"compiling kernels, {often}: {state}"
+
+
+Say = Callable[[Progress], object]
+
+
+def print_line(progress: Progress) -> None:
+    """A line on standard error."""
+    print(f"recrawl: {progress}", file=sys.stderr, flush=True)  # noqa: T201
+
+
 class Notice:
-    """Counts the kernels that are compiled in this process, and prints lines about them."""
+    """Counts the kernels that are compiled in this process, and says so."""
 
     def __init__(self, turn: Lock | None = None) -> None:
         self._turn = turn
@@ -37,7 +62,7 @@ class Notice:
             if first:
                 self._speaks = self._turn is None or self._turn.acquire(block=False)
         if first and self._speaks:
-            self._say(f"at most {self._left()} to go", seconds=0)
+            self._say(seconds=0)
             threading.Thread(target=self._go_on, name="recrawl-compiling", daemon=True).start()
 
     def ended(self, name: str) -> None:
@@ -51,38 +76,45 @@ class Notice:
         while not pause.wait(1.0):
             seconds += 1
             if self._depth:
-                of = ".".join(self._name.split(".")[-2:])
-                self._say(f"{len(self._done)} done, at most {self._left()} left, now {of}", seconds)
+                self._say(seconds)
 
     def _left(self) -> int:
         """Kernels that are loaded, not compiled here and not in the cache; the command may not need all of them."""
         return sum(not (name_of(kernel) in self._done or is_cached(kernel)) for kernel in self._kernels)
 
-    def _say(self, what: str, seconds: int) -> None:
-        line = f"compiling kernels, {_how_often(self._kernels)}: {what}"
+    def _say(self, seconds: int) -> None:
+        kept = any(_cache_file(kernel) is not None for kernel in self._kernels)
+        progress = Progress(len(self._done), self._left(), ".".join(self._name.split(".")[-2:]), kept)
         if self.view is not None:
-            self.view(line)
+            self.view(str(progress))
             return
         if seconds % _EVERY != 0 or not self._speaks:
             return
         try:
-            print(f"recrawl: {line}", file=sys.stderr, flush=True)  # noqa: T201
+            _say(progress)
         except (OSError, ValueError):  # standard error is closed
             self._speaks = False
 
 
 _notice: Notice | None = None
+_say: Say = print_line
 
 
 def announce(turn: Lock | None = None) -> None:
-    """Print lines while this process compiles kernels; with ``turn``, only if no other process has it."""
+    """Say that this process compiles kernels; with ``turn``, only if no other process has it."""
     global _notice
     _notice = _notice or Notice(turn)
 
 
+def say_by(say: Say) -> None:
+    """How it is said, if it is; by default as a line on standard error."""
+    global _say
+    _say = say
+
+
 @contextmanager
 def shown_by(view: Callable[[str], object]) -> Iterator[None]:
-    """Give the lines to a view, each second, instead of printing them."""
+    """Give the lines to a view, each second, instead of writing them."""
     if _notice is not None:
         _notice.view = view
     try:
@@ -93,7 +125,7 @@ def shown_by(view: Callable[[str], object]) -> Iterator[None]:
 
 
 def is_announced() -> bool:
-    """Whether lines are printed."""
+    """Whether it is said that kernels are compiled."""
     return _notice is not None
 
 
@@ -133,8 +165,3 @@ def is_cached(kernel: Any) -> bool:
 
 def _is_one_of(dispatcher: Any, kernels: Sequence[Any]) -> bool:
     return any(kernel is dispatcher for kernel in kernels)
-
-
-def _how_often(kernels: Sequence[Any]) -> str:
-    kept = any(_cache_file(kernel) is not None for kernel in kernels)
-    return "once per version" if kept else "in every run (no folder for them can be written)"

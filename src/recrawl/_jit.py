@@ -157,8 +157,10 @@ def source_stamp(file: Path) -> str:
         closure |= new
         todo += new
     inside = sorted(path.relative_to(_PACKAGE).as_posix() for path in closure if path.is_relative_to(_PACKAGE))
-    for path in [file, Path(__file__), Path(_parts.__file__), *(_PACKAGE / name for name in inside)]:
+    for path in [file, Path(__file__), Path(_parts.__file__)]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    for name in inside:  # with its place in the package: compiled kernels refer to their module by name
+        digest.update(name.encode() + b"\0" + (_PACKAGE / name).read_bytes())
     return digest.hexdigest()[:16]
 
 

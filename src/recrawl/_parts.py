@@ -125,15 +125,15 @@ def _reached(libraries: list[Any]) -> list[Any]:
     left: dict[Any, None] = {}
     seen = set()
 
-    def visit(library: Any) -> None:
+    def walk(library: Any) -> None:
         if library not in seen:
             seen.add(library)
             for callee in library._linking_libraries if isinstance(library, PartLibrary) else ():
-                visit(callee)
+                walk(callee)
             left[library] = None
 
     for library in libraries:
-        visit(library)
+        walk(library)
     return list(reversed(left))
 
 

@@ -11,10 +11,15 @@ import logging
 import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
+from recrawl import _compiling
 from recrawl.errors import ParameterError
+
+log = logging.getLogger(__name__)
 
 LEVELS = ("debug", "info", "warning", "error")
 FORMATS = ("text", "json")
@@ -23,14 +28,25 @@ _LONGEST = 1000  # characters of a value
 _SECRET = re.compile(r"secret|password|token|authorization|cookie|headers", re.IGNORECASE)
 _USER = re.compile(r"(?<=://)[^/@\s]+@")
 _PLAIN = re.compile(r"[^\s\"=]+")
+_silent = ContextVar("silent", default=False)
 
 logging.getLogger(_ROOT).addHandler(logging.NullHandler())
 
 
 def event(logger: logging.Logger, level: int, name: str, **fields: Any) -> None:
     """Log one event: a name such as ``crawl.failed``, and its fields."""
-    if logger.isEnabledFor(level):
+    if logger.isEnabledFor(level) and not _silent.get():
         logger.log(level, name, extra={"fields": fields})
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Log no event of this task or thread, nor of tasks that it starts: what it does is not the user's crawl."""
+    token = _silent.set(True)
+    try:
+        yield
+    finally:
+        _silent.reset(token)
 
 
 def configure(level: str = "warning", form: str = "text") -> None:
@@ -46,6 +62,11 @@ def configure(level: str = "warning", form: str = "text") -> None:
     new.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     logger.addHandler(new)
     logger.setLevel(level.upper())
+    _compiling.say_by(_log_compiling if form == "json" else _compiling.print_line)
+
+
+def _log_compiling(progress: _compiling.Progress) -> None:
+    event(log, logging.INFO, "kernels.compiling", **progress._asdict())
 
 
 class StderrHandler(logging.Handler):
@@ -84,10 +105,11 @@ class JsonFormatter(logging.Formatter):
 def fields_of(record: logging.LogRecord) -> dict[str, Any]:
     """The fields of a record in plain values: secrets are left out, exceptions are one line, long texts are cut."""
     fields: Mapping[str, Any] = getattr(record, "fields", {})
-    return {name: "***" if _SECRET.search(name) else _plain(value) for name, value in fields.items()}
+    return {name: "***" if _SECRET.search(name) else plain(value) for name, value in fields.items()}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A value as it may be logged: in one line, without the user and password of an address, not too long."""
     if value is None or isinstance(value, bool | int | float):
         return value
     text = f"{type(value).__name__}: {value}" if isinstance(value, BaseException) else str(value)

@@ -129,7 +129,7 @@ def test_every_package_of_an_extra_is_known():
     modules = {"google-re2": "re2", "prometheus-client": "prometheus_client"}
     modules |= {"grpcio": "grpc", "protobuf": "google.protobuf"}
     for extra in EXTRAS:
-        names = [re.split(r"[<>=;\[ ]", line)[0] for line in extras[extra]]
+        names = [re.split(r"[<>=;\[ ]", line)[0] for line in extras[extra] if line != "recrawl[crawl]"]
         assert {modules.get(name, name) for name in names} >= set(EXTRAS[extra])
         assert set(EXTRAS[extra]) >= {modules.get(name, name) for name in names} - {"backports.zstd"}
     assert (
@@ -156,6 +156,13 @@ def test_a_table_of_long_urls_stays_one_line_per_page(run, here):
     result = run("estimate", "log.csv")
     assert "…" in result.out
     assert max(map(len, result.out.splitlines())) <= 160
+
+
+def test_a_table_in_a_pipe_has_whole_urls(run, here):
+    urls = [f"https://docs.example.org/reference/page-{k}" for k in range(3)]
+    rows = [f"{url},{day},{day % 2}" for url in urls for day in range(4)]
+    (here / "log.csv").write_text("\n".join(["url,time,changed", *rows]))
+    assert [url for url in urls if url in run("estimate", "log.csv").out] == urls
 
 
 def test_the_own_command_is_written_as_it_was_run(here, monkeypatch):

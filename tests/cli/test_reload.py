@@ -1,10 +1,14 @@
 """``recrawl reload`` and SIGHUP: the running crawl reads its settings again and goes on."""
 
+import asyncio
 import json
+import os
+import signal
 
 import pytest
 
 from recrawl.cli.crawl.reload import ask
+from recrawl.cli.shared.options.interrupts import note_hangups, reload_on_hangup
 from recrawl.crawl import Settings
 from recrawl.errors import ParameterError
 from recrawl.store import BlockingStore, SqliteStore
@@ -40,6 +44,29 @@ def test_a_running_crawl_reads_its_settings_again(run, run_until, site, here):  
     assert [one["event"] for one in events] == ["settings.refused", "settings.reloaded", "settings.reloaded"]
     assert "often" in events[0]["error"]
     assert (events[1]["changed"], events[1]["needs_restart"]) == ("budget", "keep")
+
+
+def test_a_signal_that_comes_while_a_crawl_is_loaded_does_not_end_it():
+    """It is noted, and the settings are read again as soon as they can be; later ones too."""
+    reloads = []
+
+    async def reload():
+        reloads.append(len(reloads))
+
+    async def main():
+        loop = asyncio.get_running_loop()
+        noted = note_hangups()
+        os.kill(os.getpid(), signal.SIGHUP)
+        while not noted:
+            await asyncio.sleep(0.001)
+        reload_on_hangup(reload, lambda: None, noted)
+        os.kill(os.getpid(), signal.SIGHUP)
+        while len(reloads) < 2:
+            await asyncio.sleep(0.001)
+        loop.remove_signal_handler(signal.SIGHUP)
+
+    asyncio.run(main())
+    assert reloads == [0, 1]
 
 
 def test_without_a_crawl_there_is_nothing_to_reload(run, here):  # noqa: F811

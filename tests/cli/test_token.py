@@ -167,6 +167,16 @@ def test_no_acknowledged_signal_is_missing_after_kills(kills, tmp_path):
 
 
 @pytest.mark.full
+def test_no_acknowledged_ping_is_missing_after_kills(tmp_path):
+    """IndexNow pings wait for their keys, whose files come late: what was answered 202 survives kill -9."""
+    kill_signals = benchmark("kill_signals")
+    found = kill_signals.run(5, 0, tmp_path, sends=kill_signals.Pinger)
+    assert (found["missing"], found["damage"], found["refused"]) == (0, 0, 0)
+    assert found["accepted"] > 0
+    assert found["kills_with_requests_in_flight"] >= 1
+
+
+@pytest.mark.full
 def test_no_acknowledged_signal_is_missing_after_sigterm(tmp_path):
     """A crawl that is asked to end answers the requests that came, writes what it acknowledged, and ends well."""
     found = benchmark("kill_signals").run(5, 0, tmp_path, gently=True)

@@ -84,7 +84,7 @@ class LeaseOwner:
         """Raise LeaseLostError unless the shard is still this owner's when the transaction ends."""
         await check(connection, self._gate.held, self._schema)
 
-    async def announce(self, connection: Any, words: tuple[str, ...]) -> None:
+    async def announce(self, connection: Any, lines: tuple[str, ...]) -> None:
         """Nothing: a shard has no process of its own."""
 
 

@@ -31,7 +31,7 @@ class CommandOwner:
         """Raise LeaseLostError if the command had the shard for too long."""
         await self._leases.renew(connection, self._held, self._schema)
 
-    async def announce(self, connection: Any, words: tuple[str, ...]) -> None:
+    async def announce(self, connection: Any, lines: tuple[str, ...]) -> None:
         """Nothing: a command takes no orders."""
 
 

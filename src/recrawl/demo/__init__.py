@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from recrawl.demo.judge import true_freshness as true_freshness
     from recrawl.demo.judge import window as window
     from recrawl.demo.live import LiveDemo as LiveDemo
+    from recrawl.demo.pages import visible_text as visible_text
     from recrawl.demo.politeness import Manners as Manners
     from recrawl.demo.politeness import manners as manners
     from recrawl.demo.progress import Progress as Progress
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from recrawl.demo.verdict import WithoutSignals as WithoutSignals
     from recrawl.demo.web import DemoWeb as DemoWeb
     from recrawl.demo.web import ServedRequest as ServedRequest
+    from recrawl.demo.world import DAY as DAY
     from recrawl.demo.world import SITES as SITES
     from recrawl.demo.world import DemoWorld as DemoWorld
     from recrawl.demo.world import Site as Site
@@ -38,6 +40,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         "judge": ["Rival", "rivals", "true_freshness", "window"],
         "live": ["LiveDemo"],
+        "pages": ["visible_text"],
         "politeness": ["Manners", "manners"],
         "progress": ["Progress"],
         "replay.happenings": ["ReplayOptions"],
@@ -47,6 +50,6 @@ __getattr__, __dir__, __all__ = attach(
         "server": ["DemoServer"],
         "verdict": ["Renewal", "Sample", "SecondHalf", "SourceCounts", "Verdict", "WithoutSignals"],
         "web": ["DemoWeb", "ServedRequest"],
-        "world": ["DemoWorld", "SITES", "Site", "draw_world"],
+        "world": ["DAY", "DemoWorld", "SITES", "Site", "draw_world"],
     },
 )

@@ -49,9 +49,9 @@ def ask(settings: Settings, wait: float) -> dict[str, Any]:
         holder = store.store.holder()
         if holder is None:
             raise StoreError(f"{name}: no crawl is running; recrawl run reads the settings when it starts")
-        if holder.pid is None or TAKES_RELOAD not in holder.words:
+        if holder.pid is None or TAKES_RELOAD not in holder.announced:
             who = "another process" if holder.pid is None else f"process {holder.pid}"
-            raise StoreError(f"{name}: in use by {who}, which is not a crawl that can reload")
+            raise StoreError(f"{name}: in use by {who}, which is not a crawl that can reload, or is not loaded yet")
         if holder.host not in (None, socket.gethostname()):
             raise StoreError(f"{name}: in use by process {holder.pid} on {holder.host}; run this command there")
         before, end = _last(store)["number"], time.monotonic() + wait

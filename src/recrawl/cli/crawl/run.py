@@ -110,7 +110,7 @@ def _print_found(found: dict[str, Any], as_json: bool) -> None:
         return
     for name, value in found.items():
         text = "not known yet" if value is None else f"{value:.4g}" if isinstance(value, float) else f"{value}"
-        typer.echo(f"{name.replace('_', ' '):<16}{text}")
+        typer.echo(f"{name.replace('_', ' '):<20}{text}")
 
 
 def _check_start(settings: Settings) -> None:
@@ -147,13 +147,13 @@ async def _work(cluster: Cluster, settings: Settings, seconds: float | None) -> 
 async def _run(
     read: Callable[[], Settings], seconds: float | None, once: bool, quiet: bool, file: Path | None
 ) -> dict[str, Any]:
-    from recrawl.cli.shared.options.interrupts import reload_on_hangup, stop_on_signals
+    from recrawl.cli.shared.options.interrupts import note_hangups, reload_on_hangup, stop_on_signals
     from recrawl.cli.shared.options.opening import opened
     from recrawl.cli.views.run_view import View
     from recrawl.crawl.run.opening.pages import warm_up
     from recrawl.crawl.run.opening.reload import TAKES_RELOAD
 
-    settings = read()
+    settings, noted = read(), note_hangups()
     front = _front(settings)
     try:
         live = await opened(settings)
@@ -163,7 +163,7 @@ async def _run(
         raise
     try:
         stop_on_signals(live.crawler)
-        reload_on_hangup(lambda: live.reload(read), live.crawler.stop)
+        reload_on_hangup(lambda: live.reload(read), live.crawler.stop, noted)
         live.store.announce(TAKES_RELOAD)
         warm_up(sources=live.crawler.engine.settings.sources)
         server = await _served(live, front, file)

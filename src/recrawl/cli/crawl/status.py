@@ -38,6 +38,7 @@ def status(
                     parts[-1]["problems"] = store.check()
         found = parts[0] if places.cluster is None else figures_of_shards(parts, places.settings, ended)
     if as_json:
+        found["events"]["followers"] = found["events"]["subscribers"]  # the name in version 0.1
         typer.echo(json.dumps(found))
         return
     for line in status_lines(found):

@@ -75,7 +75,7 @@ def _settings(config: Any, listen: str | None, **flags: Any) -> Settings:
 
 
 async def _serve(read: Callable[[], Settings], file: Path | None, *, crawl: bool) -> None:
-    from recrawl.cli.shared.options.interrupts import reload_on_hangup
+    from recrawl.cli.shared.options.interrupts import note_hangups, reload_on_hangup
     from recrawl.cli.shared.options.opening import opened
     from recrawl.crawl.run.opening.pages import warm_up
     from recrawl.crawl.run.opening.reload import TAKES_RELOAD
@@ -83,7 +83,7 @@ async def _serve(read: Callable[[], Settings], file: Path | None, *, crawl: bool
     from recrawl.serve import Front, Service, serve_service
     from recrawl.serve.running import keep_loaded
 
-    settings = read()
+    settings, noted = read(), note_hangups()
     front = Front(settings.listen.strip(), settings.public_url)
     try:
         live, desk = await open_desk(settings, opened if crawl else None)
@@ -94,7 +94,7 @@ async def _serve(read: Callable[[], Settings], file: Path | None, *, crawl: bool
         warm_up(sources=live.crawler.engine.settings.sources)
         live.store.announce(TAKES_RELOAD)
         service = Service.of(live, desk)
-        reload_on_hangup(lambda: live.reload(read), live.crawler.stop)
+        reload_on_hangup(lambda: live.reload(read), live.crawler.stop, noted)
         await live.crawler.components.load()
         keep_loaded()
         listening = front.handed_over()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._files import whole_file
-from recrawl.cli.shared.files.short_urls import short_url
+from recrawl.cli.shared.files.short_urls import WIDTH, short_url
 from recrawl.cli.shared.logs.crawl_log import CrawlLog, read_crawl_log, remarks
 from recrawl.cli.shared.logs.log_parts import group_labels
 from recrawl.cli.shared.logs.roles import LogOptions
@@ -30,6 +31,8 @@ from recrawl.estimate import (
 
 Array = NDArray[np.float64]
 Progress = Callable[[float, str], None]  # share done, from 0 to 1, and what is being done
+_WIDTH = 150  # columns of a table that is not written to a terminal
+_FIGURES = 60  # of them, beside the URL
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -190,17 +193,18 @@ def print_figures(figures: dict[str, Any], summary: list[str], files: list[Path]
     from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else _WIDTH)
     repaired = [f"repaired: {name}: {count}" for name, count in figures["repairs"].items()]
     for line in [*repaired, *figures["remarks"], *summary]:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     if figures["rates"]:
         head = f"changes per {figures['unit']}", f"{figures['level']:.0%} interval"
         table = Table("url", *head, "crawls", "changed", box=None)
+        width = min(WIDTH, max(console.width - _FIGURES, 20))
         for row in figures["rates"]:
             ends = f"{row['low']:.3g} … " + (f"{row['high']:.3g}" if row["high"] < 1e290 else "no bound")
             counts = str(row["n_crawls"]), str(row["n_changes"])
-            table.add_row(short_url(row["url"]), f"{row['change_rate']:.3g}", ends, *counts)
+            table.add_row(short_url(row["url"], width), f"{row['change_rate']:.3g}", ends, *counts)
         console.print(table, markup=False)
     for file in files:
         console.print(f"wrote {file}", highlight=False, markup=False)

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from recrawl.demo.replay.happenings import ReplayOptions
 from recrawl.demo.replay.live import replay_trace
 from recrawl.model.budget import parse_budget
-from recrawl.simulate.compare.compare import Row, summary
+from recrawl.simulate.compare.comparison import Row, summary
 from recrawl.simulate.compare.sources import Source, count_from, live_pages, trace_of
 
 NAME = "live"  # the policy of the rows

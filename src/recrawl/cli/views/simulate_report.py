@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from recrawl.simulate.compare.compare import compare
+from recrawl.simulate.compare.comparison import compare
 from recrawl.simulate.compare.sources import Source
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -26,8 +26,22 @@ def stop_on_signals(crawler: Stoppable) -> None:
         loop.add_signal_handler(number, crawler.stop)
 
 
-def reload_on_hangup(reload: Callable[[], Awaitable[object]], stop: Callable[[], None]) -> None:
-    """Call ``reload`` on SIGHUP, or ``stop`` if the terminal of the command is gone. Call it inside the event loop."""
+def note_hangups() -> list[bool]:
+    """Note SIGHUP for `reload_on_hangup`, so that it does not end a command that is still loading.
+
+    A command on a terminal ends with it. Call it inside the event loop.
+    """
+    noted: list[bool] = []
+    if not os.isatty(_STDERR):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, noted.append, True)
+    return noted
+
+
+def reload_on_hangup(reload: Callable[[], Awaitable[object]], stop: Callable[[], None], noted: Sequence[bool]) -> None:
+    """Call ``reload`` on SIGHUP, or ``stop`` if the terminal of the command is gone. Call it inside the event loop.
+
+    ``noted``: whether there was one before, as `note_hangups` gives it.
+    """
     loop = asyncio.get_running_loop()
     on_terminal, running = os.isatty(_STDERR), set[asyncio.Future[object]]()
 
@@ -45,6 +59,8 @@ def reload_on_hangup(reload: Callable[[], Awaitable[object]], stop: Callable[[],
         task.add_done_callback(ended)
 
     loop.add_signal_handler(signal.SIGHUP, hang_up)
+    if noted:
+        hang_up()
 
 
 def stop_requests() -> list[bool]:

@@ -18,6 +18,7 @@ from recrawl.crawl.formats.sitemaps import read_sitemap
 from recrawl.crawl.http.fetcher import Limits
 from recrawl.crawl.run.opening.assemble import http_fetcher
 from recrawl.crawl.urls import canonical
+from recrawl.crawl.views.reasons import in_words
 from recrawl.errors import ParameterError
 from recrawl.logs import event
 
@@ -123,7 +124,8 @@ async def _from_web(
 async def _sitemap(fetcher: PoliteFetcher, url: str, *, index: bool) -> list[str]:
     fetched = await fetcher.fetch(url)
     if fetched.failure is not None:
-        raise ParameterError(f"{url}: {fetched.failure}{f' ({fetched.status})' if fetched.status else ''}")
+        status = f" ({fetched.status})" if fetched.status else ""
+        raise ParameterError(f"{url}: {in_words(fetched.failure)}{status}")
     entries = list(read_sitemap(fetched.body))
     if not entries:
         raise ParameterError(f"{url}: no sitemap, or one without entries")

@@ -15,7 +15,7 @@ from recrawl.cli.shared.files.columns import UNIT, unit_of
 from recrawl.cli.shared.files.tables import Table, read_table
 from recrawl.engine import Engine
 from recrawl.engine.beliefs.beliefs import estimated_seen
-from recrawl.engine.rows import FIXED_RATE, RATE_EVIDENCE
+from recrawl.engine.rows import RATE_EVIDENCE
 from recrawl.engine.views.expected import expected_pages
 from recrawl.errors import ParameterError
 from recrawl.model.budget import unit_seconds
@@ -64,7 +64,7 @@ def page_rows(engine: Engine, now: float) -> Iterator[tuple[Any, ...]]:
         "evidence": pages.evidence,
         "recall": recall.ravel() if recall.size else np.zeros(len(ids)),
         "false_rate": false_rate.ravel() * _DAY if false_rate.size else np.zeros(len(ids)),
-        "given_rate": rows[FIXED_RATE],
+        "given_rate": rows["fixed_rate"],
         "fetched_at": _cells(rows["fetched_at"]),
         "wait_until": _cells(rows["wait_until"]),
     }
@@ -173,21 +173,21 @@ def with_states(engine: Engine, states: PageStates, now: float) -> Engine:
 
     What is believed of a page is taken over until its next crawl; then it follows from the counts and all pages.
     """
-    return Engine.restore(_stated_rows(engine, states), now)
+    return Engine.restore(_rows_with(engine, states), now)
 
 
-def _stated_rows(engine: Engine, states: PageStates) -> dict[str, Any]:
-    rows = {name: value for name, value in engine.rows().items() if name != "stated"}
+def _rows_with(engine: Engine, states: PageStates) -> dict[str, Any]:
+    rows = {name: value for name, value in engine.rows().items() if name != "calibration"}
     at = engine.id(states.urls)
     mine = {**states.columns, "watched": states.watched, "own": states.columns["n_changes"]}
-    mine[FIXED_RATE] = mine.pop("given_rate")
+    mine["fixed_rate"] = mine.pop("given_rate")
     mine |= {name: np.where(np.isnan(mine[name]), -np.inf, mine[name]) for name in _TIMES}
     if states.rate is not None:
         rate = np.maximum(states.rate, 1e-6 * float(engine.beliefs.prior.mean))
         mine |= {"change_rate": rate, "evidence": states.evidence}
         rows["gamma"] = rows["gamma"].copy()
         rows["gamma"][at] = own = np.stack([states.evidence, states.evidence / rate], axis=1)
-        mine[RATE_EVIDENCE] = np.where(mine[FIXED_RATE][:, None], own, 0.0)
+        mine[RATE_EVIDENCE] = np.where(mine["fixed_rate"][:, None], own, 0.0)
     mine["seen"] = _observed(engine, states, at)
     for name, column in mine.items():
         rows[name] = np.array(rows[name])
