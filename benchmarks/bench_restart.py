@@ -115,7 +115,7 @@ async def opened(path: Path, now: float, *, checkpoint: bool) -> dict[str, Any]:
     first = time.process_time() - began[0]
     picked = engine.url(some)
     engine.put_back(some)
-    calm = engine.url(picked_calm(engine, now + 1.0))
+    baseline = engine.url(picked_at_baseline(engine, now + 1.0))
     await store.close()
     return {
         "clock_s": clock,
@@ -124,11 +124,11 @@ async def opened(path: Path, now: float, *, checkpoint: bool) -> dict[str, Any]:
         "mb": used / 1e6,
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "picked": picked,
-        "calm": calm,
+        "baseline": baseline,
     }
 
 
-def picked_calm(engine: Any, now: float) -> Any:
+def picked_at_baseline(engine: Any, now: float) -> Any:
     """What an engine picks when its clocks have forgotten what happened lately."""
     from recrawl.engine.clocks.arrays import NEVER
     from recrawl.schedule.exact import access
@@ -148,7 +148,7 @@ def in_process(*words: str) -> dict[str, Any]:
 
 
 def without_picks(found: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in found.items() if name not in ("picked", "calm")}
+    return {name: value for name, value in found.items() if name not in ("picked", "baseline")}
 
 
 def measured(n: int, folder: Path, *, rows: bool) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def measured(n: int, folder: Path, *, rows: bool) -> dict[str, Any]:
     if not rows:
         return {"pages": n, **found, "checkpoint": without_picks(one), "load": round(os.getloadavg()[0], 1)}
     other = in_process("rows", str(path), now)
-    for name in ("picked", "calm"):
+    for name in ("picked", "baseline"):
         first, second = one.pop(name), other.pop(name)
         found[f"{name}_alike"] = len(set(first) & set(second)) / max(len(first), 1)
     return {"pages": n, **found, "checkpoint": one, "rows": other, "load": round(os.getloadavg()[0], 1)}

@@ -1,11 +1,12 @@
 """The service under load: pages per second by HTTP beside a loop without HTTP in the same run, and latencies.
 
-    python benchmarks/bench_serve.py --out benchmarks/results/serve.json
+    python benchmarks/bench_serve.py --runs 3 --out benchmarks/results/serve.json
 
 Each batch is a pick of 100 pages and a record of their 100 outcomes, in SQLite with ``synchronous`` as in a crawl.
-Three ways are timed (`serve_ways.py`): engine and store in a plain loop, the desk in a loop without HTTP, and the
-service in a process of its own with four clients in another. Each has its own copy of the same database, the same
-settings and finds the same changes; they take turns, so that all go through the same part of an engine's life.
+Three ways are timed (`serve_ways.py`; the service by `serve_run.py`): engine and store in a plain loop, the desk in a
+loop without HTTP, and the service in a process of its own with four clients in another. Each has its own copy of the
+same database, the same settings and finds the same changes; they take turns, so that all go through the same part of an
+engine's life.
 
     python benchmarks/bench_serve.py --latency --pages 1000000 --seconds 60 --out benchmarks/results/serve_latency.json
 
@@ -18,7 +19,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,6 +29,7 @@ import threading
 import time
 import urllib.parse
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -38,7 +42,7 @@ from serve_world import BATCH, CLIENTS, build, build_known, write_config
 from recrawl.client import Client
 from recrawl.errors import ServiceError
 
-WAYS = Path(__file__).with_name("serve_ways.py")
+WAYS, RUN = (Path(__file__).with_name(name) for name in ("serve_ways.py", "serve_run.py"))
 URL = "http://127.0.0.1:18321"
 NAMES = {"loop": "engine_and_store", "desk": "desk", "clients": "http"}
 
@@ -55,9 +59,9 @@ def latency(times: list[float]) -> dict[str, float]:
 def served(path: Path, token: str) -> Iterator[int]:
     """A service, which is ready; its process id."""
     write_config(path.with_suffix(".toml"))
-    command = [sys.executable, "-m", "recrawl", "serve", "--no-crawl", "--listen", URL.removeprefix("http://")]
+    command = [sys.executable, str(RUN), "serve", "--no-crawl", "--listen", URL.removeprefix("http://")]
     command += ["--config", str(path.with_suffix(".toml")), "--database", str(path), "--log-level", "error"]
-    server = subprocess.Popen(command)
+    server = subprocess.Popen(command, env={**os.environ, "PARTS": str(path.with_suffix(".json"))})
     try:
         with Client(URL, token, patience=600.0) as first:
             while not first.pick(1, lease=1.0):
@@ -102,22 +106,24 @@ class Way:
 
 
 def ask_all(url: str, token: str, seconds: float) -> None:
-    """What people ask of a service and look at, again and again."""
-    until = time.time() + seconds
-    looking = threading.Thread(target=look_around, args=(url, token, until))
+    """What people ask of a service and look at, again and again; print how often it was answered."""
+    until, answered = time.time() + seconds, Counter[str](forecasts=0, views=0)
+    looking = threading.Thread(target=look_around, args=(url, token, until, answered))
     looking.start()
     k = 0
     with Client(url, token, patience=0.0) as client:
         while time.time() < until:
             with suppress(ServiceError):  # figures about many pages take longer than this waits
                 client.forecast(f"{1 + k}/s")
+                answered["forecasts"] += 1
                 client.status()
             k += 1
             time.sleep(1.0)
     looking.join()
+    print(json.dumps(answered))
 
 
-def look_around(url: str, token: str, until: float) -> None:
+def look_around(url: str, token: str, until: float, answered: Counter[str]) -> None:
     """Look at every view of the dashboard, and ask why."""
     page = "https://h1.example/1"
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
@@ -129,7 +135,16 @@ def look_around(url: str, token: str, until: float) -> None:
             for view in views:
                 with suppress(OSError):
                     opener.open(url + view, timeout=30.0).read()
+                    answered["views"] += 1
             time.sleep(1.0)
+
+
+def refits(token: str) -> int:
+    """How often the service has refitted its tables."""
+    request = urllib.request.Request(f"{URL}/metrics", headers={"authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(request, timeout=60.0) as answer:
+        lines = answer.read().decode().splitlines()
+    return int(next(float(line.split()[1]) for line in lines if line.startswith("recrawl_refits_total ")))
 
 
 def measure_latency(path: Path, given: argparse.Namespace) -> dict[str, Any]:
@@ -137,13 +152,18 @@ def measure_latency(path: Path, given: argparse.Namespace) -> dict[str, Any]:
     token = asyncio.run(build_known(path, given.pages))
     found = {"pages": given.pages, "batch": BATCH, "clients": CLIENTS, "seconds": given.seconds}
     with served(path, token):
-        asking = subprocess.Popen([sys.executable, __file__, f"--ask={URL} {token} {given.seconds}"])
+        before, ask = refits(token), [sys.executable, __file__, f"--ask={URL} {token} {given.seconds}"]
+        asking = subprocess.Popen(ask, stdout=subprocess.PIPE, text=True)
         clients = Way("clients", URL, token)
         clients.crawl(f"{given.seconds}s")
-        asking.wait()
+        answered = json.loads(asking.communicate()[0])
         times = clients.end()["times"]
+        meanwhile = {"refits": refits(token) - before, **answered}
+    if not given.smallest and not all(meanwhile.values()):
+        raise SystemExit(f"latencies say nothing unless each of these happened meanwhile: {meanwhile}")
     return {
         **found,
+        "meanwhile": meanwhile,
         "pages_per_second": round(clients.pages / clients.seconds),
         "latency_ms": {name: latency(values) for name, values in times.items()},
     }
@@ -164,7 +184,11 @@ def measure_rate(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
         for k in range(given.turns + 1):  # in the first, kernels are loaded: it does not count
             for name, way in ways.items():
                 before = cpu_seconds(server)
+                if name == "clients":
+                    os.kill(server, signal.SIGUSR1)
                 way.crawl(turn, counts=k > 0)
+                if name == "clients":
+                    os.kill(server, signal.SIGUSR2)
                 spent += cpu_seconds(server) - before if k > 0 and name == "clients" else 0.0
         parts = {NAMES[name]: way.end() for name, way in ways.items()}
     http = parts.pop("http")
@@ -174,9 +198,22 @@ def measure_rate(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
     found |= {f"http_by_{name}": round(found["http"] / found[name], 3) for name in ("engine_and_store", "desk")}
     found["turns"] = {NAMES[name]: way.rates for name, way in ways.items()}
     found["latency_ms"] = {name: latency(values) for name, values in http["times"].items()}
-    spent_per_page = {"the service": round(1e6 * spent / ways["clients"].pages, 1), "four clients": http["clients"]}
-    found["cpu_us_per_page"] = {**parts, "http": spent_per_page}
+    per_turn = json.loads((folder / "clients.json").read_text())
+    scale = given.turns / ways["clients"].pages  # parts are clocked per turn
+    found["cpu_us_per_page"] = {**parts, "http": {part: round(us * scale, 1) for part, us in per_turn.items()}}
+    found["cpu_us_per_page"]["http"]["all"] = round(1e6 * spent / ways["clients"].pages, 1)
+    found["cpu_us_per_page"]["four clients"] = {"clients": http["clients"]}
     return found
+
+
+def median_of_runs(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
+    """The run of median ratio, with the ratios of all."""
+    found = []
+    for k in range(given.runs):
+        (folder / f"run {k}").mkdir()
+        found.append(measure_rate(folder / f"run {k}", given))
+    found.sort(key=lambda one: one["http_by_engine_and_store"])
+    return {**found[len(found) // 2], "ratio_by_run": [one["http_by_engine_and_store"] for one in found]}
 
 
 def main() -> None:
@@ -185,6 +222,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=100_000)
     parser.add_argument("--crawls", type=float, default=2.0, help="of each page, by each way")
     parser.add_argument("--turns", type=int, default=4, help="turns of each way, which share the crawls")
+    parser.add_argument("--runs", type=int, default=1, help="runs of the rates; the median one is reported")
     parser.add_argument("--seconds", type=float, default=60.0, help="of a measurement of latencies")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--ask")
@@ -201,7 +239,7 @@ def main() -> None:
         if given.smallest:
             print(json.dumps(measure_latency(Path(folder) / "known.db", given)))
         some = Path(folder)
-        found = measure_latency(some / "crawl.db", given) if given.latency else measure_rate(some, given)
+        found = measure_latency(some / "crawl.db", given) if given.latency else median_of_runs(some, given)
     text = json.dumps(found, indent=2)
     print(text)
     if given.out is not None:

@@ -1,5 +1,8 @@
 """Eight clients that crash at random and a service that is killed again and again: nothing twice, nothing lost.
 
+The budget binds: eight clients ask for more pages than it allows. After the last kill all clients crash, and one more
+picks every page: each abandoned lease must be back when it ends.
+
 Run: python benchmarks/kill_serve.py [--kills 100] [--json FILE]
 """
 
@@ -7,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import signal
 import socket
@@ -23,7 +27,11 @@ from recrawl.client import Client, Outcome
 from recrawl.errors import ServiceError
 from recrawl.store import BlockingStore, SqliteStore
 
-RATE, PAGES, LEASE = 200.0, 2000, 3.0
+RATE, PAGES, LEASE = 100.0, 2000, 3.0
+ABANDONED = 150  # pages that are held when the last clients have crashed
+LONG = 30.0  # seconds of their leases: all other pages are picked meanwhile
+ANY_NUMBER = {"RECRAWL_HOST_CONCURRENCY": "0"}  # of pages of a host at a time: only the budget binds
+PATIENCE = 60.0  # seconds after which a lease that has ended counts as not back
 
 
 class Ledger:
@@ -35,6 +43,7 @@ class Ledger:
         self.acknowledged: Counter[str] = Counter()
         self.unsure: Counter[str] = Counter()  # sent, but no answer came
         self.began: list[float] = []
+        self.picks = self.short = 0  # answered; with fewer pages than were asked for
         self.doubled: list[str] = []
         self.crashes = 0
         self.refused: list[str] = []
@@ -61,10 +70,11 @@ def client(k: int, url: str, token: str, ledger: Ledger, stop: threading.Event) 
 
 def crawl_batch(mine: Client, rng: random.Random, ledger: Ledger) -> None:
     """Pick, perhaps crash, record, perhaps twice."""
-    asked = time.time()
-    pages = mine.pick(rng.randint(1, 20), lease=LEASE, wait=1.0)
+    asked, n = time.time(), rng.randint(1, 20)
+    pages = mine.pick(n, lease=LEASE, wait=1.0)
     now = time.time()
     with ledger.lock:
+        ledger.picks, ledger.short = ledger.picks + 1, ledger.short + (len(pages) < n)
         ledger.began += [now] * len(pages)
         for page in pages:
             until, _ = ledger.held.get(page.url, (0.0, ""))
@@ -103,7 +113,7 @@ class Server:
         self.start()
 
     def start(self) -> None:
-        self.process = subprocess.Popen(self._command)
+        self.process = subprocess.Popen(self._command, env={**os.environ, **ANY_NUMBER})
         until = time.time() + 120.0
         while time.time() < until:
             try:
@@ -148,6 +158,39 @@ def windows_kept(began: list[float], killed: list[float]) -> float:
     return worst
 
 
+def leases_back(url: str, token: str, ledger: Ledger) -> dict[str, object]:
+    """Abandon leases, then pick all pages once: how many abandoned ones do not come, and how late the others do.
+
+    A page may be picked when its lease ends or later, once it is worth most and the budget allows it. So only abandoned
+    pages are left for the last picks: all others are held for long, and the delay is that of the lease alone.
+    """
+    with Client(url, token, patience=60.0, timeout=30.0) as mine:
+        time.sleep(LEASE + 0.5)  # leases of clients that have crashed are over
+        others, abandoned = set[str](), dict[str, float]()
+        began = time.time()
+        while len(abandoned) < ABANDONED and time.time() - began < PATIENCE:
+            pages = mine.pick(min(50, ABANDONED - len(abandoned)), lease=LONG, wait=1.0)
+            abandoned |= {page.url: page.until for page in pages}
+            ledger.began += [time.time()] * len(pages)
+        while len(others) < PAGES - len(abandoned) and time.time() < min(abandoned.values(), default=0.0) - 1.0:
+            pages = mine.pick(100, lease=3000.0, wait=1.0)
+            others |= {page.url for page in pages}
+            ledger.began += [time.time()] * len(pages)
+        back, latest = dict[str, float](), max(abandoned.values(), default=0.0)
+        while len(back) < len(abandoned) and time.time() < latest + PATIENCE:
+            pages = mine.pick(100, lease=3000.0, wait=1.0)
+            now = time.time()
+            ledger.began += [now] * len(pages)
+            back |= {page.url: now - abandoned[page.url] for page in pages if page.url in abandoned}
+    return {
+        "abandoned": len(abandoned),
+        "held_by_others": len(others),
+        "leases_not_back": len(abandoned) - len(back),
+        "back_too_soon": sum(delay < 0.0 for delay in back.values()),
+        "largest_delay_after_until": round(max(back.values(), default=0.0), 3),
+    }
+
+
 def run(kills: int, seed: int = 0, seconds: float = 1e9) -> dict[str, object]:
     """Kill the service so often, or for so long, while clients crawl; compare what they know with what is stored."""
     rng, ledger, stop = random.Random(seed), Ledger(), threading.Event()
@@ -167,6 +210,8 @@ def run(kills: int, seed: int = 0, seconds: float = 1e9) -> dict[str, object]:
     stop.set()
     for one in clients:
         one.join(90)
+    picked = len(ledger.began)
+    back = leases_back(f"http://127.0.0.1:{port}", token, ledger)
     code = server.end(signal.SIGTERM)
     with BlockingStore(SqliteStore(folder / "crawl.db")) as store:
         stored = Counter(outcome.url for outcome in store.observations())
@@ -176,7 +221,8 @@ def run(kills: int, seed: int = 0, seconds: float = 1e9) -> dict[str, object]:
     return {
         "kills": len(killed),
         "seconds": round(time.time() - began, 1),
-        "picked": len(ledger.began),
+        "share_of_picks_cut_short_by_the_budget": round(ledger.short / max(ledger.picks, 1), 3),
+        "picked": picked,
         "stored": sum(stored.values()),
         "acknowledged": sum(ledger.acknowledged.values()),
         "answers_lost": sum(max(n, 0) for n in ledger.unsure.values()),
@@ -184,6 +230,7 @@ def run(kills: int, seed: int = 0, seconds: float = 1e9) -> dict[str, object]:
         "acknowledged_and_missing": lost,
         "stored_twice": doubled,
         "two_holders": len(ledger.doubled),
+        **back,
         "largest_share_of_budget_windows": round(windows_kept(ledger.began, killed), 3),
         "refused": ledger.refused[:5],
         "exit_code": code,

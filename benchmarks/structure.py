@@ -1,10 +1,11 @@
 """Structure of a checkout in numbers: modules per package, imports, private reach-ins, parameters, lengths.
 
     python benchmarks/structure.py . --label after
-    python benchmarks/structure.py ../old --label before --duplicates 120 --merge timings.json
+    python benchmarks/structure.py ../old --label before --merge timings.json
 
 Each run adds one column to benchmarks/results/structure.json and prints the table of all columns. ``--merge`` takes a
-JSON object of figures measured elsewhere: decisions per second, compile seconds, wall times of the tests.
+JSON object of figures measured elsewhere: decisions per second, compile seconds, wall times of the tests. A figure that
+was not measured for a column is null there.
 
 Rules. A module is a .py file under src/recrawl other than __init__.py. Imports of the crawler are the recrawl modules
 named by import statements anywhere in its file. A private reach-in is (1) an import of a name or module with a leading
@@ -13,7 +14,9 @@ self, cls and super(), if no class of the accessing package defines that attribu
 or if the object is called scheduler, policy, execution or engine, its package is another one, and no class of the file
 defines the attribute.
 Methods of named tuples and dunder names do not count. The widest constructor is the ``__init__`` with most parameters,
-without self; fields of dataclasses do not count. A function's length includes its signature and docstring.
+without self; fields of dataclasses do not count. A function's length includes its signature and docstring. Repeated
+windows are texts of six lines in a row that occur at two places or more, lines stripped, without blank lines, comments
+and imports.
 """
 
 import argparse
@@ -97,6 +100,16 @@ def imports_of(tree: ast.Module) -> int:
     return len({name for name in froms | plain if name.split(".")[0] == "recrawl"})
 
 
+def repeated_windows(texts: list[str], height: int = 6) -> int:
+    """Texts of so many lines that occur at two places or more."""
+    seen: Counter[tuple[str, ...]] = Counter()
+    for text in texts:
+        stripped = (line.strip() for line in text.splitlines())
+        lines = [line for line in stripped if line and not line.startswith(("#", "import ", "from "))]
+        seen.update(tuple(lines[k : k + height]) for k in range(len(lines) - height + 1))
+    return sum(n > 1 for n in seen.values())
+
+
 def lengths(values: list[int]) -> dict[str, float]:
     return {"median": float(np.median(values)), "p90": float(np.quantile(values, 0.9)), "longest": max(values)}
 
@@ -121,6 +134,7 @@ def figures(checkout: Path) -> dict[str, Any]:
         "parameters of the widest constructor": max(widths),
         "lines per file": lengths([len(text.splitlines()) for text in sources.values()]),
         "lines per function": lengths([(n.end_lineno or n.lineno) - n.lineno + 1 for n in functions]),
+        "repeated windows of six lines": repeated_windows(list(sources.values())),
         "modules per package": dict(sorted(per_package.items())),
         "reach-ins": found,
     }
@@ -130,15 +144,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--label", default="after")
-    parser.add_argument("--duplicates", type=int, help="number of duplicate pairs, counted elsewhere")
     parser.add_argument("--merge", type=Path, help="JSON object of further figures")
     given = parser.parse_args()
     table = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     column = {**table.get(given.label, {}), **figures(given.checkout)}
-    column["duplicate pairs"] = given.duplicates if given.duplicates is not None else column.get("duplicate pairs")
     table[given.label] = column | (json.loads(given.merge.read_text()) if given.merge else {})
-    RESULTS.write_text(json.dumps(table, indent=1) + "\n")
     names = dict.fromkeys(name for one in table.values() for name in one if name not in DETAILS)
+    table = {label: {name: one.get(name) for name in (*names, *DETAILS)} for label, one in table.items()}
+    RESULTS.write_text(json.dumps(table, indent=1) + "\n")
     print(f"{'':44}" + "".join(f"{label:>24}" for label in table))
     for name in names:
         cells = [one.get(name) for one in table.values()]

@@ -17,11 +17,8 @@ import numpy as np
 from keeper import IndexKeeper
 from vectors import VectorIndex
 
-from recrawl.crawl import Crawler, CrawlOptions, ManualClock, MemoryWeb, Rules, add_pages
-from recrawl.crawl.http.memory import Answer
-from recrawl.demo.pages import visible_text
-from recrawl.demo.web import DemoWeb
-from recrawl.demo.world import DAY, SITES, DemoWorld, draw_world
+from recrawl.crawl import Answer, Crawler, CrawlOptions, ManualClock, MemoryWeb, Rules, add_pages
+from recrawl.demo import DAY, SITES, DemoWeb, DemoWorld, draw_world, visible_text
 from recrawl.engine import Engine
 from recrawl.store import MemoryStore
 

@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from known import KnowingEngine
 from run import BIN, DAY, FROM, HERE, Drawn, World, draw
 
-from recrawl.crawl.listings import registry
+from recrawl.crawl.listings import poll_queue
 from recrawl.crawl.listings.listing import Listing
-from recrawl.crawl.listings.registry import Pace
+from recrawl.crawl.listings.poll_queue import Pace
 from recrawl.demo import ReplayOptions, replay_trace
 from recrawl.engine import Engine
 from recrawl.engine.core import own_belief
@@ -75,7 +75,7 @@ class Noted(Engine):
 @contextmanager
 def polled_at(times: Times | None) -> Iterator[None]:
     """Poll at given times instead of by worth."""
-    by_worth = registry.due_times
+    by_worth = poll_queue.due_times
 
     def due(listings: Sequence[Listing], pace: Pace) -> list[dict[str, float]]:
         after = [-np.inf if one.polled_at is None else one.polled_at + 1.0 for one in listings]
@@ -86,11 +86,11 @@ def polled_at(times: Times | None) -> Iterator[None]:
         return [{"worth": some[0]} if some else {} for some in following]
 
     if times is not None:
-        registry.due_times = due
+        poll_queue.due_times = due
     try:
         yield
     finally:
-        registry.due_times = by_worth
+        poll_queue.due_times = by_worth
 
 
 def run(drawn: Drawn, make: Any, signals: Any = "polls", times: Times | None = None) -> tuple[float, Times]:

@@ -26,7 +26,7 @@ import numpy as np
 from recrawl._files import whole_file
 from recrawl.errors import ParameterError
 from recrawl.simulate import Trace, contender, read_trace, simulate
-from recrawl.simulate.compare.compare import is_rival
+from recrawl.simulate.compare.comparison import is_rival
 from recrawl.simulate.rivals.registry import caps, rival, rival_names
 
 WINDOWS = {  # name: folder and first day (None: the last 365 days); cheap ones first

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from recrawl.errors import ParameterError
-from recrawl.simulate.compare.compare import compare
+from recrawl.simulate.compare.comparison import compare
 from recrawl.simulate.compare.sources import Recorded
 from recrawl.simulate.rivals.registry import rival_names
 

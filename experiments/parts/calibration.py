@@ -54,7 +54,7 @@ def run(trace: Trace, share: float, pages: float) -> dict[str, Any]:
     budget = share * pages / trace.day
     found = simulate(Contender("learned", keep, admit_unknown), trace, budget, bins=LOOKS, progress=look)
     return {
-        "account": held[0].ledger(trace.end).staleness,
+        "ledger": held[0].ledger(trace.end).staleness,
         "believed": stale / weight,
         "true": found.staleness,
         "error": error_of(trace, found.page_staleness),
@@ -73,7 +73,7 @@ def error_of(trace: Trace, staleness: NDArray[np.float64]) -> float:
     return float(np.sqrt((np.bincount(folder, weight * (staleness - mean)) ** 2).sum()) / weight.sum())
 
 
-def within(row: dict[str, Any], what: str = "account") -> bool:
+def within(row: dict[str, Any], what: str = "ledger") -> bool:
     """Whether an estimate is as near to the truth as it was meant to be."""
     return bool(abs(row[what] - row["true"]) <= max(0.002, 0.15 * row["true"]))
 
@@ -83,7 +83,7 @@ def together(results: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     rows: dict[str, list[dict[str, Any]]] = {}
     for name, row in results.items():
         rows.setdefault(name.rsplit(", ", 1)[0], []).append(row)
-    mean = ("account", "believed", "true")
+    mean = ("ledger", "believed", "true")
     return {
         name: {**{what: float(np.mean([row[what] for row in mine])) for what in mean}, "bins": _bins(mine), "of": mine}
         for name, mine in rows.items()
@@ -97,8 +97,8 @@ def _bins(rows: list[dict[str, Any]]) -> NDArray[np.float64]:
 def write(results: dict[str, dict[str, Any]], out: Path) -> None:
     """CALIBRATION.md and its pictures."""
     whole, n = together(results), len(results)
-    held = {what: sum(within(row, what) for row in results.values()) for what in ("account", "believed")}
-    held_whole = {what: sum(within(row, what) for row in whole.values()) for what in ("account", "believed")}
+    held = {what: sum(within(row, what) for row in results.values()) for what in ("ledger", "believed")}
+    held_whole = {what: sum(within(row, what) for row in whole.values()) for what in ("ledger", "believed")}
     lines = [
         "# Predictions and beliefs of the engine, and the truth",
         "",
@@ -108,8 +108,8 @@ def write(results: dict[str, dict[str, Any]], out: Path) -> None:
         "truth. Beside it the belief about the copies at the time (`Engine.fresh`), before the next crawls, at a",
         "hundred times of each window. Reliability: over the crawls of a bin, predicted → observed share of changes.",
         "",
-        f"Over the windows together the ledger is within in {held_whole['account']} of {len(whole)} cases and the",
-        f"belief in {held_whole['believed']}; of the {n} single windows in {held['account']} and {held['believed']}.",
+        f"Over the windows together the ledger is within in {held_whole['ledger']} of {len(whole)} cases and the",
+        f"belief in {held_whole['believed']}; of the {n} single windows in {held['ledger']} and {held['believed']}.",
         "",
         "![Predicted and observed shares of changes, per trace](calibration.png)",
         "",
@@ -121,7 +121,7 @@ def write(results: dict[str, dict[str, Any]], out: Path) -> None:
     for name, row in whole.items():
         bins = "; ".join(f"{p / k:.2f} → {c / k:.2f}" for p, k, c in row["bins"] if k >= 50)
         ok, mine = "yes" if within(row) else "**no**", sum(map(within, row["of"]))
-        figures = [f"{row['account']:.4f}", f"{row['true']:.4f}", ok, f"{mine} of {len(row['of'])}"]
+        figures = [f"{row['ledger']:.4f}", f"{row['true']:.4f}", ok, f"{mine} of {len(row['of'])}"]
         lines.append("| " + " | ".join([name, *figures, f"{row['believed']:.4f}", bins]) + " |")
     lines += [
         "",
@@ -131,8 +131,8 @@ def write(results: dict[str, dict[str, Any]], out: Path) -> None:
     ]
     for name, row in results.items():
         if not within(row):
-            off = row["account"] / row["true"] - 1.0
-            lines.append(f"- {name}: {row['account']:.4f}, true {row['true']:.4f} ± {row['error']:.4f} ({off:+.0%})")
+            off = row["ledger"] / row["true"] - 1.0
+            lines.append(f"- {name}: {row['ledger']:.4f}, true {row['true']:.4f} ± {row['error']:.4f} ({off:+.0%})")
     lines += [
         "",
         "The ledger does not know when within an interval a change came, only that one did: where it is off, changes",
@@ -204,7 +204,7 @@ def main() -> None:
             trace = source.trace(np.random.default_rng(0))
             title = f"{name}, {share:.0%} per day, {window}"
             results[title] = row = run(trace, share, live_pages(source, trace))
-            print(title, *(f"{what} {row[what]:.4f}" for what in ("account", "believed", "true")), flush=True)
+            print(title, *(f"{what} {row[what]:.4f}" for what in ("ledger", "believed", "true")), flush=True)
     if results:
         given.out.mkdir(parents=True, exist_ok=True)
         (given.out / "calibration.json").write_text(

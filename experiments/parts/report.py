@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from recrawl.simulate.compare.compare import is_rival
+from recrawl.simulate.compare.comparison import is_rival
 
 NONE, SIBLINGS = "learned:none", "learned:siblings"
 DOCS = ("kubernetes-website", "dotnet-docs")

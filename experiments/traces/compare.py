@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from recrawl.cli.views.plots.simulate_plot import draw_panel
 from recrawl.errors import ParameterError
-from recrawl.simulate.compare.compare import compare, is_rival
+from recrawl.simulate.compare.comparison import compare, is_rival
 from recrawl.simulate.compare.sources import Recorded
 from recrawl.simulate.rivals.registry import rival_names
 
