@@ -8,9 +8,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 
 # A file's tests stay in one process: its fixtures are made and its kernels compiled once. Three processes for two cores,
 # because some tests wait for sockets and other processes. Files run in the order of tests/order.py, the longest first.
-# Byte code is written, so that no process compiles it again.
+# Byte code is written, so that no process compiles it again. Skipped tests are listed with their reasons (-rs).
 WORKERS ?= 3
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -rs
 
 demo: $(VENV)/.demo
 	$(BIN)/recrawl demo --database demo.db --plot demo.png

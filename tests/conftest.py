@@ -37,12 +37,11 @@ def _silent():
 
 @pytest.fixture(autouse=True)
 def _quiet_again():
-    """A command that a test ran in this process writes no log of the tests after it."""
-    logger = logging.getLogger("recrawl")
-    handlers, level = list(logger.handlers), logger.level
+    """A command in this process, run by a test or by a fixture of many tests, writes no log of the tests after it."""
     yield
-    logger.handlers[:] = handlers
-    logger.setLevel(level)
+    logger = logging.getLogger("recrawl")
+    logger.handlers[:] = [one for one in logger.handlers if isinstance(one, logging.NullHandler)]
+    logger.setLevel(logging.NOTSET)
 
 
 @pytest.fixture(scope="session")

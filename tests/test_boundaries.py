@@ -27,7 +27,7 @@ FOREIGN = {  # private names of other libraries that there is no public way to
     ("crawl/http/fetcher.py", "_retry_connection"),
     ("crawl/http/fetcher.py", "_factory"),
     ("_packed.py", "_getvalue"),
-    ("schedule/exact/kernels/view.py", "_getvalue"),
+    ("schedule/exact/kernels/state/view.py", "_getvalue"),
 }
 
 

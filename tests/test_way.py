@@ -1,0 +1,104 @@
+"""A page passes the functions that docs/architecture.md lists, in that order: crawled and simulated, watched."""
+
+import asyncio
+import importlib
+import inspect
+import re
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from crawl.servers import serving
+from crawl.test_webhook import SECRET, Receiver
+
+from recrawl.crawl import Settings, add_pages, engine_of, open_crawl, save_pages
+from recrawl.simulate import Trace, contender, simulate
+from recrawl.store import SqliteStore
+
+pytestmark = pytest.mark.slow
+TEXT = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+def listed(title):
+    """The functions of a list, as code objects by name; compiled ones are not seen by Python."""
+    part = TEXT.partition(f"\n### {title}")[2].partition("\n###")[0]
+    found = {}
+    for module, name in re.findall(r"`(recrawl[\w.]*):([\w.]+)`", part):
+        function = importlib.import_module(module)
+        for word in name.split("."):
+            function = getattr(function, word)
+        if not hasattr(function, "py_func"):
+            found[inspect.unwrap(function).__code__] = f"{module}:{name}"
+    return found
+
+
+@contextmanager
+def watched(functions):
+    """The names of functions as they are called, in all threads."""
+    passed = []
+
+    def called(frame, event, _):
+        if event == "call" and frame.f_code in functions:
+            passed.append(functions[frame.f_code])
+
+    threading.setprofile(called)
+    sys.setprofile(called)
+    try:
+        yield passed
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+
+
+def assert_passed(functions, passed):
+    """Each function of a list was called, after a call of the one before it."""
+    calls = iter(passed)
+    for name in functions.values():
+        assert name in calls, f"{name} was not called there: {passed}"
+
+
+async def crawled(folder):
+    """One page, added, crawled until it has changed and its event has been delivered."""
+    bodies = iter(["<main>one", "<main>two"])
+
+    async def answer(request):
+        if request.path != "/page":
+            return web.Response(status=404)
+        return web.Response(text=next(bodies, "<main>two"), content_type="text/html")
+
+    async with serving(answer) as origin, Receiver() as receiver:
+        sent = {"webhook": receiver.url, "webhook_secret": SECRET}
+        given = {"contact": "me@example.org", "delay": "0.001 s", "listings": False, "allow_private": True}
+        settings = Settings(database=str(folder / "a.db"), budget="50/s", **given, **sent)
+        store = SqliteStore(folder / "a.db")
+        engine = await engine_of(store, settings, 0.0)
+        await save_pages(engine, store, add_pages(engine, settings.rules(), [f"{origin}/page"], 0.0))
+        await store.close()
+        live = await open_crawl(settings)
+        running = asyncio.create_task(live.crawler.run())
+        async with asyncio.timeout(60.0):
+            while not receiver.events:
+                await asyncio.sleep(0.01)
+        live.crawler.stop()
+        await running
+        await live.close()
+
+
+def test_a_page_that_is_crawled_passes_them(tmp_path):
+    functions = listed("Live")
+    assert len(functions) > 15
+    with watched(functions) as passed:
+        asyncio.run(crawled(tmp_path))
+    assert_passed(functions, passed)
+
+
+def test_a_page_that_is_simulated_passes_them():
+    functions = listed("Simulated")
+    assert len(functions) > 3
+    with watched(functions) as passed:
+        trace = Trace(0.0, 20.0, offset=[0, 2, 3], changed_at=[1.0, 6.0, 2.5])
+        simulate(contender("learned"), trace, 1.0)
+    assert_passed(functions, passed)
