@@ -171,6 +171,7 @@ def test_a_database_from_before_events_has_only_new_events(tmp_path):
         store.store._database.writer.execute("ALTER TABLE page RENAME COLUMN fixed_rate TO told")
         for column in ("seen_time", "seen_changes", "seen_logs", "given_changes", "given_time"):
             store.store._database.writer.execute(f"ALTER TABLE page DROP COLUMN {column}")
+        store.store._database.writer.execute("ALTER TABLE observation DROP COLUMN signalled")
         store.store._database.writer.execute("PRAGMA user_version = 3")
     with BlockingStore(SqliteStore(tmp_path / "a.db")) as store:
         assert migrating.version_of(store.store._database.writer) >= 4

@@ -20,6 +20,7 @@ from recrawl.store.tables import TABLES, copy_store
 NOW = 1700403200.0
 TABLE_NAMES = {"command": "post", "last_event": "told", "subscriber": "follower"}
 COLUMN_NAMES = {"fixed_rate": "told"}
+NEW_COLUMNS = {"signalled": "0"}  # added since, with what they hold for earlier rows
 EARLIER = {"version_1": 1, "version_4": 4, "credited_signals": 4, "version_10": 10}
 
 
@@ -41,7 +42,7 @@ def opened(path):
 
 def earlier_rows(path, table):
     """The rows of a table by its earlier name and those of its columns."""
-    columns = ", ".join(COLUMN_NAMES.get(name, name) for name in table.columns)
+    columns = ", ".join((NEW_COLUMNS | COLUMN_NAMES).get(name, name) for name in table.columns)
     query = f"SELECT {columns} FROM {TABLE_NAMES.get(table.name, table.name)} ORDER BY {', '.join(table.key)}"
     with closing(sqlite3.connect(path)) as connection:
         return [table.typed(row) for row in connection.execute(query)]
