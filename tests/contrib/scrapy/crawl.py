@@ -12,16 +12,32 @@ from scrapy.crawler import CrawlerProcess
 
 
 class Pages(scrapy.Spider):
-    """Yields an item for each page, and its links; a page that says so makes the callback fail."""
+    """Yields an item for each page, and its links; a page that says so makes the callback fail.
+
+    Links have a callback of their own. Some start requests have an errback, which counts what it gets.
+    """
 
     name = "pages"
+
+    async def start(self):
+        for url in self.start_urls:
+            yield scrapy.Request(url, errback=self.trouble if url.endswith(("/circle", "/page/2")) else None)
+
+    def trouble(self, failure):
+        self.crawler.stats.inc_value(f"errback/{failure.type.__name__}")
+
+    def parse_found(self, response, found_on):
+        self.crawler.stats.inc_value(f"found on {found_on}")
+        yield from self.parse(response)
 
     def parse(self, response):
         if b"trouble" in response.body:
             raise ValueError("a mistake in a callback")
         yield {"url": response.url, "text": response.css("p::text").get(), "at": response.headers.get("Date")}
         for link in response.css("a::attr(href)").getall():
-            yield response.follow(link, meta=response.meta)
+            found_on = response.url.rpartition("/")[2]
+            yield response.follow(link, self.parse_found, meta=response.meta, cb_kwargs={"found_on": found_on})
+        yield None
 
 
 def main() -> None:

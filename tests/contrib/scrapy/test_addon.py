@@ -74,10 +74,19 @@ def test_the_log_says_when_the_database_is_opened_and_ready(crawl):
     assert len([line for line in said if line.startswith("run.started")]) == 1, "that of the rehearsal is silent"
 
 
-def test_links_are_added(crawl):
+def test_links_are_added_and_keep_their_callback(crawl):
     site, stats, outcomes, _, _ = crawl
     assert stats["recrawl/added"] == len(PAGES + ODD) + 1
     assert recorded(outcomes, site.origin)["/page/found"] > 0
+    assert stats["found on 0"] == site.served(200)["/page/found"]
+
+
+def test_an_errback_gets_failures_but_no_304(crawl):
+    """That of a redirect without end fails in a middleware, after the last that the add-on sees of the answer."""
+    site, stats, outcomes, _, _ = crawl
+    assert site.served(304)["/page/2"] > 0
+    given = {name: n for name, n in stats.items() if name.startswith("errback/")}
+    assert given == {"errback/IgnoreRequest": recorded(outcomes, site.origin)["/circle"]}
 
 
 @pytest.mark.full

@@ -7,6 +7,7 @@ import shutil
 import signal
 import time
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -161,8 +162,10 @@ def test_no_pick_of_an_idle_crawl_waits_for_the_heartbeat(tmp_path):
         run.until(lambda: len(site.log) >= 24)
         run.interrupt()
         longest = run.end()["recrawl/longest_wait"]
-        print(f"the longest wait of a pick was {longest:.4f} s")  # noqa: T201
+        gap = max(after - before for (*_, before), (*_, after) in pairwise(site.log[:24]))
+        print(f"the longest wait of a pick was {longest:.4f} s, between two requests {gap:.2f} s")  # noqa: T201
         assert longest < 2.5, "picks wait for the check every 5 seconds"
+        assert gap < 4.0, "pages are not picked when they are due"
 
 
 def test_a_setting_that_cannot_be_used_ends_the_spider_with_one_line(tmp_path):

@@ -38,6 +38,14 @@ _FAILURES = {  # names of exceptions, those of Twisted and those of Scrapy since
 }
 
 
+class NotModified(IgnoreRequest):
+    """The copy is still current; Scrapy logs no error of it."""
+
+
+class LeaseEnded(IgnoreRequest):
+    """A request of an earlier run whose lease is over."""
+
+
 def lease_of(request: Request | None) -> str | None:
     """The lease that a request carries; None: it carries none."""
     found = None if request is None else request.meta.get(META)

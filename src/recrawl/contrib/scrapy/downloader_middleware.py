@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
-from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
-from recrawl.contrib.scrapy.answers import META, is_success, lease_of, report_of
+from recrawl.contrib.scrapy.answers import META, LeaseEnded, NotModified, is_success, lease_of, report_of
 from recrawl.contrib.scrapy.session import Session, session_of
 
 _VALIDATORS = {"etag": "If-None-Match", "last_modified": "If-Modified-Since"}
-
-
-class NotModified(IgnoreRequest):
-    """The copy is still current; Scrapy logs no error of it."""
-
-
-class LeaseEnded(IgnoreRequest):
-    """A request of an earlier run whose lease is over."""
 
 
 class RecrawlDownloaderMiddleware:

@@ -11,8 +11,10 @@ from scrapy.settings import BaseSettings
 from recrawl.crawl.config.rules import span
 from recrawl.crawl.config.settings import Settings, checked_table
 from recrawl.errors import ParameterError
+from recrawl.store.postgres.address import is_postgres
 
 CHANGES = ("page", "items")
+SUFFIX = ".scrapy"  # of the file that is kept beside a database
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Options:
     concurrency: int
     per_host: int  # requests at once to one host, at most
     jobdir: bool
+    depth: bool  # whether the depth of links is limited
+    requests: str  # the file in which it is kept how links are requested
     more: Mapping[str, Any] = field(default_factory=dict)  # further settings of the crawl
 
     @classmethod
@@ -63,6 +67,8 @@ class Options:
             per_host=per_host or settings.getint("CONCURRENT_REQUESTS"),
             concurrency=settings.getint("CONCURRENT_REQUESTS"),
             jobdir=bool(settings.get("JOBDIR")),
+            depth=settings.getint("DEPTH_LIMIT") > 0,
+            requests=str(settings.get("RECRAWL_REQUESTS") or requests_path(text["DATABASE"])),
             more={**hosts, **settings.getdict("RECRAWL_SETTINGS")},
         )
 
@@ -70,3 +76,8 @@ class Options:
         """The settings of the crawl of ``database``."""
         more = checked_table(self.more, "RECRAWL_SETTINGS")
         return Settings(**{"database": self.database, "budget": self.budget, **more})
+
+
+def requests_path(database: str) -> str:
+    """Where it is kept how links are requested: beside the database, or here if it is elsewhere."""
+    return f"{database}{SUFFIX}" if database and not is_postgres(database) else f"requests{SUFFIX}"

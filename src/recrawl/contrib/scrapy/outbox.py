@@ -28,9 +28,15 @@ class Outbox:
     """
 
     def __init__(
-        self, source: Source, count: Callable[[str, int], None], freed: asyncio.Event, enough: int = 1
+        self,
+        source: Source,
+        count: Callable[[str, int], None],
+        freed: asyncio.Event,
+        before_pages: Callable[[], None],
+        enough: int = 1,
     ) -> None:
         self._source, self._count, self._freed, self._enough = source, count, freed, enough
+        self._before_pages = before_pages  # called before pages are added
         self._reports: list[Report] = []
         self._pages: list[str] = []
         self._added: OrderedDict[str, None] = OrderedDict()
@@ -55,8 +61,9 @@ class Outbox:
         if len(self._reports) >= self._enough:
             self._full.set()
 
-    def add(self, urls: Iterable[str]) -> None:
-        """Add pages; those that were added before, and what is no URL of a page, are left out."""
+    def add(self, urls: Iterable[str]) -> list[str]:
+        """Add pages; those that were added before, and what is no URL of a page, are left out. The others by name."""
+        new = []
         for url in urls:
             try:
                 name = canonical(url)
@@ -67,15 +74,18 @@ class Outbox:
                 self._added.move_to_end(name)
                 continue
             self._added[name] = None
-            self._pages.append(name)
+            new.append(name)
             if len(self._added) > _REMEMBERED:
                 self._added.popitem(last=False)
+        self._pages += new
         self._news.set()
+        return new
 
     async def flush(self) -> None:
         """Write the pages that wait; for many start requests."""
         while self._pages:
             pages, self._pages = self._pages[:_MANY], self._pages[_MANY:]
+            self._before_pages()
             self._count("added", await self._source.add(pages))
 
     async def _run(self) -> None:

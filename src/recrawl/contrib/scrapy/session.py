@@ -17,6 +17,7 @@ from scrapy.crawler import Crawler
 from recrawl.contrib.scrapy.answers import META, failure_report, lease_of
 from recrawl.contrib.scrapy.options import Options
 from recrawl.contrib.scrapy.outbox import Outbox
+from recrawl.contrib.scrapy.request_file import RequestFile
 from recrawl.contrib.scrapy.requests import Templates
 from recrawl.contrib.scrapy.sources import Source, open_source
 from recrawl.desk import Picked, Report
@@ -77,10 +78,14 @@ class Session:
         self.options = Options.read(self._crawler.settings)
         began, name = time.monotonic(), plain(self.options.database or self.options.url)
         log.info("recrawl: opening %s", name)
+        spider = self._crawler.spider
+        assert spider is not None
+        self.templates.open(RequestFile(self.options.requests, spider.name), depth=self.options.depth)
         source = await open_source(self.options)
         n_pages = "" if source.n_pages is None else f": {source.n_pages} pages"
         log.info("recrawl: ready after %.1f s%s", time.monotonic() - began, n_pages)
-        self.outbox = Outbox(source, self.count, self._freed, enough=max(self.options.per_host // 2, 1))
+        enough = max(self.options.per_host // 2, 1)
+        self.outbox = Outbox(source, self.count, self._freed, self.templates.write, enough)
         self._source = source
 
     async def is_usable(self) -> bool:
@@ -227,6 +232,7 @@ class Session:
         except RecrawlError as problem:
             self.complain(problem)
         self._held.clear()
+        self.templates.close()
         try:
             await self._source.close()
         except RecrawlError as problem:

@@ -13,6 +13,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from recrawl.contrib.scrapy.answers import META, digest_of, is_success, lease_of, report_of
+from recrawl.contrib.scrapy.requests import NotRepeatable
 from recrawl.contrib.scrapy.session import Session, session_of
 from recrawl.errors import RecrawlError
 
@@ -25,6 +26,7 @@ class RecrawlSpiderMiddleware:
 
     def __init__(self, crawler: Crawler, session: Session) -> None:
         self._crawler, self._session = crawler, session
+        self._warned = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RecrawlSpiderMiddleware:
@@ -74,10 +76,9 @@ class RecrawlSpiderMiddleware:
                 if isinstance(one, Request):
                     if lease_of(one) is not None:  # a callback that passes its meta on does not pass the lease on
                         one.meta.pop(META)
-                    if self._session.options.links and self._is_page(one):
-                        self._found(one)
+                    if self._session.options.links and self._is_page(one) and self._found(one):
                         continue
-                elif lease is not None and self._session.options.change == "items":
+                elif one is not None and lease is not None and self._session.options.change == "items":
                     items.append(digest_of([one], self._session.options.ignored))
                 yield one
             whole = True
@@ -100,9 +101,20 @@ class RecrawlSpiderMiddleware:
             by = {} if items is None else {"digest": digest_of([{"items": items}], frozenset())}
         self._session.end(report_of(response, response.request, lease, by))
 
-    def _found(self, request: Request) -> None:
-        """A link: its page is added if it is of the spider's sites."""
+    def _found(self, request: Request) -> bool:
+        """A link: its page is added if it is of the spider's sites. False: it can only be requested by this run."""
         sites = getattr(self._crawler.spider, "allowed_domains", None) or ()
         host = (urlsplit(request.url).hostname or "").lower()
-        if not sites or any(host == site.lower() or host.endswith(f".{site.lower()}") for site in sites):
-            self._session.outbox.add([request.url])
+        if sites and not any(host == site.lower() or host.endswith(f".{site.lower()}") for site in sites):
+            return True
+        try:
+            form = self._session.templates.form(request)
+        except NotRepeatable as why:
+            if not self._warned:
+                self._warned = True
+                log.warning("recrawl: %s is fetched once and not added as a page, as are others like it: %s",
+                            request.url, why)  # fmt: skip
+            return False
+        for url in self._session.outbox.add([request.url]):
+            self._session.templates.found(url, form)
+        return True
