@@ -183,6 +183,24 @@ def test_a_selector_is_waited_for():
     assert asyncio.run(run("#never", 3.0)).failure == "timeout"
 
 
+def test_what_is_no_selector_is_said_in_the_log(caplog):
+    async def run():
+        fetcher = browser(render=lambda url: Render("always", "##no selector["))
+        async with serving(ScriptedSite().answer) as origin:
+            try:
+                return await fetcher.fetch(f"{origin}/page/fetch")
+            finally:
+                await fetcher.close()
+
+    caplog.set_level("WARNING", logger="recrawl")
+    fetched = asyncio.run(run())
+    assert (fetched.failure, fetched.body) == ("bad-response", b"")
+    (said,) = [one.fields for one in caplog.records if one.getMessage() == "page.not_rendered"]
+    assert said["url"] == fetched.url
+    assert "##no selector[" in said["error"]
+    assert "\n" not in said["error"]
+
+
 def test_private_addresses_are_refused_for_scripts_too():
     async def run():
         site = ScriptedSite()

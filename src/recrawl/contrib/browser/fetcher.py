@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -17,7 +18,9 @@ from recrawl.crawl.formats.content_kind import kind_of
 from recrawl.crawl.http.fetched import Fetched, Fetcher
 from recrawl.crawl.polite.robots import Robots
 from recrawl.errors import ParameterError
+from recrawl.logs import event
 
+log = logging.getLogger(__name__)
 _FEW = 20  # words: a plain answer with scripts and fewer words has no text
 _DROPPED = ("etag", "last-modified", "content-encoding", "content-length", "transfer-encoding")
 
@@ -93,6 +96,9 @@ class BrowserFetcher:
             failure = "bad-response"
         except Exception as problem:
             failure = "timeout" if "Timeout" in type(problem).__name__ else "bad-response"
+            if failure == "bad-response":  # such as a wait_for that is no selector
+                said = str(problem).strip().splitlines() or [type(problem).__name__]
+                event(log, logging.WARNING, "page.not_rendered", url=plain.url, error=said[0])
         finally:
             del self._running[page]
             await self._process.shut(page, host)
