@@ -50,7 +50,7 @@ class Templates:
             request: Request = failure.request  # type: ignore[attr-defined]
             failed(request, failure.value or RuntimeError("a failure without an exception"))
             own = (request.meta.get(META) or {}).get("errback")
-            if own is None or failure.check(NotModified, LeaseEnded) is not None:
+            if own is None or isinstance(failure.value, NotModified | LeaseEnded):
                 return failure
             return getattr(self, own)(failure)
 
