@@ -134,6 +134,8 @@ def test_a_batch_delivered_twice_leaves_the_index_as_it_is(example):
         assert [keeper.index.chunks(url) for url in "a"] == [["Second text. More."]]
         assert len(keeper.index) == 1
     assert keeper.index.n_embedded == 3
+    keeper([Event(6, "s.6", "a", "changed", 3.0)], 0)
+    assert len(keeper.index) == 0, "the page has no text any more: what the index has is old"
     with pytest.raises(RuntimeError, match="2 events were dropped"):
         keeper([], 2)
 

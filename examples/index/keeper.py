@@ -12,6 +12,8 @@ from recrawl.store import Event
 class IndexKeeper:
     """Adds, replaces and deletes pages. A batch that is delivered twice leaves the index as it is.
 
+    A page whose new copy has no text, such as a picture or a text above 256 KiB, leaves the index: its chunks are old.
+
     ``counts`` has the number of added, replaced and deleted pages, and of chunks embedded for added and replaced ones.
     """
 
@@ -24,9 +26,9 @@ class IndexKeeper:
         if missed:
             raise RuntimeError(f"{missed} events were dropped: rebuild the index from recrawl events --snapshot")
         for event in events:
-            if event.kind == "gone":
+            if event.kind == "gone" or event.new_text is None:
                 self.counts["deleted"] += self.index.delete(event.url)
-            elif event.new_text is not None:
+            else:
                 what = "replaced" if event.url in self.index else "added"
                 self.counts[what] += 1
                 self.counts[f"embedded for {what}"] += self.index.put(event.url, event.new_text)

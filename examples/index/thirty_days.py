@@ -1,6 +1,6 @@
 """Thirty days of a changing web in memory: a crawl keeps a vector index, and the log of the web's server judges it.
 
-`python examples/index/thirty_days.py` needs less than a minute. One second of the demo's web stands for an hour.
+`python examples/index/thirty_days.py` needs about a minute. One second of the demo's web stands for an hour.
 """
 
 from __future__ import annotations
