@@ -1,12 +1,15 @@
-"""When a page counts as complete, with a page that is not a browser's."""
+"""When a page counts as complete, and what it costs, with pages that are not a browser's."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from recrawl.contrib.browser.options import BrowserLimits, Render
 from recrawl.contrib.browser.rendering import _IDLE, Rendering
-from recrawl.crawl import Fetched
+from recrawl.crawl import Crawler, CrawlOptions, Fetched, ManualClock, MemoryWeb, Rules, add_pages
+from recrawl.engine import Engine
+from recrawl.store import MemoryStore
 
 PLAIN = Fetched("https://a.example/", "https://a.example/", 200, 0.0, 0.0)
 LIMITS = BrowserLimits(total=60.0, settling=30.0, quiet=0.001)
@@ -58,3 +61,30 @@ def test_a_page_that_is_closed_is_not_asked_again():
 
 def test_a_page_that_never_rests_is_read_when_time_is_up():
     assert rendered(SlowPage(10**9), BrowserLimits(total=60.0, settling=0.05, quiet=0.001)).startswith(b"text after ")
+
+
+@pytest.mark.parametrize("n_further", [0, 4])
+def test_the_budget_pays_for_what_scripts_ask_for(n_further):
+    """At two requests a second, pages that make four more each are fetched a fifth as often."""
+
+    class ScriptedWeb(MemoryWeb):
+        async def fetch(self, url, **known):
+            fetched = await super().fetch(url, **known)
+            further = tuple(f"https://api.example/{k}" for k in range(n_further))
+            return fetched if url.endswith("robots.txt") else replace(fetched, beside=further)
+
+    clock, store = ManualClock(1e9), MemoryStore()
+    web = ScriptedWeb(lambda url, now: f"<main><p>{url} at {now}</p></main>", clock)
+    engine = Engine(2.0, start=clock.now(), host_spacing=0.01)
+    add_pages(engine, Rules(), [f"https://a.example/{k}" for k in range(200)], clock.now())
+    crawler = Crawler(engine, store, web, CrawlOptions(), clock=clock)
+
+    async def run():
+        await store.save(rows=engine.rows())
+        await clock.drive(crawler.run(until=1e9 + 500.0))
+        return [one async for one in store.observations()]
+
+    outcomes = asyncio.run(run())
+    crawler.close()
+    assert {one.requests for one in outcomes} == {1 + n_further}
+    assert sum(one.requests for one in outcomes) == pytest.approx(1000, rel=0.03)
