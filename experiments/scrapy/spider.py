@@ -24,7 +24,8 @@ class Pages(scrapy.Spider):
             for url in TASK["urls"]:
                 yield scrapy.Request(url, dont_filter=True)
                 if not TASK["addon"]:
-                    at += 1.0 / TASK["budget"]
+                    # what was not requested in time lapses, as with the add-on's budget
+                    at = max(at + 1.0 / TASK["budget"], loop.time() - 1.0)
                     await asyncio.sleep(max(at - loop.time(), 0.0))
             if TASK["addon"]:
                 return
