@@ -13,6 +13,7 @@ import scratch
 from recrawl import _compiling
 
 profiles.register()
+os.environ["RECRAWL_COMPILE_FIRST"] = "1"  # compiled kernels are tested; test_first_use.py tests what comes before
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")  # as recrawl.contrib.urlfrontier does, which may come later
 scratch.use_memory()
 gc.disable()  # while tests are collected: nothing of it is garbage, and to look for it takes a third of the time

@@ -106,6 +106,13 @@ def announce(turn: Lock | None = None) -> None:
     _notice = _notice or Notice(turn)
 
 
+def say_beside() -> None:
+    """Say that another process compiles kernels."""
+    if _notice is not None and _say is print_line:
+        line = "kernels are compiled by a process beside this one, once per version; decisions take longer until then"
+        print(f"recrawl: {line}", file=sys.stderr, flush=True)  # noqa: T201
+
+
 def say_by(say: Say) -> None:
     """How it is said, if it is; by default as a line on standard error."""
     global _say

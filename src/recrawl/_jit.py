@@ -176,9 +176,11 @@ def _imported(file: Path) -> frozenset[Path]:
 
 
 def _listen() -> None:
-    from recrawl import _compiling  # not at the top: the stamps of kernels must not depend on it
+    from recrawl import _compiling, _first_use  # not at the top: the stamps of kernels must not depend on them
 
     _compiling.listen(KERNELS)
+    if cache_folder() is not None:
+        KernelDispatcher.instead = _first_use.first_use.instead
 
 
 _listen()

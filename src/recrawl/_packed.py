@@ -5,7 +5,8 @@ writes their addresses and shapes down once; in a kernel, the function that `unp
 by its address.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numba.extending import intrinsic
 from numba.np import arrayobj
 from numpy.typing import NDArray
 
+from recrawl._plain import array_at, with_form
 from recrawl._references import Reference
 
 Numbers = NDArray[np.int64]
@@ -47,7 +49,20 @@ def unpacker(example: Callable[[], Any]) -> Any:
     def typed(_context: Any, numbers: Any) -> Any:
         return Reference(_typeof(example()))(numbers), _unpack
 
-    return intrinsic(typed)
+    made = cache(example)
+
+    def uncompiled(numbers: Numbers) -> Any:
+        return _read(made(), iter(numbers.tolist()))
+
+    return with_form(intrinsic(typed), uncompiled)
+
+
+def _read(example: Any, numbers: Iterator[int]) -> Any:
+    """The tuple of the same form as an example whose arrays lie where the numbers say."""
+    if isinstance(example, tuple):
+        parts = [_read(part, numbers) for part in example]
+        return type(example)(*parts) if hasattr(example, "_fields") else tuple(parts)
+    return array_at(next(numbers), tuple(next(numbers) for _ in range(example.ndim)), example.dtype)
 
 
 def _unpack(context: Any, builder: Any, signature: Any, args: Any) -> Any:

@@ -140,6 +140,8 @@ def _reached(libraries: list[Any]) -> list[Any]:
 class KernelDispatcher(_dispatcher):  # type: ignore[misc]
     """A kernel with two tables of compiled code: what Python calls, and parts of other kernels."""
 
+    instead: Any = None  # (kernel, arguments) → what to call instead of compiling it, or None (`recrawl._first_use`)
+
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
         self._parts: dict[Any, Any] = {}
@@ -160,6 +162,22 @@ class KernelDispatcher(_dispatcher):  # type: ignore[misc]
     def get_overload(self, sig: Any) -> Any:
         """What a part is called by among all functions that code can be generated for."""
         return self._parts[tuple(_signatures.normalize_signature(sig)[0])].entry_point
+
+    def load(self, args: Any) -> bool:
+        """Whether compiled code for arguments from Python is on disk; then it is loaded."""
+        kinds = tuple(map(self.typeof_pyval, args))
+        with global_compiler_lock, self._compiling_counter:
+            found = self._cache.load_overload(kinds, self.targetctx)
+            if found is None:
+                return False
+            self.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
+            self.add_overload(found)
+        return True
+
+    def _compile_for_args(self, *args: Any, **named: Any) -> Any:
+        """What Numba calls for arguments that no compiled code fits; it calls what this returns."""
+        other = None if self.instead is None else KernelDispatcher.instead(self, args)
+        return super()._compile_for_args(*args, **named) if other is None else other
 
     def _compile_part(self, args: Any) -> Any:
         with _trigger("numba:compile", data={"dispatcher": self, "args": args, "return_type": None}):

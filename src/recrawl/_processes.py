@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from multiprocessing.synchronize import Lock
 
 from recrawl import _compiling
+from recrawl._first_use import compile_first
 from recrawl.errors import RecrawlError
 
 
@@ -50,6 +51,7 @@ def _begin(turn: Lock | None) -> None:
     """Ctrl-C reaches all processes of a terminal: the first one decides what becomes of the others."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, name="recrawl-parent", daemon=True).start()
+    compile_first()
     if turn is not None:
         _compiling.announce(turn)
 

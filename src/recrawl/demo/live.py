@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from recrawl import __version__
+from recrawl._first_use import compile_first
 from recrawl.crawl.clock import Clock, SystemClock
 from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.config.rules import Rules
@@ -300,4 +301,5 @@ class _Without(LiveDemo):
 
 async def warm_up() -> None:
     """Run a demo in memory, which compiles all kernels: a minute the first time, a second later."""
+    compile_first()
     await LiveDemo(MemoryStore(), seconds=15.0, budget=30.0, seed=0).run_in_memory()

@@ -147,6 +147,7 @@ async def _work(cluster: Cluster, settings: Settings, seconds: float | None) -> 
 async def _run(
     read: Callable[[], Settings], seconds: float | None, once: bool, quiet: bool, file: Path | None
 ) -> dict[str, Any]:
+    from recrawl._first_use import first_use
     from recrawl.cli.shared.options.interrupts import note_hangups, reload_on_hangup, stop_on_signals
     from recrawl.cli.shared.options.opening import opened
     from recrawl.cli.views.run_view import View
@@ -165,7 +166,8 @@ async def _run(
         stop_on_signals(live.crawler)
         reload_on_hangup(lambda: live.reload(read), live.crawler.stop, noted)
         live.store.announce(TAKES_RELOAD)
-        warm_up(sources=live.crawler.engine.settings.sources)
+        if first_use.is_over:  # else small engines begin uncompiled
+            warm_up(sources=live.crawler.engine.settings.sources)
         server = await _served(live, front, file)
         began = live.clock.now()
         view = View(live.crawler, settings, quiet)

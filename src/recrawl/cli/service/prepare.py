@@ -33,6 +33,7 @@ def compile_all() -> dict[str, Any]:
     """Use what crawls and the service use; how many kernels are on disk after it, and where."""
     from recrawl import _jit
     from recrawl._compiling import is_cached
+    from recrawl._first_use import compile_first
 
     folder = _jit.cache_folder()
     if folder is None:
@@ -40,6 +41,7 @@ def compile_all() -> dict[str, Any]:
     from recrawl.crawl.config.settings import Settings
     from recrawl.demo.live import warm_up
 
+    compile_first()
     asyncio.run(warm_up())
     with TemporaryDirectory() as work:
         asyncio.run(_ask(Settings(database=f"{work}/recrawl.db", budget="100/s")))

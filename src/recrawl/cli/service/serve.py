@@ -75,6 +75,7 @@ def _settings(config: Any, listen: str | None, **flags: Any) -> Settings:
 
 
 async def _serve(read: Callable[[], Settings], file: Path | None, *, crawl: bool) -> None:
+    from recrawl._first_use import first_use
     from recrawl.cli.shared.options.interrupts import note_hangups, reload_on_hangup
     from recrawl.cli.shared.options.opening import opened
     from recrawl.crawl.run.opening.pages import warm_up
@@ -91,7 +92,8 @@ async def _serve(read: Callable[[], Settings], file: Path | None, *, crawl: bool
         front.close()
         raise
     try:
-        warm_up(sources=live.crawler.engine.settings.sources)
+        if first_use.is_over:  # else small engines begin uncompiled
+            warm_up(sources=live.crawler.engine.settings.sources)
         live.store.announce(TAKES_RELOAD)
         service = Service.of(live, desk)
         reload_on_hangup(lambda: live.reload(read), live.crawler.stop, noted)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from recrawl._first_use import grown
 from recrawl.errors import ParameterError
 from recrawl.schedule.exact import layout as at
 from recrawl.schedule.exact.kernels.state.signal_log import refill_log
@@ -83,6 +84,7 @@ class Memory:
         first = int(state.head[0]["n_pages"])
         if first + n > at.MOST_IDS:
             raise ParameterError(f"{first + n} pages: a scheduler holds at most {at.MOST_IDS} ids")
+        grown(first + n)
         if first + n > len(state.rec):
             size = max(first + n, 2 * first if n < first else 0)
             rec = np.zeros(size, dtype=at.PAGE)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl._first_use import compile_first
 from recrawl.errors import ParameterError
 from recrawl.schedule.policy import Policy
 from recrawl.simulate.rivals.policy import DuePolicy
@@ -62,6 +63,7 @@ def simulate(
     >>> simulate(contender("uniform"), trace, budget=1.0).requests
     10
     """
+    compile_first()
     pieces = [] if budget is None else _pieces(budget, trace)
     policy = contender.make(trace, pieces[0][2] if pieces else np.inf, np.random.default_rng(0) if rng is None else rng)
     judge = Judge(trace, count_from=count_from, bins=bins)

@@ -21,6 +21,7 @@ from recrawl.crawl.run.opening.pending import hear_pending, sources_setting, wit
 from recrawl.crawl.run.opening.replay import replay_outcomes
 from recrawl.engine import Engine
 from recrawl.engine.addresses import host_of
+from recrawl.engine.rehearsal import warm_up as warm_up
 from recrawl.engine.rows import PARTIAL, SIGNALLED, move_signal_times
 from recrawl.engine.settings import REMOVED
 from recrawl.logs import event
@@ -134,26 +135,6 @@ def _reset_host_rules(saved: dict[str, Any], free_at: float = -math.inf) -> None
     rule = (spacing or 0.0, np.inf if most is None else most)
     free_at = free_at if rule == (0.0, np.inf) else -math.inf
     saved["hosts"] = {host: (*rule, until) for host, (*_, until) in saved["hosts"].items() if until >= free_at}
-
-
-def warm_up(**settings: Any) -> None:
-    """Use every part of an engine once, so that compilation on first use does not delay a crawl."""
-    engine = Engine(1.0, host_spacing=1.0, **settings)
-    ids = engine.add([f"https://a.example/{k}" for k in range(20)], 0.0, fetched_at=0.0)
-    engine.host("a.example", spacing=0.5, concurrency=2)
-    engine.set_floor(ids[:1], 1e-9)
-    for k in range(12):
-        found = engine.pick(3600.0 * k, 2)
-        engine.record(found, 3600.0 * k, changed=np.arange(len(found)) % 2 == k % 2)
-        engine.next_at(3600.0 * k)
-    engine.signal(ids[:2], 43300.0)
-    engine.record(ids[:2], 43300.0, changed=[True, False])
-    engine.signal(ids[:2], 43300.0)
-    engine.defer(ids[:1], 43400.0)
-    engine.fresh(ids, 43300.0)
-    engine.forecast(1.0)
-    engine.explain(0, 43300.0)
-    Engine.restore(engine.rows(), 43500.0).pick(43600.0, 3)
 
 
 def _clear_copies(saved: dict[str, Any], now: float) -> None:

@@ -15,6 +15,7 @@ from numba.np import arrayobj
 from numba.np.numpy_support import from_dtype
 from numpy.typing import NDArray
 
+from recrawl._plain import array_at, with_form
 from recrawl.schedule.exact.layout import SCHEMA, State, place_of
 from recrawl.schedule.exact.layout import Header as Header
 
@@ -99,6 +100,21 @@ def _prefetch_code(context: Any, builder: Any, signature: Any, args: Any) -> Any
     return context.get_dummy_value()
 
 
+def _opened(header: Header) -> State:
+    """The same without the compiler."""
+    arrays = {}
+    for name, kind in SCHEMA.items():
+        place = place_of(name)
+        address = header.ctypes.data if name == "head" else int(header[place])
+        shape = tuple(header[place + 1 : place + 1 + kind.ndim].tolist())
+        arrays[name] = array_at(address, shape, kind.dtype)
+    return State(**arrays)
+
+
+def _not_fetched(rows: NDArray[Any], i: int) -> None:
+    """Nothing: without the compiler there is no time to gain."""
+
+
 if TYPE_CHECKING:
 
     def opened(header: Header) -> State:
@@ -107,5 +123,5 @@ if TYPE_CHECKING:
     def prefetch(rows: NDArray[Any], i: int) -> None:
         """Load row i into the cache while other work is done; any i is allowed."""
 else:
-    opened = intrinsic(_typed)
-    prefetch = intrinsic(_prefetch_typed)
+    opened = with_form(intrinsic(_typed), _opened)
+    prefetch = with_form(intrinsic(_prefetch_typed), _not_fetched)
