@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -37,6 +38,16 @@ def worker_processes(n: int) -> Iterator[ProcessPoolExecutor]:
         if default:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
     pool.shutdown(cancel_futures=True)
+
+
+def end_with_input() -> None:
+    """End this process when its standard input does: the other end is closed when the parent ends, however it does."""
+
+    def wait() -> None:
+        sys.stdin.buffer.read()
+        os._exit(1)
+
+    threading.Thread(target=wait, name="recrawl-parent", daemon=True).start()
 
 
 def _is_main_thread() -> bool:

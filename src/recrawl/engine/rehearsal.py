@@ -1,13 +1,12 @@
 """Rehearsal: every part of an engine once, in memory, so that its kernels are loaded or compiled."""
 
 import os
-import sys
-import threading
 from typing import Any
 
 import numpy as np
 
 from recrawl._first_use import compile_first
+from recrawl._processes import end_with_input
 from recrawl.engine.engine import Engine
 
 
@@ -45,13 +44,8 @@ def _crawl_known_pages(settings: dict[str, Any]) -> None:
     Engine.restore(engine.rows(), 43500.0).pick(43600.0, 3)
 
 
-def _end_with_parent() -> None:
-    sys.stdin.buffer.read()  # the other end is closed when that process ends, however it does
-    os._exit(1)
-
-
 if __name__ == "__main__":  # in a process of its own (`recrawl._first_use`)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_input()
     if hasattr(os, "nice"):
         os.nice(5)
     warm_up()
