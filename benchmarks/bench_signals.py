@@ -30,7 +30,8 @@ from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.http.fetcher import HttpFetcher
 from recrawl.crawl.polite.budget import Budget
 from recrawl.crawl.run.opening.assemble import Web, new_crawler
-from recrawl.crawl.run.opening.pages import add_pages, warm_up
+from recrawl.crawl.run.opening.pages import add_pages
+from recrawl.crawl.run.opening.warming import warm_up
 from recrawl.crawl.signals.limits import Limit
 from recrawl.crawl.signals.sources import Source
 from recrawl.crawl.signals.tokens import PREFIX, new_token

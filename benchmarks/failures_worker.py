@@ -19,7 +19,7 @@ from recrawl.cluster.gate import Gate
 from recrawl.cluster.tables import Cluster
 from recrawl.cluster.worker import ShardWorker
 from recrawl.crawl import Settings
-from recrawl.crawl.run.opening.pages import warm_up
+from recrawl.crawl.run.opening.warming import warm_up
 from recrawl.store import Event
 from recrawl.store.postgres.address import Address
 

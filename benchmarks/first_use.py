@@ -29,7 +29,7 @@ USES = {
     "scheduler": "Scheduler(Pages([1.0, 2.0])).pick(1.0, 1)",
 }
 COLD = {
-    "run": "from recrawl.crawl.run.opening.pages import warm_up; warm_up()",
+    "run": "from recrawl.crawl.run.opening.warming import warm_up; warm_up()",
     "demo": "import asyncio; from recrawl.demo.live import warm_up; asyncio.run(warm_up())",
     "engine": """
 from recrawl import Engine

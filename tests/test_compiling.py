@@ -63,6 +63,25 @@ def test_with_logs_in_json_it_is_a_record(tmp_path):
     assert all(one["event"] == "kernels.compiling" for one in found)
 
 
+def test_progress_is_known_only_while_something_is_compiled(tmp_path):
+    watch = """
+import threading
+from recrawl import _compiling
+seen = {_compiling.progress()}
+_compiling.announce()
+seen.add(_compiling.progress())
+assert seen == {None}
+thread = threading.Thread(target=lambda: harmonic_inverse(0.5))
+from recrawl.model.kernels.fresh import harmonic_inverse
+thread.start()
+while thread.is_alive():
+    seen.add(_compiling.progress())
+assert any(one is not None and one.left > 0 and one.now for one in seen), seen
+assert _compiling.progress() is None
+"""
+    lines(watch, NUMBA_CACHE_DIR=str(tmp_path / "kernels"))
+
+
 def test_without_a_folder_it_is_said_that_every_run_compiles():
     line = lines(USE, NUMBA_CACHE_DIR="/dev/null/cache")[0]
     assert line.startswith("recrawl: compiling kernels, in every run (no folder for them can be written)")

@@ -75,16 +75,23 @@ class Notice:
         pause, seconds = threading.Event(), 0
         while not pause.wait(1.0):
             seconds += 1
-            if self._depth:
-                self._say(seconds)
+            self._say(seconds)
 
     def _left(self) -> int:
         """Kernels that are loaded, not compiled here and not in the cache; the command may not need all of them."""
         return sum(not (name_of(kernel) in self._done or is_cached(kernel)) for kernel in self._kernels)
 
-    def _say(self, seconds: int) -> None:
+    def progress(self) -> Progress | None:
+        """How far it is; None while nothing is compiled."""
+        if not self._depth:
+            return None
         kept = any(_cache_file(kernel) is not None for kernel in self._kernels)
-        progress = Progress(len(self._done), self._left(), ".".join(self._name.split(".")[-2:]), kept)
+        return Progress(len(self._done), self._left(), ".".join(self._name.split(".")[-2:]), kept)
+
+    def _say(self, seconds: int) -> None:
+        progress = self.progress()
+        if progress is None:
+            return
         if self.view is not None:
             self.view(str(progress))
             return
@@ -129,6 +136,11 @@ def shown_by(view: Callable[[str], object]) -> Iterator[None]:
     finally:
         if _notice is not None:
             _notice.view = None
+
+
+def progress() -> Progress | None:
+    """How far the compilation is; None while nothing is compiled, or where nothing is said of it."""
+    return None if _notice is None else _notice.progress()
 
 
 def is_announced() -> bool:

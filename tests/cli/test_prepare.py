@@ -19,6 +19,7 @@ from recrawl._compiling import name_of
 print(*sorted(f"{name_of(one)} {types}" for one in _jit.KERNELS for types in getattr(one, "overloads", ())), sep="\\n")
 """
 PREPARE = "from recrawl.cli.service.prepare import prepare; prepare(as_json=True)"
+REHEARSE = "import asyncio; from recrawl.serve.rehearsal import rehearse_service; asyncio.run(rehearse_service())"
 SERVE = """
 import sys
 from pathlib import Path
@@ -26,8 +27,8 @@ from tempfile import TemporaryDirectory
 from serving.service import with_service
 
 async def use(one):
-    for _ in range(3):
-        pages = (await one.call("POST", "/v1/pick", {"n": 5, "wait": 5.0}))[1]["pages"]
+    for hosts in (None, ["h1.example", "h2.example"], None):
+        pages = (await one.call("POST", "/v1/pick", {"n": 5, "wait": 5.0, "hosts": hosts}))[1]["pages"]
         outcomes = [{"lease": page["lease"], "status": 200, "digest": "same"} for page in pages]
         assert (await one.call("POST", "/v1/record", {"outcomes": outcomes}))[0] == 200
     for path in ("/v1/status", "/v1/forecast?budget=2000/s", f"/v1/why?url={pages[0]['url']}", "/v1/pages"):
@@ -35,6 +36,27 @@ async def use(one):
 
 with TemporaryDirectory() as folder:
     with_service(use, Path(folder))
+"""
+
+CRAWL = """
+import urllib.request
+from http.cookiejar import CookieJar
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import quote
+from serving.dashboard.site import served
+
+VIEWS = ["", "?order=stale", "?q=news", "stale", "freshness", "budget", "hosts", "signals", "feed", "settings"]
+
+with TemporaryDirectory() as folder:
+    with served(Path(folder), days=1.0, copies=2, audit_share="10%", audit_draws=20) as (server, tokens):
+        server.call(server.board.snapshots.first())
+        pages = [f"page?url={quote(url)}" for url in server.live.crawler.engine.url([0, 10, 20])]
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+        browser.open(f"{server.url}/sign-in", f"token={tokens['admin']}".encode()).close()
+        for path in (*VIEWS, *pages):
+            with browser.open(f"{server.url}/{path}") as answer:
+                assert answer.url == f"{server.url}/{path}"
 """
 
 
@@ -48,7 +70,7 @@ def used(program):
 
 
 @pytest.mark.slow
-def test_kernels_are_on_disk_and_a_service_of_new_pages_compiles_nothing_more():
+def test_kernels_are_on_disk_and_include_those_that_a_service_rehearses():
     report, *prepared = used(PREPARE)
     found = json.loads(report)
     assert found["folder"] == str(_jit.cache_folder())
@@ -58,9 +80,15 @@ def test_kernels_are_on_disk_and_a_service_of_new_pages_compiles_nothing_more():
 
     assert is_cached(end_crawls)
     assert is_cached(pick_promoting)
-    more = set(used(SERVE))
-    assert len(more) > 15
-    assert more <= set(prepared), more - set(prepared)
+    assert set(used(REHEARSE)) <= set(prepared)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", [SERVE, CRAWL], ids=["crawlers of others", "a crawl with its dashboard"])
+def test_a_rehearsed_service_compiles_nothing_more(program):
+    rehearsed, needed = set(used(REHEARSE)), set(used(program))
+    assert len(needed) > 15
+    assert needed <= rehearsed, needed - rehearsed
 
 
 def test_without_a_folder_nothing_can_be_prepared(monkeypatch):

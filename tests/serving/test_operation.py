@@ -12,6 +12,7 @@ import pytest
 from crawl.driving import URLS, World, changing
 from prometheus_client.parser import text_string_to_metric_families
 
+from recrawl import _compiling
 from recrawl.crawl.signals.tokens import new_token
 from recrawl.serve import Context, Front, HttpServer, build_app
 from recrawl.serve.metrics import MOST_HOSTS, CrawlCollector, metric_names
@@ -195,6 +196,29 @@ def test_the_front_answers_until_the_socket_is_handed_over():
     from recrawl.serve.health import starting_app as build_starting
 
     asyncio.run(main())
+
+
+def test_people_see_what_is_being_prepared(monkeypatch):
+    async def look(url, path, **headers):
+        async with aiohttp.ClientSession() as client, client.get(url + path, headers=headers) as answer:
+            return answer.status, answer.headers, await answer.text()
+
+    front = Front("127.0.0.1:0")
+    url, browser = f"http://127.0.0.1:{front.port}", {"accept": "text/html,*/*;q=0.8"}
+    try:
+        status, headers, text = asyncio.run(look(url, "/sign-in", **browser))
+        assert (status, headers["refresh"], headers["retry-after"]) == (503, "2", "2")
+        assert headers["content-security-policy"].startswith("default-src 'self'")
+        assert "the engine is being loaded" in text
+        assert asyncio.run(look(url, "/static/dashboard.css"))[0] == 200
+        compiling = _compiling.Progress(done=3, left=40, now="picking.pick", kept=True)
+        monkeypatch.setattr(_compiling, "progress", lambda: compiling)
+        for path, sent in (("/", browser), ("/readyz", {}), ("/v1/status", {})):
+            status, headers, text = asyncio.run(look(url, path, **sent))
+            assert (status, str(compiling) in text) == (503, True), path
+        assert headers["content-type"] == "application/problem+json"
+    finally:
+        front.close()
 
 
 def test_the_front_ends_where_nothing_is_loaded():

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from recrawl.crawl.run.opening.pages import add_pages as add_pages
     from recrawl.crawl.run.opening.pages import open_engine as open_engine
     from recrawl.crawl.run.opening.pages import save_pages as save_pages
-    from recrawl.crawl.run.opening.pages import warm_up as warm_up
+    from recrawl.crawl.run.opening.warming import warm_up as warm_up
     from recrawl.crawl.run.progress import Counters as Counters
     from recrawl.crawl.signals.inbox import Inbox as Inbox
     from recrawl.crawl.signals.inbox import Signal as Signal
@@ -101,7 +101,8 @@ __getattr__, __dir__, __all__ = attach(
         "run.commands": ["add_command", "audit_command", "remove_command"],
         "run.progress": ["Counters"],
         "run.crawler": ["Crawler"],
-        "run.opening.pages": ["add_pages", "open_engine", "save_pages", "warm_up"],
+        "run.opening.pages": ["add_pages", "open_engine", "save_pages"],
+        "run.opening.warming": ["warm_up"],
         "signals.inbox": ["Inbox", "Signal", "Taken"],
         "signals.sources": ["Source"],
         "urls": ["canonical"],

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from concurrent.futures import Future
 
+from recrawl._threads import in_thread
 from recrawl.crawl.config.settings import Settings
 from recrawl.desk.opening import open_desk
 from recrawl.desk.pages import NewPage
@@ -21,20 +20,12 @@ async def rehearse() -> None:
 
     The thread does not keep the program from ending.
     """
-    done: Future[None] = Future()
-    done.set_running_or_notify_cancel()
 
     def run() -> None:
-        try:
-            with silent():
-                asyncio.run(_use())
-        except BaseException as problem:
-            done.set_exception(problem)
-        else:
-            done.set_result(None)
+        with silent():
+            asyncio.run(_use())
 
-    threading.Thread(target=run, name="recrawl-rehearsal", daemon=True).start()
-    await asyncio.wrap_future(done)
+    await in_thread(run, "recrawl-rehearsal")
 
 
 async def _use() -> None:

@@ -82,5 +82,10 @@ def first_row(name: str, bad: NDArray[np.bool_], rule: str) -> None:
 
 
 def one_if_constant(column: Array) -> Array:
-    """A contiguous column, or one element where a single value stands for all rows."""
-    return column[:1].copy() if column.strides[0] == 0 else np.ascontiguousarray(column)
+    """A contiguous column, or one element where a single value stands for all rows.
+
+    It cannot be written to, whichever of both it is, so that kernels that take it are compiled once.
+    """
+    found = column[:1].copy() if column.strides[0] == 0 else np.ascontiguousarray(column).view()
+    found.flags.writeable = False
+    return found

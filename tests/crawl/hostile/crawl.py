@@ -19,7 +19,7 @@ from aiohttp.abc import AbstractResolver
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.http import connect
 from recrawl.crawl.run.opening.assemble import Web, open_crawl
-from recrawl.crawl.run.opening.pages import warm_up
+from recrawl.crawl.run.opening.warming import warm_up
 from recrawl.engine.addresses import host_of
 
 MB = 1 << 20

@@ -136,9 +136,9 @@ async def _work(cluster: Cluster, settings: Settings, seconds: float | None) -> 
     """Work on a cluster, as one of its workers."""
     from recrawl.cli.shared.options.interrupts import stop_on_signals
     from recrawl.cluster.worker import ShardWorker
-    from recrawl.crawl.run.opening.pages import warm_up
+    from recrawl.crawl.run.opening.warming import warm_up_beside
 
-    warm_up()
+    await warm_up_beside()
     worker, began = ShardWorker(cluster, settings), time.monotonic()
     counted = await worker.run(seconds, on_start=lambda: stop_on_signals(worker))
     return {"worker": worker.name, "seconds": round(time.monotonic() - began, 3), **counted}
@@ -147,11 +147,9 @@ async def _work(cluster: Cluster, settings: Settings, seconds: float | None) -> 
 async def _run(
     read: Callable[[], Settings], seconds: float | None, once: bool, quiet: bool, file: Path | None
 ) -> dict[str, Any]:
-    from recrawl._first_use import first_use
     from recrawl.cli.shared.options.interrupts import note_hangups, reload_on_hangup, stop_on_signals
     from recrawl.cli.shared.options.opening import opened
     from recrawl.cli.views.run_view import View
-    from recrawl.crawl.run.opening.pages import warm_up
     from recrawl.crawl.run.opening.reload import TAKES_RELOAD
 
     settings, noted = read(), note_hangups()
@@ -163,11 +161,10 @@ async def _run(
             front.close()
         raise
     try:
+        await _rehearse(settings)
         stop_on_signals(live.crawler)
         reload_on_hangup(lambda: live.reload(read), live.crawler.stop, noted)
         live.store.announce(TAKES_RELOAD)
-        if first_use.is_over:  # else small engines begin uncompiled
-            warm_up(sources=live.crawler.engine.settings.sources)
         server = await _served(live, front, file)
         began = live.clock.now()
         view = View(live.crawler, settings, quiet)
@@ -196,6 +193,18 @@ async def _served(live: LiveCrawl, front: Front | None, file: Path | None) -> Ht
     server = await serve_crawl(live, front.handed_over(), file)
     print_sign_in(server)
     return server
+
+
+async def _rehearse(settings: Settings) -> None:
+    """Load or compile the kernels that the crawl needs, and its HTTP interface if there is one."""
+    if settings.listen.strip():
+        from recrawl.serve.rehearsal import rehearse_service
+
+        await rehearse_service()
+        return
+    from recrawl.crawl.run.opening.warming import warm_up_beside
+
+    await warm_up_beside()
 
 
 def _front(settings: Settings) -> Front | None:

@@ -75,13 +75,12 @@ def _settings(config: Any, listen: str | None, **flags: Any) -> Settings:
 
 
 async def _serve(read: Callable[[], Settings], file: Path | None, *, crawl: bool) -> None:
-    from recrawl._first_use import first_use
     from recrawl.cli.shared.options.interrupts import note_hangups, reload_on_hangup
     from recrawl.cli.shared.options.opening import opened
-    from recrawl.crawl.run.opening.pages import warm_up
     from recrawl.crawl.run.opening.reload import TAKES_RELOAD
     from recrawl.desk import open_desk
     from recrawl.serve import Front, Service, serve_service
+    from recrawl.serve.rehearsal import rehearse_service
     from recrawl.serve.running import keep_loaded
 
     settings, noted = read(), note_hangups()
@@ -92,8 +91,7 @@ async def _serve(read: Callable[[], Settings], file: Path | None, *, crawl: bool
         front.close()
         raise
     try:
-        if first_use.is_over:  # else small engines begin uncompiled
-            warm_up(sources=live.crawler.engine.settings.sources)
+        await rehearse_service()
         live.store.announce(TAKES_RELOAD)
         service = Service.of(live, desk)
         reload_on_hangup(lambda: live.reload(read), live.crawler.stop, noted)

@@ -16,7 +16,7 @@ from ray.exceptions import RayActorError, RayError, RayTaskError
 from recrawl.cluster.tables import Cluster
 from recrawl.cluster.worker import ShardWorker, check_cluster_settings
 from recrawl.crawl.config.settings import Settings
-from recrawl.crawl.run.opening.pages import warm_up
+from recrawl.crawl.run.opening.warming import warm_up
 from recrawl.errors import ParameterError
 from recrawl.logs import event
 
