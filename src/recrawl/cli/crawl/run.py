@@ -155,13 +155,12 @@ async def _run(
     settings, noted = read(), note_hangups()
     front = _front(settings)
     try:
-        live = await opened(settings)
+        live = await opened(settings, prepare=partial(_rehearse, settings))
     except BaseException:
         if front is not None:
             front.close()
         raise
     try:
-        await _rehearse(settings)
         stop_on_signals(live.crawler)
         reload_on_hangup(lambda: live.reload(read), live.crawler.stop, noted)
         live.store.announce(TAKES_RELOAD)

@@ -86,12 +86,11 @@ async def _serve(read: Callable[[], Settings], file: Path | None, *, crawl: bool
     settings, noted = read(), note_hangups()
     front = Front(settings.listen.strip(), settings.public_url)
     try:
-        live, desk = await open_desk(settings, opened if crawl else None)
+        live, desk = await open_desk(settings, opened if crawl else None, prepare=rehearse_service)
     except BaseException:
         front.close()
         raise
     try:
-        await rehearse_service()
         live.store.announce(TAKES_RELOAD)
         service = Service.of(live, desk)
         reload_on_hangup(lambda: live.reload(read), live.crawler.stop, noted)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -201,12 +201,13 @@ async def open_crawl(
     web: Web | None = None,
     store: OwnedStore | None = None,
     may_be_empty: bool = False,
+    prepare: Callable[[], Awaitable[None]] | None = None,
     **options: Any,
 ) -> LiveCrawl:
     """Open the crawl of a database; ``options`` are fields of `CrawlOptions` that replace those of the settings.
 
     With ``may_be_empty`` a database that does not exist is made, and one without pages is opened. ``store`` is one that
-    is open already.
+    is open already. ``prepare`` is awaited when the database is open, before the engine is loaded.
     """
     check_settings(settings)
     web = web or Web.http(settings)
@@ -214,6 +215,8 @@ async def open_crawl(
     limits = settings.event_limits()
     store = store or open_store(settings.database, keep=settings.keep, create=may_be_empty, events=limits)
     try:
+        if prepare is not None:
+            await prepare()
         now = web.clock.now()
         engine = await engine_of(store, settings, now, save=True)
         if not may_be_empty and not len(engine) and not await store.commands() and not await store.listings():
