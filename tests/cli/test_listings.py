@@ -1,8 +1,6 @@
 """Listings and discovery from the command line, on servers on loopback."""
 
-import asyncio
 import json
-import threading
 
 import pytest
 from aiohttp import web
@@ -11,32 +9,14 @@ from recrawl.crawl.listings.listing import Listing
 from recrawl.store import BlockingStore, SqliteStore
 
 from .test_crawl import here, refused  # noqa: F401
+from .web import SmallWeb
 
 RUN = ("run", "--allow-private", "--contact", "a@example.org", "--budget", "200/s", "--delay", "0.01", "--json")
 A = "https://a.example"
 
 
-class DocsSite:
+class DocsSite(SmallWeb):
     """A site on loopback: a front page, a feed, and a sitemap that robots.txt names."""
-
-    def __init__(self):
-        self.asked, self._ready = [], threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
-        self._thread.start()
-        self._ready.wait(10)
-
-    async def _serve(self):
-        app = web.Application()
-        app.router.add_get("/{tail:.*}", self._answer)
-        runner = web.AppRunner(app)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        self.url = f"http://127.0.0.1:{site._server.sockets[0].getsockname()[1]}"
-        self._end, self._loop = asyncio.Event(), asyncio.get_running_loop()
-        self._ready.set()
-        await self._end.wait()
-        await runner.cleanup()
 
     async def _answer(self, request):
         self.asked.append(request.path)
@@ -48,10 +28,6 @@ class DocsSite:
         }
         text, kind = bodies.get(request.path, (f"<p>{request.path}</p>", "text/html"))
         return web.Response(text=text, content_type=kind)
-
-    def close(self):
-        self._loop.call_soon_threadsafe(self._end.set)
-        self._thread.join(10)
 
 
 @pytest.fixture

@@ -13,8 +13,9 @@ from recrawl.cluster.tables import Cluster, shard_schema
 from recrawl.store import PostgresStore
 from recrawl.store.events import Event
 from recrawl.store.postgres.owner import Owner
-from recrawl.store.postgres.statements import OBSERVATION, observed
+from recrawl.store.postgres.statements import observed
 from recrawl.store.protocol import Outcome
+from recrawl.store.tables import OBSERVATION
 
 T = TypeVar("T")
 

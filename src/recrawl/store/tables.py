@@ -45,11 +45,11 @@ def _kinds(kind: type) -> dict[str, type]:
     return {field.name: {"int": int, "float": float, "str": str}[field.type.split()[0]] for field in fields(kind)}
 
 
-_COPY = {"page": int, "fetched_at": float, "changed_at": float, "status": int, "digest": str, "etag": str}
-_COPY |= {"last_modified": str, "content_type": str, "final_url": str, "recent": str, "n_flaps": int}
-_OBSERVATION = {"id": int, "page": int, "began_at": float, "took": float, "status": int, "changed": bool}
-_OBSERVATION |= {"digest": str, "failure": str, "gone": bool, "final_url": str, "etag": str, "last_modified": str}
-_OBSERVATION |= {"content_type": str, "requests": int, "flapping": bool, "rolled_off": bool, "signalled": int}
+COPY: dict[str, type] = {"fetched_at": float, "changed_at": float, "status": int, "digest": str, "etag": str}
+COPY |= {"last_modified": str, "content_type": str, "final_url": str, "recent": str, "n_flaps": int}
+OBSERVATION: dict[str, type] = {"began_at": float, "took": float, "status": int, "changed": bool, "digest": str}
+OBSERVATION |= {"failure": str, "gone": bool, "final_url": str, "etag": str, "last_modified": str}
+OBSERVATION |= {"content_type": str, "requests": int, "flapping": bool, "rolled_off": bool, "signalled": int}
 _EVENT = {name: kind for name, kind in _kinds(Event).items() if name != "id"}
 _EVENT |= {"old_text": bytes, "new_text": bytes, "size": int}
 _PAGE = {"id": int, "url": str, **dict.fromkeys((*REALS, "shape", "rate"), float), **dict.fromkeys(WHOLES, int)}
@@ -59,8 +59,8 @@ _LEASE = {"id": str, "url": str, "picked_at": float, "until": float, "state": st
 
 TABLES = (  # in the order in which they can be written
     Table("page", _PAGE, ("id",)),
-    Table("copy", _COPY, ("page",)),
-    Table("observation", _OBSERVATION, ("id",)),
+    Table("copy", {"page": int, **COPY}, ("page",)),
+    Table("observation", {"id": int, "page": int, **OBSERVATION}, ("id",)),
     Table("body", {"key": bytes, "size": int, "data": bytes}, ("key",), 100),
     Table("version", {"id": int, "page": int, "fetched_at": float, "key": bytes}, ("id",)),
     Table("signal", _SIGNAL, ("page", "source")),

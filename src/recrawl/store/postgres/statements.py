@@ -7,37 +7,9 @@ from typing import Any
 
 from recrawl.store.columns import FLAGS, REALS, WHOLES
 from recrawl.store.protocol import Copy, Outcome, body_key
+from recrawl.store.tables import COPY, OBSERVATION
 
 _TYPES = {float: "double precision", int: "bigint", bool: "boolean", str: "text", bytes: "bytea"}
-COPY = {
-    "fetched_at": float,
-    "changed_at": float,
-    "status": int,
-    "digest": str,
-    "etag": str,
-    "last_modified": str,
-    "content_type": str,
-    "final_url": str,
-    "recent": str,
-    "n_flaps": int,
-}
-OBSERVATION = (
-    "began_at",
-    "took",
-    "status",
-    "changed",
-    "digest",
-    "failure",
-    "gone",
-    "final_url",
-    "etag",
-    "last_modified",
-    "content_type",
-    "requests",
-    "flapping",
-    "rolled_off",
-    "signalled",
-)
 FIXED = (*REALS, "shape", "rate", *WHOLES, *FLAGS)  # columns of pages of fixed width: never NULL
 PAGE: dict[str, type] = {
     "key": bytes,

@@ -18,6 +18,7 @@ from recrawl.store.postgres.bodies import Bodies
 from recrawl.store.postgres.events import EventTables, changes_of, removals_of
 from recrawl.store.protocol import Copy, Outcome, SavedToo
 from recrawl.store.signals import PendingSignal
+from recrawl.store.tables import COPY, OBSERVATION
 
 _STAGED = 2000  # from so many rows on, COPY to a table of its own and one statement from there are faster than arrays
 _MANY = 20_000
@@ -35,7 +36,7 @@ class Known:
     @classmethod
     async def read(cls, connection: Any, urls: Iterable[str]) -> Known:
         """Those of the URLs that are pages."""
-        known, n = cls({}, {}, {}), len(sql.COPY)
+        known, n = cls({}, {}, {}), len(COPY)
         for page, url, *rest in await connection.fetch(sql.KNOWN, sql.keys_of(urls)):
             known.ids[url] = page
             if rest[0] is not None:
@@ -86,7 +87,7 @@ class Writes:
         known = await Known.read(connection, {outcome.url for outcome in outcomes})
         mine = [(known.ids[outcome.url], outcome) for outcome in outcomes if outcome.url in known.ids]
         records = [sql.observation_cells(page, outcome) for page, outcome in mine]
-        await connection.copy_records_to_table("observation", records=records, columns=("page", *sql.OBSERVATION))
+        await connection.copy_records_to_table("observation", records=records, columns=("page", *OBSERVATION))
         ended = [(page, outcome.began_at) for page, outcome in mine if outcome.failure is None]
         await connection.execute(sql.END_SIGNALS, *sql.arrays(ended, 2))
         copies, changed = known.copies, dict[str, int]()
@@ -96,7 +97,7 @@ class Writes:
                 copies[outcome.url] = Copy.first(outcome) if before is None else before.after(outcome)
                 changed[outcome.url] = page
         written = [sql.copy_cells(page, copies[url]) for url, page in changed.items()]
-        await connection.execute(sql.SET_COPIES, *sql.arrays(written, 1 + len(sql.COPY)))
+        await connection.execute(sql.SET_COPIES, *sql.arrays(written, 1 + len(COPY)))
         bodies = [(page, outcome.began_at, outcome.body) for page, outcome in mine if outcome.body is not None]
         await self._bodies.save(connection, bodies)
         await self._events.add(connection, changes_of(mine, known.last))

@@ -10,6 +10,7 @@ from recrawl.store.columns import NUMBERS, TABLE
 from recrawl.store.leases import Lease
 from recrawl.store.protocol import Copy, Outcome
 from recrawl.store.signals import PendingSignal
+from recrawl.store.tables import COPY, OBSERVATION
 
 
 def _marks(names: tuple[str, ...]) -> str:
@@ -22,35 +23,7 @@ def _upsert(table: str, key: str, names: tuple[str, ...]) -> str:
     return f"INSERT INTO {table} ({columns}) VALUES ({_marks(names)}) ON CONFLICT ({key}) DO UPDATE SET {rest}"
 
 
-_COPY = (
-    "fetched_at",
-    "changed_at",
-    "status",
-    "digest",
-    "etag",
-    "last_modified",
-    "content_type",
-    "final_url",
-    "recent",
-    "n_flaps",
-)
-_OBSERVATION = (
-    "began_at",
-    "took",
-    "status",
-    "changed",
-    "digest",
-    "failure",
-    "gone",
-    "final_url",
-    "etag",
-    "last_modified",
-    "content_type",
-    "requests",
-    "flapping",
-    "rolled_off",
-    "signalled",
-)
+_COPY, _OBSERVATION = tuple(COPY), tuple(OBSERVATION)
 
 SET_NOTE = _upsert("note", "name", ("name", "value"))
 SET_PAGE = _upsert("page", "url", TABLE)
