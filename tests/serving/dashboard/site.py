@@ -12,6 +12,7 @@ from recrawl.crawl.run.opening.assemble import Web, engine_of, open_crawl
 from recrawl.crawl.run.opening.pages import add_pages
 from recrawl.crawl.signals.tokens import new_token
 from recrawl.serve import serve_crawl
+from recrawl.serve.rehearsal import rehearse_service
 from recrawl.store import SqliteStore
 
 DAY = 86400.0
@@ -146,6 +147,7 @@ class Served:
             raise
 
     def __enter__(self):
+        asyncio.run(rehearse_service())  # as the command does: nobody waits for a compilation afterwards
         self._thread.start()
         assert self._ready.wait(120), "the server did not start"
         assert self.problem is None, self.problem
