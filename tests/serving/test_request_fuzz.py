@@ -8,7 +8,7 @@ from starlette.datastructures import Headers
 
 from recrawl.serve.guard import HostGuard
 from recrawl.serve.problems import ProblemError, answer
-from recrawl.serve.signals import parse_signals
+from recrawl.serve.receive.signals import parse_signals
 
 GOOD = {
     "signals": [

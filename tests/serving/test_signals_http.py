@@ -12,8 +12,8 @@ import pytest
 from recrawl.crawl.signals.limits import Limit
 from recrawl.crawl.signals.tokens import hash_of
 from recrawl.errors import ParameterError, StoreError
-from recrawl.serve.pings import by_http
 from recrawl.serve.problems import MEDIA_TYPE
+from recrawl.serve.receive.pings import by_http
 from recrawl.serve.server import bound_socket
 from recrawl.store import MemoryStore, SqliteStore
 
@@ -70,7 +70,7 @@ def test_a_prefix_stands_for_the_pages_below_it(tmp_path):
 
 
 def test_prefixes_are_bounded(monkeypatch):
-    monkeypatch.setattr("recrawl.serve.signals.MOST_SIGNALS", 40)
+    monkeypatch.setattr("recrawl.serve.receive.signals.MOST_SIGNALS", 40)
 
     async def test(one):
         rows = [{"url": URLS[0]}, {"prefix": "https://a.example/"}, {"prefix": "https://b.example/"}]

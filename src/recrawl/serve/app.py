@@ -15,11 +15,11 @@ from recrawl.serve.api.service import Service, service_routes
 from recrawl.serve.feed import feed_routes
 from recrawl.serve.guard import HostGuard
 from recrawl.serve.health import health_routes
-from recrawl.serve.indexnow import indexnow_routes
 from recrawl.serve.metrics import Metrics, metric_routes
 from recrawl.serve.problems import answer_with_problems
-from recrawl.serve.signals import signal_routes
-from recrawl.serve.websub import websub_routes
+from recrawl.serve.receive.indexnow import indexnow_routes
+from recrawl.serve.receive.signals import signal_routes
+from recrawl.serve.receive.websub import websub_routes
 from recrawl.store.events import Event
 
 if TYPE_CHECKING:

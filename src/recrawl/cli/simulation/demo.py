@@ -47,7 +47,7 @@ def demo(
     try:
         live = LiveDemo(store.store, seconds=seconds, budget=rate, seed=seed)
         if has("serve"):
-            from recrawl.serve.pings import by_http
+            from recrawl.serve.receive.pings import by_http
 
             live.receiver = by_http
         verdict = report.watched(live, quiet=as_json)
