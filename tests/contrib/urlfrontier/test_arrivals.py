@@ -206,6 +206,7 @@ def test_a_file_of_the_first_version_is_taken_over(tmp_path):
     with file.transaction():
         file.add_queue("c", "h0.example")
         file.db.execute("DROP TABLE arrival")
+        file.db.execute("DROP TABLE serve")
         file.db.execute("ALTER TABLE queue DROP COLUMN opened")
         file.db.execute("PRAGMA user_version = 1")
     file.close()

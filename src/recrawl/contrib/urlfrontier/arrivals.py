@@ -183,7 +183,7 @@ class Arrivals:
         self._file.db.executemany("DELETE FROM arrival WHERE id = ?", ((id_,) for id_ in ids))
 
     def _waiting(self, places: Sequence[int]) -> Iterator[tuple[int, str, bytes]]:
-        """The URLs at some places, which ascend: when they came, URL and metadata."""
+        """The URLs at some places: when they came, URL and metadata."""
         ids = {arrival_of(place) for place in places}
         missing = ids - self._read.keys()
         found = {id_: self._read[id_] for id_ in ids - missing}
@@ -198,24 +198,25 @@ class Arrivals:
     def open(self, queue: Queue, n: int = SOME) -> None:
         """Make rows of the first n URLs that wait in a queue."""
         with self._file.transaction():
-            opened = self.write_rows(queue, n)
-        self.leave([opened])
+            opened = self.write_rows([(queue, n)])
+        self.leave(opened)
 
-    def write_rows(self, queue: Queue, n: int) -> Opened:
-        """The same inside a transaction, then `leave` is called. URLs that came with the last become rows too."""
-        places = queue.arrived
-        n = min(n, len(places))
-        while n < len(places) and arrival_of(places[n]) == arrival_of(places[n - 1]):
-            n += 1
-        some = places[:n]
-        new = self._file.next_row
-        waiting = self._waiting(some)
+    def write_rows(self, queues: Sequence[tuple[Queue, int]]) -> list[Opened]:
+        """The same of some queues inside a transaction, then `leave` is called."""
+        if not queues:
+            return []
+        opened = [Opened(queue, _first(queue.arrived, n)) for queue, n in queues]
+        new, numbers = self._file.next_row, [queue.id for queue, places in opened for _ in places]
+        waiting = self._waiting([place for _, places in opened for place in places])
         self._file.insert_rows(
-            [Row(new(), queue.id, url, at, at, metadata, 0.0, None, None) for at, url, metadata in waiting]
+            [
+                Row(new(), number, url, at, at, metadata, 0.0, None, None)
+                for number, (at, url, metadata) in zip(numbers, waiting, strict=True)
+            ]
         )
-        self._file.set_queue(queue.id, "opened", arrival_of(some[-1]))
+        self._file.set_opened([(arrival_of(places[-1]), queue.id) for queue, places in opened])
         self.delete(self._empty)
-        return Opened(queue, some)
+        return opened
 
     def leave(self, opened: Sequence[Opened]) -> None:
         """URLs are rows: they wait no longer."""
@@ -243,3 +244,11 @@ class Arrivals:
             self._left[id] = n
         else:
             self._empty.append(id)
+
+
+def _first(places: array[int], n: int) -> array[int]:
+    """The first n places of a queue, and those that came with the last of them."""
+    n = min(n, len(places))
+    while n < len(places) and arrival_of(places[n]) == arrival_of(places[n - 1]):
+        n += 1
+    return places[:n]

@@ -26,7 +26,7 @@ class Changes:
         self._ended: list[tuple[Queue, int]] = []
         self._by_id: dict[int, Queue] = {}  # new queues
         self._rows: list[Row] = []  # new ones
-        self._renewed: list[tuple[int, int, bytes, int]] = []
+        self._renewed: list[tuple[int, int, bytes, int, int]] = []
         self._came: list[tuple[Queue, str]] = []
         self._left: list[tuple[Queue, str]] = []
 
@@ -67,7 +67,7 @@ class Changes:
     def renew(self, row: Row, before: Queue, queue: Queue, put: Put, page: str | None = None) -> Row:
         """A URL was put again as known, perhaps to another queue; its row as it is then, which stands for a page."""
         date = put.date or 0
-        self._renewed.append((queue.id, date, put.metadata, row.id))
+        self._renewed.append((queue.id, date, put.metadata, -self._frontier.serves.last, row.id))
         self.count(before, row.date, -1)
         self.count(queue, date)
         self._ended.append((before, row.id))
@@ -102,5 +102,6 @@ class Changes:
         self._frontier.arrivals.learn(self._came, self._left)
         for queue, row in self._ended:
             queue.held.pop(row, None)
+            self._frontier.serves.end(row)
         for queue, at in self._wakes.items():
             queue.crawl.wake(queue, at)

@@ -7,7 +7,7 @@ leaves everything as it was.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from recrawl.contrib.urlfrontier.changes import Changes
 from recrawl.contrib.urlfrontier.items import Put
 from recrawl.contrib.urlfrontier.queue_file import QueueFile, Row
 from recrawl.contrib.urlfrontier.queues import DEFAULT_DELAY, Crawl, Queue, QueueNames
+from recrawl.contrib.urlfrontier.serves import Serve, Serves
 from recrawl.contrib.urlfrontier.wire import OK, SKIPPED
 from recrawl.crawl.clock import Clock
 from recrawl.engine.names.arena import pack
@@ -63,6 +64,7 @@ class Frontier:
         self.deletions = 0  # how often URLs or queues were deleted: rows that were read before may be gone
         settings = file.settings()
         self.delay, self.active = settings.get("delay", DEFAULT_DELAY), bool(settings.get("active", 1.0))
+        self.serves = Serves(file, clock.now())
         opened: dict[int, int] = {}
         for id_, crawl, key, delay, blocked, most, served, opened[id_], active, completed in file.queues():
             owner = self.crawls.setdefault(crawl, self.new_crawl(crawl))
@@ -148,52 +150,60 @@ class Frontier:
 
     def take(self, crawl: Crawl, ask: Ask) -> list[Served]:
         """Hand out URLs of a strict crawl, queue by queue in turn."""
-        now, found, served, opened = self.clock.now(), list[Served](), set[Queue](), list[Opened]()
+        now, found, opened = self.clock.now(), list[Served](), list[Opened]()
         queues = crawl.turns(now) if not ask.key else iter(self.some(crawl.name, ask.key))
+        ready, n = self._ready(queues, ask, now), 0
+        self.serves.make_room(now)
         with self.file.transaction():
-            for queue in queues:
-                opens = queue.opens_at(self.delay)
-                if opens > now:
-                    crawl.sleep(queue, opens)
-                    continue
-                room = min(ask.urls - queue.in_process(now), MOST_SERVED - len(found))
-                if room <= 0:
-                    continue
-                if queue.arrived:
-                    opened.append(self.arrivals.write_rows(queue, room))
-                rows = self.file.due(queue.id, now, room)
-                if not rows:
-                    crawl.sleep(queue, self._next_at(queue, now))
-                    continue
-                found += [Served(queue, row) for row in rows]
-                served.add(queue)
-                if len(served) >= ask.queues or len(found) >= MOST_SERVED:
-                    break
-            self._write_leases(found, now, now + ask.lease)
+            while some := _few(ready, ask.queues - n, MOST_SERVED - len(found)):
+                opened += self.arrivals.write_rows([one for one in some if one[0].arrived])
+                for queue, rows in self._due(some, now):
+                    found += [Served(queue, row) for row in rows[: MOST_SERVED - len(found)]]
+                    n += bool(rows)
+                    if not rows:
+                        crawl.sleep(queue, self._next_at(queue))
+            serve = _serve_of(found, now, now + ask.lease)
+            number = self.serves.write(serve) if found else 0
         self.arrivals.leave(opened)
-        self._hold(found, now, now + ask.lease)
+        self._hold(found, number, serve)
         return found
 
-    def _next_at(self, queue: Queue, now: float) -> float:
+    def _ready(self, queues: Iterable[Queue], ask: Ask, now: float) -> Iterator[tuple[Queue, int]]:
+        """The queues that may serve now, and how many URLs."""
+        for queue in queues:
+            opens = queue.opens_at(self.delay)
+            if opens > now:
+                queue.crawl.sleep(queue, opens)
+            elif (room := min(ask.urls, MOST_SERVED) - queue.in_process(now)) > 0:
+                yield queue, room
+
+    def _due(self, some: Sequence[tuple[Queue, int]], now: float) -> Iterator[tuple[Queue, list[Row]]]:
+        """The URLs that queues have now, at most as many as there is room for."""
+        most = max(room + len(queue.held) for queue, room in some)
+        due = self.file.due([queue.id for queue, _ in some], now, most)
+        for queue, room in some:
+            yield queue, [row for row in due.get(queue.id, ()) if row.id not in queue.held][:room]
+
+    def _next_at(self, queue: Queue) -> float:
         """When a queue may have something that has nothing now."""
-        date = self.file.next_date(queue.id, now)
+        date = self.file.next_date(queue.id, queue.held)
         return min([math.inf if date is None else float(date), *queue.held.values()])
 
     def lease(self, served: Sequence[Served], now: float, until: float, leases: Sequence[str]) -> None:
         """URLs are in process until a time, by leases of the desk."""
+        self.serves.make_room(now)
+        serve = _serve_of(served, now, until, leases)
         with self.file.transaction():
-            self._write_leases(served, now, until, leases)
-        self._hold(served, now, until)
+            number = self.serves.write(serve)
+        self._hold(served, number, serve)
 
-    def _write_leases(self, served: Sequence[Served], now: float, until: float, leases: Sequence[str] = ()) -> None:
-        names: Sequence[str | None] = leases or [None] * len(served)
-        self.file.lease((until, name, one.row.id) for one, name in zip(served, names, strict=True))
-        self.file.serve([(now, queue) for queue in {one.queue.id for one in served}])
-
-    def _hold(self, served: Sequence[Served], now: float, until: float) -> None:
+    def _hold(self, served: Sequence[Served], number: int, serve: Serve) -> None:
+        """The leases of a serve are written."""
+        if served:
+            self.serves.add(number, serve)
         for queue, row in served:
-            queue.last_served = now
-            queue.held[row.id] = until
+            queue.last_served = serve.at
+            queue.held[row.id] = serve.until
 
     # --- control ------------------------------------------------------------------------------------------------------
 
@@ -272,3 +282,17 @@ class Frontier:
             n += 1
             n_active += queue.active > 0 or inside > 0
         return Totals(active, held, completed, n, n_active)
+
+
+def _few(ready: Iterator[tuple[Queue, int]], n: int, urls: int) -> list[tuple[Queue, int]]:
+    """The next queues, at most n, and not many more than have so many URLs together, with those in process."""
+    some: list[tuple[Queue, int]] = []
+    while n > len(some) and urls > 0 and (one := next(ready, None)) is not None:
+        some.append(one)
+        urls -= min(one[1] + len(one[0].held), one[0].active)
+    return some
+
+
+def _serve_of(served: Sequence[Served], at: float, until: float, leases: Sequence[str] = ()) -> Serve:
+    """The serve in which URLs are handed out."""
+    return Serve(at, until, [row.id for _, row in served], list({queue.id for queue, _ in served}), leases)

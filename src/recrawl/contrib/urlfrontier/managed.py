@@ -118,11 +118,11 @@ class Managed:
         for put, page in pairs:
             row = self._first(put.crawl, found[page]) if page in found else None
             if row is not None:
-                rows[put.crawl, page] = row
+                rows[put.crawl, page] = self._frontier.serves.current(row)
             elif (queue := self._frontier.queue(put.crawl, put.key)) is not None:
                 others[queue.id, put.url] = put.crawl, page
         for place, row in self._file.found(list(others)).items() if others else ():
-            rows.setdefault(others[place], row)
+            rows.setdefault(others[place], self._frontier.serves.current(row))
         return rows
 
     def _write(self, given: Sequence[tuple[Put, str | None]], rows: dict[tuple[str, str], Row]) -> list[int]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from recrawl.errors import StoreError
 from recrawl.store.sqlite.lock import Lock
 
-_VERSION = 2
+_VERSION = 3
 _SCHEMA = """
 CREATE TABLE setting (name TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE queue (
@@ -32,7 +33,7 @@ CREATE TABLE url (
     date INTEGER NOT NULL, -- seconds since 1970; 0: completed
     created INTEGER NOT NULL,
     metadata BLOB NOT NULL,
-    until REAL NOT NULL DEFAULT 0, -- of its lease
+    until REAL NOT NULL DEFAULT 0, -- of its lease; negative: it was put again after this serve
     page TEXT, -- managed crawls: the page of the engine
     lease TEXT, -- managed crawls: the lease of the desk
     UNIQUE (queue, url)
@@ -51,11 +52,22 @@ CREATE TABLE arrival (
     records BLOB NOT NULL -- URL, and its metadata after a zero byte
 );
 """
+_SINCE_3 = """
+CREATE TABLE serve (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    at REAL NOT NULL,
+    until REAL NOT NULL,
+    urls BLOB NOT NULL,
+    queues BLOB NOT NULL,
+    leases TEXT NOT NULL -- managed crawls: those of the desk
+);
+"""
 # A crash of the process loses nothing; after a loss of power the last transactions may be missing.
 _PRAGMAS = ("journal_mode = WAL", "synchronous = NORMAL", "journal_size_limit = 67108864", "cache_size = -65536")
 _COLUMNS = "id, queue, url, date, created, metadata, until, page, lease"
 _OF_URL = ", ".join(f"u.{name}" for name in _COLUMNS.split(", "))
 SOME = 500  # rows of one read
+_DATE_AND_URL = itemgetter(3, 2)  # of a row
 
 
 class Row(NamedTuple):
@@ -102,7 +114,7 @@ class QueueFile:
             self.db.execute(f"PRAGMA {pragma}")
         if version < _VERSION:
             with self.transaction():
-                for schema in (_SCHEMA, _SINCE_2)[version:]:
+                for schema in (_SCHEMA, _SINCE_2, _SINCE_3)[version:]:
                     for statement in schema.split(";\n"):
                         self.db.execute(statement)
                 self.db.execute(f"PRAGMA user_version = {_VERSION}")
@@ -143,6 +155,11 @@ class QueueFile:
         """URLs in process: queue, row and until when."""
         yield from self.db.execute("SELECT queue, id, until FROM url WHERE until > ?", (now,))
 
+    def last_serve(self) -> int:
+        """The number of the last serve."""
+        found = self.db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'serve'").fetchone()
+        return 0 if found is None else int(found[0])
+
     def find(self, queue: int, url: str) -> Row | None:
         """A URL of a queue."""
         found = self.db.execute(f"SELECT {_COLUMNS} FROM url WHERE queue = ? AND url = ?", (queue, url)).fetchone()
@@ -167,16 +184,23 @@ class QueueFile:
             found.setdefault(row[7], []).append(Row(*row))
         return found
 
-    def due(self, queue: int, now: float, n: int) -> list[Row]:
-        """At most n URLs that may be served, earliest date first, then by URL."""
-        query = f"SELECT {_COLUMNS} FROM url WHERE queue = ? AND date BETWEEN 1 AND ? AND until <= ?"
-        return [Row(*row) for row in self.db.execute(f"{query} ORDER BY date, url LIMIT ?", (queue, int(now), now, n))]
+    def due(self, queues: Sequence[int], now: float, n: int) -> dict[int, list[Row]]:
+        """The first n URLs of each queue whose dates have come, by queue: earliest date first, then by URL."""
+        first = "SELECT id FROM url WHERE queue = j.value AND date BETWEEN 1 AND ? ORDER BY date, url LIMIT ?"
+        query = f"SELECT {_OF_URL} FROM json_each(?) j CROSS JOIN url u ON u.id IN ({first})"
+        found: dict[int, list[Row]] = {}
+        for row in self.db.execute(query, (json.dumps(queues), int(now), n)):
+            found.setdefault(row[1], []).append(Row(*row))
+        if n > 1:
+            for rows in found.values():
+                rows.sort(key=_DATE_AND_URL)
+        return found
 
-    def next_date(self, queue: int, now: float) -> int | None:
-        """The earliest date of a URL that is not in process; None if there is none."""
-        query = "SELECT date FROM url WHERE queue = ? AND date > 0 AND until <= ? ORDER BY date LIMIT 1"
-        found = self.db.execute(query, (queue, now)).fetchone()
-        return None if found is None else int(found[0])
+    def next_date(self, queue: int, held: Mapping[int, float]) -> int | None:
+        """The earliest date of a URL that is not held; None if there is none."""
+        query = "SELECT id, date FROM url WHERE queue = ? AND date > 0 ORDER BY date LIMIT ?"
+        found = self.db.execute(query, (queue, len(held) + 1))
+        return next((int(date) for row, date in found if row not in held), None)
 
     def listed(self, queue: int, after: str = "") -> list[Row]:
         """Some URLs of a queue after a URL, in order."""
@@ -220,6 +244,10 @@ class QueueFile:
         """Write one column of a queue."""
         self.db.execute(f"UPDATE queue SET {column} = ? WHERE id = ?", (value, queue))
 
+    def set_opened(self, opened: Iterable[tuple[int, int]]) -> None:
+        """URLs of queues became rows: up to which arrival, queue."""
+        self.db.executemany("UPDATE queue SET opened = ? WHERE id = ?", opened)
+
     def delete_queues(self, queues: Iterable[int]) -> None:
         """Delete queues; their URLs are deleted after them, some at a time."""
         self.db.executemany("DELETE FROM queue WHERE id = ?", ((queue,) for queue in queues))
@@ -233,9 +261,9 @@ class QueueFile:
         self._last_row += 1
         return self._last_row
 
-    def renew(self, renewed: Iterable[tuple[int, int, bytes, int]]) -> None:
-        """URLs were put again: their queues, dates, metadata and rows. Their leases are over."""
-        statement = "UPDATE url SET queue = ?, date = ?, metadata = ?, until = 0, lease = NULL WHERE id = ?"
+    def renew(self, renewed: Iterable[tuple[int, int, bytes, int, int]]) -> None:
+        """URLs were put again: their queues, dates, metadata, −(the last serve) and rows. Their leases are over."""
+        statement = "UPDATE url SET queue = ?, date = ?, metadata = ?, until = ?, lease = NULL WHERE id = ?"
         self.db.executemany(statement, renewed)
 
     def set_page(self, row: int, page: str | None) -> None:
