@@ -26,6 +26,7 @@ _MANY = 50_000  # pages of which the first pick is made before anybody asks
 _LOOK = 1.0  # seconds after which a pick that waits looks again
 _PICKED_AT = attrgetter("picked_at")
 _CLEAN_EVERY = 3600.0  # seconds between deletions of old leases
+_LATER = 0.5  # seconds that leases which are kept elsewhere wait for others, before the store has them
 
 
 class Desk:
@@ -41,6 +42,7 @@ class Desk:
         self._book = LeaseBook()
         self._chooser = Chooser(self.components, self._book)
         self._commit = GroupCommit[Lease](self._write, self._clock)
+        self._later = GroupCommit[Lease](self._write_rest, self._clock, _LATER)
         self._recording = Recording(self.components, self._book, self._commit)
         self._recorder.on_copy.append(self._book.has_newer_copy)
         self._list = PageList(crawler)
@@ -58,17 +60,34 @@ class Desk:
         self._owed = (await self.components.store.notes(OWED)).get(OWED, 0)
         self._budget.charge(self._owed)
         now = self._clock.now()
-        held = await self.components.store.leases(after=now)
-        for lease in sorted(held, key=_PICKED_AT, reverse=True):  # the newest of a page, if the clock was set back
+        self._take_up(await self.components.store.leases(after=now), now)
+        if len(self._engine) > _MANY:  # the first pick of many pages takes seconds: nobody has to wait for it
+            self._engine.put_back(self._engine.pick(now, MOST_PICKED).tolist())
+
+    async def restore(self, leases: Sequence[Lease]) -> None:
+        """Take up leases that were kept elsewhere, as far as the store does not have them."""
+        missing = set(self._book.unknown(lease.id for lease in leases))
+        missing -= {lease.id for lease in await self.components.store.leases(missing)} if missing else set()
+        lost = [lease for lease in leases if lease.id in missing]
+        if lost:
+            self._take_up(lost, self._clock.now())
+            await self._commit.add(lost)
+
+    def _take_up(self, leases: Sequence[Lease], now: float) -> None:
+        """Hold the pages of leases that an earlier run has given."""
+        for lease in sorted(leases, key=_PICKED_AT, reverse=True):  # the newest of a page, if the clock was set back
             page = int(self._engine.addresses.known([lease.url])[0])
-            if page < 0 or self._book.holding(lease.url) is not None:
+            if page < 0 or lease.until <= now or self._book.holding(lease.url) is not None:
                 self._book.remember(lease)
                 continue
             self._book.hold(Holding(lease, page, host_of(lease.url), deferred=True))
             self._engine.defer([page], lease.until)
             self.components.inbox.began(page)
-        if len(self._engine) > _MANY:  # the first pick of many pages takes seconds: nobody has to wait for it
-            self._engine.put_back(self._engine.pick(now, MOST_PICKED).tolist())
+
+    async def _write_rest(self, leases: list[Lease]) -> None:
+        """Write leases that wait, unless they went with outcomes."""
+        if self._recorder.has_leases:
+            await self._write(leases)
 
     async def _write(self, leases: list[Lease]) -> None:
         """Write leases with the outcomes that wait. If that fails the run ends: what follows must not be written."""
@@ -116,7 +135,10 @@ class Desk:
                 await self._rest(min(until, self._next_at(now)) - now)
         finally:
             self.waiting -= 1
-        handed, written = await self._hand_out(pairs, lease, validators)
+        given = self._hold(pairs, lease)
+        if wanted is not None and wanted.keeps:
+            return await self._give_kept(given, wanted)
+        handed, written = await self._give(given, validators)
         if wanted is not None:
             wanted.leased(handed)
         await asyncio.shield(written)
@@ -138,23 +160,46 @@ class Desk:
             self.components.inbox.began(*(pair.page for pair in pairs))
         return pairs
 
-    async def _hand_out(
-        self, pairs: list[Pair], seconds: float, validators: bool
-    ) -> tuple[list[Picked], asyncio.Future[None]]:
-        """Leases of pages, which the engine has picked, and what is done when they are written."""
+    def _hold(self, pairs: list[Pair], seconds: float) -> list[Holding]:
+        """Leases of pages, which the engine has picked."""
         now = self._clock.now()
-        given, until = list[Holding](), now + seconds
-        for name, (page, url, host) in zip(new_ids(len(pairs), now), pairs, strict=True):
-            given.append(Holding(Lease(name, url, now, until), page, host))
-            self._book.hold(given[-1])
-        budgets = self.components.limiter.budgets
+        names, until = new_ids(len(pairs), now), now + seconds
+        given = [
+            Holding(Lease(name, url, now, until), page, host)
+            for name, (page, url, host) in zip(names, pairs, strict=True)
+        ]
+        for holding in given:
+            self._book.hold(holding)
+        return given
+
+    async def _give(self, given: list[Holding], validators: bool) -> tuple[list[Picked], asyncio.Future[None]]:
+        """Pages as they are handed out, and what is done when their leases are written."""
         with self._commit.coming():
             picked = await self._recording.validated(given) if validators else without_validators(given)
-            if budgets.hosts():
-                for host in {pair.host for pair in pairs}:
-                    await budgets.cover(host)
+            await self._cover_hosts(given)
             written = self._commit.put([lease for lease, _ in picked])
         return [Picked(lease.id, lease.url, lease.until, *sent) for lease, sent in picked], written
+
+    async def _give_kept(self, given: list[Holding], keeper: Wanted) -> list[Picked]:
+        """Pages whose leases somebody else commits: the store has them a little later."""
+        leases = [holding.lease for holding in given]
+        handed = [Picked(lease.id, lease.url, lease.until) for lease in leases]
+        try:
+            await self._cover_hosts(given)
+            keeper.leased(handed)
+        except BaseException:
+            self._recording.free([holding for one in leases if (holding := self._book.end(one.id, RELEASED)[1])])
+            raise
+        self._recorder.write_later([lease for lease in leases if self._book.held(lease.id) is not None])
+        self._later.put([])
+        return handed
+
+    async def _cover_hosts(self, given: list[Holding]) -> None:
+        """Write how far the budgets of hosts are spent."""
+        budgets = self.components.limiter.budgets
+        if budgets.hosts():
+            for host in {holding.host for holding in given}:
+                await budgets.cover(host)
 
     def _next_at(self, now: float) -> float:
         """When a pick may find something, as far as is known."""

@@ -19,7 +19,9 @@ _EXAMINED_FIRST = 1000  # before the pages of some hosts are valued by themselve
 
 
 class Wanted(Protocol):
-    """Which pages may be picked."""
+    """Which pages may be picked. ``keeps``: it writes their leases, and gives them to `Desk.restore` after a restart."""
+
+    keeps: bool
 
     def look(self, urls: Sequence[str]) -> None:
         """These pages may be asked for next; nothing is decided by that."""
@@ -28,11 +30,13 @@ class Wanted(Protocol):
         """Whether a page may be picked; None: no page that is worth less."""
 
     def leased(self, pages: Sequence[Picked]) -> None:
-        """These pages are handed out when their leases are committed, which is under way."""
+        """These pages are handed out; where it ``keeps`` leases, it has committed them when this returns."""
 
 
 class OnHosts:
     """Pages of some hosts."""
+
+    keeps = False
 
     def __init__(self, hosts: Collection[str]) -> None:
         self._hosts = frozenset(host.lower() for host in hosts)

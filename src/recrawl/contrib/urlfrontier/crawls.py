@@ -50,6 +50,7 @@ class Crawls:
     async def open(self) -> None:
         """Take up what an earlier run left."""
         if self._managed is not None:
+            await self._managed.take_up()
             await self._managed.adopt()
         self._sweep()
 

@@ -17,7 +17,8 @@ from recrawl.contrib.urlfrontier.queues import Queue
 from recrawl.contrib.urlfrontier.wire import OK, SKIPPED
 from recrawl.desk import Desk, NewPage, Picked
 from recrawl.desk.desk import MOST_PICKED, MOST_REPORTS
-from recrawl.desk.lease_book import LONGEST
+from recrawl.desk.lease_book import KEPT, LONGEST, picked_at
+from recrawl.store.leases import Lease
 
 _FEW = 4  # pages picked at first, besides as many as a call took before
 CATCH_UP = 60.0  # seconds of the budget that a client gets at once: it asks now and then, and fetches in between
@@ -58,6 +59,11 @@ class Managed:
             if queue is not None and queue.crawl.managed and crawl in (None, queue.crawl.name):
                 return row
         return None
+
+    async def take_up(self) -> None:
+        """Tell the desk of leases that it had no time to write."""
+        leased = self._file.leased(self._frontier.clock.now() - KEPT)
+        await self._desk.restore([Lease(name, page, picked_at(name), until) for page, until, name in leased])
 
     async def adopt(self) -> None:
         """Make pages of URLs that were put in while their crawl was strict."""
@@ -210,6 +216,8 @@ class _Choice:
     What it takes is in process, and its queue served, from then on: calls that run meanwhile see it.
     """
 
+    keeps = True  # leases are in the file of the queues, before the store of the desk has them
+
     def __init__(self, managed: Managed, frontier: Frontier, crawl: str | None, ask: Ask, now: float) -> None:
         self._managed, self._frontier, self._crawl, self._ask, self._now = managed, frontier, crawl, ask, now
         self.queues, self.ended = ask.queues, False
@@ -248,7 +256,7 @@ class _Choice:
         return True
 
     def leased(self, pages: Sequence[Picked]) -> None:
-        """Write leases of the URLs while the desk writes its own; queues are free when the desk is."""
+        """Write the leases; queues are free when the desk is."""
         both = [(self.chosen[one.url], one.lease) for one in pages]
         both = [(served, lease) for served, lease in both if served.queue.id in self._frontier.by_id]
         if both:

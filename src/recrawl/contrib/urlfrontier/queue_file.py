@@ -155,6 +155,11 @@ class QueueFile:
         """URLs in process: queue, row and until when."""
         yield from self.db.execute("SELECT queue, id, until FROM url WHERE until > ?", (now,))
 
+    def leased(self, after: float) -> list[tuple[str, float, str]]:
+        """Leases of the desk that end after a time: page, when, lease."""
+        query = "SELECT page, until, lease FROM url WHERE until > ? AND page IS NOT NULL AND lease IS NOT NULL"
+        return list(self.db.execute(query, (after,)))
+
     def last_serve(self) -> int:
         """The number of the last serve."""
         found = self.db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'serve'").fetchone()

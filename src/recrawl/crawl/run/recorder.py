@@ -75,7 +75,7 @@ class Recorder:
         self.threshold = 0.0  # smoothed over picks
         self._picks = 0
         self.inbox: Inbox | None = None  # of signals
-        self.leases: list[Lease] = []  # to write with the next batch
+        self._leases: dict[str, Lease] = {}  # to write with the next batch
         self.on_copy: list[Callable[[str], None]] = []  # called with the URL of a page that has a newer copy
 
     # --- copies and outcomes ----------------------------------------------------------------------------------------
@@ -184,11 +184,11 @@ class Recorder:
     def _next_batch(self) -> _Batch:
         """What waits, to be written now."""
         assert self._saving is None, "one batch at a time"
-        waiting, leases = self._pending, self.leases
+        waiting, leases = self._pending, list(self._leases.values())
         outcomes = [outcome for _, outcome in waiting] if self.inbox is None else self.inbox.marked(waiting)
         signals = [] if self.inbox is None else self.inbox.renewed(waiting)
         batch = _Batch(outcomes, self.rows(waiting) if waiting else None, signals, leases)
-        self._pending, self.leases = [], []
+        self._pending, self._leases = [], {}
         self._saving_since, self._pending_since = self._pending_since, math.inf
         self._n_saving = len(waiting)
         self._saving = asyncio.get_running_loop().create_future()
@@ -222,10 +222,20 @@ class Recorder:
 
     async def commit(self, leases: list[Lease], notes: Mapping[str, Any] | None = None) -> None:
         """Write leases and notes with all outcomes that wait; a batch that is being written ends before."""
+        self.write_later(leases)
         while self._saving is not None:
             await asyncio.wait([self._saving])
-        self.leases += leases
         await self._save(self._next_batch(), dict(notes or {}))
+
+    def write_later(self, leases: list[Lease]) -> None:
+        """Write leases with the next batch, each as it is then."""
+        for lease in leases:
+            self._leases[lease.id] = lease
+
+    @property
+    def has_leases(self) -> bool:
+        """Whether leases wait for the next batch."""
+        return bool(self._leases)
 
     async def save_notes(self, notes: Mapping[str, Any]) -> None:
         """Write notes at once."""
