@@ -19,7 +19,7 @@ _EXAMINED_FIRST = 1000  # before the pages of some hosts are valued by themselve
 
 
 class Wanted(Protocol):
-    """Which pages may be picked. ``keeps``: it writes their leases, and gives them to `Desk.restore` after a restart."""
+    """Which pages may be picked. ``keeps``: it commits their leases itself, and knows them after a restart."""
 
     keeps: bool
 
