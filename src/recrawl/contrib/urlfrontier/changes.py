@@ -26,7 +26,8 @@ class Changes:
         self._ended: list[tuple[Queue, int]] = []
         self._by_id: dict[int, Queue] = {}  # new queues
         self._rows: list[Row] = []  # new ones
-        self._renewed: list[tuple[int, int, bytes, int, int]] = []
+        self._renewed: list[tuple[int, bytes, int, int]] = []
+        self._moved: list[tuple[int, int]] = []  # queues and rows
         self._came: list[tuple[Queue, str]] = []
         self._left: list[tuple[Queue, str]] = []
 
@@ -67,11 +68,12 @@ class Changes:
     def renew(self, row: Row, before: Queue, queue: Queue, put: Put, page: str | None = None) -> Row:
         """A URL was put again as known, perhaps to another queue; its row as it is then, which stands for a page."""
         date = put.date or 0
-        self._renewed.append((queue.id, date, put.metadata, -self._frontier.serves.last, row.id))
+        self._renewed.append((date, put.metadata, -self._frontier.serves.last, row.id))
         self.count(before, row.date, -1)
         self.count(queue, date)
         self._ended.append((before, row.id))
         if queue is not before:
+            self._moved.append((queue.id, row.id))
             self._left.append((before, row.url))
             self._came.append((queue, row.url))
         return Row(row.id, queue.id, row.url, date, row.created, put.metadata, 0.0, page, None)
@@ -80,6 +82,7 @@ class Changes:
         """Write new and renewed URLs, inside the transaction."""
         self._frontier.file.insert_rows(self._rows)
         self._frontier.file.renew(self._renewed)
+        self._frontier.file.move(self._moved)
 
     def count(self, queue: Queue, date: int | None, sign: int = 1) -> None:
         """A URL with this date comes or goes."""

@@ -266,10 +266,14 @@ class QueueFile:
         self._last_row += 1
         return self._last_row
 
-    def renew(self, renewed: Iterable[tuple[int, int, bytes, int, int]]) -> None:
-        """URLs were put again: their queues, dates, metadata, −(the last serve) and rows. Their leases are over."""
-        statement = "UPDATE url SET queue = ?, date = ?, metadata = ?, until = ?, lease = NULL WHERE id = ?"
+    def renew(self, renewed: Iterable[tuple[int, bytes, int, int]]) -> None:
+        """URLs were put again: their dates, metadata, −(the last serve) and rows. Their leases are over."""
+        statement = "UPDATE url SET date = ?, metadata = ?, until = ?, lease = NULL WHERE id = ?"
         self.db.executemany(statement, renewed)
+
+    def move(self, moved: Iterable[tuple[int, int]]) -> None:
+        """URLs go to other queues: queue, row."""
+        self.db.executemany("UPDATE url SET queue = ? WHERE id = ?", moved)
 
     def set_page(self, row: int, page: str | None) -> None:
         """A URL stands for a page of the engine, or for none."""

@@ -15,12 +15,13 @@ class Kind(NamedTuple):
     """What streams of a kind carry.
 
     ``window`` messages of a stream may wait for their acknowledgements, and ``together`` puts are enough for a
-    transaction. ``take_in`` makes an item of a message, which is ``size`` puts; ``read`` gives all puts of items, and
-    ``acknowledge`` the messages for their states.
+    transaction; fewer are written after ``lull`` seconds without a further one. ``take_in`` makes an item of a message,
+    which is ``size`` puts; ``read`` gives all puts of items, and ``acknowledge`` the messages for their states.
     """
 
     window: int
     together: int
+    lull: float
     take_in: Callable[[Any], Any]
     size: Callable[[Any], int]
     read: Callable[[list[Any]], Any]
@@ -40,8 +41,8 @@ def _batch_acks(batches: list[Any], states: Sequence[int]) -> list[Any]:
     return acks
 
 
-ITEMS = Kind(1024, 256, read_item, lambda item: 1, lambda items: [put for _, put in items], _item_acks)
-BATCHES = Kind(16, 4096, lambda batch: batch, lambda batch: len(batch.items), read_batches, _batch_acks)
+ITEMS = Kind(1024, 256, 0.0005, read_item, lambda item: 1, lambda items: [put for _, put in items], _item_acks)
+BATCHES = Kind(16, 4096, 0.0, lambda batch: batch, lambda batch: len(batch.items), read_batches, _batch_acks)
 
 
 class Batcher:
@@ -79,11 +80,11 @@ class Batcher:
             self._writing = None
 
     async def _gather(self) -> None:
-        """Let puts come together while more of them come at every turn of the loop."""
-        seen = -1
+        """Let puts come together while more of them come after each short while."""
+        seen = 0
         while seen < self._n < self.kind.together:
             seen = self._n
-            await asyncio.sleep(0)
+            await asyncio.sleep(self.kind.lull)
 
     async def close(self) -> None:
         """Return when all is written."""
