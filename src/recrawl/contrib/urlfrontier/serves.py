@@ -43,19 +43,19 @@ class Serves:
         self._leases: dict[int, _Lease] = {}  # by row
         self._served: dict[int, float] = {}  # when queues were served last
         self.last = file.last_serve()
-        for number, *serve in self._read():
-            self._add(number, Serve(*serve))
+        for number, serve in self._read():
+            self._add(number, serve)
         self._drop_ended()
         self.fold(now)
 
     def __len__(self) -> int:
         return len(self._leases)
 
-    def _read(self) -> Iterator[tuple[int, float, float, array[int], array[int], list[str]]]:
+    def _read(self) -> Iterator[tuple[int, Serve]]:
         """The serves of the file."""
         query = "SELECT id, at, until, urls, queues, leases FROM serve ORDER BY id"
         for number, at, until, rows, queues, leases in self._file.db.execute(query):
-            yield number, at, until, array("q", rows), array("q", queues), leases.split()
+            yield number, Serve(at, until, array("q", rows), array("q", queues), leases.split())
 
     def _drop_ended(self) -> None:
         """Forget leases of URLs that were put again since, or deleted."""
