@@ -252,7 +252,8 @@ class Load:
         """100 URLs at a time, of some queues; of the echo, as many as another service gave."""
         until, done = time.perf_counter() + seconds, 0
         sizes = itertools.cycle(self.sizes or [0])
-        asked = {"max_queues": queues, "max_urls_per_queue": 100 // queues, "crawlID": "bench", "delay_requestable": LEASE}
+        asked = {"max_queues": queues, "max_urls_per_queue": 100 // queues}
+        asked |= {"crawlID": "bench", "delay_requestable": LEASE}
         echo, given = bool(self.sizes), list[int]()
         while time.perf_counter() < until:
             if echo:

@@ -222,9 +222,9 @@ class Recorder:
 
     async def commit(self, leases: list[Lease], notes: Mapping[str, Any] | None = None) -> None:
         """Write leases and notes with all outcomes that wait; a batch that is being written ends before."""
-        self.write_later(leases)
         while self._saving is not None:
             await asyncio.wait([self._saving])
+        self.write_later(leases)
         await self._save(self._next_batch(), dict(notes or {}))
 
     def write_later(self, leases: list[Lease]) -> None:
