@@ -147,15 +147,17 @@ async def _work(cluster: Cluster, settings: Settings, seconds: float | None) -> 
 async def _run(
     read: Callable[[], Settings], seconds: float | None, once: bool, quiet: bool, file: Path | None
 ) -> dict[str, Any]:
+    from recrawl._first_use import first_use
     from recrawl.cli.shared.options.interrupts import note_hangups, reload_on_hangup, stop_on_signals
     from recrawl.cli.shared.options.opening import opened
     from recrawl.cli.views.run_view import View
     from recrawl.crawl.run.opening.reload import TAKES_RELOAD
+    from recrawl.crawl.run.opening.warming import warm_up_beside
 
     settings, noted = read(), note_hangups()
     front = _front(settings)
     try:
-        live = await opened(settings, prepare=partial(_rehearse, settings))
+        live = await opened(settings, prepare=None if front is None else _rehearse)
     except BaseException:
         if front is not None:
             front.close()
@@ -164,6 +166,8 @@ async def _run(
         stop_on_signals(live.crawler)
         reload_on_hangup(lambda: live.reload(read), live.crawler.stop, noted)
         live.store.announce(TAKES_RELOAD)
+        if front is None and first_use.is_over:  # else small engines begin uncompiled
+            await warm_up_beside()
         server = await _served(live, front, file)
         began = live.clock.now()
         view = View(live.crawler, settings, quiet)
@@ -194,16 +198,11 @@ async def _served(live: LiveCrawl, front: Front | None, file: Path | None) -> Ht
     return server
 
 
-async def _rehearse(settings: Settings) -> None:
-    """Load or compile the kernels that the crawl needs, and its HTTP interface if there is one."""
-    if settings.listen.strip():
-        from recrawl.serve.rehearsal import rehearse_service
+async def _rehearse() -> None:
+    """Load or compile the kernels that a crawl and its HTTP interface need: no request is to wait for them."""
+    from recrawl.serve.rehearsal import rehearse_service
 
-        await rehearse_service()
-        return
-    from recrawl.crawl.run.opening.warming import warm_up_beside
-
-    await warm_up_beside()
+    await rehearse_service()
 
 
 def _front(settings: Settings) -> Front | None:

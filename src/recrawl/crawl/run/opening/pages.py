@@ -21,7 +21,6 @@ from recrawl.crawl.run.opening.pending import hear_pending, sources_setting, wit
 from recrawl.crawl.run.opening.replay import replay_outcomes
 from recrawl.engine import Engine
 from recrawl.engine.addresses import host_of
-from recrawl.engine.rehearsal import warm_up as warm_up
 from recrawl.engine.rows import PARTIAL, SIGNALLED, move_signal_times
 from recrawl.engine.settings import REMOVED
 from recrawl.logs import event
