@@ -171,9 +171,12 @@ class Polls:
         gone = dropped(listing, news.vanished, self._pages_of)
         gone = await self._still_named.left_out(listing, news.vanished, gone)
         signals = signals_of(news) if listing.read_at is not None else self._worths.newer(signals_of(news))
+        if news.reading.kind == SITEMAP:
+            signals = self._worths.since(signals, before)
         signals += [Signal(url, Source(news.reading.kind, host_of(url))) for url in gone]
+        checked = await self._inbox.check_dates(signals)
         taken = await self._inbox.take(signals) if signals else None
-        self._worths.signalled(listing, signals, before, now)
+        self._worths.signalled(listing, checked, before, now)
         self._drop(gone)
         new = await self._discover(listing, news, now)
         if self.registry.get(listing.url) is not listing:

@@ -42,6 +42,18 @@ class Worths:
             one for one, is_news in zip(signals, self._are_news(signals, math.inf)[1].tolist(), strict=True) if is_news
         ]
 
+    def since(self, signals: Sequence[Signal], before: float | None) -> list[Signal]:
+        """The signals of a sitemap without those about pages that it names for the first time and does not date, if
+        their copies were fetched since it was polled before: it names a page when it is made, and the copy has that.
+        """
+        if before is None or all(one.changed_at is not None for one in signals):
+            return list(signals)
+        ids = self._engine.addresses.known([str(one.page) for one in signals])
+        copied_at = np.full(len(ids), -math.inf)
+        copied_at[ids >= 0] = self._engine.fetched_at(ids[ids >= 0])
+        old = (copied_at < before).tolist()
+        return [one for one, is_old in zip(signals, old, strict=True) if is_old or one.changed_at is not None]
+
     def signalled(self, listing: Listing, signals: Sequence[Signal], before: float | None, now: float) -> None:
         """Note which pages a listing signals: what they are worth is known when they have been crawled."""
         ids, news = self._are_news(signals, now)

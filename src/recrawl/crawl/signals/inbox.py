@@ -18,6 +18,7 @@ import numpy as np
 
 from recrawl.crawl.clock import Clock
 from recrawl.crawl.signals.counts import TOTALS, SignalCounts
+from recrawl.crawl.signals.dates import Copies, Stated, refuted
 from recrawl.crawl.signals.effects import EFFECTS, SignalEffects
 from recrawl.crawl.signals.group_commit import GroupCommit
 from recrawl.crawl.signals.heard import Heard, HeardTable
@@ -105,6 +106,7 @@ class Inbox:
         self._engine, self._store, self._clock = engine, store, clock
         self._heard = HeardTable()
         self._commit = GroupCommit(self._write, clock, self.options.gather)
+        self.copies: Copies = store.copies  # the newest copies by URL; a crawl has some that are not stored yet
 
     async def load(self) -> None:
         """Take up the sources and the pending signals of earlier runs; the engine was opened with them."""
@@ -127,6 +129,8 @@ class Inbox:
         now = self._clock.now()
         allowed, retry_after = self._within_limits(signals, now, whole)
         done = self._sort(allowed, now)
+        if done.late:
+            done = self._sort(await self.check_dates(allowed), now)
         if done.total("limited"):
             retry_after = max(retry_after, _FULL_FOR)
         if whole and retry_after > 0:
@@ -140,6 +144,24 @@ class Inbox:
             await self._commit.settled()  # what they repeat may not be stored yet
         found = {name: done.total(name) for name in ("accepted", "repeated", "outdated", "unknown")}
         return Taken(**found, limited=len(signals) - sum(found.values()), retry_after=retry_after)
+
+    async def check_dates(self, signals: Sequence[Signal]) -> list[Signal]:
+        """The signals; those whose dates crawls have refuted (`Stated.is_refuted`) without their dates."""
+        now, found = self._clock.now(), list(signals)
+        rows = [k for k, one in enumerate(found) if one.changed_at is not None]
+        pages = self._engine.addresses.known([self._name(found[k].page) for k in rows])
+        copied_at = np.full(len(rows), -np.inf)
+        copied_at[pages >= 0] = self._engine.fetched_at(pages[pages >= 0])
+        late: dict[int, Stated] = {}
+        for k, copied in zip(rows, copied_at.tolist(), strict=True):
+            first = found[k].changed_at or 0.0
+            last = min(first + found[k].resolution, now)
+            if last <= copied:
+                late[k] = Stated(self._name(found[k].page), first, last)
+        for k, is_refuted in zip(late, await refuted(list(late.values()), self.copies), strict=True):
+            if is_refuted:
+                found[k] = replace(found[k], changed_at=None, resolution=0.0)
+        return found
 
     def _within_limits(self, signals: Sequence[Signal], now: float, whole: bool) -> tuple[list[Signal], float]:
         """The signals that their speakers may send now, and the seconds until the others may be sent."""

@@ -76,7 +76,7 @@ class Components:
         signals = InboxOptions(gather=options.signal_delay, on_new=self.pool.wake)
         self.inbox, self.tokens = Inbox(engine, store, self.clock, signals), Tokens()
         self.recorder = Recorder(engine, store, options, self.feeds, self._saved)
-        self.recorder.inbox = self.inbox
+        self.recorder.inbox, self.inbox.copies = self.inbox, self.recorder.copies
         self.budget = options.budget or _budget_of(engine, self.clock.now())
         self.unspent = Unspent()
         self.freshness = FreshnessNotes(engine, options.notes_every, self.counters.judged)
