@@ -128,6 +128,27 @@ def test_changes_before_the_copy_are_dropped_and_dates_mean_any_time_of_the_day(
     assert [one.about() for one in room.stored()] == [START, START]
 
 
+def test_a_date_that_crawls_refute_says_nothing_about_when():
+    room = Room()
+
+    def crawled(page, changed, at):
+        one = Outcome(URLS[page], START + at, status=200, changed=changed, digest="d")
+        asyncio.run(room.store.save([one]))
+        room.engine.record([page], START + at, changed=[bool(changed)], as_of=[START + at])
+
+    for page in range(5):
+        crawled(page, None, 10.0)
+        crawled(page, page == 1, 100.0)
+    room.clock._now = START + 200.0
+    assert room.say(0, changed_at=START + 50.0) == Taken(accepted=1), "the same before and after: it came later"
+    assert room.stored() == [PendingSignal(URLS[0], 0, START + 200.0)]
+    assert room.say(1, changed_at=START + 50.0) == Taken(outdated=1), "the change was found"
+    assert room.say(2, changed_at=START + 5.0) == Taken(outdated=1), "all copies are from after the date"
+    assert room.say(3, changed_at=START + 5.0, resolution=50.0) == Taken(outdated=1), "the first copy may have it"
+    assert room.say(4, changed_at=START + 50.0, resolution=60.0) == Taken(accepted=1), "it may be after the copy"
+    assert [one.changed_at for one in room.stored()] == [None, START + 50.0]
+
+
 def test_unknown_urls_are_counted_and_offered():
     room = Room()
     signals = [Signal("https://b.example/", CMS), Signal(URLS[0], CMS), Signal("http://[", CMS), Signal("x", FEED)]

@@ -197,6 +197,14 @@ def test_the_first_poll_signals_the_pages_whose_dates_are_newer_than_their_copie
     assert set(site.urls[:6]) - crawled <= signalled <= set(site.urls[:6])
 
 
+def test_an_entry_that_is_new_and_has_no_date_is_no_news_of_a_copy_fetched_since_the_last_poll():
+    site = Site1(3)
+    site.other[MAP] = lambda url, now: urlset([(one, None) for one in site.urls[: 1 if now < START + 1.2 * DAY else 3]])
+    world = World(site, site.urls, budget=0.0006, delay=0.0)
+    assert taken_in(world, 3 * DAY) == []
+    assert listing(world).n_entries == 3
+
+
 @pytest.mark.slow
 def test_a_sitemap_that_breaks_off_drops_no_pages():
     site = Site1(30)
