@@ -1,4 +1,5 @@
-"""Settings of a crawl: from recrawl.toml, the environment and flags; later ones win, unknown ones are refused."""
+"""Settings of a crawl: from recrawl._first_use import COMPILE_FIRST
+from recrawl.toml, the environment and flags; later ones win, unknown ones are refused."""
 
 from __future__ import annotations
 
@@ -262,7 +263,7 @@ def _from_environment(environment: Mapping[str, str], kind: type[Settings]) -> d
     known = {field.name: str(field.type) for field in fields(kind) if field.name not in ("rule", "notify")}
     found: dict[str, Any] = {}
     for variable, text in environment.items():
-        if not variable.startswith(PREFIX):
+        if not variable.startswith(PREFIX) or variable == COMPILE_FIRST:
             continue
         name = variable.removeprefix(PREFIX).lower()
         if name not in known:
