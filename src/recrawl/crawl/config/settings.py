@@ -1,5 +1,4 @@
-"""Settings of a crawl: from recrawl._first_use import COMPILE_FIRST
-from recrawl.toml, the environment and flags; later ones win, unknown ones are refused."""
+"""Settings of a crawl: from recrawl.toml, the environment and flags; later ones win, unknown ones are refused."""
 
 from __future__ import annotations
 
@@ -9,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
+from recrawl._first_use import COMPILE_FIRST
 from recrawl.crawl.config.choices import CHOICES, choices_of
 from recrawl.crawl.config.listening import check_public_url, host_port, listen_address
 from recrawl.crawl.config.notify import Notify, parse_notify
