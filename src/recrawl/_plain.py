@@ -73,7 +73,7 @@ def _compiled_source(function: Any) -> Any:
     definition.decorator_list, definition.returns = [], None
     for argument in definition.args.args:
         argument.annotation = None
-    tree = ast.Module([_Rules().generic_visit(definition)], [])
+    tree = ast.Module([cast("ast.stmt", _Rules().generic_visit(definition))], [])
     return compile(ast.fix_missing_locations(tree), function.__code__.co_filename, "exec")
 
 
