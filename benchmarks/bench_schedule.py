@@ -24,7 +24,7 @@ import numpy as np
 from signal_start import long_run, threshold
 
 from recrawl import Pages, Scheduler, solve
-from recrawl._jit import jit
+from recrawl._compile.jit import jit
 from recrawl.model.kernels.fresh import fresh_value
 
 RESULTS = Path(__file__).parent / "results"

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl import Pages
-from recrawl._jit import jit
+from recrawl._compile.jit import jit
 from recrawl.model import matched_source
 from recrawl.model.kernels.signals import ALL_TERMS, signal_interval, signal_inverse
 

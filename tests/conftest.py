@@ -10,7 +10,7 @@ import profiles
 import pytest
 import scratch
 
-from recrawl import _compiling
+from recrawl._compile import compiling
 
 profiles.register()
 os.environ["RECRAWL_COMPILE_FIRST"] = "1"  # compiled kernels are tested; test_first_use.py tests what comes before
@@ -31,9 +31,9 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(autouse=True, scope="session")
 def _silent():
     """Commands in this process do not say that kernels are compiled: which of them does would depend on the cache."""
-    announce, _compiling.announce = _compiling.announce, lambda turn=None: None
+    announce, compiling.announce = compiling.announce, lambda turn=None: None
     yield
-    _compiling.announce = announce
+    compiling.announce = announce
 
 
 @pytest.fixture(autouse=True)

@@ -49,8 +49,8 @@ def story(seed):
 
 
 if __name__ == "__main__":
-    from recrawl._first_use import first_use
-    from recrawl._jit import KERNELS
+    from recrawl._compile.first_use import first_use
+    from recrawl._compile.jit import KERNELS
 
     first_use._calls = -(10**9)  # no other process compiles meanwhile
     told = [story(seed) for seed in SEEDS]

@@ -12,21 +12,21 @@ import recrawl
 SOURCE = Path(recrawl.__file__).parent
 NAMEDTUPLE = {"_replace", "_asdict", "_fields", "_make"}
 FOREIGN = {  # private names of other libraries that there is no public way to
-    ("_compiling.py", "_cache"),
+    ("_compile/compiling.py", "_cache"),
     ("_forks.py", "_exit"),
-    ("_jit.py", "_exit"),
-    ("_parts.py", "_compile_core"),
-    ("_parts.py", "_get_module_for_linking"),
-    ("_parts.py", "_library_class"),
-    ("_parts.py", "_linking_libraries"),
-    ("_parts.py", "_module_pass_manager"),
-    ("_parts.py", "_optimize_final_module"),
-    ("_parts.py", "_reload_init"),
+    ("_compile/jit.py", "_exit"),
+    ("_compile/parts.py", "_compile_core"),
+    ("_compile/parts.py", "_get_module_for_linking"),
+    ("_compile/parts.py", "_library_class"),
+    ("_compile/parts.py", "_linking_libraries"),
+    ("_compile/parts.py", "_module_pass_manager"),
+    ("_compile/parts.py", "_optimize_final_module"),
+    ("_compile/parts.py", "_reload_init"),
     ("_processes.py", "_exit"),
     ("_processes.py", "_processes"),
     ("crawl/http/fetcher.py", "_retry_connection"),
     ("crawl/http/fetcher.py", "_factory"),
-    ("_packed.py", "_getvalue"),
+    ("_compile/packed.py", "_getvalue"),
     ("schedule/exact/kernels/state/view.py", "_getvalue"),
 }
 

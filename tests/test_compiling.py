@@ -12,8 +12,8 @@ import pytest
 pytestmark = pytest.mark.slow
 
 USE = """
-from recrawl import _compiling
-_compiling.announce()
+from recrawl._compile import compiling
+compiling.announce()
 from recrawl.model.kernels.fresh import harmonic_inverse
 harmonic_inverse(0.5)
 """
@@ -66,18 +66,18 @@ def test_with_logs_in_json_it_is_a_record(tmp_path):
 def test_progress_is_known_only_while_something_is_compiled(tmp_path):
     watch = """
 import threading
-from recrawl import _compiling
-seen = {_compiling.progress()}
-_compiling.announce()
-seen.add(_compiling.progress())
+from recrawl._compile import compiling
+seen = {compiling.progress()}
+compiling.announce()
+seen.add(compiling.progress())
 assert seen == {None}
 thread = threading.Thread(target=lambda: harmonic_inverse(0.5))
 from recrawl.model.kernels.fresh import harmonic_inverse
 thread.start()
 while thread.is_alive():
-    seen.add(_compiling.progress())
+    seen.add(compiling.progress())
 assert any(one is not None and one.left > 0 and one.now for one in seen), seen
-assert _compiling.progress() is None
+assert compiling.progress() is None
 """
     lines(watch, NUMBA_CACHE_DIR=str(tmp_path / "kernels"))
 
@@ -88,7 +88,7 @@ def test_without_a_folder_it_is_said_that_every_run_compiles():
 
 
 def test_a_program_that_does_not_ask_hears_nothing(tmp_path):
-    assert lines(USE.replace("_compiling.announce()", ""), NUMBA_CACHE_DIR=str(tmp_path / "kernels")) == []
+    assert lines(USE.replace("compiling.announce()", ""), NUMBA_CACHE_DIR=str(tmp_path / "kernels")) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])

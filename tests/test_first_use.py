@@ -12,15 +12,15 @@ import first_use_story
 import numpy as np
 import pytest
 
-from recrawl import _first_use, _plain
-from recrawl._first_use import FirstUse
-from recrawl._jit import jit
-from recrawl._plain import uncompiled
+from recrawl._compile import first_use, plain
+from recrawl._compile.first_use import FirstUse
+from recrawl._compile.jit import jit
+from recrawl._compile.plain import uncompiled
 
 
 def run(words, folder, **options):
     """A process without compiled kernels that does not wait for them."""
-    environment = {name: value for name, value in os.environ.items() if name != _first_use.COMPILE_FIRST}
+    environment = {name: value for name, value in os.environ.items() if name != first_use.COMPILE_FIRST}
     paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
     given = {**environment, "NUMBA_CACHE_DIR": str(folder), "PYTHONPATH": paths}
     return subprocess.run([sys.executable, *words], env=given, check=True, timeout=600, **options)
@@ -88,10 +88,10 @@ def test_arithmetic_follows_the_compiler(a, b):
 
 
 def test_numbers_of_arrays_have_64_bits():
-    seen = _plain._seen(np.array([0.1], np.float32))
+    seen = plain._seen(np.array([0.1], np.float32))
     assert seen[0] * 3.0 == float(np.float32(0.1)) * 3.0
     rows = np.zeros(2, [("count", "u1"), ("at", "f8")])
-    table = _plain._seen(rows)
+    table = plain._seen(rows)
     table[1].at, table[1].count = 2.5, 7
     table[0] = table[1]
     assert rows.tolist() == [(7, 2.5)] * 2
@@ -101,18 +101,19 @@ def test_numbers_of_arrays_have_64_bits():
 def test_large_engines_wait_for_the_compiler():
     use = FirstUse()
     use.is_over = False
-    before, _first_use.first_use = _first_use.first_use, use
+    before, first_use.first_use = first_use.first_use, use
     try:
-        _first_use.grown(_first_use.SMALL)
+        first_use.grown(first_use.SMALL)
         assert not use.is_over
-        _first_use.grown(_first_use.SMALL + 1)
+        first_use.grown(first_use.SMALL + 1)
         assert use.is_over
     finally:
-        _first_use.first_use = before
+        first_use.first_use = before
 
 
 def test_the_process_that_compiles_ends_with_the_one_that_started_it(tmp_path):
-    code = "from recrawl._first_use import first_use; first_use._begin(); print(first_use._compiler.pid, flush=True); "
+    code = "from recrawl._compile.first_use import first_use; first_use._begin(); "
+    code += "print(first_use._compiler.pid, flush=True); "
     done = run(["-c", code + "import os; os._exit(0)"], tmp_path, stdout=subprocess.PIPE, text=True)
     status = Path(f"/proc/{int(done.stdout)}/stat")
     for _ in range(6000):

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 import recrawl
-from recrawl import _jit
+from recrawl._compile import jit
 
 pytestmark = pytest.mark.slow
 NOWHERE = "/dev/null/home"  # a folder below a file can be made by nobody, not even by root
 USE = """
 import math
 import recrawl
-from recrawl._jit import cache_folder
+from recrawl._compile.jit import cache_folder
 from recrawl.model.kernels.fresh import harmonic_inverse
 x = harmonic_inverse(0.5)
 assert abs(x - 1 + math.exp(-x) - 0.5) < 1e-12
@@ -81,16 +81,16 @@ def test_a_warm_cache_is_used(package, tmp_path):
 @pytest.fixture
 def stamp(package, monkeypatch):
     """The stamp of a module of the copied package, read again each time."""
-    monkeypatch.setattr(_jit, "_PACKAGE", package / "recrawl")
+    monkeypatch.setattr(jit, "_PACKAGE", package / "recrawl")
 
     def of(file: str) -> str:
-        _jit.source_stamp.cache_clear()
-        _jit._imported.cache_clear()
-        return _jit.source_stamp(package / "recrawl" / file)
+        jit.source_stamp.cache_clear()
+        jit._imported.cache_clear()
+        return jit.source_stamp(package / "recrawl" / file)
 
     yield of
-    _jit.source_stamp.cache_clear()
-    _jit._imported.cache_clear()
+    jit.source_stamp.cache_clear()
+    jit._imported.cache_clear()
 
 
 def edit(package: Path, file: str) -> None:
@@ -134,27 +134,27 @@ def test_the_stamp_changes_with_the_module_s_name(package, stamp):
 def test_the_stamp_does_not_depend_on_the_place(stamp, monkeypatch):
     copied = stamp("model/kernels/signals.py")
     monkeypatch.undo()
-    _jit.source_stamp.cache_clear()
-    assert _jit.source_stamp(Path(recrawl.__file__).parent / "model/kernels/signals.py") == copied
+    jit.source_stamp.cache_clear()
+    assert jit.source_stamp(Path(recrawl.__file__).parent / "model/kernels/signals.py") == copied
 
 
 def test_kernels_import_modules_and_not_packages():
     root = Path(recrawl.__file__).parent
-    files = [file for file in root.rglob("*.py") if "from recrawl._jit import" in file.read_text()]
+    files = [file for file in root.rglob("*.py") if "from recrawl._compile.jit import" in file.read_text()]
     assert len(files) > 20
     for file in files:
-        for package, names, _ in _jit._IMPORT.findall(file.read_text()):
+        for package, names, _ in jit._IMPORT.findall(file.read_text()):
             home = root.joinpath(*package.split(".")[1:])
             modules = [home / f"{name.split()[0]}.py" for name in names.strip("()").split(",") if name.strip()]
             assert home.with_suffix(".py").is_file() or all(module.is_file() for module in modules), (file, names)
 
 
 def test_flags():
-    @_jit.jit
+    @jit.jit
     def ratio(a, b):
         return a / b
 
-    @_jit.jit
+    @jit.jit
     def total(values):
         out = 0.0
         for value in values:

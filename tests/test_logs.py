@@ -6,7 +6,8 @@ import logging
 
 import pytest
 
-from recrawl import ParameterError, _compiling
+from recrawl import ParameterError
+from recrawl._compile import compiling
 from recrawl.logs import StderrHandler, configure, event, silent
 
 log = logging.getLogger("recrawl.tests")
@@ -18,7 +19,7 @@ def _restored():
     before, level = list(logger.handlers), logger.level
     yield
     logger.handlers[:], logger.level = before, level
-    _compiling.say_by(_compiling.print_line)
+    compiling.say_by(compiling.print_line)
     logging.getLogger("recrawl.tests").manager._clear_cache()
 
 
@@ -69,19 +70,19 @@ def test_a_silent_task_logs_nothing_nor_do_tasks_that_it_starts(capsys):
 
 
 def test_compilation_is_a_line_or_a_record_from_info_on(capsys):
-    first, later = _compiling.Progress(0, 9, "a.b", True), _compiling.Progress(3, 6, "c.d", False)
+    first, later = compiling.Progress(0, 9, "a.b", True), compiling.Progress(3, 6, "c.d", False)
     configure("warning", "text")
-    _compiling._say(first)
-    _compiling._say(later)
+    compiling._say(first)
+    compiling._say(later)
     assert written(capsys) == [
         "recrawl: compiling kernels, once per version: at most 9 to go",
         "recrawl: compiling kernels, in every run (no folder for them can be written): 3 done, at most 6 left, now c.d",
     ]
     configure("warning", "json")
-    _compiling._say(first)
+    compiling._say(first)
     assert written(capsys) == []
     configure("info", "json")
-    _compiling._say(later)
+    compiling._say(later)
     found = json.loads(written(capsys)[0])
     assert {name: found[name] for name in ("event", "done", "left", "now", "kept")} == {
         "event": "kernels.compiling",

@@ -6,8 +6,8 @@ import numba
 import numpy as np
 import pytest
 
-from recrawl import _jit, _parts
-from recrawl._packed import pack, unpacker
+from recrawl._compile import jit, parts
+from recrawl._compile.packed import pack, unpacker
 
 
 def uncached(decorate):
@@ -15,23 +15,23 @@ def uncached(decorate):
 
     def made(function):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_jit, "cache_folder", lambda: None)
+            patch.setattr(jit, "cache_folder", lambda: None)
             return decorate(function)
 
     return made
 
 
-@uncached(_jit.jit)
+@uncached(jit.jit)
 def half(x):
     return x / 2
 
 
-@uncached(_jit.inline)
+@uncached(jit.inline)
 def quarter(x):
     return half(half(x))
 
 
-@uncached(_jit.jit)
+@uncached(jit.jit)
 def total(values, k):
     out = 0.0
     for value in np.sort(values)[k:]:
@@ -39,14 +39,14 @@ def total(values, k):
     return out
 
 
-@uncached(_jit.jit_lean)
+@uncached(jit.jit_lean)
 def checked(k):
     if k < 0:
         raise ValueError("k is less than 0")
     return k
 
 
-@uncached(_jit.jit_lean)
+@uncached(jit.jit_lean)
 def twice(k):
     return checked(k) + checked(k)
 
@@ -83,7 +83,7 @@ def test_errors_of_parts_reach_the_caller():
         twice(-1)
 
 
-@uncached(_jit.jit_sum)
+@uncached(jit.jit_sum)
 def added(values):
     out = 0.0
     for value in values:
@@ -91,7 +91,7 @@ def added(values):
     return out
 
 
-@uncached(_jit.jit)
+@uncached(jit.jit)
 def added_twice(values):
     return added(values) + 0.5 * added(values[1:])
 
@@ -102,7 +102,7 @@ def test_sums_are_reordered_in_one_way_by_all_callers():
 
 
 def test_recursion_is_a_call_of_a_part():
-    @uncached(_jit.jit)
+    @uncached(jit.jit)
     def power(n):
         if n == 0:
             return 1
@@ -134,19 +134,19 @@ def large():
 opened = unpacker(large)
 
 
-@uncached(_jit.jit)
+@uncached(jit.jit)
 def add_to(b, k, more):
     b.three[k, 1] += more
     b.inner.a[k] += b.inner.b.size
     return b.three[k, 1] + b.seven.sum()
 
 
-@uncached(_jit.jit)
+@uncached(jit.jit)
 def add_twice(b, k):
     return add_to(b, k, 1.0) + add_to(b, k, 2.0)
 
 
-@uncached(_jit.jit_lean)
+@uncached(jit.jit_lean)
 def add_packed(numbers, k):
     b = opened(numbers)
     add_to(b, k, 0.5)
@@ -166,7 +166,7 @@ def test_large_tuples_are_passed_by_address_and_their_arrays_are_those_of_python
 
 
 def test_a_version_of_numba_that_was_not_tried_compiles_kernels_its_own_way(monkeypatch):
-    monkeypatch.setattr(_parts, "TRIED", ())
-    plain_half, plain_total = _jit.jit(half.py_func), _jit.jit(lambda values: values.sum() / 2)
-    assert not isinstance(plain_half, _parts.KernelDispatcher)
+    monkeypatch.setattr(parts, "TRIED", ())
+    plain_half, plain_total = jit.jit(half.py_func), jit.jit(lambda values: values.sum() / 2)
+    assert not isinstance(plain_half, parts.KernelDispatcher)
     assert (plain_half(3), plain_total(VALUES)) == (1.5, 7.0)

@@ -11,8 +11,8 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.synchronize import Lock
 
-from recrawl import _compiling
-from recrawl._first_use import compile_first
+from recrawl._compile import compiling
+from recrawl._compile.first_use import compile_first
 from recrawl.errors import RecrawlError
 
 
@@ -20,7 +20,7 @@ from recrawl.errors import RecrawlError
 def worker_processes(n: int) -> Iterator[ProcessPoolExecutor]:
     """A pool of n processes, spawned, not forked: compiled kernels need that. An exception ends them at once."""
     context = multiprocessing.get_context("spawn")
-    turn = context.Lock() if _compiling.is_announced() else None
+    turn = context.Lock() if compiling.is_announced() else None
     pool = ProcessPoolExecutor(n, mp_context=context, initializer=_begin, initargs=(turn,))
     default = _is_main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     if default:
@@ -64,7 +64,7 @@ def _begin(turn: Lock | None) -> None:
     threading.Thread(target=_end_with_parent, name="recrawl-parent", daemon=True).start()
     compile_first()
     if turn is not None:
-        _compiling.announce(turn)
+        compiling.announce(turn)
 
 
 def _end_with_parent() -> None:

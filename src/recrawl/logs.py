@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from recrawl import _compiling
+from recrawl._compile import compiling
 from recrawl.errors import ParameterError
 
 log = logging.getLogger(__name__)
@@ -62,10 +62,10 @@ def configure(level: str = "warning", form: str = "text") -> None:
     new.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     logger.addHandler(new)
     logger.setLevel(level.upper())
-    _compiling.say_by(_log_compiling if form == "json" else _compiling.print_line)
+    compiling.say_by(_log_compiling if form == "json" else compiling.print_line)
 
 
-def _log_compiling(progress: _compiling.Progress) -> None:
+def _log_compiling(progress: compiling.Progress) -> None:
     event(log, logging.INFO, "kernels.compiling", **progress._asdict())
 
 

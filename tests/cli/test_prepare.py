@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from recrawl import _jit
-from recrawl._compiling import is_cached
+from recrawl._compile import jit
+from recrawl._compile.compiling import is_cached
 from recrawl.cli.commands import app
 
 # Prints the kernels that Python has called, with their types.
 USED = """
-from recrawl import _jit
-from recrawl._compiling import name_of
-print(*sorted(f"{name_of(one)} {types}" for one in _jit.KERNELS for types in getattr(one, "overloads", ())), sep="\\n")
+from recrawl._compile import jit
+from recrawl._compile.compiling import name_of
+print(*sorted(f"{name_of(one)} {types}" for one in jit.KERNELS for types in getattr(one, "overloads", ())), sep="\\n")
 """
 PREPARE = "from recrawl.cli.service.prepare import prepare; prepare(as_json=True)"
 REHEARSE = "import asyncio; from recrawl.serve.rehearsal import rehearse_service; asyncio.run(rehearse_service())"
@@ -73,7 +73,7 @@ def used(program):
 def test_kernels_are_on_disk_and_include_those_that_a_service_rehearses():
     report, *prepared = used(PREPARE)
     found = json.loads(report)
-    assert found["folder"] == str(_jit.cache_folder())
+    assert found["folder"] == str(jit.cache_folder())
     assert found["kernels"] >= len(prepared) > 50
     from recrawl.engine.crawl_kernels import end_crawls
     from recrawl.schedule.exact.kernels.picking import pick_promoting
@@ -92,6 +92,6 @@ def test_a_rehearsed_service_compiles_nothing_more(program):
 
 
 def test_without_a_folder_nothing_can_be_prepared(monkeypatch):
-    monkeypatch.setattr(_jit, "cache_folder", lambda: None)
+    monkeypatch.setattr(jit, "cache_folder", lambda: None)
     found = CliRunner().invoke(app, ["prepare"])
     assert "set NUMBA_CACHE_DIR" in str(found.exception)

@@ -10,7 +10,7 @@ from naive.engine import Source, open_components
 from naive.mixture import mixture
 
 from recrawl import Engine
-from recrawl._plain import plain
+from recrawl._compile.plain import plain
 from recrawl.engine.signals.arrays import is_open, row_of
 from recrawl.schedule.exact import access
 

@@ -11,7 +11,7 @@ from naive.beliefs import Observed
 from naive.engine import Known, NaiveEngine
 
 from recrawl import Engine
-from recrawl._plain import plain
+from recrawl._compile.plain import plain
 from recrawl.engine.signals.arrays import ALONE, NEEDED, SCORE, row_of
 from recrawl.engine.views.rate_kernels import signalled_rate
 

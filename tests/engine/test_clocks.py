@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from naive.folder_clocks import FolderClock, Group
 from profiles import examples
 
-from recrawl._plain import plain
+from recrawl._compile.plain import plain
 from recrawl.engine import Engine
 from recrawl.engine.clocks.arrays import LEVELS, TERMS
 from recrawl.engine.clocks.clocks import FolderClocks

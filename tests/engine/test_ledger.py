@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from recrawl._plain import plain
+from recrawl._compile.plain import plain
 from recrawl.engine import Engine
 from recrawl.engine.beliefs.staleness_kernels import stale_time
 from recrawl.engine.calibration import calibrated_chance

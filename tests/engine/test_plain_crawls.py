@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recrawl import Engine
-from recrawl._packed import pack
+from recrawl._compile.packed import pack
 from recrawl.errors import ParameterError
 
 DAY = 86400.0

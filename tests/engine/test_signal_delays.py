@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from naive.delays import FOLLOW, Judge, Outcome
 from numpy.typing import NDArray
 
-from recrawl._plain import plain
+from recrawl._compile.plain import plain
 from recrawl.engine import Engine
 from recrawl.engine.signals.arrays import row_of
 from recrawl.engine.signals.delays import (

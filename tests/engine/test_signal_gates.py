@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from recrawl._plain import plain
+from recrawl._compile.plain import plain
 from recrawl.engine import Engine
 from recrawl.engine.signals.arrays import is_open, row_of
 from recrawl.schedule.exact import access

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from recrawl._plain import plain
+from recrawl._compile.plain import plain
 from recrawl.engine.signals.arrays import KAPPA, MEAN, OPENED, PRECISIONS, WEIGHT, SignalArrays, empty, rate_bin
 from recrawl.engine.signals.components import mixture_value, update_components
 from recrawl.engine.signals.learning import add_outcome, begin_row

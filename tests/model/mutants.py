@@ -43,7 +43,7 @@ def loaded(file: str = "", old: str = "", new: str = "") -> Iterator[SimpleNames
             module = ModuleType(f"mutant.model.{name}")
             sys.modules[module.__name__] = made[name.replace(".", "_")] = module
             exec(
-                compile(text.replace("from recrawl._jit import", "from mutant._jit import"), name, "exec"),
+                compile(text.replace("from recrawl._compile.jit import", "from mutant._jit import"), name, "exec"),
                 module.__dict__,
             )
         yield SimpleNamespace(**made)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recrawl import Pages, Scheduler
-from recrawl._jit import jit
+from recrawl._compile.jit import jit
 from recrawl.schedule.exact import access
 from recrawl.schedule.exact import layout as at
 from recrawl.schedule.exact.kernels.state.view import opened

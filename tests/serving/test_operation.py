@@ -12,7 +12,7 @@ import pytest
 from crawl.driving import URLS, World, changing
 from prometheus_client.parser import text_string_to_metric_families
 
-from recrawl import _compiling
+from recrawl._compile import compiling
 from recrawl.crawl.signals.tokens import new_token
 from recrawl.serve import Context, Front, HttpServer, build_app
 from recrawl.serve.metrics import MOST_HOSTS, CrawlCollector, metric_names
@@ -211,11 +211,11 @@ def test_people_see_what_is_being_prepared(monkeypatch):
         assert headers["content-security-policy"].startswith("default-src 'self'")
         assert "the engine is being loaded" in text
         assert asyncio.run(look(url, "/static/dashboard.css"))[0] == 200
-        compiling = _compiling.Progress(done=3, left=40, now="picking.pick", kept=True)
-        monkeypatch.setattr(_compiling, "progress", lambda: compiling)
+        under_way = compiling.Progress(done=3, left=40, now="picking.pick", kept=True)
+        monkeypatch.setattr(compiling, "progress", lambda: under_way)
         for path, sent in (("/", browser), ("/readyz", {}), ("/v1/status", {})):
             status, headers, text = asyncio.run(look(url, path, **sent))
-            assert (status, str(compiling) in text) == (503, True), path
+            assert (status, str(under_way) in text) == (503, True), path
         assert headers["content-type"] == "application/problem+json"
     finally:
         front.close()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from recrawl import Engine
-from recrawl._plain import plain
+from recrawl._compile.plain import plain
 from recrawl.crawl.run.opening.pages import open_engine
 from recrawl.engine.signals.arrays import is_open
 from recrawl.store import BlockingStore, SqliteStore

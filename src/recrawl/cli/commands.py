@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 import typer.main
 
-from recrawl import _compiling
+from recrawl._compile import compiling
 from recrawl.cli.crawl import add, audit, events, notify, reload, remove, run, set, signals, status, why
 from recrawl.cli.database import backup, copy, export, import_log
 from recrawl.cli.planning import estimate, plan, predict, solve
@@ -87,7 +87,7 @@ def _command() -> Any:
 
 def call(argv: list[str] | None = None) -> int:
     """Run the command; its exit code. Errors of the user print one line."""
-    _compiling.announce()
+    compiling.announce()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files need not be text
     try:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from recrawl import __version__
-from recrawl._first_use import compile_first
+from recrawl._compile.first_use import compile_first
 from recrawl.crawl.clock import Clock, SystemClock
 from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.config.rules import Rules

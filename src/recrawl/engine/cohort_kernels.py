@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import jit_lean
+from recrawl._compile.jit import jit_lean
 from recrawl.schedule.exact.access import (
     DONE,
     CohortLists,

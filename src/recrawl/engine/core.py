@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl._packed import Numbers, pack
+from recrawl._compile.packed import Numbers, pack
 from recrawl.engine.addresses import Addresses, Urls, host_of
 from recrawl.engine.beliefs.beliefs import Beliefs
 from recrawl.engine.beliefs.kernels import apply_beliefs

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit_lean
-from recrawl._packed import Numbers, unpacker
+from recrawl._compile.jit import inline, jit_lean
+from recrawl._compile.packed import Numbers, unpacker
 from recrawl.engine.beliefs.arrays import Belief
 from recrawl.engine.beliefs.kernels import fade_of, learn_outcome
 from recrawl.engine.calibration import Calibration

@@ -67,7 +67,7 @@ def _refit_many(**settings: Any) -> None:
     engine.explain(0, engine.now + _HOUR)
 
 
-if __name__ == "__main__":  # in a process of its own (`recrawl._first_use`)
+if __name__ == "__main__":  # in a process of its own (`recrawl._compile.first_use`)
     end_with_input()
     if hasattr(os, "nice"):
         os.nice(5)

@@ -11,7 +11,7 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 
-from recrawl import _compiling
+from recrawl._compile import compiling
 from recrawl.serve.dashboard.rendering import HERE, render
 from recrawl.serve.guard import HostGuard
 from recrawl.serve.problems import ProblemError, answer, answer_with_problems
@@ -66,5 +66,5 @@ def starting_app(public_url: str = "") -> FastAPI:
 
 def _prepared() -> str:
     """What is being prepared."""
-    progress = _compiling.progress()
+    progress = compiling.progress()
     return "the engine is being loaded" if progress is None else str(progress)

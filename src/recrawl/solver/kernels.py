@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, inline_sum, jit, jit_sum
+from recrawl._compile.jit import inline, inline_sum, jit, jit_sum
 from recrawl.model.kernels.outcomes import page_outcome
 from recrawl.model.kernels.pages import at
 from recrawl.model.kernels.rates import EVEN, HARMONIC_RANDOM, RANDOM, SIGNALS, rate_at

@@ -147,7 +147,7 @@ async def _work(cluster: Cluster, settings: Settings, seconds: float | None) -> 
 async def _run(
     read: Callable[[], Settings], seconds: float | None, once: bool, quiet: bool, file: Path | None
 ) -> dict[str, Any]:
-    from recrawl._first_use import first_use
+    from recrawl._compile.first_use import first_use
     from recrawl.cli.shared.options.interrupts import note_hangups, reload_on_hangup, stop_on_signals
     from recrawl.cli.shared.options.opening import opened
     from recrawl.cli.views.run_view import View

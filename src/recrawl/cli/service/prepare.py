@@ -27,11 +27,11 @@ def prepare(as_json: AsJson = False) -> None:
 
 def compile_all() -> dict[str, Any]:
     """Use what crawls and the service use; how many kernels are on disk after it, and where."""
-    from recrawl import _jit
-    from recrawl._compiling import is_cached
-    from recrawl._first_use import compile_first
+    from recrawl._compile import jit
+    from recrawl._compile.compiling import is_cached
+    from recrawl._compile.first_use import compile_first
 
-    folder = _jit.cache_folder()
+    folder = jit.cache_folder()
     if folder is None:
         raise ParameterError("there is no folder for compiled kernels that can be written: set NUMBA_CACHE_DIR")
     from recrawl.demo.live import warm_up
@@ -40,4 +40,4 @@ def compile_all() -> dict[str, Any]:
     compile_first()
     asyncio.run(warm_up())
     asyncio.run(rehearse_service())
-    return {"kernels": sum(map(is_cached, _jit.KERNELS)), "folder": str(folder)}
+    return {"kernels": sum(map(is_cached, jit.KERNELS)), "folder": str(folder)}

@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from recrawl import _compiling
+from recrawl._compile import compiling
 from recrawl.cli.shared.options.own_command import own_command
 from recrawl.demo.live import LiveDemo, warm_up
 from recrawl.demo.progress import Progress
@@ -38,7 +38,7 @@ def watched(demo: LiveDemo, *, quiet: bool) -> Verdict:
         _say("getting ready: a short demo in memory")
         asyncio.run(warm_up())
         return asyncio.run(_run(demo, _Lines()))
-    with console.status("getting ready: a short demo in memory") as status, _compiling.shown_by(status.update):
+    with console.status("getting ready: a short demo in memory") as status, compiling.shown_by(status.update):
         asyncio.run(warm_up())
     with Live(console=console, transient=True, refresh_per_second=4) as live:
         return asyncio.run(_run(demo, lambda progress: live.update(_view(progress))))

@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from recrawl import _compiling
+from recrawl._compile import compiling
 from recrawl.contrib.scrapy.database import DatabaseSource
 from recrawl.contrib.scrapy.messages import BUFFER, cells, packed, read_message
 from recrawl.crawl.config.settings import Settings
@@ -118,8 +118,8 @@ async def serve(connection: socket.socket) -> None:
     logger = logging.getLogger("recrawl")
     logger.setLevel(logging.INFO)
     logger.addHandler(_Forward(send))
-    _compiling.say_by(lambda progress: log.info("%s", progress))
-    _compiling.announce()
+    compiling.say_by(lambda progress: log.info("%s", progress))
+    compiling.announce()
     try:
         source = await _open(await read_message(reader))
     except RecrawlError as problem:

@@ -102,11 +102,11 @@ async def open_source(options: Options) -> Source:
         return await ServiceSource.open(options.url, options.token)
     if options.process and os.name == "posix":
         return await ProcessSource.open(options.crawl_settings())
-    from recrawl import _compiling
+    from recrawl._compile import compiling
     from recrawl.contrib.scrapy.database import DatabaseSource
     from recrawl.desk.rehearsal import rehearse
 
-    _compiling.say_by(lambda progress: log.info("recrawl: %s", progress))
-    _compiling.announce()
+    compiling.say_by(lambda progress: log.info("recrawl: %s", progress))
+    compiling.announce()
     await rehearse()
     return await DatabaseSource.open(options.crawl_settings())

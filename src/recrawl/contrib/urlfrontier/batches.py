@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import jit
+from recrawl._compile.jit import jit
 from recrawl.contrib.urlfrontier.items import DEFAULT_CRAWL, LONGEST_NAME, LONGEST_URL, Put, read_info
 from recrawl.engine.names.arena import Arena, Packed
 

@@ -7,7 +7,7 @@ import secrets
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl._jit import jit
+from recrawl._compile.jit import jit
 from recrawl.engine.names.arena import Packed
 
 Hashes = NDArray[np.uint64]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
-from recrawl._first_use import COMPILE_FIRST
+from recrawl._compile.first_use import COMPILE_FIRST
 from recrawl.crawl.config.choices import CHOICES, choices_of
 from recrawl.crawl.config.listening import check_public_url, host_port, listen_address
 from recrawl.crawl.config.notify import Notify, parse_notify

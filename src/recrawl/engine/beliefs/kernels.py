@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit, jit_lean
+from recrawl._compile.jit import inline, jit, jit_lean
 from recrawl.engine.beliefs.arrays import CHANGES, LOG_INTERVALS, UNCHANGED, Belief
 from recrawl.engine.beliefs.posterior_kernels import believe, by_signals
 from recrawl.engine.beliefs.staleness_kernels import doubts, stale_when_found

@@ -15,7 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit, jit_lean
+from recrawl._compile.jit import inline, jit, jit_lean
 from recrawl.engine.beliefs.arrays import (
     ALL,
     CHANGES,

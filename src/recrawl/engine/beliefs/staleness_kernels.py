@@ -6,7 +6,7 @@ import numpy as np
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit, jit_lean
+from recrawl._compile.jit import inline, jit, jit_lean
 from recrawl.engine.beliefs.arrays import Belief
 from recrawl.engine.calibration import Calibration, calibrated_chance, computed_chance
 from recrawl.engine.signals.arrays import row_of

@@ -15,7 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit_lean
+from recrawl._compile.jit import inline, jit_lean
 from recrawl.engine.clocks.arrays import LENGTHS, NEVER, REAL_TIME, TERMS, Clocks
 from recrawl.schedule.exact.access_kernels import BINS
 

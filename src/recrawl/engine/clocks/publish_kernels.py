@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import jit_lean
+from recrawl._compile.jit import jit_lean
 from recrawl.engine.clocks.arrays import LENGTHS, Clocks
 from recrawl.engine.clocks.kernels import add_to_groups, bin_of, credit_terms, fill_paces
 from recrawl.schedule.exact.access import DONE, reinsert_members

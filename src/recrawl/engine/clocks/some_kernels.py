@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import jit_lean
+from recrawl._compile.jit import jit_lean
 from recrawl.engine.clocks.arrays import Clocks
 from recrawl.engine.clocks.publish_kernels import publish_one
 from recrawl.schedule.exact.access_kernels import Header, drop_published, opened

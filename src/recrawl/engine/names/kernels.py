@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import jit
+from recrawl._compile.jit import jit
 
 Bytes = NDArray[np.uint8]
 Ids = NDArray[np.int64]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import jit
+from recrawl._compile.jit import jit
 from recrawl.engine.names.kernels import Bytes, Ids
 from recrawl.urls import MOST
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline
+from recrawl._compile.jit import inline
 from recrawl.engine.signals.delays import first_delays, grid
 from recrawl.model.kernels.mixture import FIELDS
 

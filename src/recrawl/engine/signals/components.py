@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit_lean
+from recrawl._compile.jit import inline, jit_lean
 from recrawl.engine.beliefs.posterior_kernels import matched_shape
 from recrawl.engine.signals.arrays import (
     KAPPA,

@@ -16,8 +16,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit_lean
-from recrawl._plain import plain
+from recrawl._compile.jit import inline, jit_lean
+from recrawl._compile.plain import plain
 
 Array = NDArray[np.float64]
 

@@ -6,7 +6,7 @@ tell taken as missed ones, and also better than by the belief that knows no sign
 
 import math
 
-from recrawl._jit import inline, jit_lean
+from recrawl._compile.jit import inline, jit_lean
 from recrawl.engine.signals.arrays import (
     ALONE,
     BEGAN,

@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit_lean
+from recrawl._compile.jit import inline, jit_lean
 from recrawl.engine.beliefs.arrays import Belief
 from recrawl.engine.beliefs.kernels import apply_belief
 from recrawl.engine.beliefs.posterior_kernels import believe, count_in_tables

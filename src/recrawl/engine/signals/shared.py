@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._plain import plain
+from recrawl._compile.plain import plain
 from recrawl.engine.lessons import Lessons, SourceLessons
 from recrawl.engine.signals.arrays import (
     ALONE,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl._plain import plain
+from recrawl._compile.plain import plain
 from recrawl.engine.lessons import Lessons, SourceLessons
 from recrawl.engine.signals.arrays import (
     COUNTED,

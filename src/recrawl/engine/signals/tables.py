@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit, jit_lean
+from recrawl._compile.jit import inline, jit, jit_lean
 from recrawl.engine.signals.arrays import N_BINS, PRECISIONS, SignalArrays, first_classes, rate_bin
 from recrawl.engine.signals.posterior import (
     count_sources,

@@ -2,7 +2,7 @@
 
 import math
 
-from recrawl._jit import jit
+from recrawl._compile.jit import jit
 from recrawl.engine.signals.arrays import SignalArrays, any_open, row_of
 from recrawl.engine.signals.components import change_rate_moments
 

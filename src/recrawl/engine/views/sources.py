@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._plain import plain
+from recrawl._compile.plain import plain
 from recrawl.engine.signals.arrays import (
     ALONE,
     BOTH_FIRSTS,

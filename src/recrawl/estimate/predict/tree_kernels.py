@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import jit
+from recrawl._compile.jit import jit
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit
+from recrawl._compile.jit import inline, jit
 from recrawl.estimate.rates.kernels import count_multiples, expm1_small, gather, solve_page
 
 Array = NDArray[np.float64]

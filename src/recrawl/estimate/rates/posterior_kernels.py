@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit
+from recrawl._compile.jit import inline, jit
 from recrawl.estimate.rates.kernels import MAX_EXPONENT, expm1_small, gather, pad, score_sums
 
 Array = NDArray[np.float64]

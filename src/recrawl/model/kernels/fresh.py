@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from recrawl._jit import inline, jit
+from recrawl._compile.jit import inline, jit
 
 _SMALL = 0.5
 _TABLE = 1024

@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit, jit_lean
+from recrawl._compile.jit import inline, jit, jit_lean
 from recrawl.model.kernels.fresh import fresh_value, posterior_parts
 from recrawl.model.kernels.pair import value_and_interval
 from recrawl.model.kernels.signals import ALL_TERMS

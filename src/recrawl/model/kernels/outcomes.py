@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit
+from recrawl._compile.jit import inline, jit
 from recrawl.model.kernels.pages import at
 from recrawl.model.kernels.rates import COMPLETE, SIGNALS, STEPS, corner_slope, fresh_share, gain
 from recrawl.model.kernels.signals import ALL_TERMS, interval_inverse, signal_interval, signal_value

@@ -8,7 +8,7 @@ The limit of V at which ψ counts as linear comes earlier than that of ψ: in V 
 
 import math
 
-from recrawl._jit import jit
+from recrawl._compile.jit import jit
 from recrawl.model.kernels.fresh import reciprocal
 from recrawl.model.kernels.signals import ALL_TERMS, _linear_value, signal_interval, signal_value
 

@@ -7,7 +7,7 @@ falls as the rate grows; `rate_at` is the rate at which the slope is v.
 
 import math
 
-from recrawl._jit import inline, jit
+from recrawl._compile.jit import inline, jit
 from recrawl.model.kernels.fresh import (
     age_inverse,
     age_value,

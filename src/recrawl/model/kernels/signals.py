@@ -13,7 +13,7 @@ The exponent is passed as (offset, n), s = offset + n·κ, so that a tiny offset
 
 import math
 
-from recrawl._jit import inline, jit
+from recrawl._compile.jit import inline, jit
 from recrawl.model.kernels.fresh import fresh_inverse, fresh_value, lower_gamma, reciprocal, third_order
 
 ALL_TERMS = 1 << 62  # "all terms": the exact value; a smaller count gives the j-term approximation

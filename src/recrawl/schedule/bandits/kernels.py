@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import jit
+from recrawl._compile.jit import jit
 
 EXP3, SHARED, IMPLICIT, GAPS = 0, 1, 2, 3
 _CONFIDENCE, _GAP_WEIGHT = 3.0, 256.0  # α and β of Seldin and Lugosi 2017

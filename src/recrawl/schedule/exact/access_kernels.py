@@ -4,7 +4,7 @@ Kernels of the engine and the simulator import from here (formulas and fields) a
 ``pick`` and ``record``). They never name an offset or a field of the memory themselves.
 """
 
-from recrawl._jit import inline
+from recrawl._compile.jit import inline
 from recrawl.schedule.exact.kernels.places.publish import drop_published as drop_published
 from recrawl.schedule.exact.kernels.places.publish import publish_clock as publish_clock
 from recrawl.schedule.exact.kernels.places.publish import publish_of_many as publish_of_many

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl._first_use import grown
+from recrawl._compile.first_use import grown
 from recrawl.errors import ParameterError
 from recrawl.schedule.exact import layout as at
 from recrawl.schedule.exact.kernels.state.signal_log import refill_log

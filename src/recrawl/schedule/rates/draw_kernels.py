@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import jit
+from recrawl._compile.jit import jit
 from recrawl.schedule.rates.kernels import LEASED, WAKE, Book, put, take
 
 

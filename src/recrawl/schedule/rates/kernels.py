@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit
+from recrawl._compile.jit import inline, jit
 
 IDLE, WAITING, READY, LEASED = 0, 1, 2, 3
 WAKE, DUE = 0, 1  # rows of heap: by when a page wakes, by deadline

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from recrawl._jit import jit
+from recrawl._compile.jit import jit
 from recrawl.simulate.rivals.rule_kernels import CHANGED, FAILED, FIRST, Array, Rows, grid_after, grid_from
 
 # Places in the settings of each rule.

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recrawl._jit import jit
+from recrawl._compile.jit import jit
 from recrawl.schedule.rates.kernels import DUE, IDLE, LEASED, READY, WAITING, WAKE, Book, put, take
 from recrawl.simulate.rivals import adaptive_kernels as adaptive
 from recrawl.simulate.rivals import feed_kernels as feeds

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit
+from recrawl._compile.jit import inline, jit
 from recrawl.simulate.tally_kernels import Tally, count_crawl
 
 Array = NDArray[np.float64]

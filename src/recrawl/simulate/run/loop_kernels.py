@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import jit, jit_lean
+from recrawl._compile.jit import jit, jit_lean
 from recrawl.engine.clocks.kernels import bin_of
 from recrawl.engine.cohort_kernels import promote
 from recrawl.engine.crawl_kernels import Learned, learn_crawls

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._first_use import compile_first
+from recrawl._compile.first_use import compile_first
 from recrawl.errors import ParameterError
 from recrawl.schedule.policy import Policy
 from recrawl.simulate.rivals.policy import DuePolicy

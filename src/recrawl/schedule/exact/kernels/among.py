@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import jit
+from recrawl._compile.jit import jit
 from recrawl.schedule.exact.kernels.events import take_out
 from recrawl.schedule.exact.kernels.leases import expire_leases, free_hosts, host_free
 from recrawl.schedule.exact.kernels.picking import lease_page, set_now

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import jit, jit_lean
+from recrawl._compile.jit import jit, jit_lean
 from recrawl.schedule.exact.kernels.leases import end_lease
 from recrawl.schedule.exact.kernels.places import layers as core
 from recrawl.schedule.exact.kernels.places import levels as level

@@ -1,6 +1,6 @@
 """Pages that are being crawled, and hosts that may or may not be."""
 
-from recrawl._jit import inline, jit_lean
+from recrawl._compile.jit import inline, jit_lean
 from recrawl.schedule.exact.kernels.places.layers import place, room_for
 from recrawl.schedule.exact.kernels.state.blocks import unpark
 from recrawl.schedule.exact.kernels.state.pages import host_of, set_state, whole

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit, jit_lean
+from recrawl._compile.jit import inline, jit, jit_lean
 from recrawl.schedule.exact.kernels.leases import expire_leases, free_hosts, host_free, start_lease
 from recrawl.schedule.exact.kernels.places.best_first import heap_of_near, heap_pop, heap_push
 from recrawl.schedule.exact.kernels.places.cohorts import CohortLists, step_out, top_page

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import jit_lean
+from recrawl._compile.jit import jit_lean
 from recrawl.schedule.exact.kernels.state.pages import state_of
 from recrawl.schedule.exact.kernels.state.view import Header, opened
 from recrawl.schedule.exact.kernels.value.clocks import clock_between, page_clock

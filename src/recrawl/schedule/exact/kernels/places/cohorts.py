@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit_lean
+from recrawl._compile.jit import inline, jit_lean
 from recrawl.schedule.exact.kernels.places.layers import place, room_for
 from recrawl.schedule.exact.kernels.state.pages import forget_bounds, state_of
 from recrawl.schedule.exact.layout import DONE, PAUSED, State

@@ -13,7 +13,7 @@ rest becomes a new band. No kernel uses the budget: the levels follow the picks.
 
 import math
 
-from recrawl._jit import inline, jit_lean
+from recrawl._compile.jit import inline, jit_lean
 from recrawl.schedule.exact.kernels.places.near_set import near_add
 from recrawl.schedule.exact.kernels.places.wheel import (
     fall_asleep,

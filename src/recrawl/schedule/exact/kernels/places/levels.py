@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from recrawl._jit import inline, jit, jit_lean
+from recrawl._compile.jit import inline, jit, jit_lean
 from recrawl.schedule.exact.kernels.places.layers import LEAST, place, room_for, settle
 from recrawl.schedule.exact.kernels.places.near import value_all
 from recrawl.schedule.exact.kernels.places.near_set import near_add

@@ -8,7 +8,7 @@ clock widens the bound (`widen_bounds`).
 
 import math
 
-from recrawl._jit import inline, jit_lean
+from recrawl._compile.jit import inline, jit_lean
 from recrawl.schedule.exact.kernels.places.near_set import NEVER
 from recrawl.schedule.exact.kernels.state.pages import whole
 from recrawl.schedule.exact.kernels.value.clocks import has_clock, pace_at

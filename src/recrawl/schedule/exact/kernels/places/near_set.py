@@ -2,7 +2,7 @@
 
 import math
 
-from recrawl._jit import inline
+from recrawl._compile.jit import inline
 from recrawl.schedule.exact.kernels.state.pages import set_state
 from recrawl.schedule.exact.layout import NEAR, State
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import jit_lean
+from recrawl._compile.jit import jit_lean
 from recrawl.schedule.exact.kernels.places.near import drop_bounds, widen_bounds
 from recrawl.schedule.exact.kernels.value.clocks import pace_at, write_clock
 from recrawl.schedule.exact.layout import State

@@ -1,6 +1,6 @@
 """The timing wheel: pages asleep until a tick. Slots hold their members in chunks of one cache line."""
 
-from recrawl._jit import inline, jit_lean
+from recrawl._compile.jit import inline, jit_lean
 from recrawl.schedule.exact.kernels.state.blocks import band_remove
 from recrawl.schedule.exact.kernels.state.pages import fetch_page, set_state
 from recrawl.schedule.exact.kernels.state.view import prefetch

@@ -4,7 +4,7 @@ A page knows its place, so that leaving takes constant time; one in a band has i
 of them is a chain of pages: with many pages each link would be a cache miss, and lists of ids can be prefetched.
 """
 
-from recrawl._jit import inline, jit_lean
+from recrawl._compile.jit import inline, jit_lean
 from recrawl.schedule.exact.kernels.state.pages import set_state
 from recrawl.schedule.exact.layout import BLOCK, FAR, PARKED, TICKS, WHEEL_PLACES, State
 

@@ -8,7 +8,7 @@ number of the next free one.
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit_lean
+from recrawl._compile.jit import inline, jit_lean
 from recrawl.model.kernels.mixture import (
     components_doubt,
     components_elapsed,

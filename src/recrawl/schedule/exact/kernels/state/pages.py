@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from recrawl._jit import inline
+from recrawl._compile.jit import inline
 from recrawl.schedule.exact.kernels.state.view import prefetch
 from recrawl.schedule.exact.layout import State
 

@@ -15,7 +15,7 @@ from numba.np import arrayobj
 from numba.np.numpy_support import from_dtype
 from numpy.typing import NDArray
 
-from recrawl._plain import array_at, with_form
+from recrawl._compile.plain import array_at, with_form
 from recrawl.schedule.exact.layout import SCHEMA, State, place_of
 from recrawl.schedule.exact.layout import Header as Header
 

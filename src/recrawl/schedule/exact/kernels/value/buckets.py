@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from recrawl._jit import inline, jit_lean
+from recrawl._compile.jit import inline, jit_lean
 from recrawl.schedule.exact.kernels.state.view import prefetch
 from recrawl.schedule.exact.kernels.value.clocks import clock_between
 from recrawl.schedule.exact.layout import BUCKETS, LEAST_SLACK, State

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit_lean
+from recrawl._compile.jit import inline, jit_lean
 from recrawl.schedule.exact.layout import BINS, State
 
 _STEPS = 4  # of the search for a time; each comes nearer from below

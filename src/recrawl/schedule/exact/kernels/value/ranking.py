@@ -6,7 +6,7 @@ Equal values keep the order that Numba's `argsort` gives them.
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._jit import inline, jit, jit_lean
+from recrawl._compile.jit import inline, jit, jit_lean
 
 _SMALL = 15  # fewer are sorted by insertion
 _STACK = 100

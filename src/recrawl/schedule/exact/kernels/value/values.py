@@ -2,7 +2,7 @@
 
 import math
 
-from recrawl._jit import inline, jit_lean
+from recrawl._compile.jit import inline, jit_lean
 from recrawl.model.kernels.fresh import fresh_value
 from recrawl.model.kernels.mixture import SOON
 from recrawl.model.kernels.pages import page_slope, page_value

@@ -9,7 +9,7 @@ found, so that later signals and crawls need not compute it again.
 
 import math
 
-from recrawl._jit import inline, jit_lean
+from recrawl._compile.jit import inline, jit_lean
 from recrawl.model.kernels.fresh import fresh_inverse, posterior_inverse_from
 from recrawl.model.kernels.pages import page_elapsed
 from recrawl.model.kernels.signals import ALL_TERMS, signal_interval

@@ -23,12 +23,12 @@ from typing import Any, TypeVar
 
 import numba
 
-from recrawl import _parts
-from recrawl._parts import KernelDispatcher
+from recrawl._compile import parts
+from recrawl._compile.parts import KernelDispatcher
 
 _config: Any = numba.config
 _njit: Any = numba.njit
-_PACKAGE = Path(__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 _IMPORT = re.compile(r"^from recrawl((?:\.\w+)*) import (\([^)]*\)|[^\n]*)|^import recrawl((?:\.\w+)+)", re.MULTILINE)
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -87,7 +87,7 @@ def _compile(function: F, *, inline: bool, reorder: bool = False, counted: bool 
 def _made(function: Any, options: dict[str, object], *, cached: bool) -> Any:
     if _config.DISABLE_JIT:
         return function
-    if not _parts.is_tried():
+    if not parts.is_tried():
         return _njit(cache=cached, **options)(function)
     kernel: Any = KernelDispatcher(function, targetoptions={"nopython": True, "boundscheck": None, **options})
     if cached:
@@ -157,7 +157,7 @@ def source_stamp(file: Path) -> str:
         closure |= new
         todo += new
     inside = sorted(path.relative_to(_PACKAGE).as_posix() for path in closure if path.is_relative_to(_PACKAGE))
-    for path in [file, Path(__file__), Path(_parts.__file__)]:
+    for path in [file, Path(__file__), Path(parts.__file__)]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     for name in inside:  # with its place in the package: compiled kernels refer to their module by name
         digest.update(name.encode() + b"\0" + (_PACKAGE / name).read_bytes())
@@ -176,11 +176,11 @@ def _imported(file: Path) -> frozenset[Path]:
 
 
 def _listen() -> None:
-    from recrawl import _compiling, _first_use  # not at the top: the stamps of kernels must not depend on them
+    from recrawl._compile import compiling, first_use  # not at the top: stamps of kernels must not depend on them
 
-    _compiling.listen(KERNELS)
+    compiling.listen(KERNELS)
     if cache_folder() is not None:
-        KernelDispatcher.instead = _first_use.first_use.instead
+        KernelDispatcher.instead = first_use.first_use.instead
 
 
 _listen()

@@ -1,6 +1,6 @@
 """Kernels as the plain Python functions that they are written as: slow, exact, and ready at once.
 
-`plain` is for Python code that calls a small kernel. A kernel of `recrawl._jit.inline` is part of the kernels that call
+`plain` is for Python code that calls a small kernel. A kernel of `jit.inline` is part of the kernels that call
 it, and its compiled form is kept only with theirs: Python code that called it would compile it in every process.
 
 `uncompiled` runs any kernel without the compiler, with all kernels that it calls. Their source is read once more, with

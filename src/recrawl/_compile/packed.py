@@ -16,8 +16,8 @@ from numba.extending import intrinsic
 from numba.np import arrayobj
 from numpy.typing import NDArray
 
-from recrawl._plain import array_at, with_form
-from recrawl._references import Reference
+from recrawl._compile.plain import array_at, with_form
+from recrawl._compile.references import Reference
 
 Numbers = NDArray[np.int64]
 

@@ -24,7 +24,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
 from numba.core.registry import CPUDispatcher
 
-from recrawl._references import by_reference
+from recrawl._compile.references import by_reference
 
 _codegen: Any = codegen
 _library: Any = _codegen.JITCodeLibrary
@@ -140,7 +140,7 @@ def _reached(libraries: list[Any]) -> list[Any]:
 class KernelDispatcher(_dispatcher):  # type: ignore[misc]
     """A kernel with two tables of compiled code: what Python calls, and parts of other kernels."""
 
-    instead: Any = None  # (kernel, arguments) → what to call instead of compiling it, or None (`recrawl._first_use`)
+    instead: Any = None  # (kernel, arguments) → what to call instead of compiling it, or None (`first_use`)
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)

@@ -1,7 +1,7 @@
 """First use: while another process compiles the kernels of an engine, small engines run them uncompiled.
 
 Compiling takes a minute on a new machine, once per version. An engine of a few thousand pages need not wait for it: a
-kernel that is not on disk yet runs as the Python code that it is written as (`recrawl._plain`), with the same results.
+kernel that is not on disk yet runs as the Python code that it is written as (`plain.py`), with the same results.
 Meanwhile a process beside this one uses an engine once, compiled (`recrawl.engine.rehearsal`), which puts the kernels
 on disk; they are taken from there as they come. Once it has ended, what is missing is compiled here.
 
@@ -16,9 +16,9 @@ import sys
 import threading
 from typing import Any
 
-from recrawl import _compiling
-from recrawl._compiling import is_cached
-from recrawl._plain import uncompiled
+from recrawl._compile import compiling
+from recrawl._compile.compiling import is_cached
+from recrawl._compile.plain import uncompiled
 
 SMALL = 5000  # pages
 COMPILE_FIRST = "RECRAWL_COMPILE_FIRST"  # environment: anything but "" and "0" is as `compile_first` from the start
@@ -70,7 +70,7 @@ class FirstUse:
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         self._compiler = subprocess.Popen(words, env={**os.environ, COMPILE_FIRST: "1"}, **pipes)
         atexit.register(self.end)
-        _compiling.say_beside()
+        compiling.say_beside()
 
 
 first_use = FirstUse()
