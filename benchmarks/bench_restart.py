@@ -49,7 +49,8 @@ def crawled(engine: Any, pages: Any, now: float, rng: Any) -> list[Any]:
 
 async def made(n: int, path: Path) -> dict[str, Any]:
     """A database with a checkpoint beside it and outcomes since."""
-    from recrawl import Engine, _forks
+    from recrawl import Engine
+    from recrawl._system import forks
     from recrawl.crawl.config.rules import Rules
     from recrawl.crawl.run.opening.checkpoint import rules_stamp
     from recrawl.engine.checkpoint import write_checkpoint
@@ -78,7 +79,7 @@ async def made(n: int, path: Path) -> dict[str, Any]:
     mark, file = await store.set_mark(), store.checkpoint_path
     about = {"mark": mark, "rules": rules_stamp(Rules())}
     began = time.perf_counter()
-    copy = _forks.fork(lambda: write_checkpoint(engine, file, about))
+    copy = forks.fork(lambda: write_checkpoint(engine, file, about))
     forked, longest = time.perf_counter() - began, 0.0
     while os.waitpid(copy, os.WNOHANG)[0] == 0:  # picks go on meanwhile
         at = time.process_time()

@@ -13,7 +13,7 @@ SOURCE = Path(recrawl.__file__).parent
 NAMEDTUPLE = {"_replace", "_asdict", "_fields", "_make"}
 FOREIGN = {  # private names of other libraries that there is no public way to
     ("_compile/compiling.py", "_cache"),
-    ("_forks.py", "_exit"),
+    ("_system/forks.py", "_exit"),
     ("_compile/jit.py", "_exit"),
     ("_compile/parts.py", "_compile_core"),
     ("_compile/parts.py", "_get_module_for_linking"),
@@ -22,8 +22,8 @@ FOREIGN = {  # private names of other libraries that there is no public way to
     ("_compile/parts.py", "_module_pass_manager"),
     ("_compile/parts.py", "_optimize_final_module"),
     ("_compile/parts.py", "_reload_init"),
-    ("_processes.py", "_exit"),
-    ("_processes.py", "_processes"),
+    ("_system/processes.py", "_exit"),
+    ("_system/processes.py", "_processes"),
     ("crawl/http/fetcher.py", "_retry_connection"),
     ("crawl/http/fetcher.py", "_factory"),
     ("_compile/packed.py", "_getvalue"),

@@ -19,7 +19,7 @@ harmonic_inverse(0.5)
 """
 WORKERS = """
 import os, signal, sys, time
-from recrawl._processes import worker_processes
+from recrawl._system.processes import worker_processes
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background of a shell
 

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from recrawl._files import named, whole_file
+from recrawl._system.files import named, whole_file
 
 FULL = "/dev/full"  # every write to it fails as on a full disk
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recrawl._files import whole_file
+from recrawl._system.files import whole_file
 from recrawl.errors import ParameterError
 from recrawl.simulate import Trace, contender, read_trace, simulate
 from recrawl.simulate.compare.comparison import is_rival

@@ -26,7 +26,7 @@ from typing import Literal
 
 import numpy as np
 
-from recrawl._files import whole_file
+from recrawl._system.files import whole_file
 from recrawl.demo import ReplayOptions, even_budget, replay_trace
 from recrawl.demo.replay.protocol import by_protocol
 from recrawl.errors import ParameterError

@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from recrawl import _forks
+from recrawl._system import forks
 from recrawl.crawl.config.rules import Rule, Rules
 from recrawl.crawl.run import checkpoints
 from recrawl.crawl.run.opening.pages import add_pages, open_engine, save_pages
@@ -18,7 +18,7 @@ from .driving import URLS, World, changing
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not _forks.AVAILABLE, reason="checkpoints are written by a copy of the process"),
+    pytest.mark.skipif(not forks.AVAILABLE, reason="checkpoints are written by a copy of the process"),
 ]
 
 
@@ -224,7 +224,7 @@ def test_without_checkpoints_nothing_is_noted(world):
 
 
 def test_a_checkpoint_that_cannot_be_written_does_not_end_the_crawl(world, caplog, monkeypatch):
-    monkeypatch.setattr(_forks, "ended_well", lambda copy: False)
+    monkeypatch.setattr(forks, "ended_well", lambda copy: False)
     assert world.run(30.0).ended > 10
     assert not world.file.exists()
     assert any(record.getMessage() == "checkpoint.failed" for record in caplog.records)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recrawl._trees import DamagedFileError, read_about, read_tree, write_tree
+from recrawl._system.trees import DamagedFileError, read_about, read_tree, write_tree
 from recrawl.engine import Engine
 from recrawl.engine.checkpoint import checkpoint_about, read_checkpoint, write_checkpoint
 from recrawl.engine.rows import take_later

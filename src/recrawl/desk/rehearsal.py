@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from recrawl._threads import in_thread
+from recrawl._system.threads import in_thread
 from recrawl.crawl.config.settings import Settings
 from recrawl.desk.opening import open_desk
 from recrawl.desk.pages import NewPage

@@ -15,7 +15,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from recrawl._trees import DamagedFileError, read_about, read_tree, write_tree
+from recrawl._system.trees import DamagedFileError, read_about, read_tree, write_tree
 from recrawl.engine.engine import Engine
 from recrawl.errors import RecrawlError
 

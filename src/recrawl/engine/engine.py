@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl._memory import give_back
+from recrawl._system.memory import give_back
 from recrawl.engine.addresses import Addresses, Urls, named, urls_of
 from recrawl.engine.among import pick_among
 from recrawl.engine.calibration import Calibration

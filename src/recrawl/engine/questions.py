@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl._trees import copied
+from recrawl._system.trees import copied
 from recrawl.engine.addresses import url_list
 from recrawl.engine.beliefs.staleness_kernels import fill_fresh
 from recrawl.engine.calibration import calibrated_fresh

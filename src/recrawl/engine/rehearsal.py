@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from recrawl._processes import end_with_input
+from recrawl._system.processes import end_with_input
 from recrawl.engine.engine import Engine
 
 _HOUR = 3600.0

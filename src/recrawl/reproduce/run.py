@@ -11,8 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack
 
-from recrawl._files import named, whole_file
-from recrawl._processes import worker_processes
+from recrawl._system.files import named, whole_file
+from recrawl._system.processes import worker_processes
 from recrawl.errors import ParameterError
 from recrawl.reproduce.figure import Figure, Params, Result, Row, Task, plain
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from tempfile import TemporaryDirectory
 
-from recrawl._threads import in_thread
+from recrawl._system.threads import in_thread
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.run.opening.warming import warm_up_beside
 from recrawl.desk import NewPage, open_desk

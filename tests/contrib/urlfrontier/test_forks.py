@@ -12,7 +12,7 @@ import asyncio
 import recrawl.contrib.urlfrontier
 import grpc.aio
 
-from recrawl._forks import ended_well, fork
+from recrawl._system.forks import ended_well, fork
 
 
 async def main():

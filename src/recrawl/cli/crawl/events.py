@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from recrawl._files import named, whole_file
+from recrawl._system.files import named, whole_file
 from recrawl.cli.shared.options.crawl_options import Config, Database, settings_of, shared_store
 from recrawl.cli.shared.options.interrupts import stop_requests
 from recrawl.cli.shared.options.places import cluster_of, places_of

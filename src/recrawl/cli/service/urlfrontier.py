@@ -76,7 +76,7 @@ def _print_address(address: str) -> None:
 
 def _check(address: str, *, managed: bool) -> int:
     """Check a service and print what holds; the exit code."""
-    from recrawl._sockets import knock
+    from recrawl._system.sockets import knock
     from recrawl.contrib.urlfrontier.testing import check_address
 
     knock(address)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._files import whole_file
+from recrawl._system.files import whole_file
 from recrawl.cli.shared.files.short_urls import WIDTH, short_url
 from recrawl.cli.shared.logs.crawl_log import CrawlLog, read_crawl_log, remarks
 from recrawl.cli.shared.logs.log_parts import group_labels

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import ray
 
-from recrawl._sockets import knock
+from recrawl._system.sockets import knock
 from recrawl.errors import ParameterError
 
 LOCAL = "local"  # a cluster of this machine alone, for as long as the command runs

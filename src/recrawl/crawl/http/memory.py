@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, TypeVar
 
-from recrawl._worker import n_calls
+from recrawl._system.worker import n_calls
 from recrawl.crawl.clock import Clock
 from recrawl.crawl.http.encoding import TooLarge
 from recrawl.crawl.http.exchange import Exchange

@@ -15,8 +15,8 @@ import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from recrawl import _forks
-from recrawl._worker import Worker
+from recrawl._system import forks
+from recrawl._system.worker import Worker
 from recrawl.crawl.run.opening.checkpoint import rules_stamp
 from recrawl.crawl.run.opening.components import Components
 from recrawl.engine.checkpoint import write_checkpoint
@@ -48,7 +48,7 @@ class Checkpoints:
 
     def start_if_due(self, now: float) -> asyncio.Task[None] | None:
         """Start to write a checkpoint if it is time: the task."""
-        if now < self._due_at or self._running is not None or not self._is_wanted() or not _forks.AVAILABLE:
+        if now < self._due_at or self._running is not None or not self._is_wanted() or not forks.AVAILABLE:
             return None
         self._due_at = math.inf
         self._running = asyncio.create_task(self._write_next())
@@ -87,8 +87,8 @@ class Checkpoints:
         about = {"mark": mark, "rules": rules_stamp(self._components.options.rules)}
         engine = self._components.engine
         try:
-            if _forks.AVAILABLE:
-                copy = _forks.fork(lambda: write_checkpoint(engine, partial, about))
+            if forks.AVAILABLE:
+                copy = forks.fork(lambda: write_checkpoint(engine, partial, about))
                 await _ended(copy)
             else:
                 write_checkpoint(engine, partial, about)
@@ -107,7 +107,7 @@ async def _ended(copy: int) -> None:
     """Wait until the process that writes has ended."""
     worker = Worker("recrawl-checkpoint")
     try:
-        if not await worker.call(_forks.ended_well, copy):
+        if not await worker.call(forks.ended_well, copy):
             raise OSError("the process that writes it has failed; perhaps the disk is full")
     finally:
         worker.close()

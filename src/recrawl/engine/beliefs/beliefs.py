@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._compile.plain import plain
-from recrawl._memory import larger
+from recrawl._system.memory import larger
 from recrawl.engine.beliefs.arrays import ALL, CHANGES, FOLDER, HOST, LOG_INTERVALS, UNCHANGED, UNIT, Belief
 from recrawl.engine.beliefs.posterior_kernels import (
     FIRST_PAGES,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._files import whole_file
+from recrawl._system.files import whole_file
 from recrawl.errors import ParameterError
 from recrawl.estimate.predict.encode import Category, WordRates
 from recrawl.estimate.predict.features import Columns, Features

@@ -9,7 +9,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recrawl._trees import copied
+from recrawl._system.trees import copied
 from recrawl.errors import ParameterError
 from recrawl.model.kinds import first_row
 from recrawl.model.pages import Pages

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from recrawl._files import whole_file
+from recrawl._system.files import whole_file
 from recrawl.errors import ParameterError
 
 HIDDEN = "(hidden)"  # stands for a header or cookie that is kept as it is

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from recrawl._processes import worker_processes
+from recrawl._system.processes import worker_processes
 from recrawl.errors import ParameterError
 from recrawl.model.budget import parse_budget
 from recrawl.simulate.compare.sources import Source, count_from, live_pages, rng_of, trace_of

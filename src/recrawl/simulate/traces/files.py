@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._files import whole_file
+from recrawl._system.files import whole_file
 from recrawl.errors import ParameterError
 from recrawl.simulate.trace import Signals, Trace
 from recrawl.simulate.worlds.events import offsets

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 import asyncpg
 
-from recrawl._worker import Worker
+from recrawl._system.worker import Worker
 from recrawl.errors import StoreError
 from recrawl.store.postgres.address import Address
 from recrawl.store.postgres.failures import _WAIT, LOST, PROBLEMS, failure

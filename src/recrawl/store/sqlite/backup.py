@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from recrawl._files import whole_file
+from recrawl._system.files import whole_file
 from recrawl.errors import ParameterError, StoreError
 from recrawl.store.sqlite.lock import holder_of
 from recrawl.store.sqlite.migrate import migrations, newer_schema, version_of

@@ -6,7 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from recrawl._files import named
+from recrawl._system.files import named
 from recrawl.errors import StoreInUseError
 from recrawl.store.holder import Holder
 

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, Self, TypeVar, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._worker import Worker
+from recrawl._system.worker import Worker
 from recrawl.store.events import Event, EventLimits, Subscriber
 from recrawl.store.holder import Holder
 from recrawl.store.leases import Lease

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from recrawl._processes import worker_processes
+from recrawl._system.processes import worker_processes
 from recrawl.cli.shared.options.extras import need
 from recrawl.errors import ParameterError
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._files import whole_file
+from recrawl._system.files import whole_file
 from recrawl.cli.shared.files.outputs import check_folder
 from recrawl.cli.shared.logs.text_lines import marked_encoding
 from recrawl.errors import ParameterError

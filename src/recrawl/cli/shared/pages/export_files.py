@@ -8,7 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from recrawl._files import whole_file
+from recrawl._system.files import whole_file
 from recrawl.cli.shared.files.outputs import check_outputs
 from recrawl.cli.shared.pages.page_states import PAGE, page_rows
 from recrawl.engine import Engine

@@ -9,7 +9,7 @@ from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
-from recrawl._files import whole_file
+from recrawl._system.files import whole_file
 from recrawl.cli.shared.files.outputs import check_folder
 from recrawl.errors import ParameterError
 from recrawl.store import BlockingStore, Outcome, OwnedStore

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from recrawl._files import whole_file
+from recrawl._system.files import whole_file
 from recrawl.cli.views.plots.plot_style import PLAIN
 from recrawl.errors import ParameterError
 from recrawl.estimate.audit import Audit

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from recrawl._files import whole_file
+from recrawl._system.files import whole_file
 from recrawl.cli.views.plots.plot_style import PANELS
 from recrawl.demo.verdict import SecondHalf, Verdict
 

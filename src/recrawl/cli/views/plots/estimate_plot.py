@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from recrawl._files import whole_file
+from recrawl._system.files import whole_file
 from recrawl.cli.views.estimate_report import WEEKDAYS, Findings
 
 

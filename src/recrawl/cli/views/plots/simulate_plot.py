@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from recrawl._files import whole_file
+from recrawl._system.files import whole_file
 from recrawl.cli.views.plots.plot_style import PLAIN
 from recrawl.cli.views.simulate_report import source_name
 from recrawl.model.budget import format_amount

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl import Pages, Plan
-from recrawl._files import whole_file
+from recrawl._system.files import whole_file
 from recrawl.cli.shared.options.solve_request import Request
 from recrawl.cli.views.plots.plot_style import PANELS
 from recrawl.cli.views.solve_report import uniform_freshness

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from recrawl._trees import DamagedFileError
+from recrawl._system.trees import DamagedFileError
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.run.opening.pending import hear_pending, without_heard
 from recrawl.engine import Engine

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from recrawl._compile.first_use import compile_first
-from recrawl._threads import in_thread
+from recrawl._system.threads import in_thread
 from recrawl.crawl.listings.worth import Worth, poll_value
 from recrawl.engine.rehearsal import rehearse
 
