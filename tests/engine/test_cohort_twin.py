@@ -11,7 +11,7 @@ from profiles import examples
 
 from recrawl import Engine
 from recrawl.engine import upkeep
-from recrawl.engine.cohorts import Cohorts
+from recrawl.engine.eligibility.cohorts import Cohorts
 
 pytestmark = pytest.mark.slow
 

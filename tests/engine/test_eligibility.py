@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from recrawl import Engine
-from recrawl.engine.eligibility import Reason
+from recrawl.engine.eligibility.eligibility import Reason
 from recrawl.errors import ParameterError
 
 DAY = 86400.0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from recrawl import Engine, ParameterError
-from recrawl.engine.eligibility import Reason
+from recrawl.engine.eligibility.eligibility import Reason
 from recrawl.model.cost import bounded_ratio, refresh_ratio
 
 HOUR = 3600.0

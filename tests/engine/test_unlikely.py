@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from recrawl import Engine
-from recrawl.engine.eligibility import Reason
+from recrawl.engine.eligibility.eligibility import Reason
 
 from .test_signal_gates import World
 

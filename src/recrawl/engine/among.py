@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.engine.likely import ready_at
+from recrawl.engine.eligibility.likely import ready_at
 from recrawl.schedule.exact import access
 
 if TYPE_CHECKING:

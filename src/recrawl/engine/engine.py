@@ -15,8 +15,8 @@ from recrawl.engine.addresses import Addresses, Urls, named, urls_of
 from recrawl.engine.among import pick_among
 from recrawl.engine.calibration import Calibration
 from recrawl.engine.core import own_belief
+from recrawl.engine.eligibility.likely import hasten, in_order, pick_likely
 from recrawl.engine.lessons import Lessons, alike
-from recrawl.engine.likely import hasten, in_order, pick_likely
 from recrawl.engine.names.arena import new_rows
 from recrawl.engine.policies.choice import Choice, Ended
 from recrawl.engine.questions import Questions

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from recrawl.engine.beliefs.beliefs import ROUNDS
 from recrawl.engine.beliefs.kernels import apply_beliefs
-from recrawl.engine.likely import ready_at
+from recrawl.engine.eligibility.likely import ready_at
 from recrawl.engine.signals.pages import refresh_pages
 from recrawl.schedule.exact import access
 

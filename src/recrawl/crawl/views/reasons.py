@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from recrawl.crawl.run.opening.pages import PAUSED_UNTIL
-from recrawl.engine.eligibility import Reason
+from recrawl.engine.eligibility.eligibility import Reason
 from recrawl.model.spans import format_span
 
 if TYPE_CHECKING:

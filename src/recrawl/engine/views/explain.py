@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from recrawl._html import bars, table
 from recrawl.engine.beliefs.staleness_kernels import doubt_parts
 from recrawl.engine.clocks.folders import folders
-from recrawl.engine.eligibility import Reason
+from recrawl.engine.eligibility.eligibility import Reason
 from recrawl.engine.views.expected import expected_pages
 from recrawl.engine.views.rate_kernels import signalled_rate
 from recrawl.engine.views.signals import SignalFacts, signal_facts

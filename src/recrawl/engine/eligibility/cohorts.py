@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.engine.cohort_check import NO_FAMILY, check_cohorts
-from recrawl.engine.cohort_kernels import build_heaps, fill_up, leave, promote, relink, trim
+from recrawl.engine.eligibility.cohort_check import NO_FAMILY, check_cohorts
+from recrawl.engine.eligibility.cohort_kernels import build_heaps, fill_up, leave, promote, relink, trim
 from recrawl.schedule.exact import access
 from recrawl.schedule.exact.scheduler import Scheduler
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.engine.cohorts import Cohorts
-from recrawl.engine.waiting import Timers, Waiting
+from recrawl.engine.eligibility.cohorts import Cohorts
+from recrawl.engine.eligibility.waiting import Timers, Waiting
 from recrawl.schedule.exact import access
 from recrawl.schedule.exact.scheduler import Scheduler
 
