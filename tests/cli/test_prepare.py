@@ -75,7 +75,7 @@ def test_kernels_are_on_disk_and_include_those_that_a_service_rehearses():
     found = json.loads(report)
     assert found["folder"] == str(jit.cache_folder())
     assert found["kernels"] >= len(prepared) > 50
-    from recrawl.engine.crawl_kernels import end_crawls
+    from recrawl.engine.outcomes.crawl_kernels import end_crawls
     from recrawl.schedule.exact.kernels.picking import pick_promoting
 
     assert is_cached(end_crawls)

@@ -14,7 +14,7 @@ from profiles import examples
 from recrawl._compile.plain import plain
 from recrawl.engine import Engine
 from recrawl.engine.beliefs.staleness_kernels import stale_time
-from recrawl.engine.calibration import calibrated_chance
+from recrawl.engine.outcomes.calibration import calibrated_chance
 from recrawl.engine.signals.arrays import row_of
 from recrawl.schedule.exact import access
 

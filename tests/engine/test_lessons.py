@@ -197,7 +197,7 @@ def test_lessons_of_nobody_change_nothing():
 
 def test_bins_of_another_width_are_spread():
     from recrawl.engine.clocks.shared import BINS, _rebinned
-    from recrawl.engine.lessons import ClockLessons
+    from recrawl.engine.outcomes.lessons import ClockLessons
 
     rng = np.random.default_rng(0)
     found, expected = rng.random((2, BINS))

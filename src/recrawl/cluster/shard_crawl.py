@@ -21,7 +21,7 @@ from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.polite.budget import Budget
 from recrawl.crawl.polite.hours import rates
 from recrawl.crawl.run.opening.assemble import LiveCrawl, Web, open_crawl
-from recrawl.engine.lessons import Lessons
+from recrawl.engine.outcomes.lessons import Lessons
 from recrawl.logs import event
 from recrawl.store import PostgresStore
 

@@ -20,7 +20,7 @@ from recrawl.cluster.shard_crawl import ShardCrawl, Surroundings
 from recrawl.cluster.tables import Cluster
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.run.opening.assemble import Web, check_settings
-from recrawl.engine.lessons import Lessons
+from recrawl.engine.outcomes.lessons import Lessons
 from recrawl.errors import ParameterError, RecrawlError
 from recrawl.logs import event
 

@@ -6,7 +6,7 @@ from recrawl._lazy import attach
 
 if TYPE_CHECKING:
     from recrawl.engine.engine import Engine as Engine
-    from recrawl.engine.lessons import Lessons as Lessons
+    from recrawl.engine.outcomes.lessons import Lessons as Lessons
     from recrawl.engine.settings import EngineOptions as EngineOptions
     from recrawl.engine.views.explain import Explanation as Explanation
     from recrawl.engine.views.forecast import Forecast as Forecast
@@ -16,7 +16,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         "engine": ["Engine"],
-        "lessons": ["Lessons"],
+        "outcomes.lessons": ["Lessons"],
         "settings": ["EngineOptions"],
         "views.explain": ["Explanation"],
         "views.forecast": ["Forecast"],

@@ -15,11 +15,11 @@ from recrawl.engine.addresses import Addresses, Urls, host_of
 from recrawl.engine.beliefs.beliefs import Beliefs
 from recrawl.engine.beliefs.kernels import apply_beliefs
 from recrawl.engine.beliefs.staleness_kernels import open_time
-from recrawl.engine.calibration import Calibration, new_calibration
 from recrawl.engine.clocks.clocks import FolderClocks
-from recrawl.engine.crawl_kernels import NOT_PLAIN, START, Crawls, Learned, end_crawls, place_crawled
 from recrawl.engine.eligibility.eligibility import Eligibility
 from recrawl.engine.eligibility.likely import hasten, hasten_if_due
+from recrawl.engine.outcomes.calibration import Calibration, new_calibration
+from recrawl.engine.outcomes.crawl_kernels import NOT_PLAIN, START, Crawls, Learned, end_crawls, place_crawled
 from recrawl.engine.policies.choice import choice_of
 from recrawl.engine.settings import Settings
 from recrawl.engine.signals.arrays import NO_ROW

@@ -13,17 +13,17 @@ from numpy.typing import ArrayLike, NDArray
 from recrawl._system.memory import give_back
 from recrawl.engine.addresses import Addresses, Urls, named, urls_of
 from recrawl.engine.among import pick_among
-from recrawl.engine.calibration import Calibration
 from recrawl.engine.core import own_belief
 from recrawl.engine.eligibility.likely import hasten, in_order, pick_likely
-from recrawl.engine.lessons import Lessons, alike
 from recrawl.engine.names.arena import new_rows
+from recrawl.engine.outcomes.calibration import Calibration
+from recrawl.engine.outcomes.lessons import Lessons, alike
+from recrawl.engine.outcomes.single import is_one_flag, record_one
 from recrawl.engine.policies.choice import Choice, Ended
 from recrawl.engine.questions import Questions
 from recrawl.engine.rows import fill
 from recrawl.engine.settings import EngineOptions, Settings, without_removed
 from recrawl.engine.signals.pages import confirm_signals, hear_signals
-from recrawl.engine.single import is_one_flag, record_one
 from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.estimate.importance import RequestRates

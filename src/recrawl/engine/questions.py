@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from recrawl._system.trees import copied
 from recrawl.engine.addresses import url_list
 from recrawl.engine.beliefs.staleness_kernels import fill_fresh
-from recrawl.engine.calibration import calibrated_fresh
 from recrawl.engine.core import Core
-from recrawl.engine.lessons import Lessons
+from recrawl.engine.outcomes.calibration import calibrated_fresh
+from recrawl.engine.outcomes.lessons import Lessons
 from recrawl.engine.rows import rows_of
 from recrawl.engine.views.curve import threshold_curve
 from recrawl.engine.views.expected import expected_pages

@@ -20,7 +20,7 @@ from recrawl.engine.beliefs.posterior_kernels import (
     likelihood_of_strengths,
     matched_shape,
 )
-from recrawl.engine.lessons import Lessons
+from recrawl.engine.outcomes.lessons import Lessons
 from recrawl.engine.signals.signals import Signals
 from recrawl.estimate.gamma import GammaPrior
 

@@ -12,7 +12,7 @@ from recrawl._compile.jit import inline, jit, jit_lean
 from recrawl.engine.beliefs.arrays import CHANGES, LOG_INTERVALS, UNCHANGED, Belief
 from recrawl.engine.beliefs.posterior_kernels import believe, by_signals
 from recrawl.engine.beliefs.staleness_kernels import doubts, stale_when_found
-from recrawl.engine.calibration import Calibration, update_calibration
+from recrawl.engine.outcomes.calibration import Calibration, update_calibration
 from recrawl.schedule.exact.access_kernels import Header, State, importance_of, opened, write_belief
 
 Array = NDArray[np.float64]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from recrawl._compile.jit import inline, jit, jit_lean
 from recrawl.engine.beliefs.arrays import Belief
-from recrawl.engine.calibration import Calibration, calibrated_chance, computed_chance
+from recrawl.engine.outcomes.calibration import Calibration, calibrated_chance, computed_chance
 from recrawl.engine.signals.arrays import row_of
 from recrawl.schedule.exact.access_kernels import (
     Header,

@@ -17,12 +17,12 @@ from recrawl.engine.clocks.kernels import bin_of, fit_weights
 from recrawl.engine.clocks.publish_kernels import publish_all, reinsert_all
 from recrawl.engine.clocks.shared import OtherClocks, add_others, no_others, own_lessons
 from recrawl.engine.clocks.some_kernels import publish_some
-from recrawl.engine.reinsert_kernels import reinsert_some
+from recrawl.engine.outcomes.reinsert_kernels import reinsert_some
 from recrawl.schedule.exact import access
 from recrawl.schedule.exact.access_kernels import BINS
 
 if TYPE_CHECKING:
-    from recrawl.engine.lessons import ClockLessons, Lessons
+    from recrawl.engine.outcomes.lessons import ClockLessons, Lessons
     from recrawl.engine.settings import Settings
     from recrawl.schedule.exact.scheduler import Scheduler
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from recrawl.engine.clocks.arrays import NEVER, TERMS, Clocks
 from recrawl.engine.clocks.kernels import _USUAL_BINS
-from recrawl.engine.lessons import ClockLessons
+from recrawl.engine.outcomes.lessons import ClockLessons
 from recrawl.schedule.exact.access_kernels import BINS
 
 Array = NDArray[np.float64]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._compile.plain import plain
-from recrawl.engine.lessons import Lessons, SourceLessons
+from recrawl.engine.outcomes.lessons import Lessons, SourceLessons
 from recrawl.engine.signals.arrays import (
     ALONE,
     FOLLOWS,

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from recrawl._compile.jit import jit, jit_lean
 from recrawl.engine.clocks.kernels import bin_of
-from recrawl.engine.crawl_kernels import Learned, learn_crawls
 from recrawl.engine.eligibility.cohort_kernels import promote
+from recrawl.engine.outcomes.crawl_kernels import Learned, learn_crawls
 from recrawl.engine.signals.pages import confirm_signal, hear_signal
 from recrawl.schedule.exact.access import (
     DONE,

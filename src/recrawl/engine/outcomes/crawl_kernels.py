@@ -14,9 +14,9 @@ from recrawl._compile.jit import inline, jit_lean
 from recrawl._compile.packed import Numbers, unpacker
 from recrawl.engine.beliefs.arrays import Belief
 from recrawl.engine.beliefs.kernels import fade_of, learn_outcome
-from recrawl.engine.calibration import Calibration
 from recrawl.engine.clocks.arrays import Clocks
 from recrawl.engine.clocks.publish_kernels import learn_clock
+from recrawl.engine.outcomes.calibration import Calibration
 from recrawl.engine.signals.pages import learn_signals
 from recrawl.schedule.exact.access import DONE, reinsert_members, renew_copy, return_pages
 from recrawl.schedule.exact.access_kernels import (
