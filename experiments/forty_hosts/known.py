@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recrawl.engine import Engine
-from recrawl.engine.addresses import Urls
 from recrawl.engine.core import own_belief
+from recrawl.engine.names.addresses import Urls
 from recrawl.engine.signals.arrays import OPEN, OPENED
 from recrawl.model import Pages
 from recrawl.schedule import Scheduler

@@ -37,7 +37,7 @@ from recrawl.crawl.signals.inbox import Inbox, Signal, Taken
 from recrawl.demo import even_budget
 from recrawl.demo.replay.listings import sitemap_of
 from recrawl.demo.replay.web import TraceWeb
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.simulate import Trace, read_trace
 from recrawl.simulate.run.policies import learning
 from recrawl.simulate.run.run import membership

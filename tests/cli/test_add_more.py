@@ -14,7 +14,7 @@ from recrawl.crawl.polite.host_budgets import PREFIX as HOST_PACED
 from recrawl.crawl.polite.host_limiter import DELAY
 from recrawl.crawl.run.commands import CommandHooks, CommandQueue
 from recrawl.crawl.run.opening.pages import open_engine
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.errors import ParameterError
 from recrawl.store import BlockingStore, SqliteStore
 

@@ -122,7 +122,7 @@ async def _nothing():
 
 def gaps_by_host(requests):
     """The smallest gap between two requests to each host."""
-    from recrawl.engine.addresses import host_of
+    from recrawl.engine.names.addresses import host_of
 
     hosts = {}
     for at, url in requests:

@@ -6,7 +6,7 @@ import pytest
 
 from recrawl.crawl.config.rules import Rule, Rules
 from recrawl.desk import NewPage, Report, picks
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from tests.desk.desks import on_desk
 
 

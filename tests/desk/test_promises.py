@@ -10,9 +10,9 @@ import pytest
 from recrawl.client import AsyncClient, Outcome
 from recrawl.desk import Report
 from recrawl.engine import Engine
-from recrawl.engine.addresses import host_of
 from recrawl.engine.beliefs.beliefs import Beliefs
 from recrawl.engine.clocks.clocks import FolderClocks
+from recrawl.engine.names.addresses import host_of
 from recrawl.engine.upkeep import Upkeep
 from recrawl.engine.views.expected import expected_fresh
 from recrawl.engine.views.ledger import ledger_of

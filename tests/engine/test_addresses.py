@@ -8,8 +8,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from naive.addresses import NaiveAddresses
 
 from recrawl import Engine
-from recrawl.engine.addresses import Addresses, host_of, named, urls_of
 from recrawl.engine.clocks.folders import folder_names
+from recrawl.engine.names.addresses import Addresses, host_of, named, urls_of
 from recrawl.engine.names.arena import Arena, pack
 from recrawl.engine.names.kernels import fingerprint
 from recrawl.errors import ParameterError

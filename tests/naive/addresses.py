@@ -1,6 +1,6 @@
 """Twin of the arena of names and of Addresses: Python texts in a dict."""
 
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 
 
 class NaiveAddresses:

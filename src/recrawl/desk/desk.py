@@ -14,7 +14,7 @@ from recrawl.desk.pages import NewPage, PageChange, PageFacts, PageList
 from recrawl.desk.picks import Chooser, OnHosts, Pair, Picked, Wanted
 from recrawl.desk.recording import Recording, without_validators
 from recrawl.desk.reports import Report
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.errors import ParameterError
 from recrawl.store.leases import HELD, RECORDED, RELEASED, Lease
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from recrawl.crawl.run.opening.components import Components
 from recrawl.desk.lease_book import Holding, LeaseBook
-from recrawl.engine.addresses import Addresses, host_of
+from recrawl.engine.names.addresses import Addresses, host_of
 
 Ids = NDArray[np.int64]
 _EXAMINED = 10_000  # best pages that one pick for some pages looks at

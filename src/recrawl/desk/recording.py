@@ -13,7 +13,7 @@ from recrawl.crawl.run.opening.components import Components
 from recrawl.crawl.signals.group_commit import GroupCommit
 from recrawl.desk.lease_book import Holding, LeaseBook
 from recrawl.desk.reports import Report
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.store.leases import HELD, RECORDED, Lease
 from recrawl.store.protocol import Copy, Outcome
 

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recrawl._compile.packed import Numbers, pack
-from recrawl.engine.addresses import Addresses, Urls, host_of
 from recrawl.engine.beliefs.beliefs import Beliefs
 from recrawl.engine.beliefs.kernels import apply_beliefs
 from recrawl.engine.beliefs.staleness_kernels import open_time
 from recrawl.engine.clocks.clocks import FolderClocks
 from recrawl.engine.eligibility.eligibility import Eligibility
 from recrawl.engine.eligibility.likely import hasten, hasten_if_due
+from recrawl.engine.names.addresses import Addresses, Urls, host_of
 from recrawl.engine.outcomes.calibration import Calibration, new_calibration
 from recrawl.engine.outcomes.crawl_kernels import NOT_PLAIN, START, Crawls, Learned, end_crawls, place_crawled
 from recrawl.engine.policies.choice import choice_of

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recrawl._system.memory import give_back
-from recrawl.engine.addresses import Addresses, Urls, named, urls_of
 from recrawl.engine.among import pick_among
 from recrawl.engine.core import own_belief
 from recrawl.engine.eligibility.likely import hasten, in_order, pick_likely
+from recrawl.engine.names.addresses import Addresses, Urls, named, urls_of
 from recrawl.engine.names.arena import new_rows
 from recrawl.engine.outcomes.calibration import Calibration
 from recrawl.engine.outcomes.lessons import Lessons, alike

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from recrawl._system.trees import copied
-from recrawl.engine.addresses import url_list
 from recrawl.engine.beliefs.staleness_kernels import fill_fresh
 from recrawl.engine.core import Core
+from recrawl.engine.names.addresses import url_list
 from recrawl.engine.outcomes.calibration import calibrated_fresh
 from recrawl.engine.outcomes.lessons import Lessons
 from recrawl.engine.rows import rows_of

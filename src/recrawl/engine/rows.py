@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.engine.addresses import host_of, urls_of
 from recrawl.engine.beliefs.arrays import ALL
 from recrawl.engine.beliefs.beliefs import estimated_seen
+from recrawl.engine.names.addresses import host_of, urls_of
 from recrawl.engine.signals.signals import moved_gates
 from recrawl.errors import ParameterError
 from recrawl.estimate.importance import RequestRates

@@ -20,7 +20,7 @@ from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.http import connect
 from recrawl.crawl.run.opening.assemble import Web, open_crawl
 from recrawl.crawl.run.opening.warming import warm_up
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 
 MB = 1 << 20
 PUBLIC = "127.0.0.1"

@@ -20,7 +20,7 @@ from recrawl.crawl.audit.open_audit import ENDED, UNENDED, OpenAudit, check_draw
 from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.polite.host_limiter import HostLimiter
 from recrawl.engine import Engine
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.engine.views.expected import expected_fresh
 from recrawl.estimate.audit import draw_pages
 from recrawl.schedule.exact import access

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from recrawl.crawl.config.rules import DISCOVER, Rules, pattern
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.errors import ParameterError
 from recrawl.model.pages import MOST_IMPORTANT
 from recrawl.urls import canonical

@@ -7,7 +7,7 @@ from typing import Any
 
 from recrawl.crawl.listings.reading import SITEMAP
 from recrawl.crawl.listings.worth import DAY, Worth
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.store.listings import StoredListing
 
 MOST_SPEAKS = 1000  # hosts whose robots.txt names one sitemap

@@ -14,7 +14,7 @@ from recrawl.crawl.listings.streaming import ListingBody
 from recrawl.crawl.listings.table import Keys, Table, fingerprints
 from recrawl.crawl.signals.inbox import Signal
 from recrawl.crawl.signals.sources import Source
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 
 PagesOf = Callable[[str], list[str]]  # the URLs of a host's pages
 

@@ -35,7 +35,7 @@ from recrawl.crawl.polite.side_requests import SideRequests
 from recrawl.crawl.signals.inbox import Inbox, Signal
 from recrawl.crawl.signals.sources import Source
 from recrawl.engine import Engine
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.engine.views.sources import counts_on
 from recrawl.errors import RecrawlError
 from recrawl.store.protocol import Outcome, Store

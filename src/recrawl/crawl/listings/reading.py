@@ -13,7 +13,7 @@ from recrawl.crawl.formats.links import read_links
 from recrawl.crawl.formats.sitemaps import ENTRIES, Entry, SitemapParser, read_sitemap
 from recrawl.crawl.http.fetched import Fetched
 from recrawl.crawl.urls import canonical
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.errors import ParameterError
 
 SITEMAP, FEED, INDEX_PAGE = "sitemap", "feed", "listing"

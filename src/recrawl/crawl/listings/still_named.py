@@ -11,7 +11,7 @@ from recrawl.crawl.listings.listing import Listing
 from recrawl.crawl.listings.registry import Registry
 from recrawl.crawl.listings.table import Keys, Table, fingerprints
 from recrawl.crawl.offload import Offload
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 
 
 class StillNamed:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from recrawl.crawl.polite.budget import SaveNotes
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 
 PREFIX = "host_paced:"  # of the notes that hold up to when the budget of a host is spent
 _AHEAD = 1.0  # seconds that a note lies ahead, so that not every request needs one

@@ -12,7 +12,7 @@ from recrawl.crawl.clock import Clock
 from recrawl.crawl.http.fetched import Fetched
 from recrawl.crawl.polite.host_budgets import HostBudgets
 from recrawl.engine import Engine
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 
 DELAY = "delay:"  # prefix of the notes that hold the delays of single hosts
 HOST_FAILURES = frozenset({"dns", "connect", "tls", "timeout", "reset"})  # the host did not answer

@@ -11,7 +11,7 @@ from recrawl.crawl.http.fetched import Fetched
 from recrawl.crawl.polite.budget import Budget, SaveNotes
 from recrawl.crawl.polite.host_limiter import HostLimiter
 from recrawl.crawl.polite.robots import Robots
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 
 _RECALL = 0.02  # seconds of the machine's time that the start of crawls waits for reads from the store
 LONGEST_WAIT = 30.0  # seconds that a redirect may have to wait for its host

@@ -8,7 +8,7 @@ from recrawl.crawl.clock import Clock
 from recrawl.crawl.http.fetched import Fetched, Fetcher, Poster, Sink, Streamer
 from recrawl.crawl.http.semantics import redirect_goal
 from recrawl.crawl.polite.robots_gate import LONGEST_WAIT, RobotsGate
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.urls import canonical
 
 MOST_HOPS = 5

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 
 Pair = tuple[int, str]
 

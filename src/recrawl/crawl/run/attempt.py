@@ -7,7 +7,7 @@ import asyncio
 from recrawl.crawl.polite.host_limiter import HOST_FAILURES
 from recrawl.crawl.run.opening.components import Components
 from recrawl.crawl.run.page_crawler import CrawlResult
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.errors import RecrawlError
 from recrawl.store.protocol import Copy, Outcome
 

@@ -12,7 +12,7 @@ from recrawl.crawl.http.fetched import Fetched, Fetcher
 from recrawl.crawl.http.semantics import redirect_goal
 from recrawl.crawl.polite.robots_gate import LONGEST_WAIT, RobotsGate
 from recrawl.crawl.run.compare import Comparer, Hop
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.store.protocol import Copy, Outcome
 
 MOST_HOPS = 5

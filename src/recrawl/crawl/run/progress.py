@@ -10,7 +10,7 @@ from typing import Any
 
 from recrawl.crawl.config.options import OnEvent
 from recrawl.crawl.run.trouble import HostTrouble, Warnings
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.logs import event
 from recrawl.store.protocol import Outcome
 

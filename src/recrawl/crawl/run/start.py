@@ -10,7 +10,7 @@ import numpy as np
 from recrawl.crawl.polite.unspent import HOSTS, NOTHING, PRICE, SLOTS, UNLIKELY
 from recrawl.crawl.run.attempt import Attempts
 from recrawl.crawl.run.opening.components import Components
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.store.protocol import Outcome
 
 RECALL_WAIT = 0.05  # seconds that a host waits whose robots.txt is being read from the store

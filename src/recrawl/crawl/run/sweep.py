@@ -9,7 +9,7 @@ import numpy as np
 
 from recrawl.crawl.run.loop import CrawlLoop
 from recrawl.engine import Engine
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 
 Pair = tuple[int, str]
 

@@ -25,7 +25,7 @@ from recrawl.crawl.signals.heard import Heard, HeardTable
 from recrawl.crawl.signals.limits import Limits
 from recrawl.crawl.signals.sources import NOTE, Source, Sources
 from recrawl.engine import Engine
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.engine.views.sources import counts_on
 from recrawl.errors import ParameterError
 from recrawl.store.protocol import Outcome, Store

@@ -13,7 +13,7 @@ from recrawl.crawl.views.hub_report import hub_figures
 from recrawl.crawl.views.reasons import robots_failure
 from recrawl.crawl.views.signals_report import lost_figures
 from recrawl.crawl.views.status_load import failing_figures, load_figures
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 
 if TYPE_CHECKING:
     from recrawl.crawl.config.settings import Settings

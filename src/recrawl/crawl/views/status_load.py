@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.model.spans import format_span
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from recrawl.crawl.signals.sources import Source
 from recrawl.demo.replay.listings import sitemap_of
 from recrawl.demo.replay.web import TraceWeb
 from recrawl.engine import Engine
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.simulate.run.run import membership
 from recrawl.simulate.trace import Trace
 from recrawl.store.protocol import Outcome, Store

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._compile.plain import plain
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.engine.signals.arrays import PRECISIONS, is_open, row_of
 from recrawl.model.spans import count
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.engine.addresses import host_of
 from recrawl.engine.clocks.folders import folders
+from recrawl.engine.names.addresses import host_of
 from recrawl.engine.views.expected import expected_pages
 from recrawl.engine.views.population import drawn_rates
 from recrawl.engine.views.signals import heard_since

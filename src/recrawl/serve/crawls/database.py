@@ -14,7 +14,7 @@ from recrawl.crawl.audit.open_audit import ENDED, saved_audits
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.run.opening.partial import Sampled, open_sampled
 from recrawl.crawl.views import signals_report, status_figures
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.serve.crawls.engine_pages import stalest_pages
 from recrawl.serve.crawls.view import FACTORS, Snapshot
 from recrawl.store import BlockingStore, OwnedStore, open_store

@@ -26,7 +26,7 @@ from recrawl.crawl.views.status_shards import (
     sources_of_shards,
     weighted,
 )
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.serve.crawls.engine_pages import stalest_pages
 from recrawl.serve.crawls.view import FACTORS, STALEST, Snapshot
 from recrawl.store import BlockingStore, OwnedStore

@@ -10,7 +10,7 @@ from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.http.fetched import Fetched, Fetcher
 from recrawl.crawl.http.semantics import redirect_goal
 from recrawl.crawl.polite.host_limiter import DELAY
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.errors import ParameterError, StoreMissingError
 
 _HOPS = 5  # redirects that are followed

@@ -20,7 +20,7 @@ from recrawl.crawl.run.opening.checkpoint import from_checkpoint
 from recrawl.crawl.run.opening.pending import hear_pending, sources_setting, without_heard
 from recrawl.crawl.run.opening.replay import replay_outcomes
 from recrawl.engine import Engine
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.engine.rows import PARTIAL, SIGNALLED, move_signal_times
 from recrawl.engine.settings import REMOVED
 from recrawl.logs import event

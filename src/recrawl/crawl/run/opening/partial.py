@@ -18,8 +18,8 @@ import numpy as np
 from recrawl.crawl.run.opening.assemble import engine_of
 from recrawl.crawl.run.opening.pages import Part
 from recrawl.crawl.signals.sources import NOTE, Sources
-from recrawl.engine.addresses import host_of
 from recrawl.engine.clocks.folders import beside
+from recrawl.engine.names.addresses import host_of
 from recrawl.estimate.sampling import sampling_error
 from recrawl.schedule.exact import access
 

@@ -17,7 +17,7 @@ from recrawl.crawl.signals.inbox import Inbox, Signal
 from recrawl.crawl.signals.indexnow.keys import KeyCheck, Keys
 from recrawl.crawl.signals.indexnow.ping import Ping, Refusal, holds_key
 from recrawl.crawl.signals.sources import Source
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.logs import event
 
 _AT_A_TIME = 32  # key files that are fetched, or wait for their hosts

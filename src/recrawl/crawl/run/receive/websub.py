@@ -27,7 +27,7 @@ from recrawl.crawl.signals.websub.items import ItemMemory, feed_items, is_whole
 from recrawl.crawl.signals.websub.subscription import Subscription
 from recrawl.crawl.signals.websub.subscriptions import TAKEN, UNSIGNED, WRONG, HubRequest, Subscriptions
 from recrawl.crawl.urls import canonical
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.logs import event
 from recrawl.store.protocol import Copy, Outcome
 

@@ -18,7 +18,7 @@ from recrawl.crawl.formats.content_kind import kind_of
 from recrawl.crawl.formats.xml_guard import DeclaresEntities, EntityGuard, pull_parser
 from recrawl.crawl.http.fetched import Fetched
 from recrawl.crawl.urls import canonical
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.errors import ParameterError
 from recrawl.urls import MOST as LONGEST
 

@@ -12,7 +12,7 @@ from recrawl.crawl.formats.content_kind import kind_of
 from recrawl.crawl.formats.feed_items import Item, read_feed
 from recrawl.crawl.http.fetched import Fetched
 from recrawl.crawl.urls import canonical
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 from recrawl.errors import ParameterError
 
 MOST_TOPICS = 200  # whose items are remembered

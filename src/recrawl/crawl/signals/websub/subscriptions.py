@@ -20,7 +20,7 @@ from recrawl.crawl.signals.websub import subscription as steps
 from recrawl.crawl.signals.websub.discovery import Links
 from recrawl.crawl.signals.websub.signature import is_signed
 from recrawl.crawl.signals.websub.subscription import LEASE, SUBSCRIBE, UNSUBSCRIBE, Subscription
-from recrawl.engine.addresses import host_of
+from recrawl.engine.names.addresses import host_of
 
 PREFIX = "websub:"  # notes of subscriptions
 MOST = 5000
