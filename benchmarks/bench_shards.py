@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 
 from recrawl import Pages, solve
-from recrawl.cluster.controller import Round, ShardPlan
-from recrawl.cluster.shares import Share
+from recrawl.cluster.shares.controller import Round, ShardPlan
+from recrawl.cluster.shares.shares import Share
 from recrawl.cluster.simulated import ControlState, ShardOptions, SimulatedShard
 from recrawl.simulate import Trace
 from recrawl.simulate.worlds.events import poisson_events

@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 
 from recrawl.cluster import tables
-from recrawl.cluster.gate import Gate
-from recrawl.cluster.leases import Held, ShardLeases
-from recrawl.cluster.sessions import Connections
+from recrawl.cluster.ownership.gate import Gate
+from recrawl.cluster.ownership.leases import Held, ShardLeases
+from recrawl.cluster.ownership.sessions import Connections
 from recrawl.store import BlockingStore, Outcome, OwnedStore, PostgresStore, open_store
 from recrawl.store.postgres.address import Address
 from recrawl.store.testing.rows import example_rows

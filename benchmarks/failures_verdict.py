@@ -15,7 +15,7 @@ from failures_web import Asked
 from failures_worker import DELAY
 
 from recrawl.cluster import tables
-from recrawl.cluster.stores import ShardStores
+from recrawl.cluster.ownership.stores import ShardStores
 from recrawl.store.postgres.address import Address
 
 _WINDOWS = (1.0, 5.0, 20.0)

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from recrawl.cluster import gate as gates
 from recrawl.cluster import tables
-from recrawl.cluster.gate import Gate
+from recrawl.cluster.ownership import gate as gates
+from recrawl.cluster.ownership.gate import Gate
 from recrawl.cluster.tables import Cluster
 from recrawl.cluster.worker import ShardWorker
 from recrawl.crawl import Settings

@@ -22,7 +22,7 @@ import numpy as np
 from shard_world import draw, skewed_pages
 
 from recrawl import Pages, solve
-from recrawl.cluster.controller import ShardPlan, split_shares
+from recrawl.cluster.shares.controller import ShardPlan, split_shares
 from recrawl.cluster.simulated import ShardOptions, ShardsRun, parts_of, simulate_shards
 from recrawl.schedule import shard_of
 from recrawl.simulate import Trace, contender, simulate

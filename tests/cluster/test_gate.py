@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from recrawl.cluster import gate as gates
-from recrawl.cluster.gate import Gate, leased
 from recrawl.cluster.hosts import HostsOfShard, place_of, shards_of
-from recrawl.cluster.leases import MARGIN, Held, LeaseLostError
+from recrawl.cluster.ownership import gate as gates
+from recrawl.cluster.ownership.gate import Gate, leased
+from recrawl.cluster.ownership.leases import MARGIN, Held, LeaseLostError
 from recrawl.crawl import ManualClock, MemoryWeb
 
 URL = "https://a.example/"

@@ -6,7 +6,7 @@ import time
 import asyncpg
 import pytest
 
-from recrawl.cluster.leases import MARGIN, Held, LeaseLostError, ShardLeases, check
+from recrawl.cluster.ownership.leases import MARGIN, Held, LeaseLostError, ShardLeases, check
 from recrawl.store import BlockingStore, PostgresStore
 from recrawl.store.postgres.address import Address
 

@@ -9,8 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from recrawl.cluster.controller import LEAST, Round, Seen, ShardPlan, cluster_rate, control, plan_of, split_shares
-from recrawl.cluster.shares import GRACE, Owner, Share, publish, reserved
+from recrawl.cluster.shares.controller import (
+    LEAST,
+    Round,
+    Seen,
+    ShardPlan,
+    cluster_rate,
+    control,
+    plan_of,
+    split_shares,
+)
+from recrawl.cluster.shares.shares import GRACE, Owner, Share, publish, reserved
 from recrawl.crawl.polite.hours import Hours
 from recrawl.engine import Engine
 from recrawl.errors import ParameterError

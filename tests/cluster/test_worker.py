@@ -12,7 +12,7 @@ from recrawl.cli.commands import call
 from recrawl.cluster import tables
 from recrawl.cluster.hosts import shards_of
 from recrawl.cluster.overview import drain, overview
-from recrawl.cluster.stores import ShardStores
+from recrawl.cluster.ownership.stores import ShardStores
 from recrawl.cluster.worker import ShardWorker
 from recrawl.crawl import MemoryWeb, Settings, SystemClock, Web
 from recrawl.store.postgres.address import Address
@@ -156,9 +156,9 @@ def test_commands_speak_of_the_whole(database, capsys):
 
 def test_a_lost_answer_does_not_double_a_write(database):
     """The connection ends after the commit and before its answer: the next attempt finds the number of the write."""
-    from recrawl.cluster.gate import Gate
-    from recrawl.cluster.leases import ShardLeases
-    from recrawl.cluster.sessions import Connections
+    from recrawl.cluster.ownership.gate import Gate
+    from recrawl.cluster.ownership.leases import ShardLeases
+    from recrawl.cluster.ownership.sessions import Connections
     from recrawl.errors import StoreUnreachableError
     from recrawl.store import PostgresStore
 

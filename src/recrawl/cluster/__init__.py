@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 from recrawl._lazy import attach
 
 if TYPE_CHECKING:
-    from recrawl.cluster.controller import ShardPlan as ShardPlan
-    from recrawl.cluster.controller import plan_of as plan_of
-    from recrawl.cluster.controller import split_shares as split_shares
     from recrawl.cluster.hosts import shards_of as shards_of
-    from recrawl.cluster.leases import LeaseLostError as LeaseLostError
     from recrawl.cluster.overview import drain as drain
     from recrawl.cluster.overview import set_budget as set_budget
+    from recrawl.cluster.ownership.leases import LeaseLostError as LeaseLostError
     from recrawl.cluster.reading import ShardReader as ShardReader
+    from recrawl.cluster.shares.controller import ShardPlan as ShardPlan
+    from recrawl.cluster.shares.controller import plan_of as plan_of
+    from recrawl.cluster.shares.controller import split_shares as split_shares
     from recrawl.cluster.simulated import ShardOptions as ShardOptions
     from recrawl.cluster.simulated import ShardsRun as ShardsRun
     from recrawl.cluster.simulated import simulate_shards as simulate_shards
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        "controller": ["ShardPlan", "plan_of", "split_shares"],
+        "shares.controller": ["ShardPlan", "plan_of", "split_shares"],
         "hosts": ["shards_of"],
-        "leases": ["LeaseLostError"],
+        "ownership.leases": ["LeaseLostError"],
         "overview": ["drain", "set_budget"],
         "reading": ["ShardReader"],
         "simulated": ["ShardOptions", "ShardsRun", "simulate_shards"],

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from recrawl.cluster import tables
-from recrawl.cluster.control_round import plan_said
-from recrawl.cluster.controller import cluster_rate, split_shares
-from recrawl.cluster.share_tables import read_published
+from recrawl.cluster.shares.control_round import plan_said
+from recrawl.cluster.shares.controller import cluster_rate, split_shares
+from recrawl.cluster.shares.share_tables import read_published
 from recrawl.cluster.tables import Cluster
 from recrawl.crawl.polite.hours import Hours
 from recrawl.errors import ParameterError

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from recrawl.cluster.hosts import shards_of
 from recrawl.cluster.overview import read_overview
-from recrawl.cluster.sessions import Connections
+from recrawl.cluster.ownership.sessions import Connections
 from recrawl.cluster.tables import Cluster, shard_schema
 from recrawl.store import PostgresStore
 from recrawl.store.events import Event

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from recrawl.cluster.control_round import differs
-from recrawl.cluster.controller import plan_of
-from recrawl.cluster.gate import Gate, leased
 from recrawl.cluster.hosts import HostsOfShard
-from recrawl.cluster.keeper import PUBLISH_EVERY, Round, Wanted
-from recrawl.cluster.leases import Held
-from recrawl.cluster.sessions import Connections
-from recrawl.cluster.share_tables import Published
-from recrawl.cluster.shares import Share
+from recrawl.cluster.ownership.gate import Gate, leased
+from recrawl.cluster.ownership.keeper import PUBLISH_EVERY, Round, Wanted
+from recrawl.cluster.ownership.leases import Held
+from recrawl.cluster.ownership.sessions import Connections
+from recrawl.cluster.shares.control_round import differs
+from recrawl.cluster.shares.controller import plan_of
+from recrawl.cluster.shares.share_tables import Published
+from recrawl.cluster.shares.shares import Share
 from recrawl.cluster.tables import Cluster
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.polite.budget import Budget

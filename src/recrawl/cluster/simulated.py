@@ -13,8 +13,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.cluster.controller import LEAST, Round, Seen, ShardPlan, control, plan_of
-from recrawl.cluster.shares import Owner, Share, reserved
+from recrawl.cluster.shares.controller import LEAST, Round, Seen, ShardPlan, control, plan_of
+from recrawl.cluster.shares.shares import Owner, Share, reserved
 from recrawl.engine import Engine, Lessons
 from recrawl.errors import ParameterError
 from recrawl.schedule.exact.scheduler import Scheduler

@@ -10,7 +10,7 @@ from typing import Any
 
 import asyncpg
 
-from recrawl.cluster.leases import SECONDS
+from recrawl.cluster.ownership.leases import SECONDS
 from recrawl.errors import ParameterError, StoreError
 from recrawl.store.postgres.address import Address
 from recrawl.store.postgres.failures import PROBLEMS, failure

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from recrawl.cluster import tables
-from recrawl.cluster.control_round import Controller
-from recrawl.cluster.gate import Gate
-from recrawl.cluster.keeper import Keeper, Round
-from recrawl.cluster.sessions import Connections
+from recrawl.cluster.ownership.gate import Gate
+from recrawl.cluster.ownership.keeper import Keeper, Round
+from recrawl.cluster.ownership.sessions import Connections
 from recrawl.cluster.shard_crawl import ShardCrawl, Surroundings
+from recrawl.cluster.shares.control_round import Controller
 from recrawl.cluster.tables import Cluster
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.run.opening.assemble import Web, check_settings

@@ -18,12 +18,12 @@ from recrawl.engine.names.addresses import Addresses, Urls, named, urls_of
 from recrawl.engine.names.arena import new_rows
 from recrawl.engine.outcomes.calibration import Calibration
 from recrawl.engine.outcomes.lessons import Lessons, alike
-from recrawl.engine.outcomes.single import is_one_flag, record_one
 from recrawl.engine.policies.choice import Choice, Ended
 from recrawl.engine.questions import Questions
 from recrawl.engine.rows import fill
 from recrawl.engine.settings import EngineOptions, Settings, without_removed
 from recrawl.engine.signals.pages import confirm_signals, hear_signals
+from recrawl.engine.single import is_one_flag, record_one
 from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.estimate.importance import RequestRates

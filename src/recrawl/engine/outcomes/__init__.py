@@ -1,1 +1,1 @@
-"""What the outcome of a crawl does to the engine: one crawl or many, probabilities calibrated, lessons for others."""
+"""What outcomes of crawls do to the engine: its kernels, calibrated probabilities, lessons for other engines."""

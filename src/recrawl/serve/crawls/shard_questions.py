@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from recrawl.cluster.overview import overview, shares_at
+from recrawl.cluster.ownership.stores import ShardStores
 from recrawl.cluster.shard_settings import shard_settings
-from recrawl.cluster.stores import ShardStores
 from recrawl.cluster.tables import Cluster
 from recrawl.crawl.audit.history import NOTE as HISTORY
 from recrawl.crawl.audit.history import Point, points_of

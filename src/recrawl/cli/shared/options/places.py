@@ -71,7 +71,7 @@ def places_of(settings: Settings, budget: str | None = None) -> Iterator[Places]
     import asyncio
 
     from recrawl.cluster.overview import overview, shares_at
-    from recrawl.cluster.stores import ShardStores
+    from recrawl.cluster.ownership.stores import ShardStores
 
     if budget is None:
         shares = {one["shard"]: one["rate"] or 0.0 for one in asyncio.run(overview(cluster))["shards"]}

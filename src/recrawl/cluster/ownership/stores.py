@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Self
 
-from recrawl.cluster.leases import Held, ShardLeases
-from recrawl.cluster.sessions import Connections
+from recrawl.cluster.ownership.leases import Held, ShardLeases
+from recrawl.cluster.ownership.sessions import Connections
 from recrawl.cluster.tables import Cluster
 from recrawl.store import BlockingStore, EventLimits, PostgresStore
 from recrawl.store.opening import OwnedStore

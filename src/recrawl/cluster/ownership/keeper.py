@@ -18,10 +18,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from recrawl.cluster import share_tables, tables
-from recrawl.cluster.leases import Held, ShardLeases
-from recrawl.cluster.share_tables import Published
-from recrawl.cluster.shares import Share
+from recrawl.cluster import tables
+from recrawl.cluster.ownership.leases import Held, ShardLeases
+from recrawl.cluster.shares import share_tables
+from recrawl.cluster.shares.share_tables import Published
+from recrawl.cluster.shares.shares import Share
 from recrawl.cluster.tables import Cluster
 from recrawl.errors import StoreError
 from recrawl.logs import event

@@ -8,9 +8,9 @@ import time
 from dataclasses import asdict, replace
 from typing import Any
 
-from recrawl.cluster import share_tables
-from recrawl.cluster.controller import Round, Seen, ShardPlan, cluster_rate, control
-from recrawl.cluster.leases import Held, check
+from recrawl.cluster.ownership.leases import Held, check
+from recrawl.cluster.shares import share_tables
+from recrawl.cluster.shares.controller import Round, Seen, ShardPlan, cluster_rate, control
 from recrawl.cluster.tables import Cluster
 from recrawl.crawl.polite.hours import Hours
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from recrawl.cluster.leases import Held, check
-from recrawl.cluster.shares import Owner, Share
+from recrawl.cluster.ownership.leases import Held, check
+from recrawl.cluster.shares.shares import Owner, Share
 
 _SHARES = "SELECT shard, number, rate, reserved, target, epoch FROM share"
 _OWNERS = (

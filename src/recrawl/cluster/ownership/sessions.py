@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from recrawl.cluster.gate import Gate, LeaseOwner
-from recrawl.cluster.leases import LeaseLostError
+from recrawl.cluster.ownership.gate import Gate, LeaseOwner
+from recrawl.cluster.ownership.leases import LeaseLostError
 from recrawl.cluster.tables import Cluster
 from recrawl.errors import StoreUnreachableError
 from recrawl.store.postgres.owner import Ownership

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from recrawl.cluster.leases import Held, LeaseLostError, check
+from recrawl.cluster.ownership.leases import Held, LeaseLostError, check
 from recrawl.crawl.http.fetched import Fetched, Fetcher, Sink, Streamer
 from recrawl.store.postgres.address import Address
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.cluster.shares import Owner, Share, publish
+from recrawl.cluster.shares.shares import Owner, Share, publish
 from recrawl.crawl.polite.hours import Hours, rates
 from recrawl.errors import ParameterError
 
