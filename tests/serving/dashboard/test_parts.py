@@ -12,12 +12,12 @@ from recrawl.crawl.detect.diff import Diff
 from recrawl.crawl.http.memory import ManualClock
 from recrawl.crawl.signals.tokens import Tokens, new_token
 from recrawl.errors import ParameterError
-from recrawl.serve.dashboard.contents import Change, last_changes, title_of
 from recrawl.serve.dashboard.gate import local_path
+from recrawl.serve.dashboard.pages.contents import Change, last_changes, title_of
+from recrawl.serve.dashboard.pages.timeline import Entry, timeline
 from recrawl.serve.dashboard.sessions import LIFETIME, Sessions
-from recrawl.serve.dashboard.settings_routes import rule_effects
-from recrawl.serve.dashboard.settings_text import HIDDEN, parse_rules, rules_text, write_settings
-from recrawl.serve.dashboard.timeline import Entry, timeline
+from recrawl.serve.dashboard.settings.settings_routes import rule_effects
+from recrawl.serve.dashboard.settings.settings_text import HIDDEN, parse_rules, rules_text, write_settings
 from recrawl.store import MemoryStore
 from recrawl.store.protocol import Outcome
 

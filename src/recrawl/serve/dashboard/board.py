@@ -10,9 +10,9 @@ from fastapi.responses import HTMLResponse
 
 from recrawl.crawl.config.listening import listen_address
 from recrawl.serve.crawls.view import CrawlView
-from recrawl.serve.dashboard.contents import Titles
 from recrawl.serve.dashboard.gate import Gate
-from recrawl.serve.dashboard.page_lists import PageLists
+from recrawl.serve.dashboard.pages.contents import Titles
+from recrawl.serve.dashboard.pages.page_lists import PageLists
 from recrawl.serve.dashboard.rendering import render
 from recrawl.serve.dashboard.sessions import Session, Sessions, may_sign_in
 from recrawl.serve.dashboard.snapshots import Snapshots

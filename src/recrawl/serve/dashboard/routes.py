@@ -11,7 +11,7 @@ from recrawl.serve.dashboard.board import Dashboard
 from recrawl.serve.dashboard.gate import COOKIE, HEADERS, local_path, read_form
 from recrawl.serve.dashboard.html_route import HtmlRoute
 from recrawl.serve.dashboard.rendering import HERE, render
-from recrawl.serve.dashboard.settings_routes import settings_routes
+from recrawl.serve.dashboard.settings.settings_routes import settings_routes
 from recrawl.serve.dashboard.views import view_routes
 
 

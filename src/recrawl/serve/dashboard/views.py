@@ -15,8 +15,8 @@ from recrawl.serve.dashboard.board import Dashboard
 from recrawl.serve.dashboard.charts import changes_chart, curve_chart, freshness_chart, requests_chart, totals
 from recrawl.serve.dashboard.gate import HEADERS
 from recrawl.serve.dashboard.html_route import HtmlRoute
-from recrawl.serve.dashboard.page_facts import page_facts
-from recrawl.serve.dashboard.page_lists import ORDERS, PART
+from recrawl.serve.dashboard.pages.page_facts import page_facts
+from recrawl.serve.dashboard.pages.page_lists import ORDERS, PART
 from recrawl.serve.problems import ProblemError
 
 _DAY = 86400.0

@@ -8,7 +8,7 @@ from typing import Any
 
 from recrawl.errors import ParameterError
 from recrawl.serve.crawls.view import CrawlView
-from recrawl.serve.dashboard.contents import Titles
+from recrawl.serve.dashboard.pages.contents import Titles
 from recrawl.serve.dashboard.snapshots import Snapshots
 
 ORDERS = {"changed": "last changed", "checked": "last checked", "stale": "stalest, by importance", "added": "newest"}

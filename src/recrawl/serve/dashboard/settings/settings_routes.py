@@ -22,7 +22,7 @@ from recrawl.serve.crawls.view import Snapshot
 from recrawl.serve.dashboard.board import Dashboard
 from recrawl.serve.dashboard.gate import HEADERS, Form
 from recrawl.serve.dashboard.html_route import HtmlRoute
-from recrawl.serve.dashboard.settings_text import parse_rules, rules_text, write_settings
+from recrawl.serve.dashboard.settings.settings_text import parse_rules, rules_text, write_settings
 
 _DAY = 86400.0
 _MOST = 20_000  # pages that a preview of rules looks at

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from recrawl.serve.crawls.view import kind_of
-from recrawl.serve.dashboard.contents import Change
+from recrawl.serve.dashboard.pages.contents import Change
 from recrawl.store.protocol import Outcome
 
 _MERGED = 3  # so many crawls in a row without a change are one entry

@@ -11,8 +11,8 @@ from recrawl.crawl.views.reasons import Fate, noted_failure, robots_note
 from recrawl.crawl.views.why_report import why_lines
 from recrawl.engine.views.explain import Explanation
 from recrawl.serve.crawls.view import CrawlView, kind_of
-from recrawl.serve.dashboard.contents import Titles, last_changes
-from recrawl.serve.dashboard.timeline import SIGNAL, Entry, counts, timeline
+from recrawl.serve.dashboard.pages.contents import Titles, last_changes
+from recrawl.serve.dashboard.pages.timeline import SIGNAL, Entry, counts, timeline
 from recrawl.store.protocol import Copy, Outcome, Store
 
 _SHOWN = 100  # crawls of the timeline

@@ -1,0 +1,1 @@
+"""Pages on the dashboard: lists of them, one page with its timeline, and what the store holds of them."""

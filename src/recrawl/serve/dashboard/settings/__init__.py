@@ -1,0 +1,1 @@
+"""Settings that the dashboard edits: their routes, and the text that they are kept in."""
