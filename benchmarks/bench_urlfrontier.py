@@ -40,8 +40,8 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt
 
 from recrawl.contrib.urlfrontier import FrontierClient, FrontierService, GrpcServer, Modes
+from recrawl.contrib.urlfrontier.api.wire import CALLS, AckMessage, BatchAck, URLInfo, message
 from recrawl.contrib.urlfrontier.testing.bench import discovered, known
-from recrawl.contrib.urlfrontier.wire import CALLS, AckMessage, BatchAck, URLInfo, message
 from recrawl.crawl.config.settings import Settings
 from recrawl.desk import open_desk
 

@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from recrawl.contrib.urlfrontier import FrontierService, Modes
+from recrawl.contrib.urlfrontier.api.wire import URLInfo, message
 from recrawl.contrib.urlfrontier.batches import Discovered, read_batches
 from recrawl.contrib.urlfrontier.crawls import Crawls
 from recrawl.contrib.urlfrontier.frontier import Ask
 from recrawl.contrib.urlfrontier.items import Put
-from recrawl.contrib.urlfrontier.wire import URLInfo, message
 from recrawl.crawl.config.settings import Settings
 from recrawl.desk import open_desk
 

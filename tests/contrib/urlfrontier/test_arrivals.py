@@ -7,13 +7,13 @@ import sqlite3
 import pytest
 
 from recrawl.contrib.urlfrontier import Modes
+from recrawl.contrib.urlfrontier.api.wire import FAIL, OK, SKIPPED
 from recrawl.contrib.urlfrontier.arrivals import Arrivals
 from recrawl.contrib.urlfrontier.batches import Discovered
 from recrawl.contrib.urlfrontier.crawls import Search
 from recrawl.contrib.urlfrontier.frontier import Ask
 from recrawl.contrib.urlfrontier.items import Put
 from recrawl.contrib.urlfrontier.queue_file import QueueFile
-from recrawl.contrib.urlfrontier.wire import FAIL, OK, SKIPPED
 from tests.contrib.urlfrontier.services import World
 
 

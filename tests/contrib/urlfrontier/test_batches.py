@@ -4,12 +4,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recrawl.contrib.urlfrontier.api.wire import DiscoveredBatch as Batch
+from recrawl.contrib.urlfrontier.api.wire import StringList, URLInfo
 from recrawl.contrib.urlfrontier.batches import URL, Discovered, prefixed, read_batches
 from recrawl.contrib.urlfrontier.items import DEFAULT_CRAWL, LONGEST_NAME, LONGEST_URL, Put, read_info
 from recrawl.contrib.urlfrontier.marks import Marks, hashes
 from recrawl.contrib.urlfrontier.queues import Crawl, Queue, QueueNames
-from recrawl.contrib.urlfrontier.wire import DiscoveredBatch as Batch
-from recrawl.contrib.urlfrontier.wire import StringList, URLInfo
 from recrawl.engine.names.arena import pack
 
 HOST = "http://h.example"

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from recrawl.contrib.urlfrontier import FrontierClient, Modes
+from recrawl.contrib.urlfrontier.api.wire import OK, message
 from recrawl.contrib.urlfrontier.testing import check_frontier
 from recrawl.contrib.urlfrontier.testing.control_rules import CONTROL_RULES
 from recrawl.contrib.urlfrontier.testing.lasting_rules import LASTING_RULES
 from recrawl.contrib.urlfrontier.testing.url_rules import URL_RULES
-from recrawl.contrib.urlfrontier.wire import OK, message
 from tests.contrib.urlfrontier.services import World
 
 NAMES = {rule.text: rule.check.__name__ for rule in (*URL_RULES, *CONTROL_RULES, *LASTING_RULES)}

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from recrawl.cli.commands import call
 from recrawl.contrib.urlfrontier import FrontierClient, Modes
+from recrawl.contrib.urlfrontier.api.streams import ITEMS, Batcher, Stream
+from recrawl.contrib.urlfrontier.api.wire import CALLS, FAIL, OK, SERVICE, URLItem
 from recrawl.contrib.urlfrontier.items import read_item
 from recrawl.contrib.urlfrontier.queue_file import QueueFile
 from recrawl.contrib.urlfrontier.running import queue_path
-from recrawl.contrib.urlfrontier.streams import ITEMS, Batcher, Stream
 from recrawl.contrib.urlfrontier.testing.bench import discovered, known
-from recrawl.contrib.urlfrontier.wire import CALLS, FAIL, OK, SERVICE, URLItem
 from recrawl.errors import ParameterError, StoreError, StoreInUseError
 from tests.contrib.urlfrontier.services import served
 

@@ -3,12 +3,12 @@
 import pytest
 
 from recrawl.contrib.urlfrontier import Modes
-from recrawl.contrib.urlfrontier.backlog import Backlog
+from recrawl.contrib.urlfrontier.api.wire import OK, SKIPPED, AnyCrawlID
 from recrawl.contrib.urlfrontier.batches import Discovered
 from recrawl.contrib.urlfrontier.items import Put
-from recrawl.contrib.urlfrontier.observations import report_of
+from recrawl.contrib.urlfrontier.managed.backlog import Backlog
+from recrawl.contrib.urlfrontier.managed.observations import report_of
 from recrawl.contrib.urlfrontier.testing.bench import discovered, known
-from recrawl.contrib.urlfrontier.wire import OK, SKIPPED, AnyCrawlID
 from recrawl.desk import Report
 from tests.contrib.urlfrontier.services import World, served
 from tests.desk.desks import START

@@ -9,9 +9,9 @@ import sys
 import pytest
 
 from recrawl.contrib.urlfrontier import FrontierClient
+from recrawl.contrib.urlfrontier.api.wire import OK, URLInfo, message
 from recrawl.contrib.urlfrontier.testing import check_address
 from recrawl.contrib.urlfrontier.testing.bench import discovered, known
-from recrawl.contrib.urlfrontier.wire import OK, URLInfo, message
 
 pytestmark = pytest.mark.full
 

@@ -7,11 +7,11 @@ import grpc
 import pytest
 
 from recrawl.contrib.urlfrontier import Modes
+from recrawl.contrib.urlfrontier.api.wire import OK
 from recrawl.contrib.urlfrontier.frontier import Ask, Frontier
 from recrawl.contrib.urlfrontier.items import Put
 from recrawl.contrib.urlfrontier.queue_file import QueueFile
 from recrawl.contrib.urlfrontier.testing.bench import discovered, known
-from recrawl.contrib.urlfrontier.wire import OK
 from recrawl.crawl.http.memory import ManualClock
 from recrawl.store.leases import HELD, RECORDED
 from tests.contrib.urlfrontier.services import served

@@ -18,17 +18,17 @@ from recrawl._lazy import attach
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
 
 if TYPE_CHECKING:
-    from recrawl.contrib.urlfrontier.client import FrontierClient as FrontierClient
+    from recrawl.contrib.urlfrontier.api.client import FrontierClient as FrontierClient
+    from recrawl.contrib.urlfrontier.api.server import GrpcServer as GrpcServer
     from recrawl.contrib.urlfrontier.running import FrontierService as FrontierService
     from recrawl.contrib.urlfrontier.running import Modes as Modes
     from recrawl.contrib.urlfrontier.running import serve_frontier as serve_frontier
-    from recrawl.contrib.urlfrontier.server import GrpcServer as GrpcServer
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        "client": ["FrontierClient"],
+        "api.client": ["FrontierClient"],
         "running": ["FrontierService", "Modes", "serve_frontier"],
-        "server": ["GrpcServer"],
+        "api.server": ["GrpcServer"],
     },
 )

@@ -19,11 +19,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.contrib.urlfrontier.api.wire import DiscoveredBatch, URLInfo
 from recrawl.contrib.urlfrontier.batches import KEY, URL, Discovered, prefixed, read_batches, records_of
 from recrawl.contrib.urlfrontier.marks import Marks, hashes
 from recrawl.contrib.urlfrontier.queue_file import SOME, QueueFile, Row
 from recrawl.contrib.urlfrontier.queues import AWAKE, Queue, add_urls
-from recrawl.contrib.urlfrontier.wire import DiscoveredBatch, URLInfo
 from recrawl.engine.names.arena import Packed, pack
 from recrawl.engine.names.kernels import Bytes, Ids
 

@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from recrawl.contrib.urlfrontier.api.wire import FAIL, SKIPPED
 from recrawl.contrib.urlfrontier.batches import Discovered
 from recrawl.contrib.urlfrontier.frontier import Ask, Frontier, Served
 from recrawl.contrib.urlfrontier.items import Put
-from recrawl.contrib.urlfrontier.managed import Managed
+from recrawl.contrib.urlfrontier.managed.managed import Managed
 from recrawl.contrib.urlfrontier.queue_file import SOME, Row
 from recrawl.contrib.urlfrontier.queues import Queue
-from recrawl.contrib.urlfrontier.wire import FAIL, SKIPPED
 from recrawl.errors import StoreError
 
 Take = Callable[[Sequence[int]], Any]

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recrawl.contrib.urlfrontier.api.wire import OK, SKIPPED
 from recrawl.contrib.urlfrontier.arrivals import Arrivals, Opened
 from recrawl.contrib.urlfrontier.batches import Discovered
 from recrawl.contrib.urlfrontier.changes import Changes
@@ -19,7 +20,6 @@ from recrawl.contrib.urlfrontier.items import Put
 from recrawl.contrib.urlfrontier.queue_file import QueueFile, Row
 from recrawl.contrib.urlfrontier.queues import DEFAULT_DELAY, Crawl, Queue, QueueNames
 from recrawl.contrib.urlfrontier.serves import Serve, Serves
-from recrawl.contrib.urlfrontier.wire import OK, SKIPPED
 from recrawl.crawl.clock import Clock
 from recrawl.engine.names.arena import pack
 

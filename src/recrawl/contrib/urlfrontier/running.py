@@ -10,14 +10,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from recrawl.contrib.urlfrontier.api.server import PORT, GrpcServer
+from recrawl.contrib.urlfrontier.api.service import Service, handlers_of
 from recrawl.contrib.urlfrontier.arrivals import warm_up
 from recrawl.contrib.urlfrontier.crawls import Crawls
 from recrawl.contrib.urlfrontier.frontier import Frontier
 from recrawl.contrib.urlfrontier.items import crawl_name
-from recrawl.contrib.urlfrontier.managed import Managed
+from recrawl.contrib.urlfrontier.managed.managed import Managed
 from recrawl.contrib.urlfrontier.queue_file import QueueFile
-from recrawl.contrib.urlfrontier.server import PORT, GrpcServer
-from recrawl.contrib.urlfrontier.service import Service, handlers_of
 from recrawl.crawl.clock import Clock, SystemClock
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.run.opening.assemble import LiveCrawl

@@ -8,8 +8,8 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from recrawl.contrib.urlfrontier.client import FrontierClient
-from recrawl.contrib.urlfrontier.wire import AnyCrawlID, URLItem
+from recrawl.contrib.urlfrontier.api.client import FrontierClient
+from recrawl.contrib.urlfrontier.api.wire import AnyCrawlID, URLItem
 
 _LONGEST = 60.0  # seconds that a call may take
 

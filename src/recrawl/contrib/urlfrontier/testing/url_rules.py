@@ -6,9 +6,9 @@ import asyncio
 
 import grpc
 
+from recrawl.contrib.urlfrontier.api.wire import OK, SKIPPED, message
 from recrawl.contrib.urlfrontier.testing.bench import Bench, discovered, known
 from recrawl.contrib.urlfrontier.testing.rule import Rule
-from recrawl.contrib.urlfrontier.wire import OK, SKIPPED, message
 
 _PAUSE = 2.5  # seconds after which a queue with the default delay serves again
 

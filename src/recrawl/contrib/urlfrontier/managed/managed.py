@@ -6,15 +6,15 @@ import asyncio
 import math
 from collections.abc import Collection, Iterable, Sequence
 
-from recrawl.contrib.urlfrontier.backlog import Backlog, page_of
+from recrawl.contrib.urlfrontier.api.wire import OK, SKIPPED
 from recrawl.contrib.urlfrontier.batches import Discovered
 from recrawl.contrib.urlfrontier.changes import Changes
 from recrawl.contrib.urlfrontier.frontier import Ask, Frontier, Served
 from recrawl.contrib.urlfrontier.items import Put
-from recrawl.contrib.urlfrontier.observations import report_of, says_gone
+from recrawl.contrib.urlfrontier.managed.backlog import Backlog, page_of
+from recrawl.contrib.urlfrontier.managed.observations import report_of, says_gone
 from recrawl.contrib.urlfrontier.queue_file import Row
 from recrawl.contrib.urlfrontier.queues import Queue
-from recrawl.contrib.urlfrontier.wire import OK, SKIPPED
 from recrawl.desk import Desk, NewPage, Picked
 from recrawl.desk.desk import MOST_PICKED, MOST_REPORTS
 from recrawl.desk.lease_book import KEPT, LONGEST, picked_at

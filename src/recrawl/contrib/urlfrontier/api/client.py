@@ -6,13 +6,13 @@ from typing import Any
 
 import grpc.aio
 
-from recrawl.contrib.urlfrontier.wire import CALLS, SERVICE, message
+from recrawl.contrib.urlfrontier.api.wire import CALLS, SERVICE, message
 
 
 class FrontierClient:
     """Calls of a service at ``host:port``: ``await client.GetStats(key="…")``, ``client.GetURLs(…)`` as a stream.
 
-    Fields of the message are given by name. Calls that take a stream take messages (`recrawl.contrib.urlfrontier.wire`)
+    Fields of the message are given by name. Calls that take a stream take messages (`wire.py`)
     from an iterator.
     """
 

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
+from recrawl.contrib.urlfrontier.api.wire import FAIL, AckMessage, BatchAck
 from recrawl.contrib.urlfrontier.batches import read_batches
 from recrawl.contrib.urlfrontier.items import read_item
-from recrawl.contrib.urlfrontier.wire import FAIL, AckMessage, BatchAck
 
 
 class Kind(NamedTuple):

@@ -8,13 +8,8 @@ from typing import Any
 
 import grpc
 
-from recrawl.contrib.urlfrontier.crawls import Crawls, Search
-from recrawl.contrib.urlfrontier.frontier import MOST_SERVED, Ask
-from recrawl.contrib.urlfrontier.items import crawl_name, key_of
-from recrawl.contrib.urlfrontier.queue_file import Row
-from recrawl.contrib.urlfrontier.queues import Queue
-from recrawl.contrib.urlfrontier.streams import BATCHES, ITEMS, Batcher, Stream
-from recrawl.contrib.urlfrontier.wire import (
+from recrawl.contrib.urlfrontier.api.streams import BATCHES, ITEMS, Batcher, Stream
+from recrawl.contrib.urlfrontier.api.wire import (
     Boolean,
     Empty,
     Long,
@@ -24,6 +19,11 @@ from recrawl.contrib.urlfrontier.wire import (
     URLInfo,
     URLItem,
 )
+from recrawl.contrib.urlfrontier.crawls import Crawls, Search
+from recrawl.contrib.urlfrontier.frontier import MOST_SERVED, Ask
+from recrawl.contrib.urlfrontier.items import crawl_name, key_of
+from recrawl.contrib.urlfrontier.queue_file import Row
+from recrawl.contrib.urlfrontier.queues import Queue
 
 Handler = Callable[[Any, Any], Any]
 _LEASE = 30.0  # seconds, if a client names none

@@ -12,8 +12,8 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from recrawl.contrib.urlfrontier.service import Handler
-from recrawl.contrib.urlfrontier.wire import CALLS, SERVICE, message
+from recrawl.contrib.urlfrontier.api.service import Handler
+from recrawl.contrib.urlfrontier.api.wire import CALLS, SERVICE, message
 from recrawl.errors import ParameterError, StoreError
 from recrawl.logs import event
 

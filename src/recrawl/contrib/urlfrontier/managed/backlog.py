@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from recrawl.contrib.urlfrontier.api.wire import OK, SKIPPED
 from recrawl.contrib.urlfrontier.arrivals import arrival_of
 from recrawl.contrib.urlfrontier.batches import URL, Discovered
 from recrawl.contrib.urlfrontier.changes import Changes
@@ -20,7 +21,6 @@ from recrawl.contrib.urlfrontier.items import Put
 from recrawl.contrib.urlfrontier.marks import Hashes, Marks, hashes
 from recrawl.contrib.urlfrontier.queue_file import Row
 from recrawl.contrib.urlfrontier.queues import add_urls
-from recrawl.contrib.urlfrontier.wire import OK, SKIPPED
 from recrawl.crawl.urls import canonical
 from recrawl.desk import Desk, NewPage
 from recrawl.engine.names.arena import Packed, pack

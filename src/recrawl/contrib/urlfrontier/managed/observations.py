@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recrawl.contrib.urlfrontier.wire import URLInfo
+from recrawl.contrib.urlfrontier.api.wire import URLInfo
 from recrawl.crawl.http.semantics import REDIRECTS, failure_of, is_gone
 from recrawl.desk import Report
 
