@@ -60,7 +60,8 @@ def options_of(name):
 def test_the_backup_is_restricted_as_the_crawl_and_leaves_its_folder_alone():
     """systemd sets the mode of a state directory at each start: the units share one."""
     crawl, backup = options_of("recrawl.service"), options_of("recrawl-backup.service")
-    restricting = [name for name in crawl if re.match(r"Protect|Private|Restrict[A-Z]|SystemCall|Capab|NoNew|Lock", name)]
+    kinds = r"Protect|Private|Restrict[A-Z]|SystemCall|Capab|NoNew|Lock"
+    restricting = [name for name in crawl if re.match(kinds, name)]
     restricting.remove("RestrictAddressFamilies")
     assert len(restricting) > 15
     assert {name: backup.get(name) for name in restricting} == {name: crawl[name] for name in restricting}
