@@ -51,6 +51,35 @@ def test_systemd_accepts_the_units(unit, tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def options_of(name):
+    """The options of a unit's service, each with its value."""
+    lines = (DEPLOY / name).read_text(encoding="utf-8").partition("[Service]")[2].partition("[Install]")[0]
+    return dict(re.findall(r"^(\w+)=(.*)$", lines, re.M))
+
+
+def test_the_backup_is_restricted_as_the_crawl_and_leaves_its_folder_alone():
+    """systemd sets the mode of a state directory at each start: the units share one."""
+    crawl, backup = options_of("recrawl.service"), options_of("recrawl-backup.service")
+    kinds = r"Protect|Private|Restrict[A-Z]|SystemCall|Capab|NoNew|Lock"
+    restricting = [name for name in crawl if re.match(kinds, name)]
+    restricting.remove("RestrictAddressFamilies")
+    assert len(restricting) > 15
+    assert {name: backup.get(name) for name in restricting} == {name: crawl[name] for name in restricting}
+    assert set(backup["RestrictAddressFamilies"].split()) <= set(crawl["RestrictAddressFamilies"].split())
+    shared = ("User", "DynamicUser", "StateDirectoryMode", "UMask")
+    assert [backup[name] for name in shared] == [crawl[name] for name in shared]
+    assert crawl["StateDirectory"] in backup["StateDirectory"].split()
+
+
+def test_running_crawls_have_time_to_end():
+    """Crawls 20 s and subscribers 15 s, in the unit and in the documented command of a container."""
+    assert int(options_of("recrawl.service")["TimeoutStopSec"]) > 35
+    for file in (DEPLOY / "Containerfile", HERE / "docs/guides/operate.md"):
+        allowed = [int(found) for found in re.findall(r"--stop-timeout (\d+)", file.read_text(encoding="utf-8"))]
+        assert allowed, file
+        assert min(allowed) > 35
+
+
 @pytest.mark.parametrize("name", ["recrawl.service", "recrawl-backup.service"])
 def test_the_commands_of_the_units_exist(name, capsys):
     lines = re.findall(r"^Exec(?:Start|Reload)=\S+/recrawl (.*)$", (DEPLOY / name).read_text(encoding="utf-8"), re.M)

@@ -16,13 +16,17 @@ NOWHERE = "/dev/null/home"  # a folder below a file can be made by nobody, not e
 USE = """
 import math
 import recrawl
-from recrawl._compile.jit import cache_folder
+from recrawl._compile.jit import cache_folder, writable_folder
 from recrawl.model.kernels.fresh import harmonic_inverse
 x = harmonic_inverse(0.5)
 assert abs(x - 1 + math.exp(-x) - 0.5) < 1e-12
 print(recrawl.__file__)
 print(cache_folder())
+print(writable_folder())
+print(not harmonic_inverse.stats.cache_hits)
 """
+# Root may write to every folder, unless it gives up the right to.
+BOUND = ["setpriv", "--bounding-set=-dac_override"] if os.getuid() == 0 else []
 
 
 @pytest.fixture
@@ -37,11 +41,11 @@ def package(tmp_path):
         os.chmod(folder, 0o755)
 
 
-def run(package: Path, **environment: str) -> list[str]:
+def run(package: Path, *before: str, **environment: str) -> list[str]:
     """The lines that a fresh process prints, with nothing in its environment that was not given."""
     given = {"PATH": os.environ["PATH"], "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1", **environment}
     done = subprocess.run(
-        [sys.executable, "-c", USE], env=given, capture_output=True, text=True, timeout=300, check=False
+        [*before, sys.executable, "-c", USE], env=given, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
@@ -50,7 +54,7 @@ def run(package: Path, **environment: str) -> list[str]:
 def test_read_only_install_without_a_home(package, tmp_path):
     temporary = tmp_path / "tmp"
     temporary.mkdir()
-    file, folder = run(package, HOME=NOWHERE, TMPDIR=str(temporary))
+    file, folder, *_ = run(package, HOME=NOWHERE, TMPDIR=str(temporary))
     assert file.startswith(str(package))
     assert not list(package.rglob("__pycache__"))
     assert folder.startswith(str(temporary))
@@ -58,24 +62,52 @@ def test_read_only_install_without_a_home(package, tmp_path):
 
 
 def test_chosen_cache_folder(package, tmp_path):
-    _, folder = run(package, HOME=NOWHERE, NUMBA_CACHE_DIR=str(tmp_path / "chosen"))
+    _, folder, *_ = run(package, HOME=NOWHERE, NUMBA_CACHE_DIR=str(tmp_path / "chosen"))
     assert folder.startswith(str(tmp_path / "chosen"))
     assert list(Path(folder).rglob("*.nbi"))
 
 
 def test_no_folder_at_all(package):
-    _, folder = run(package, HOME=NOWHERE, NUMBA_CACHE_DIR="/dev/null/cache")
+    _, folder, *_ = run(package, HOME=NOWHERE, NUMBA_CACHE_DIR="/dev/null/cache")
     assert folder == "None"
     assert not list(package.rglob("*.nbi"))
 
 
 def test_a_warm_cache_is_used(package, tmp_path):
     chosen = {"HOME": NOWHERE, "NUMBA_CACHE_DIR": str(tmp_path / "chosen")}
-    _, folder = run(package, **chosen)
+    _, folder, *_ = run(package, **chosen)
     before = {path: path.stat().st_mtime_ns for path in Path(folder).rglob("*.nbc")}
     assert before
     run(package, **chosen)
     assert {path: path.stat().st_mtime_ns for path in Path(folder).rglob("*.nbc")} == before
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_folder_that_can_only_be_read_is_read(package, tmp_path, missing):
+    """As in a container whose file system is read-only; a kernel that the folder does not hold is compiled."""
+    chosen = {"HOME": NOWHERE, "NUMBA_CACHE_DIR": str(tmp_path / "chosen")}
+    folder = Path(run(package, **chosen)[1])
+    for file in folder.rglob("*.nb*") if missing else ():
+        file.unlink()
+    before = set(folder.rglob("*.nb*"))
+    folders = [folder, *(path for path in folder.rglob("*") if path.is_dir())]
+    for path in folders:
+        path.chmod(0o555)
+    try:
+        assert run(package, *BOUND, **chosen)[1:] == [str(folder), "None", str(missing)]
+    finally:
+        for path in folders:
+            path.chmod(0o755)
+    assert set(folder.rglob("*.nb*")) == before
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can make a folder that belongs to somebody else")
+def test_a_folder_of_somebody_else_is_not_read(package, tmp_path):
+    """Kernels are code: what another user has put there is not run."""
+    chosen = {"HOME": NOWHERE, "NUMBA_CACHE_DIR": str(tmp_path / "chosen")}
+    folder = run(package, **chosen)[1]
+    os.chown(folder, 12345, -1)
+    assert run(package, **chosen)[1] == "None"
 
 
 @pytest.fixture

@@ -92,6 +92,6 @@ def test_a_rehearsed_service_compiles_nothing_more(program):
 
 
 def test_without_a_folder_nothing_can_be_prepared(monkeypatch):
-    monkeypatch.setattr(jit, "cache_folder", lambda: None)
+    monkeypatch.setattr(jit, "writable_folder", lambda: None)
     found = CliRunner().invoke(app, ["prepare"])
     assert "set NUMBA_CACHE_DIR" in str(found.exception)

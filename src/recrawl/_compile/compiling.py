@@ -85,7 +85,7 @@ class Notice:
         """How far it is; None while nothing is compiled."""
         if not self._depth:
             return None
-        kept = any(_cache_file(kernel) is not None for kernel in self._kernels)
+        kept = _keeps and any(_cache_file(kernel) is not None for kernel in self._kernels)
         return Progress(len(self._done), self._left(), ".".join(self._name.split(".")[-2:]), kept)
 
     def _say(self, seconds: int) -> None:
@@ -103,6 +103,7 @@ class Notice:
             self._speaks = False
 
 
+_keeps = True  # whether newly compiled code is kept on disk
 _notice: Notice | None = None
 _say: Say = print_line
 
@@ -148,10 +149,12 @@ def is_announced() -> bool:
     return _notice is not None
 
 
-def listen(kernels: Sequence[Any]) -> None:
-    """Follow Numba's compilations of these kernels; the list may grow."""
+def listen(kernels: Sequence[Any], *, keeps: bool) -> None:
+    """Follow Numba's compilations of these kernels; the list may grow. ``keeps``: their folder can be written."""
+    global _keeps
     from numba.core import event
 
+    _keeps = keeps
     register: Any = event.register
 
     class Listener(event.Listener):

@@ -7,8 +7,9 @@ Sums alone may be reordered (`jit_sum`), which lets them run in vector registers
 Numba checks only the file of the kernel itself, but kernels call kernels of other files. Compiled code is therefore
 kept in one folder per source state of a module and of every recrawl module that it imports, directly or not: a kernel
 is never stale, and an edited formula recompiles only the kernels that use it. The folder does not depend on where the
-package is installed, so environments with the same source share it. Where no folder can be written, kernels are
-compiled again in each process.
+package is installed, so environments with the same source share it. A folder that can only be read, such as that of a
+read-only container, is read: what it does not hold is compiled again in each process, as everything is where there is
+no folder.
 """
 
 import hashlib
@@ -17,6 +18,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -80,6 +82,7 @@ def _compile(function: F, *, inline: bool, reorder: bool = False, counted: bool 
         compiled: F = _made(function, options, cached=True)
     finally:
         _config.CACHE_DIR, _config.CACHE_LOCATOR_CLASSES = before
+    _save_if_possible(compiled)
     KERNELS.append(compiled)
     return compiled
 
@@ -93,6 +96,19 @@ def _made(function: Any, options: dict[str, object], *, cached: bool) -> Any:
     if cached:
         kernel.enable_caching()
     return kernel
+
+
+def _save_if_possible(kernel: Any) -> None:
+    """Let a kernel be used whose compiled code cannot be written: the folder is read-only, or the disk full."""
+    if _config.DISABLE_JIT:
+        return
+    save = kernel._cache.save_overload
+
+    def save_overload(signature: Any, compiled: Any) -> None:
+        with suppress(OSError):
+            save(signature, compiled)
+
+    kernel._cache.save_overload = save_overload
 
 
 class KernelLocator:
@@ -125,17 +141,31 @@ class KernelLocator:
 
 @cache
 def cache_folder() -> Path | None:
-    """The folder that holds all compiled kernels, or None where none can be written."""
-    for folder in _candidates():
-        try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with tempfile.TemporaryFile(dir=folder):
-                pass
-        except OSError:
-            continue
-        if not hasattr(os, "getuid") or folder.stat().st_uid == os.getuid():
-            return folder
-    return None
+    """The folder that holds all compiled kernels: one that can be written, or else read; None if there is none."""
+    return writable_folder() or next(filter(_is_readable, _candidates()), None)
+
+
+@cache
+def writable_folder() -> Path | None:
+    """The folder in which newly compiled kernels are kept, or None where none can be written."""
+    return next(filter(_is_writable, _candidates()), None)
+
+
+def _is_writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError:
+        return False
+    return not hasattr(os, "getuid") or folder.stat().st_uid == os.getuid()
+
+
+def _is_readable(folder: Path) -> bool:
+    """Whether kernels may be loaded from a folder: loading runs what is in it, so it must be ours or root's."""
+    if not os.access(folder, os.R_OK | os.X_OK):
+        return False
+    return not hasattr(os, "getuid") or folder.stat().st_uid in (0, os.getuid())
 
 
 def _candidates() -> list[Path]:
@@ -178,8 +208,8 @@ def _imported(file: Path) -> frozenset[Path]:
 def _listen() -> None:
     from recrawl._compile import compiling, first_use  # not at the top: stamps of kernels must not depend on them
 
-    compiling.listen(KERNELS)
-    if cache_folder() is not None:
+    compiling.listen(KERNELS, keeps=writable_folder() is not None)
+    if writable_folder() is not None:
         KernelDispatcher.instead = first_use.first_use.instead
 
 

@@ -31,7 +31,7 @@ def compile_all() -> dict[str, Any]:
     from recrawl._compile.compiling import is_cached
     from recrawl._compile.first_use import compile_first
 
-    folder = jit.cache_folder()
+    folder = jit.writable_folder()
     if folder is None:
         raise ParameterError("there is no folder for compiled kernels that can be written: set NUMBA_CACHE_DIR")
     from recrawl.demo.live import warm_up
