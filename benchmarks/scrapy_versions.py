@@ -29,7 +29,8 @@ def tested(wanted: str, folder: Path, tests: list[str]) -> dict[str, object]:
     named = f"scrapy=={wanted}" if wanted else "scrapy"
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade"]
     subprocess.run([*command, "--target", str(folder), named], check=True)
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     shown = subprocess.run([sys.executable, "-c", _SHOW], env=environment, capture_output=True, text=True, check=True)
     scrapy, twisted = shown.stdout.split()
     began = time.perf_counter()

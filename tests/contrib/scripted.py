@@ -22,6 +22,9 @@ SCRIPTS = {
     "download": f"{SHOW} const a = document.createElement('a'); a.href = '/data/file'; a.download = 'x'; a.click();",
     "loop": "while (true) {}",
     "hog": "const kept = []; const grow = () => { for (;;) kept.push(new Array(1e5).fill(Math.random())) }; grow();",
+    "buffers": """const kept = [];
+        const grow = () => { if (kept.length < 30) { kept.push(new Uint8Array(5e7).fill(1)); setTimeout(grow, 50) } };
+        grow();""",
     "crash": "fetch('/data/crash')",
     "popup": f"window.open('/page/fetch'); window.open('about:blank'); {SHOW}",
     "socket": f"const s = new WebSocket('ws://' + location.host + '/socket'); s.onclose = () => {{ {SHOW} }};",

@@ -28,7 +28,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="the
 
 LIMITS = BrowserLimits(total=120.0, settling=60.0, quiet=1.0, requests=20, contexts=2)
 PATIENT = replace(LIMITS, quiet=3.0)  # a script may rest for so long on a busy machine
-ENDLESS = {"loop": {"timeout"}, "hog": {"bad-response", "timeout"}, "crash": {"bad-response"}}  # failures
+ENDLESS = {  # failures
+    "loop": {"timeout"}, "hog": {"bad-response", "timeout"}, "buffers": {"bad-response"}, "crash": {"bad-response"},
+}  # fmt: skip
 TEXT = [kind for kind in SCRIPTS if kind not in (*ENDLESS, "late")]
 
 
@@ -74,6 +76,7 @@ def browser(limits=LIMITS, render=None, **options):
 async def every_kind():
     """Fetch a page of every kind, each on a host of its own; what came, and what the server saw of each host."""
     endless = browser(BrowserLimits(total=3.0, heap=64))
+    large = browser(BrowserLimits(total=120.0, memory=300), lambda url: Render("always", "#never"))
 
     async def crash():
         page = next(iter(endless._running))
@@ -90,11 +93,12 @@ async def every_kind():
             came = await asyncio.gather(*(fetcher.fetch(url[kind]) for kind in TEXT))
             found = dict(zip(TEXT, came, strict=True))
             for kind in ENDLESS:
-                found[kind] = await endless.fetch(url[kind])
+                found[kind] = await (large if kind == "buffers" else endless).fetch(url[kind])
             found["after"] = await endless.fetch(url["fetch"])
         finally:
             await fetcher.close()
             await endless.close()
+            await large.close()
     return found, {kind: [path for host, path in site.log if host.startswith(f"{kind}.")] for kind in SCRIPTS}
 
 

@@ -14,14 +14,21 @@ from recrawl.desk.lease_book import Holding, LeaseBook
 from recrawl.engine.names.addresses import Addresses, host_of
 
 Ids = NDArray[np.int64]
-_EXAMINED = 10_000  # best pages that one pick for some pages looks at
-_EXAMINED_FIRST = 1000  # before the pages of some hosts are valued by themselves
+_EXAMINED = 10_000  # best pages of all that one pick looks at
+_EXAMINED_FIRST = 1000  # the same, if the pages that are wanted are few
 
 
 class Wanted(Protocol):
     """Which pages may be picked. ``keeps``: it commits their leases itself, and knows them after a restart."""
 
     keeps: bool
+
+    @property
+    def few(self) -> bool:
+        """Whether `pages` are soon valued, and all that it may want."""
+
+    def pages(self, addresses: Addresses) -> Ids:
+        """Pages that it may want, to be valued by themselves."""
 
     def look(self, urls: Sequence[str]) -> None:
         """These pages may be asked for next; nothing is decided by that."""
@@ -36,7 +43,7 @@ class Wanted(Protocol):
 class OnHosts:
     """Pages of some hosts."""
 
-    keeps = False
+    keeps, few = False, True
 
     def __init__(self, hosts: Collection[str]) -> None:
         self._hosts = frozenset(host.lower() for host in hosts)
@@ -83,22 +90,21 @@ class Chooser:
     def choose(self, now: float, n: int, wanted: Wanted | None) -> list[Pair]:
         """At most n pages, picked in the engine; the budget of their hosts is taken.
 
-        ``wanted`` is asked of each page, best first, while there is room for it. For some hosts, all their pages are
-        valued if too few are found among the best pages of all hosts.
+        ``wanted`` is asked of each page, best first, while there is room for it. If too few are found among the best
+        pages of all, its own pages are valued by themselves: better pages of others starve nobody.
         """
         turn = _Turn(now, n, wanted)
-        most = _EXAMINED_FIRST if isinstance(wanted, OnHosts) else _EXAMINED
-        while turn.wants and turn.examined < most and not turn.ended:
+        most = _EXAMINED_FIRST if wanted is not None and wanted.few else _EXAMINED
+        while turn.goes_on and turn.examined < most:
             want = turn.wants if wanted is None or turn.examined == 0 else max(4 * n, 64)
-            if self._take(turn, self._engine.pick(now, want).tolist()) < want:
-                turn.ended = True
+            turn.ended |= self._take(turn, self._engine.pick(now, want).tolist()) < want
+        if wanted is not None and turn.goes_on:
+            among, want = wanted.pages(self._engine.addresses), turn.wants
+            while turn.goes_on:  # a page may be held, the budget of its host be spent, or its queue have no room
+                turn.ended |= self._take(turn, self._engine.pick(now, want, among=among).tolist()) < want
+                want = max(4 * want, 64)
         if turn.aside:
             self._engine.put_back(turn.aside)
-        if isinstance(wanted, OnHosts) and turn.wants and not turn.ended:
-            among = wanted.pages(self._engine.addresses)
-            while want := turn.wants:  # a page may be held, or the budget of its host be spent
-                if self._take(turn, self._engine.pick(now, want, among=among).tolist()) < want:
-                    break
         return turn.taken
 
     def _take(self, turn: _Turn, ids: list[int]) -> int:
@@ -141,6 +147,11 @@ class _Turn:
     def wants(self) -> int:
         """How many more pages there is room for."""
         return self.n - len(self.taken)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether further pages are to be found for which there is room."""
+        return self.wants > 0 and not self.ended
 
     def may(self, url: str) -> bool:
         """Whether a page is taken."""

@@ -1,6 +1,7 @@
 """Parts of the Scrapy add-on without a crawl."""
 
 import asyncio
+from dataclasses import make_dataclass
 
 import pytest
 from scrapy import Request
@@ -8,7 +9,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.settings import Settings
 
 from recrawl.contrib.scrapy import sources
-from recrawl.contrib.scrapy.answers import META, digest_of, failure_report, lease_of, n_requests
+from recrawl.contrib.scrapy.answers import META, digest_of, digest_of_all, failure_report, lease_of, n_requests
 from recrawl.contrib.scrapy.options import Options
 from recrawl.errors import ParameterError, ServiceError
 
@@ -85,6 +86,16 @@ def test_items_count_by_content_and_order():
     assert digest_of([one], none) == digest_of([other], none)
     assert digest_of([one, {"a": 2}], none) != digest_of([{"a": 2}, one], none)
     assert digest_of([{"a": 1, "at": 5}], frozenset({"at"})) == digest_of([{"a": 1, "at": 6}], frozenset({"at"}))
+
+
+def test_plain_items_have_the_digests_of_other_items():
+    """Stored digests stay valid: a table, a class and an adapter of the same fields are the same item."""
+    made = make_dataclass("Made", ["title", "price"])("a", 1.5)
+    plain = {"title": "a", "price": 1.5}
+    assert digest_of([made], frozenset()) == digest_of([plain], frozenset()) == "105e83e2971d91894828066a30178379"
+    nested = [digest_of([{"of": one, "all": [one]}], frozenset()) for one in (made, plain)]
+    assert nested[0] == nested[1]
+    assert digest_of_all(nested) == digest_of([{"items": nested}], frozenset())
 
 
 def test_a_request_without_a_lease_has_none():

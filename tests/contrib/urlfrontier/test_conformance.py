@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from recrawl.contrib.urlfrontier import FrontierClient, Modes
+from recrawl.contrib.urlfrontier import FrontierClient, Modes, running
+from recrawl.contrib.urlfrontier.api.service import handlers_of
 from recrawl.contrib.urlfrontier.api.wire import OK, message
 from recrawl.contrib.urlfrontier.testing import check_frontier
 from recrawl.contrib.urlfrontier.testing.control_rules import CONTROL_RULES
@@ -34,6 +35,16 @@ def test_the_published_rules_hold_and_leases_and_limits_survive_restarts(mode, t
     results = checked(tmp_path, mode)
     assert [result for result in results if result.problem is not None] == []
     assert len(results) == (27 if mode == "strict" else 24)
+
+
+@pytest.mark.slow
+def test_a_service_of_2_4_passes_without_batches(tmp_path, monkeypatch):
+    """It has no call PutDiscovered, as its clients have none: everything else is as published."""
+    monkeypatch.setattr(running, "handlers_of", lambda service: {
+        name: call for name, call in handlers_of(service).items() if name != "PutDiscovered"
+    })  # fmt: skip
+    results = checked(tmp_path)
+    assert [result for result in results if result.problem is not None] == []
 
 
 def ignored(name):

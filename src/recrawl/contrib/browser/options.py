@@ -36,6 +36,7 @@ class BrowserLimits:
     requests: int = 60  # further requests of a page
     body: int = 10 << 20  # bytes of the rendered page, and of all further answers together
     heap: int = 256  # MiB of JavaScript
+    memory: int = 1024  # MiB of each process of the browser
     pages: int = 4  # rendered at a time
     contexts: int = 8  # hosts whose context is kept
     restart: int = 500  # pages after which the browser is started again

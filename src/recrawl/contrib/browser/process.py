@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
+from recrawl.contrib.browser.memory import watch
 from recrawl.contrib.browser.options import BrowserLimits
 from recrawl.errors import ParameterError
 
@@ -39,6 +40,7 @@ class BrowserProcess:
         self._on_request = on_request
         self._driver: Any = None
         self._browser: Any = None
+        self._watching: asyncio.Task[None] | None = None
         self._contexts: OrderedDict[str, Any] = OrderedDict()
         self._users: Counter[str] = Counter()  # open pages by host
         self._changed = asyncio.Condition()
@@ -83,6 +85,8 @@ class BrowserProcess:
     async def _end(self) -> None:
         browser, driver = self._browser, self._driver
         self._driver = self._browser = None
+        if self._watching is not None:
+            self._watching.cancel()
         self._contexts.clear()
         self._n_pages = 0
         closing = [*([] if browser is None else [browser.close]), *([] if driver is None else [driver.stop])]
@@ -106,6 +110,8 @@ class BrowserProcess:
                 handle_sigterm=False,
                 handle_sighup=False,
             )
+            session = await self._browser.new_browser_cdp_session()
+            found = (await session.send("SystemInfo.getProcessInfo"))["processInfo"]
         except Exception as problem:
             await self._end()
             line = str(problem).strip().splitlines()[0]
@@ -113,6 +119,8 @@ class BrowserProcess:
             raise ParameterError(
                 f"the browser {name} does not start; the setting browser is the path of Chromium: {line}"
             ) from None
+        pid = next(int(one["id"]) for one in found if one["type"] == "browser")
+        self._watching = asyncio.create_task(watch(pid, self._limits.memory))
         self.n_starts += 1
 
     async def _context(self, host: str) -> Any:

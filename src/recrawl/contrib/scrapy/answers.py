@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from itemadapter import ItemAdapter
@@ -17,6 +17,7 @@ from recrawl.crawl.http.semantics import retry_after
 from recrawl.desk import Report
 from recrawl.desk.reports import MOST_REQUESTS
 
+_PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
 META = "recrawl"  # the key of a request's meta under which its lease is
 
 _FAILURES = {  # names of exceptions, those of Twisted and those of Scrapy since 2.14
@@ -94,11 +95,26 @@ def failure_report(exception: BaseException, request: Request, lease: str) -> Re
 
 def digest_of(items: Iterable[Any], ignored: frozenset[str]) -> str:
     """A digest of items and their order; fields by name, without those that do not count."""
+    return _digest({name: value for name, value in _fields(item).items() if name not in ignored} for item in items)
+
+
+def digest_of_all(digests: Sequence[str]) -> str:
+    """The digest of a page whose items have these digests."""
+    return _digest([{"items": digests}])
+
+
+def _digest(tables: Iterable[Mapping[str, Any]]) -> str:
     hashed = hashlib.blake2b(digest_size=16)
-    for item in items:
-        fields = {name: value for name, value in ItemAdapter(item).asdict().items() if name not in ignored}
-        hashed.update(json.dumps(fields, sort_keys=True, default=repr).encode() + b"\n")
+    for table in tables:
+        hashed.update(json.dumps(table, sort_keys=True, default=repr).encode() + b"\n")
     return hashed.hexdigest()
+
+
+def _fields(item: Any) -> Mapping[str, Any]:
+    """The fields of an item, also of items inside it; a plain table of plain values is what it is."""
+    if type(item) is dict and all(type(value) in _PLAIN for value in item.values()):
+        return item
+    return ItemAdapter(item).asdict()
 
 
 def _header(response: Response, name: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
@@ -34,7 +35,7 @@ class RequestFile:
 
     def form(self, url: str) -> str | None:
         """The form of a request; None if none is kept."""
-        if self._db is None and not self._path.exists():
+        if self._db is None and not os.path.exists(self._path):  # quicker than that of Path
             return None
         asked = "SELECT form FROM request WHERE spider = ? AND url = ?"
         try:

@@ -113,16 +113,18 @@ class Templates:
             raise NotRepeatable(f"its {what} {name or method!r} is no method of the spider")
         return name
 
-    def _link(self, url: str) -> Request:
-        """The request of a page that is no start request."""
+    def _form(self, url: str) -> dict[str, Any]:
+        """How the page of a link was requested when it was found; nothing is known of other pages."""
         text = self._file.form(url) if self._make is None else None
-        form = {} if text is None else json.loads(text)
+        if text is None:
+            return {}
+        form: dict[str, Any] = json.loads(text)
         for what in ("callback", "errback"):
             if what in form:
                 form[what] = self._method(form[what], what, url)
         if form.get("callback") is None:
             form.pop("cb_kwargs", None)
-        return Request(url, **form)
+        return form
 
     def _method(self, name: str, what: str, url: str) -> Any:
         """A method of the spider; None if it has it no longer."""
@@ -142,12 +144,18 @@ class Templates:
         if picked.last_modified is not None:
             known["last_modified"] = picked.last_modified
         made = self._start.get(picked.url) if self._make is None else self._make(picked.url)
+        form: dict[str, Any] = {} if made is None else {"meta": made.meta, "errback": made.errback}
         if made is None:
-            made = self._link(picked.url)
-        errback = self._errback
-        if made.errback is not None:
+            form = self._form(picked.url)
+        form |= {"errback": self._errback_of(form.get("errback"), known), "dont_filter": True}
+        form["meta"] = {**form.get("meta", {}), META: known}
+        return Request(picked.url, **form) if made is None else made.replace(**form)
+
+    def _errback_of(self, own: Any, known: dict[str, Any]) -> Any:
+        """The errback of a request that has one of its own or none; noted in what its meta says."""
+        if own is not None:
             try:
-                known["errback"] = self._named(made.errback, "errback")
+                known["errback"] = self._named(own, "errback")
             except NotRepeatable:  # of a start request: it is called alone
-                errback = made.errback
-        return made.replace(meta={**made.meta, META: known}, dont_filter=True, errback=errback)
+                return own
+        return self._errback

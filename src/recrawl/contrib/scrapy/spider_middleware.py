@@ -12,7 +12,7 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from recrawl.contrib.scrapy.answers import META, digest_of, is_success, lease_of, report_of
+from recrawl.contrib.scrapy.answers import META, digest_of, digest_of_all, is_success, lease_of, report_of
 from recrawl.contrib.scrapy.requests import NotRepeatable
 from recrawl.contrib.scrapy.session import Session, session_of
 from recrawl.errors import RecrawlError
@@ -66,7 +66,7 @@ class RecrawlSpiderMiddleware:
         self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
     ) -> AsyncIterator[Any]:
         """What a callback yields; when it has ended, what came of the page is recorded."""
-        lease, items, whole = lease_of(response.request), list[Any](), False
+        lease, items, whole = lease_of(response.request), list[str](), False
         if not await self._session.is_usable():
             async for one in result:
                 yield one
@@ -92,13 +92,13 @@ class RecrawlSpiderMiddleware:
         if lease is not None:
             self._end(response, lease, None)
 
-    def _end(self, response: Response, lease: str, items: list[Any] | None) -> None:
+    def _end(self, response: Response, lease: str, items: list[str] | None) -> None:
         if not is_success(response) or not self._session.is_open(lease):
             return
         assert response.request is not None
         by: dict[str, Any] = {"body": response.body}
         if self._session.options.change == "items":
-            by = {} if items is None else {"digest": digest_of([{"items": items}], frozenset())}
+            by = {} if items is None else {"digest": digest_of_all(items)}
         self._session.end(report_of(response, response.request, lease, by))
 
     def _found(self, request: Request) -> bool:

@@ -189,6 +189,16 @@ class QueueFile:
             found.setdefault(row[7], []).append(Row(*row))
         return found
 
+    def pages_of(self, queues: Sequence[int]) -> list[str]:
+        """The pages of the engine that some queues have."""
+        query = "SELECT u.page FROM json_each(?) j CROSS JOIN url u ON u.queue = j.value AND u.page IS NOT NULL"
+        return [page for (page,) in self.db.execute(query, (json.dumps(queues),))]
+
+    def pages_after(self, queue: int, url: str, n: int) -> list[tuple[str, str | None]]:
+        """At most n URLs of a queue after a URL, in order, and the page of each."""
+        query = "SELECT url, page FROM url WHERE queue = ? AND url > ? ORDER BY url LIMIT ?"
+        return list(self.db.execute(query, (queue, url, n)))
+
     def due(self, queues: Sequence[int], now: float, n: int) -> dict[int, list[Row]]:
         """The first n URLs of each queue whose dates have come, by queue: earliest date first, then by URL."""
         first = "SELECT id FROM url WHERE queue = j.value AND date BETWEEN 1 AND ? ORDER BY date, url LIMIT ?"

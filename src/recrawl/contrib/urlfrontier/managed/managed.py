@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from recrawl.contrib.urlfrontier.api.wire import OK, SKIPPED
 from recrawl.contrib.urlfrontier.batches import Discovered
@@ -12,9 +11,9 @@ from recrawl.contrib.urlfrontier.changes import Changes
 from recrawl.contrib.urlfrontier.frontier import Ask, Frontier, Served
 from recrawl.contrib.urlfrontier.items import Put
 from recrawl.contrib.urlfrontier.managed.backlog import Backlog, page_of
+from recrawl.contrib.urlfrontier.managed.choice import Choice, OwnPages
 from recrawl.contrib.urlfrontier.managed.observations import report_of, says_gone
 from recrawl.contrib.urlfrontier.queue_file import Row
-from recrawl.contrib.urlfrontier.queues import Queue
 from recrawl.desk import Desk, NewPage, Picked
 from recrawl.desk.desk import MOST_PICKED, MOST_REPORTS
 from recrawl.desk.lease_book import KEPT, LONGEST, picked_at
@@ -32,6 +31,7 @@ class Managed:
         self._frontier, self._desk, self._file = frontier, desk, frontier.file
         self._writing = asyncio.Lock()
         self._took = 0  # pages that the last call took
+        self._own = OwnPages(frontier)
         self._backlog = Backlog(frontier, desk, self._writing, self._forget)
 
     @property
@@ -173,7 +173,7 @@ class Managed:
         """Hand out the URLs that are worth most; None: of any managed crawl."""
         await self._backlog.settle_some()
         now = self._frontier.clock.now()
-        choice = _Choice(self, self._frontier, crawl, ask, now)
+        choice = Choice(self.rows_of, self._own, crawl, ask, now)
         lease = min(max(ask.lease, 1.0), LONGEST)
         try:
             picked = await self._pick(choice, int(min(ask.queues * ask.urls, MOST_PICKED)), lease)
@@ -183,7 +183,7 @@ class Managed:
             raise
         return [choice.chosen[page] for page in picked if choice.chosen[page].queue.id in self._frontier.by_id]
 
-    async def _pick(self, choice: _Choice, n: int, lease: float) -> dict[str, Picked]:
+    async def _pick(self, choice: Choice, n: int, lease: float) -> dict[str, Picked]:
         """At most n pages of a choice, by URL. Few at first: those of further queues are picked in vain."""
         found: dict[str, Picked] = {}
         some = min(n, max(choice.queues, self._took) + _FEW)
@@ -208,70 +208,6 @@ class Managed:
         gone = [page for page in some if self._first(None, found.get(page, ())) is None]
         if gone:
             await self._desk.remove(gone)
-
-
-class _Choice:
-    """Which pages one call may have: at most so many queues, and so many URLs of each.
-
-    What it takes is in process, and its queue served, from then on: calls that run meanwhile see it.
-    """
-
-    keeps = True  # leases are in the file of the queues, before the store of the desk has them
-
-    def __init__(self, managed: Managed, frontier: Frontier, crawl: str | None, ask: Ask, now: float) -> None:
-        self._managed, self._frontier, self._crawl, self._ask, self._now = managed, frontier, crawl, ask, now
-        self.queues, self.ended = ask.queues, False
-        self._rooms: dict[Queue, int] = {}
-        self._served_before: dict[Queue, float] = {}
-        self._rows: dict[str, Row] = {}
-        self.chosen: dict[str, Served] = {}
-
-    def look(self, urls: Sequence[str]) -> None:
-        """Read the rows of pages."""
-        self._rows = self._managed.rows_of(self._crawl, urls)
-
-    def __call__(self, url: str) -> bool | None:
-        """Whether a page is taken; None if it would need a queue more than was asked for."""
-        row = self._rows.get(url)
-        if row is None:
-            return False
-        queue = self._frontier.by_id[row.queue]
-        if self._ask.key not in ("", queue.key):
-            return False
-        if queue not in self._rooms:
-            opens = queue.opens_at(self._frontier.delay) <= self._now
-            room = self._ask.urls - queue.in_process(self._now) if opens else 0
-            if room <= 0:
-                return False
-            if len(self._rooms) >= self._ask.queues:
-                self.ended = True
-                return None
-            self._rooms[queue], self._served_before[queue] = room, queue.last_served
-            queue.last_served = self._now
-        if self._rooms[queue] <= 0:
-            return False
-        self._rooms[queue] -= 1
-        queue.held[row.id] = math.inf
-        self.chosen[url] = Served(queue, row)
-        return True
-
-    def leased(self, pages: Sequence[Picked]) -> None:
-        """Write the leases; queues are free when the desk is."""
-        both = [(self.chosen[one.url], one.lease) for one in pages]
-        both = [(served, lease) for served, lease in both if served.queue.id in self._frontier.by_id]
-        if both:
-            served, leases = zip(*both, strict=True)
-            self._frontier.lease(served, self._now, min(one.until for one in pages), leases)
-
-    def keep(self, pages: Collection[str]) -> None:
-        """Only these were picked: undo the others."""
-        served = {self.chosen[page].queue for page in pages}
-        for page, (queue, row) in self.chosen.items():
-            if page not in pages:
-                queue.held.pop(row.id, None)
-        for queue, before in self._served_before.items():
-            if queue not in served:
-                queue.last_served = before
 
 
 def _is_gone(put: Put, row: Row | None) -> bool:
