@@ -244,6 +244,20 @@ def test_settings_that_are_not_valid_are_refused(board, admin, fields):
     assert board[0].live.settings.budget == "300/day"
 
 
+def test_a_link_scales_the_budget_in_its_own_unit(board, admin):
+    before = board[0].live.settings.budget
+    amount, unit = before.split("/", 1)
+    shown = {times: admin.get(f"/settings?times={times}").text for times in ("2", "1", "-1", "nan", "many", "")}
+    assert f'value="{2 * float(amount):g}/{unit}"' in shown.pop("2")
+    assert all(f'value="{before}"' in text for text in shown.values())
+
+
+def test_the_tile_and_the_budget_count_the_same_requests(admin):
+    texts = [" ".join(admin.get(path).text.split()) for path in ("/parts/tiles", "/budget")]
+    tile = re.search(r"changes, ([\d,]+) requests, last day", texts[0])
+    assert tile[1] == re.search(r"In the last day ([\d,]+) were made", texts[1])[1]
+
+
 def test_the_page_of_a_change_shows_what_went_and_came(admin):
     text = admin.get(f"/page?url={quote(PAGE)}").text
     assert "<ins>" in text

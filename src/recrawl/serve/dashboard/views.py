@@ -12,7 +12,7 @@ from recrawl.crawl.urls import canonical
 from recrawl.errors import ParameterError
 from recrawl.serve.crawls.view import KINDS, Snapshot
 from recrawl.serve.dashboard.board import Dashboard
-from recrawl.serve.dashboard.charts import changes_chart, curve_chart, freshness_chart, requests_chart, totals
+from recrawl.serve.dashboard.charts import changes_chart, curve_chart, freshness_chart, requests_chart
 from recrawl.serve.dashboard.gate import HEADERS
 from recrawl.serve.dashboard.html_route import HtmlRoute
 from recrawl.serve.dashboard.page_facts import page_facts
@@ -144,7 +144,6 @@ def _charts(board: Dashboard, snapshot: Snapshot) -> dict[str, Any]:
 def tiles(board: Dashboard) -> dict[str, Any]:
     """The figures at the top: freshness, budget use, changes, trouble; those of all pages from the last snapshot."""
     snapshot, tallies, budget = board.snapshots.get(), board.crawl.tallies(), board.crawl.budget()
-    now = board.crawl.clock.now()
     found: dict[str, Any] = {
         "snapshot_at": None if snapshot is None else snapshot.at,
         "error": board.snapshots.error,
@@ -159,6 +158,8 @@ def tiles(board: Dashboard) -> dict[str, Any]:
         "needed": 0,
         "audit": None,
         "used": None,
+        "requests": 0,  # counted against the budget in the last day
+        "changes": 0,  # found in the last day
     }
     if snapshot is None:
         return found
@@ -174,7 +175,7 @@ def tiles(board: Dashboard) -> dict[str, Any]:
         "verdict": status["verdict"],
         "used": spent["requests"] / allowed if allowed else None,
         "requests": spent["requests"],
-        "last_day": totals(snapshot.history, now - _DAY),
+        "changes": status["changes_last_day"],
     }
 
 
