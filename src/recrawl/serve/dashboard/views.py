@@ -22,6 +22,7 @@ from recrawl.serve.problems import ProblemError
 _DAY = 86400.0
 _MOST = 100_000  # rows that can be paged through
 _SHOWN = 100  # crawls of the live feed
+_OLD = 600.0  # seconds: figures that old are not shown at the top while new ones are computed
 
 
 def view_routes(board: Dashboard) -> APIRouter:
@@ -144,9 +145,13 @@ def _charts(board: Dashboard, snapshot: Snapshot) -> dict[str, Any]:
 def tiles(board: Dashboard) -> dict[str, Any]:
     """The figures at the top: freshness, budget use, changes, trouble; those of all pages from the last snapshot."""
     snapshot, tallies, budget = board.snapshots.get(), board.crawl.tallies(), board.crawl.budget()
+    renewing = board.snapshots.busy
+    if snapshot is not None and renewing and board.crawl.clock.now() - snapshot.at > _OLD:
+        snapshot = None
     found: dict[str, Any] = {
         "snapshot_at": None if snapshot is None else snapshot.at,
         "error": board.snapshots.error,
+        "renewing": renewing,
         "pages": tallies.pages,
         "failing": tallies.failing,
         "gone": tallies.gone,
