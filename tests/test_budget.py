@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recrawl.errors import ParameterError
-from recrawl.model.budget import format_rate, parse_budget, unit_name, unit_seconds
+from recrawl.model.budget import format_rate, parse_budget, scaled_budget, unit_name, unit_seconds
 
 UNITS = ["s", "min", "h", "day", "week", "month", "year"]
 amounts = st.floats(min_value=1e-12, max_value=1e12)
@@ -89,6 +89,22 @@ def test_a_rate_is_the_same_in_every_unit(rate, per, unit):
 @given(amount=amounts, unit=units, n=st.integers(1, 10**9))
 def test_per_page_is_linear(amount, unit, n):
     assert parse_budget(f"{amount!r}/page/{unit}", n) == pytest.approx(n * parse_budget(f"{amount!r}/{unit}"))
+
+
+@given(amount=amounts, unit=units, page=st.sampled_from(["", "/page"]), factor=st.floats(0.01, 100.0))
+def test_a_scaled_budget_keeps_its_unit(amount, unit, page, factor):
+    before = f"{amount!r}{page}/{unit}"
+    after = scaled_budget(before, factor)
+    assert after.split("/")[1:] == before.split("/")[1:]
+    assert parse_budget(after, 7) == pytest.approx(factor * parse_budget(before, 7), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("budget", "factor"), [("five", 2.0), ("5", 2.0), ("5/s", 0.0), ("5/s", math.inf), ("5/s", math.nan)]
+)
+def test_what_cannot_be_scaled_is_refused(budget, factor):
+    with pytest.raises(ParameterError):
+        scaled_budget(budget, factor)
 
 
 def test_unit_spellings():

@@ -87,7 +87,10 @@ def test_hours_that_are_over_are_forgotten():
     for hour in range(40):
         unspent.why = HOSTS if hour < 30 else UNLIKELY
         unspent.count(3600.0 * hour, hour, 2.0 * hour)
-    assert unspent.figures(3600.0 * 39) == {"requests": 24, "unspent": 48.0, "why": {UNLIKELY: 20.0, HOSTS: 28.0}}
+    assert unspent.figures(3600.0 * 39) == {"requests": 25, "unspent": 50.0, "why": {UNLIKELY: 20.0, HOSTS: 30.0}}
+    later = unspent.figures(3600.0 * 39.25)
+    assert later == {"requests": 25, "unspent": 49.5, "why": {UNLIKELY: 20.0, HOSTS: 29.5}}, "a part of the first hour"
+    assert unspent.figures(3600.0 * 40)["requests"] == 24
     other = Unspent()
     other.restore(unspent.pending_notes(1e6))
     assert other.figures(3600.0 * 39) == unspent.figures(3600.0 * 39)

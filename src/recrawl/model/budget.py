@@ -80,6 +80,21 @@ def parse_budget(text: str | float, n_pages: float | None = None, *, plain: str 
     return rate
 
 
+def scaled_budget(text: str, factor: float) -> str:
+    """A budget times a factor, in the words of the budget: its unit, and per page if it is.
+
+    >>> scaled_budget("5/s", 2), scaled_budget("100k/month", 0.5), scaled_budget("0.05 / page / day", 3)
+    ('10/s', '50k/month', '0.15/page/day')
+    """
+    parse_budget(text, 1)
+    if not 0 < factor < math.inf:
+        raise ParameterError(f"factor is {factor}: must be above 0 and finite")
+    amount, *rest = (part.strip() for part in text.split("/"))
+    match = _AMOUNT.fullmatch(amount)
+    assert match is not None  # it was parsed
+    return "/".join([format_amount(float(match[1]) * _SCALES[match[2]] * factor), *rest])
+
+
 def format_rate(rate: float, *, per: str = "s", unit: str | None = None, digits: int = 4) -> str:
     """A rate per the unit ``per`` in the same grammar, in ``unit`` or the shortest one that gives at least 1.
 

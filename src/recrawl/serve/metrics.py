@@ -76,7 +76,7 @@ _CRAWLS = (
     _counter("crawls_started", "crawls that were started", "started"),
     Figure("crawls", "crawls that ended, by outcome", _outcomes, counts=True, labels=("outcome",)),
     _counter("crawls_set_aside", "picked pages that had to wait for their hosts", "set_aside"),
-    _counter("requests", "HTTP requests: pages, redirects, robots.txt, listings", "requests"),
+    _counter("requests", "HTTP requests of crawls: pages, redirects, robots.txt", "requests"),
     _counter("received_bytes", "bytes of bodies", "n_bytes"),
     _counter("not_modified", "answers 304", "not_modified"),
     _counter("flapping", "returns to content that a page had before", "flapping"),
@@ -110,7 +110,12 @@ _ENGINE = (
 )
 _BUDGET = (
     Figure("budget_rate", "requests per second that the budget allows while open", lambda c: c.budget.rate),
-    Figure("budget_used", "requests that were counted against the budget", lambda c: c.budget.used, counts=True),
+    Figure(
+        "budget_used",
+        "requests that were counted against the budget: those of crawls, polls and key files",
+        lambda c: c.budget.used,
+        counts=True,
+    ),
     Figure(
         "budget_lapsed",
         "requests that the budget allowed and nothing asked for",

@@ -59,6 +59,8 @@ def test_the_slider_says_what_twice_the_budget_buys(browser):
     assert "10 times the budget, 3,000 requests a day" in answer.inner_text()
     page.click("#use-budget")
     assert page.input_value("#budget") == "3000/day"
+    page.goto(f"{browser.server.url}/settings?times=0.25")
+    assert page.input_value("#budget") == "75/day"
 
 
 def test_everything_can_be_done_by_keyboard_alone(browser):

@@ -197,12 +197,13 @@ def test_a_site_is_added_by_its_front_page(admin):
     ],
 )
 def test_what_cannot_be_added_is_named_and_nothing_is_added(admin, fields, why):
-    before = admin.get("/?q=ok.example").text
+    part = {"hx-request": "true"}  # the list alone: tiles may be renewed meanwhile
+    before = admin.get("/?q=ok.example", headers=part).text
     refused = admin.act("/add", **fields)
     assert refused.status_code == 422
     assert why in refused.text
     assert "<script>" not in refused.text
-    assert admin.get("/?q=ok.example").text == before
+    assert admin.get("/?q=ok.example", headers=part).text == before
 
 
 @pytest.mark.parametrize("fields", [{"do": "explode", "url": PAGE}, {"do": "pause", "url": "https://un.known/"}, {}])
@@ -242,6 +243,20 @@ def test_settings_that_are_not_valid_are_refused(board, admin, fields):
         assert refused.status_code == 422
         assert 'role="alert"' in refused.text
     assert board[0].live.settings.budget == "300/day"
+
+
+def test_a_link_scales_the_budget_in_its_own_unit(board, admin):
+    before = board[0].live.settings.budget
+    amount, unit = before.split("/", 1)
+    shown = {times: admin.get(f"/settings?times={times}").text for times in ("2", "1", "-1", "nan", "many", "")}
+    assert f'value="{2 * float(amount):g}/{unit}"' in shown.pop("2")
+    assert all(f'value="{before}"' in text for text in shown.values())
+
+
+def test_the_tile_and_the_budget_count_the_same_requests(admin):
+    texts = [" ".join(admin.get(path).text.split()) for path in ("/parts/tiles", "/budget")]
+    tile = re.search(r"changes, ([\d,]+) requests, last day", texts[0])
+    assert tile[1] == re.search(r"In the last day ([\d,]+) were made", texts[1])[1]
 
 
 def test_the_page_of_a_change_shows_what_went_and_came(admin):

@@ -20,9 +20,10 @@ def look(board, monkeypatch):
     server, tokens = board
     real = server.board.snapshots.latest
 
-    def looked(path, error=None, snapshot=None, **changed):
+    def looked(path, error=None, snapshot=None, busy=None, **changed):
         given = replace(real, **changed) if changed else snapshot
-        monkeypatch.setattr(server.board, "snapshots", SimpleNamespace(get=lambda: given, error=error))
+        busy = given is None if busy is None else busy
+        monkeypatch.setattr(server.board, "snapshots", SimpleNamespace(get=lambda: given, error=error, busy=busy))
         answer = person.get(path)
         assert answer.status_code == 200
         return answer.text
@@ -40,6 +41,14 @@ def test_figures_that_are_not_there_yet_are_loaded_again(look, path):
     assert "No host was asked" not in text
     assert "no history yet" not in text
     assert "being computed" in look("/parts/tiles")
+
+
+def test_tiles_are_loaded_again_while_newer_figures_are_computed(look):
+    for old, shown in ((30.0, True), (700.0, False)):
+        text = look("/parts/tiles", busy=True, at=time.time() - old)
+        assert 'hx-get="/parts/tiles"' in text
+        assert ("being computed" not in text) is shown, "figures of an hour ago are not those of now"
+    assert "hx-get" not in look("/parts/tiles", busy=False, at=time.time() - 700.0)
 
 
 @pytest.mark.parametrize("path", FIGURES)

@@ -7,15 +7,17 @@ from typing import Any
 
 NOTE = "unspent"  # the name of the note that holds the figures
 UNLIKELY, PRICE, HOSTS, SLOTS, NOTHING = "unlikely", "price", "hosts", "slots", "nothing"
+UNASKED = "unasked"
 WHY = {
     UNLIKELY: "no page likely enough to have changed",
     PRICE: "no crawl that saves as much as it costs",
     HOSTS: "hosts waiting for their delay",
     SLOTS: "all connections in use",
     NOTHING: "no page to crawl: all crawled, paused or waiting for a time",
+    UNASKED: "no crawler asked for a page",
 }
 _HOUR = 3600.0
-_KEPT = 24  # hours
+_KEPT = 24  # hours before the present one; of the first of them, what is within the last day
 _EVERY = 30.0  # seconds between two notes
 
 
@@ -43,7 +45,7 @@ class Unspent:
             hour["requests"] = hour.get("requests", 0) + max(used - self._used, 0)
             if lapsed > self._lapsed:
                 hour[self.why] = hour.get(self.why, 0.0) + lapsed - self._lapsed
-            self._hours = {key: value for key, value in self._hours.items() if key > now // _HOUR - _KEPT}
+            self._hours = {key: value for key, value in self._hours.items() if key >= now // _HOUR - _KEPT}
         self._used, self._lapsed = used, lapsed
 
     def figures(self, now: float) -> dict[str, Any]:
@@ -66,7 +68,9 @@ class Unspent:
 def figures_of(note: Mapping[str, Any] | None, now: float) -> dict[str, Any]:
     """Requests made and left unspent in the last day, and the reasons, by the note of a crawl."""
     hours = {int(key): value for key, value in (note or {"hours": {}})["hours"].items()}
-    recent = [value for key, value in hours.items() if now // _HOUR - _KEPT < key <= now // _HOUR]
-    why = {reason: sum(hour.get(reason, 0.0) for hour in recent) for reason in WHY}
+    this, passed = now // _HOUR, now % _HOUR / _HOUR
+    recent = [(1.0 if key > this - _KEPT else 1.0 - passed, hours[key]) for key in hours if this - _KEPT <= key <= this]
+    why = {reason: sum(part * hour.get(reason, 0.0) for part, hour in recent) for reason in WHY}
     why = {reason: amount for reason, amount in why.items() if amount > 0.0}
-    return {"requests": int(sum(hour.get("requests", 0) for hour in recent)), "unspent": sum(why.values()), "why": why}
+    requests = round(sum(part * hour.get("requests", 0) for part, hour in recent))
+    return {"requests": requests, "unspent": sum(why.values()), "why": why}

@@ -39,7 +39,9 @@ class CrawlLoop:
             if self.stopped or now >= until or left <= 0 or idle:
                 return
             commands_at = self.books.apply_commands(now)
-            started = await self._start(now, left) if self.crawling else 0
+            started = (
+                await self._start(now, left) if self.crawling else self.starter.count_others(now, self.others_wait())
+            )
             left -= started
             self.books.save_if_due(now)
             await self.rest(now, min(until, commands_at), started > 0)

@@ -90,9 +90,9 @@ class Counters:
         """The hosts with the most crawls."""
         return nlargest(n, self.hosts.items(), key=lambda item: item[1].crawls)
 
-    def judged(self) -> tuple[int, int, int]:
-        """Requests, comparisons of a page with its copy, and changes that these found."""
-        return self.requests, self.changed + self.unchanged, self.changed
+    def judged(self) -> tuple[int, int]:
+        """Comparisons of a page with its copy, and changes that these found."""
+        return self.changed + self.unchanged, self.changed
 
     def as_dict(self) -> dict[str, Any]:
         """The counters by name, without those of hosts."""

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from recrawl.crawl.polite.unspent import HOSTS, NOTHING, PRICE, SLOTS, UNLIKELY
+from recrawl.crawl.polite.unspent import HOSTS, NOTHING, PRICE, SLOTS, UNASKED, UNLIKELY
 from recrawl.crawl.run.attempt import Attempts
 from recrawl.crawl.run.opening.components import Components
 from recrawl.engine.names.addresses import host_of
@@ -47,6 +47,16 @@ class Starter:
         if started < n:
             self._unspent.why = self._why_idle()
         return started
+
+    def count_others(self, now: float, waiting: bool) -> int:
+        """Count what crawlers of others use of the budget, where only they crawl; no crawl starts here."""
+        left = self._budget.ready(now)  # what was not used in time has lapsed
+        if not waiting:
+            self._unspent.why = UNASKED
+        elif left > 0:
+            self._unspent.why = self._why_idle()
+        self._unspent.count(now, self._budget.used, self._budget.lapsed)
+        return 0
 
     def _why_idle(self) -> str:
         """Why no further crawl starts although budget and slots are left."""

@@ -74,8 +74,8 @@ class LocalCrawl:
 
     def tallies(self) -> Tallies:
         """See `CrawlView`."""
-        stats, counters = self._engine.stats, self.live.crawler.counters
-        return Tallies(len(self._engine), stats["failing"], stats["away"], counters.requests, counters.changed)
+        stats, counters, requests = self._engine.stats, self.live.crawler.counters, self._components.budget.used
+        return Tallies(len(self._engine), stats["failing"], stats["away"], requests, counters.changed)
 
     def budget(self) -> BudgetFacts:
         """See `CrawlView`."""

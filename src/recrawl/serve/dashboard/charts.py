@@ -66,16 +66,3 @@ def curve_chart(curve: list[dict[str, float]]) -> dict[str, Any]:
             {"label": name, "values": [point[name] for point in curve]} for name in ("low", "high", "freshness")
         ],
     }
-
-
-def totals(history: list[Point], since: float) -> dict[str, float | int | None]:
-    """Requests, comparisons and changes since a time, and changes per request."""
-    recent = [point for point in history if point.at >= since]
-    requests, changes = sum(point.requests for point in recent), sum(point.changes for point in recent)
-    share = changes / requests if requests else None
-    return {
-        "requests": requests,
-        "comparisons": sum(point.comparisons for point in recent),
-        "changes": changes,
-        "per_request": share,
-    }

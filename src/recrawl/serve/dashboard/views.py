@@ -12,7 +12,7 @@ from recrawl.crawl.urls import canonical
 from recrawl.errors import ParameterError
 from recrawl.serve.crawls.view import KINDS, Snapshot
 from recrawl.serve.dashboard.board import Dashboard
-from recrawl.serve.dashboard.charts import changes_chart, curve_chart, freshness_chart, requests_chart, totals
+from recrawl.serve.dashboard.charts import changes_chart, curve_chart, freshness_chart, requests_chart
 from recrawl.serve.dashboard.gate import HEADERS
 from recrawl.serve.dashboard.html_route import HtmlRoute
 from recrawl.serve.dashboard.pages.page_facts import page_facts
@@ -22,6 +22,7 @@ from recrawl.serve.problems import ProblemError
 _DAY = 86400.0
 _MOST = 100_000  # rows that can be paged through
 _SHOWN = 100  # crawls of the live feed
+_OLD = 600.0  # seconds: figures that old are not shown at the top while new ones are computed
 
 
 def view_routes(board: Dashboard) -> APIRouter:
@@ -144,10 +145,13 @@ def _charts(board: Dashboard, snapshot: Snapshot) -> dict[str, Any]:
 def tiles(board: Dashboard) -> dict[str, Any]:
     """The figures at the top: freshness, budget use, changes, trouble; those of all pages from the last snapshot."""
     snapshot, tallies, budget = board.snapshots.get(), board.crawl.tallies(), board.crawl.budget()
-    now = board.crawl.clock.now()
+    renewing = board.snapshots.busy
+    if snapshot is not None and renewing and board.crawl.clock.now() - snapshot.at > _OLD:
+        snapshot = None
     found: dict[str, Any] = {
         "snapshot_at": None if snapshot is None else snapshot.at,
         "error": board.snapshots.error,
+        "renewing": renewing,
         "pages": tallies.pages,
         "failing": tallies.failing,
         "gone": tallies.gone,
@@ -159,6 +163,8 @@ def tiles(board: Dashboard) -> dict[str, Any]:
         "needed": 0,
         "audit": None,
         "used": None,
+        "requests": 0,  # counted against the budget in the last day
+        "changes": 0,  # found in the last day
     }
     if snapshot is None:
         return found
@@ -174,7 +180,7 @@ def tiles(board: Dashboard) -> dict[str, Any]:
         "verdict": status["verdict"],
         "used": spent["requests"] / allowed if allowed else None,
         "requests": spent["requests"],
-        "last_day": totals(snapshot.history, now - _DAY),
+        "changes": status["changes_last_day"],
     }
 
 

@@ -79,7 +79,9 @@ class Components:
         self.recorder.inbox, self.inbox.copies = self.inbox, self.recorder.copies
         self.budget = options.budget or _budget_of(engine, self.clock.now())
         self.unspent = Unspent()
-        self.freshness = FreshnessNotes(engine, options.notes_every, self.counters.judged)
+        self.freshness = FreshnessNotes(
+            engine, options.notes_every, lambda: (self.budget.used, *self.counters.judged())
+        )
         self.noting: asyncio.Task[None] | None = None  # the last note of how fresh many copies are
         self.budget.attach(self.pool, self._save_mark)
         budgets = HostBudgets(host_rates(options.rules, self.budget), self.recorder.save_notes)

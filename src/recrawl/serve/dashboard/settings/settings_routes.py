@@ -18,6 +18,7 @@ from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.run.opening.assemble import check_settings
 from recrawl.crawl.run.opening.reload import compare
 from recrawl.errors import ParameterError
+from recrawl.model.budget import scaled_budget
 from recrawl.serve.crawls.view import Snapshot
 from recrawl.serve.dashboard.board import Dashboard
 from recrawl.serve.dashboard.gate import HEADERS, Form
@@ -52,9 +53,9 @@ def settings_routes(board: Dashboard) -> APIRouter:
         return board.page(request, session, "settings.html", status=status, **{**base, **values})
 
     @router.get("/settings")
-    async def ask(request: Request, budget: str = "") -> HTMLResponse:
+    async def ask(request: Request, times: str = "1") -> HTMLResponse:
         session, settings = board.gate.session(request), board.crawl.settings
-        form = Form({"budget": budget[:100] or settings.budget, "rules": rules_text(settings.rule)})
+        form = Form({"budget": times_budget(settings.budget, times), "rules": rules_text(settings.rule)})
         return shown(request, session, form)
 
     @router.post("/settings")
@@ -72,6 +73,15 @@ def settings_routes(board: Dashboard) -> APIRouter:
         return RedirectResponse("/settings", 303, headers=HEADERS)
 
     return router
+
+
+def times_budget(budget: str, times: str) -> str:
+    """The budget times a factor that a link names; the budget itself if that is no factor."""
+    try:
+        factor = float(times)
+        return budget if factor == 1.0 else scaled_budget(budget, factor)
+    except ValueError:
+        return budget
 
 
 def edited(old: Settings, form: Form) -> Settings:

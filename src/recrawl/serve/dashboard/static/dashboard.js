@@ -130,7 +130,7 @@
       const words = `${factor < 10 ? factor.toFixed(factor < 1 ? 2 : 1) : factor.toFixed(0)} times the budget`;
       answer.textContent = `${words}, ${whole(budget)} requests a day: freshness ${percent(fresh)} (${percent(at(0, factor))} to ${percent(at(1, factor))}), ${more >= 0 ? "+" : "−"}${Math.abs(more).toFixed(1)} points.`;
       input.setAttribute("aria-valuetext", words);
-      if (use) use.href = `/settings?budget=${encodeURIComponent(Math.max(1, Math.round(budget)) + "/day")}`;
+      if (use) use.href = `/settings?times=${factor}`;
     };
     input.addEventListener("input", say);
     say();
