@@ -33,7 +33,8 @@ from recrawl.crawl.listings import poll_queue, worths
 from recrawl.crawl.listings.discovery import Discovery
 from recrawl.crawl.listings.poll_queue import Pace
 from recrawl.crawl.listings.polls import PollHooks, Polls
-from recrawl.crawl.signals.inbox import Inbox, Signal, Taken
+from recrawl.crawl.signals.inbox import Inbox, Taken
+from recrawl.crawl.signals.sorting import Signal
 from recrawl.demo import even_budget
 from recrawl.demo.replay.listings import sitemap_of
 from recrawl.demo.replay.web import TraceWeb

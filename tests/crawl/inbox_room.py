@@ -6,7 +6,8 @@ import numpy as np
 
 from recrawl import Engine
 from recrawl.crawl.http.memory import ManualClock
-from recrawl.crawl.signals.inbox import Inbox, InboxOptions, Signal
+from recrawl.crawl.signals.inbox import Inbox, InboxOptions
+from recrawl.crawl.signals.sorting import Signal
 from recrawl.crawl.signals.sources import Source
 from recrawl.errors import StoreError
 from recrawl.store import MemoryStore

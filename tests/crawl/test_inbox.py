@@ -7,8 +7,9 @@ import tracemalloc
 import pytest
 
 from recrawl.crawl.signals.counts import TOTALS
-from recrawl.crawl.signals.inbox import Inbox, Signal, Taken
+from recrawl.crawl.signals.inbox import Inbox, Taken
 from recrawl.crawl.signals.limits import Limit, Limits
+from recrawl.crawl.signals.sorting import Signal
 from recrawl.crawl.signals.sources import KINDS, MOST, NOTE, Source, Sources, engine_sources
 from recrawl.errors import ParameterError
 from recrawl.store import Outcome, SqliteStore

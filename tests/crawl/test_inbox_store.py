@@ -9,7 +9,8 @@ from recrawl import Engine
 from recrawl.crawl.http.memory import Answer, ManualClock
 from recrawl.crawl.run.opening.pages import open_engine
 from recrawl.crawl.signals.group_commit import GroupCommit
-from recrawl.crawl.signals.inbox import Inbox, Signal, Taken
+from recrawl.crawl.signals.inbox import Inbox, Taken
+from recrawl.crawl.signals.sorting import Signal
 from recrawl.crawl.signals.sources import NOTE
 from recrawl.errors import StoreError
 from recrawl.store import Outcome, SqliteStore

@@ -14,7 +14,7 @@ from recrawl.crawl.listings.poll_queue import Pace, due_times
 from recrawl.crawl.listings.registry import Registry
 from recrawl.crawl.listings.worth import DAY, Worth, anyway, poll_interval, poll_value
 from recrawl.crawl.listings.worths import Worths
-from recrawl.crawl.signals.inbox import Signal
+from recrawl.crawl.signals.sorting import Signal
 from recrawl.crawl.signals.sources import Source
 from recrawl.engine import Engine
 from recrawl.model import Pages, crawl_value
@@ -219,7 +219,7 @@ def test_a_sitemap_that_names_a_page_without_a_date_says_nothing_of_a_newer_copy
     engine.add(urls[:2], 60.0, fetched_at=[10.0, 50.0])
     worths = Worths(engine, Registry(), lambda: Pace(1.0, 1.0), lambda _: True)
     old, new, unknown = (Signal(url, Source("sitemap", "a.example")) for url in urls)
-    dated = replace(new, changed_at=20.0)
+    dated = new._replace(changed_at=20.0)
     assert worths.since([old, new, unknown, dated], before=30.0) == [old, unknown, dated]
     assert worths.since([old, new], before=None) == [old, new]
     assert worths.since([dated], before=30.0) == [dated]

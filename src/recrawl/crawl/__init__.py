@@ -66,8 +66,8 @@ if TYPE_CHECKING:
     from recrawl.crawl.run.opening.warming import warm_up as warm_up
     from recrawl.crawl.run.progress import Counters as Counters
     from recrawl.crawl.signals.inbox import Inbox as Inbox
-    from recrawl.crawl.signals.inbox import Signal as Signal
     from recrawl.crawl.signals.inbox import Taken as Taken
+    from recrawl.crawl.signals.sorting import Signal as Signal
     from recrawl.crawl.signals.sources import Source as Source
     from recrawl.crawl.urls import canonical as canonical
 
@@ -103,7 +103,8 @@ __getattr__, __dir__, __all__ = attach(
         "run.crawler": ["Crawler"],
         "run.opening.pages": ["add_pages", "open_engine", "save_pages"],
         "run.opening.warming": ["warm_up"],
-        "signals.inbox": ["Inbox", "Signal", "Taken"],
+        "signals.inbox": ["Inbox", "Taken"],
+        "signals.sorting": ["Signal"],
         "signals.sources": ["Source"],
         "urls": ["canonical"],
     },

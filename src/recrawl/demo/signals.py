@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from recrawl.crawl.clock import Clock
 from recrawl.crawl.run.crawler import Crawler
-from recrawl.crawl.signals.inbox import Signal
+from recrawl.crawl.signals.sorting import Signal
 from recrawl.crawl.signals.sources import Source
 from recrawl.demo.verdict import SourceCounts
 from recrawl.demo.web import DemoWeb

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 from fastapi import FastAPI
 
 from recrawl.crawl.run.receive.receivers import Receivers
-from recrawl.crawl.signals.inbox import Signal, Taken
+from recrawl.crawl.signals.inbox import Taken
+from recrawl.crawl.signals.sorting import Signal
 from recrawl.crawl.signals.tokens import Tokens
 from recrawl.serve.api.service import Service, service_routes
 from recrawl.serve.feed import feed_routes
@@ -18,7 +19,7 @@ from recrawl.serve.health import health_routes
 from recrawl.serve.metrics import Metrics, metric_routes
 from recrawl.serve.problems import answer_with_problems
 from recrawl.serve.receive.indexnow import indexnow_routes
-from recrawl.serve.receive.signals import signal_routes
+from recrawl.serve.receive.signals import signal_route
 from recrawl.serve.receive.websub import websub_routes
 from recrawl.store.events import Event
 
@@ -60,11 +61,17 @@ class Context:
 
 def build_app(context: Context) -> FastAPI:
     """The app of a crawl."""
-    app = FastAPI(title="recrawl", docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(
+        title="recrawl",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # else each request looks for it
+    )
     answer_with_problems(app)
+    app.router.routes.append(signal_route(context))
     if context.service is not None:  # the first routes are found soonest
         app.router.routes += service_routes(context.service, context.tokens)
-    app.include_router(signal_routes(context))
     crawl = None if context.dashboard is None else context.dashboard.crawl
     app.include_router(feed_routes(context.store, context.tokens, crawl, context.public_url))
     if context.why_not_ready is not None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class PendingSignal:
+class PendingSignal(NamedTuple):
     """The newest signal of a source about a page; times are seconds since 1970.
 
     ``source`` is the engine's number of the source. The page changed at ``changed_at`` or up to ``resolution`` seconds

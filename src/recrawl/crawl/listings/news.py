@@ -12,7 +12,7 @@ from recrawl.crawl.listings.listing import Listing
 from recrawl.crawl.listings.reading import SITEMAP, Listed, Reading, read_listing
 from recrawl.crawl.listings.streaming import ListingBody
 from recrawl.crawl.listings.table import Keys, Table, fingerprints
-from recrawl.crawl.signals.inbox import Signal
+from recrawl.crawl.signals.sorting import Signal
 from recrawl.crawl.signals.sources import Source
 from recrawl.engine.names.addresses import host_of
 

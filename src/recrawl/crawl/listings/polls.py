@@ -6,7 +6,7 @@ import asyncio
 import math
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin
 
@@ -32,7 +32,8 @@ from recrawl.crawl.listings.worth import DAY
 from recrawl.crawl.listings.worths import PRIOR_PAGES, Worths
 from recrawl.crawl.offload import Offload
 from recrawl.crawl.polite.side_requests import SideRequests
-from recrawl.crawl.signals.inbox import Inbox, Signal
+from recrawl.crawl.signals.inbox import Inbox
+from recrawl.crawl.signals.sorting import Signal
 from recrawl.crawl.signals.sources import Source
 from recrawl.engine import Engine
 from recrawl.engine.names.addresses import host_of
@@ -199,7 +200,7 @@ class Polls:
         news = await self._offload.call(lambda: news_of(listing, fetched, packed, room), len(fetched.body))
         if news is None:
             return False
-        signals = [replace(one, source=Source("websub", one.source.speaker)) for one in signals_of(news)]
+        signals = [one._replace(source=Source("websub", one.source.speaker)) for one in signals_of(news)]
         if signals:
             await self._inbox.take(signals)
         await self._discover(listing, news, now)

@@ -12,7 +12,7 @@ from recrawl.crawl.listings.credits import Credits, Ids
 from recrawl.crawl.listings.listing import Listing
 from recrawl.crawl.listings.poll_queue import Pace
 from recrawl.crawl.listings.registry import Registry
-from recrawl.crawl.signals.inbox import Signal
+from recrawl.crawl.signals.sorting import Signal
 from recrawl.engine import Engine
 
 PRIOR_PAGES = 2000  # pages of a listing from which its worth is expected

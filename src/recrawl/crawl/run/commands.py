@@ -13,7 +13,7 @@ from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.listings.discovery import Site
 from recrawl.crawl.listings.listing import new_listing
 from recrawl.crawl.run.opening.pages import add_pages, pause_pages, set_importance
-from recrawl.crawl.signals.inbox import Signal
+from recrawl.crawl.signals.sorting import Signal
 from recrawl.crawl.signals.sources import WEBHOOK, Source
 from recrawl.crawl.signals.tokens import PREFIX as TOKENS
 from recrawl.engine import Engine

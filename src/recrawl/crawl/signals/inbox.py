@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
-from operator import attrgetter
-from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +21,7 @@ from recrawl.crawl.signals.effects import EFFECTS, SignalEffects
 from recrawl.crawl.signals.group_commit import GroupCommit
 from recrawl.crawl.signals.heard import Heard, HeardTable
 from recrawl.crawl.signals.limits import Limits
+from recrawl.crawl.signals.sorting import New, Signal, Sorted, Sorting, speakers_of
 from recrawl.crawl.signals.sources import NOTE, Source, Sources
 from recrawl.engine import Engine
 from recrawl.engine.names.addresses import host_of
@@ -32,24 +31,9 @@ from recrawl.store.protocol import Outcome, Store
 from recrawl.store.signals import PendingSignal
 from recrawl.urls import name_of
 
-_SOURCE = attrgetter("source")
 _TIMED = 16  # new signals of one call whose delays are counted
 _EXACT = 60.0  # seconds: the delay of a signal with a coarser date is not known
 _FULL_FOR = 60.0  # seconds after which a source with too many pending signals may try again
-
-
-@dataclass(frozen=True, slots=True)
-class Signal:
-    """A source says that a page changed at ``changed_at``, or up to ``resolution`` seconds later.
-
-    ``page`` is a URL or the engine's id. ``changed_at`` is None where the source does not say when; a date without a
-    time has a resolution of 86400.
-    """
-
-    page: str | int
-    source: Source
-    changed_at: float | None = None
-    resolution: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,27 +56,6 @@ class InboxOptions:
     most_pending: int = 200_000  # pages with a pending signal of one source
     on_unknown: Callable[[Source, list[str]], None] | None = None  # gets canonical URLs that are no page
     on_new: Callable[[], None] | None = None  # called after the engine got signals
-
-
-class _New(NamedTuple):
-    page: int
-    heard: Heard
-    signal: PendingSignal
-
-
-@dataclass
-class _Sorted:
-    """What is to be done with the signals of one call."""
-
-    counts: dict[Source, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    new: dict[tuple[int, int], _New] = field(default_factory=dict)  # by page and source
-    pages: Counter[int] = field(default_factory=Counter)  # pages without a pending signal before, by source
-    repeated: list[tuple[int, Heard, PendingSignal]] = field(default_factory=list)  # with pages
-    unknown: dict[Source, list[str]] = field(default_factory=lambda: defaultdict(list))
-    late: list[tuple[int, PendingSignal]] = field(default_factory=list)  # about changes before the copies, with pages
-
-    def total(self, name: str) -> int:
-        return sum(counts[name] for counts in self.counts.values())
 
 
 class Inbox:
@@ -134,7 +97,7 @@ class Inbox:
         if done.total("limited"):
             retry_after = max(retry_after, _FULL_FOR)
         if whole and retry_after > 0:
-            n = Counter(map(_SOURCE, signals))
+            n = speakers_of(signals)
             self.tally.add({source: Counter(limited=n[source]) for source in n})
             return Taken(limited=len(signals), retry_after=retry_after)
         self._apply(done, now)
@@ -160,12 +123,12 @@ class Inbox:
                 late[k] = Stated(self._name(found[k].page), first, last)
         for k, is_refuted in zip(late, await refuted(list(late.values()), self.copies), strict=True):
             if is_refuted:
-                found[k] = replace(found[k], changed_at=None, resolution=0.0)
+                found[k] = found[k]._replace(changed_at=None, resolution=0.0)
         return found
 
     def _within_limits(self, signals: Sequence[Signal], now: float, whole: bool) -> tuple[list[Signal], float]:
         """The signals that their speakers may send now, and the seconds until the others may be sent."""
-        speakers = Counter(map(_SOURCE, signals))
+        speakers = speakers_of(signals)
         wait = max((self.limits.wait(source, n, now) for source, n in speakers.items()), default=0.0)
         if wait == 0.0:
             for source, n in speakers.items():
@@ -185,43 +148,29 @@ class Inbox:
                 allowed.append(signal)
         return allowed, wait
 
-    def _sort(self, signals: Sequence[Signal], now: float) -> _Sorted:
+    def _sort(self, signals: Sequence[Signal], now: float) -> Sorted:
         """Find out what is new; nothing is changed but the numbers of sources."""
-        done = _Sorted()
-        names = [self._name(signal.page) for signal in signals]
+        names = [one.page if isinstance(one.page, str) else self._name(one.page) for one in signals]
         pages = self._engine.addresses.known(names)
+        if (pages < 0).any():  # most names are those of pages already
+            names = [name if page >= 0 else self._name(name) for name, page in zip(names, pages.tolist(), strict=True)]
+            pages = self._engine.addresses.known(names)
         copied_at = np.full(len(pages), -np.inf)
         copied_at[pages >= 0] = self._engine.fetched_at(pages[pages >= 0])
-        source, number, counts = None, None, Counter[str]()  # of the last signal: most calls have one speaker
+        sorting = Sorting(self._heard, self.options.most_pending, now)
+        source, number, counts = None, -1, Counter[str]()  # of the last signal: most calls have one speaker
         for signal, url, page, copied in zip(signals, names, pages.tolist(), copied_at.tolist(), strict=True):
             if signal.source is not source:
-                source, number, counts = signal.source, None, done.counts[signal.source]
+                source, number, counts = signal.source, -1, sorting.done.counts[signal.source]
             if page < 0:
-                done.unknown[source].append(url)
+                sorting.done.unknown[source].append(url)
                 counts["unknown"] += 1
                 continue
-            if number is None:
+            if number < 0:
                 number = self.sources.number(source)
             row = PendingSignal(url, number, now, signal.changed_at, signal.resolution)
-            counts[self._kind(done, page, row, copied)] += 1
-        return done
-
-    def _kind(self, done: _Sorted, page: int, row: PendingSignal, copied_at: float) -> str:
-        """Whether a signal about a page is new, and what is to be done with it."""
-        key = (page, row.source)
-        earlier = done.new[key].heard if key in done.new else self._heard.of(*key)
-        if row.changed_at is not None and row.about() <= copied_at:
-            done.late.append((page, row))
-            return "outdated"
-        if earlier is not None and earlier.repeats(row.changed_at):
-            done.repeated.append((page, earlier, row))
-            return "repeated"
-        if earlier is None:
-            if self._heard.count(row.source) + done.pages[row.source] >= self.options.most_pending:
-                return "limited"
-            done.pages[row.source] += 1
-        done.new[key] = _New(page, Heard(row.at, row.changed_at), row)
-        return "accepted"
+            counts[sorting.kind(page, row, copied)] += 1
+        return sorting.done
 
     def _name(self, page: str | int) -> str:
         try:
@@ -229,7 +178,7 @@ class Inbox:
         except ParameterError:
             return ""
 
-    def _apply(self, done: _Sorted, now: float) -> None:
+    def _apply(self, done: Sorted, now: float) -> None:
         """Remember what is new, count everything, pass repetitions on, and offer unknown URLs."""
         self.tally.add(done.counts)
         for (page, source), one in done.new.items():
@@ -262,7 +211,7 @@ class Inbox:
 
     # --- to the store and the engine ----------------------------------------------------------------------------------
 
-    async def _write(self, rows: list[_New]) -> None:
+    async def _write(self, rows: list[New]) -> None:
         """Write one group, then give it to the engine."""
         notes, self.sources.changed = self.sources.note() if self.sources.changed else {}, False
         try:
@@ -276,9 +225,9 @@ class Inbox:
         here = self._engine.addresses.known([one.signal.url for one in rows]).tolist()
         self._hear([one for one, page in zip(rows, here, strict=True) if one.page == page])
 
-    def _hear(self, rows: Iterable[_New]) -> None:
+    def _hear(self, rows: Iterable[New]) -> None:
         """Give stored signals to the engine; of pages that are being crawled, later."""
-        now, given = self._clock.now(), defaultdict[int, list[_New]](list)
+        now, given = self._clock.now(), defaultdict[int, list[New]](list)
         for one in rows:
             if self._heard.is_crawled(one.page):
                 one.heard.waits = True

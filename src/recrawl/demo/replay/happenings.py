@@ -13,7 +13,7 @@ from recrawl.crawl.http.memory import MemoryWeb
 from recrawl.crawl.run.compare import Hop
 from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.run.opening.pages import add_pages, save_pages
-from recrawl.crawl.signals.inbox import Signal
+from recrawl.crawl.signals.sorting import Signal
 from recrawl.crawl.signals.sources import Source
 from recrawl.demo.replay.listings import sitemap_of
 from recrawl.demo.replay.web import TraceWeb

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from recrawl.crawl.run.commands import signals_command
-from recrawl.crawl.signals.inbox import Signal, Taken
+from recrawl.crawl.signals.inbox import Taken
 from recrawl.crawl.signals.limits import Limits
+from recrawl.crawl.signals.sorting import Signal
 from recrawl.crawl.signals.sources import WEBHOOK, Source
 from recrawl.serve.crawls.shards import ClusterCrawl
 

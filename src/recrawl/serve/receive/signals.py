@@ -6,11 +6,12 @@ import json
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import JSONResponse
+from starlette.routing import Route
 
 from recrawl.crawl.formats.dates import moment
-from recrawl.crawl.signals.inbox import Signal
+from recrawl.crawl.signals.sorting import Signal
 from recrawl.crawl.signals.sources import WEBHOOK, Source
 from recrawl.crawl.urls import canonical
 from recrawl.errors import ParameterError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 MOST_SIGNALS = 10_000  # of one request, pages under prefixes included
 MOST_BYTES = 1_000_000  # of one request
 _LATEST = 1e11  # seconds since 1970: times beyond are in other units
-_FIELDS = ("url", "prefix", "changed_at")
+_FIELDS = dict.fromkeys(("url", "prefix", "changed_at"))
 
 
 class _Row(NamedTuple):
@@ -36,11 +37,9 @@ class _Row(NamedTuple):
     resolution: float
 
 
-def signal_routes(context: Context) -> APIRouter:
-    """The routes for signals."""
-    router = APIRouter()
+def signal_route(context: Context) -> Route:
+    """The route for signals. It reads requests itself: what FastAPI would do for each is left out."""
 
-    @router.post("/v1/signals")
     async def take_signals(request: Request) -> JSONResponse:
         token = authorize(request, context.tokens, "signal")
         rows = parse_signals(await read_body(request, MOST_BYTES))
@@ -52,11 +51,13 @@ def signal_routes(context: Context) -> APIRouter:
             raise ProblemError.limited("this token has sent too many signals: none was taken", taken.retry_after)
         return JSONResponse({name: getattr(taken, name) for name in ("accepted", "repeated", "outdated", "unknown")})
 
-    return router
+    return Route("/v1/signals", take_signals, methods=["POST"])
 
 
 async def _expanded(rows: list[_Row], source: Source, store: Listings) -> list[Signal]:
     """A signal for each URL, and for each page under a prefix; a prefix without pages stands for an unknown URL."""
+    if not any(row.is_prefix for row in rows):
+        return [Signal(url, source, changed_at, resolution) for _, url, _, changed_at, resolution in rows]
     found: list[Signal] = []
     for row in rows:
         urls = [row.url]
@@ -97,9 +98,9 @@ def _row(number: int, given: Any) -> _Row:
     row = {"url": given} if isinstance(given, str) else given
     if not isinstance(row, dict) or ("url" in row) == ("prefix" in row):
         raise _refused(number, None, "must be a URL, or an object with either url or prefix")
-    for name in row:
-        if name not in _FIELDS:
-            raise _refused(number, name[:100], f"is not one of {', '.join(_FIELDS)}")
+    if not row.keys() <= _FIELDS.keys():
+        name = next(name for name in row if name not in _FIELDS)
+        raise _refused(number, name[:100], f"is not one of {', '.join(_FIELDS)}")
     name = "url" if "url" in row else "prefix"
     changed_at, resolution = _changed_at(number, row.get("changed_at"))
     return _Row(number, _url(number, name, row[name]), name == "prefix", changed_at, resolution)

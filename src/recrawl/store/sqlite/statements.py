@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sqlite3
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
@@ -34,11 +36,22 @@ UPDATE_COPY = f"UPDATE copy SET {', '.join(f'{name} = ?' for name in _COPY)} WHE
 ADD_OBSERVATION = (
     f"INSERT INTO observation (page, {', '.join(_OBSERVATION)}) VALUES ({_marks(('page', *_OBSERVATION))})"
 )
-SET_SIGNAL = (
-    "INSERT INTO signal (page, source, at, changed_at, resolution) SELECT id, ?, ?, ?, ? FROM page WHERE url = ? "
-    "ON CONFLICT (page, source) DO UPDATE SET at = excluded.at, changed_at = excluded.changed_at, "
-    "resolution = excluded.resolution"
-)
+_SIGNALS_AT_ONCE = 64  # rows of one statement: the interpreter is free for other threads while it runs
+
+
+def set_signals(n: int) -> str:
+    """The statement that writes n pending signals; those of URLs that are no page are left out."""
+    values = ", ".join([f"({_marks(PendingSignal._fields)})"] * n)
+    return (
+        "INSERT INTO signal (page, source, at, changed_at, resolution) "
+        "SELECT page.id, column2, column3, column4, column5 "
+        f"FROM (VALUES {values}) CROSS JOIN page ON page.url = column1 WHERE true "
+        "ON CONFLICT (page, source) DO UPDATE SET at = excluded.at, changed_at = excluded.changed_at, "
+        "resolution = excluded.resolution"
+    )
+
+
+_SET_SIGNAL, _SET_SIGNALS = set_signals(1), set_signals(_SIGNALS_AT_ONCE)
 ANY_SIGNAL = "SELECT EXISTS (SELECT 1 FROM signal)"
 END_SIGNALS = "DELETE FROM signal WHERE page = ? AND at < ?"
 SET_LISTING = _upsert("listing", "url", ("url", "state", "entries"))
@@ -134,9 +147,12 @@ def lease_of(row: tuple[Any, ...]) -> Lease:
     return Lease(name, url, picked_at, until, state, bool(conditional))
 
 
-def signal_cells(signal: PendingSignal) -> tuple[Any, ...]:
-    """The values of SET_SIGNAL."""
-    return (signal.source, signal.at, signal.changed_at, signal.resolution, signal.url)
+def save_signals(connection: sqlite3.Connection, signals: Sequence[PendingSignal]) -> None:
+    """Write pending signals, the later of two about one page and source."""
+    whole = len(signals) - len(signals) % _SIGNALS_AT_ONCE
+    groups = (signals[first : first + _SIGNALS_AT_ONCE] for first in range(0, whole, _SIGNALS_AT_ONCE))
+    connection.executemany(_SET_SIGNALS, (list(chain.from_iterable(group)) for group in groups))
+    connection.executemany(_SET_SIGNAL, signals[whole:])
 
 
 def copy_cells(page: int, copy: Copy) -> tuple[Any, ...]:

@@ -50,7 +50,7 @@ class Writes:
             stored = Stored(connection, {outcome.url for outcome in outcomes})
             if rows is not None:
                 _save_rows(connection, rows, stored.pages)
-            connection.executemany(sql.SET_SIGNAL, [sql.signal_cells(signal) for signal in signals])
+            sql.save_signals(connection, signals)
             if outcomes:
                 self._save_outcomes(connection, outcomes, stored)
             for name, value in (notes or {}).items():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from recrawl.store.protocol import Outcome, Store
 from recrawl.store.signals import PendingSignal
 from recrawl.store.testing.rows import NOW, example_rows, page_urls
@@ -17,7 +15,7 @@ async def check_signals(store: Store) -> None:
     one = PendingSignal(b, 3, NOW, NOW - 5.0, 86400.0)
     await store.save(signals=[one, PendingSignal(b, 0, NOW), PendingSignal("https://never.example/", 0, NOW)])
     assert await store.signals() == [PendingSignal(b, 0, NOW), one], "signals come back as they were"
-    newer = replace(one, at=NOW + 1.0, changed_at=None, resolution=0.0)
+    newer = one._replace(at=NOW + 1.0, changed_at=None, resolution=0.0)
     await store.save(signals=[newer, PendingSignal(a, 3, NOW)], notes={"sources": ["sitemap"]})
     assert await store.signals() == [PendingSignal(a, 3, NOW), PendingSignal(b, 0, NOW), newer], "the newest is kept"
     some = await store.signals([b, "https://never.example/", b])

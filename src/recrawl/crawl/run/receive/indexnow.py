@@ -13,9 +13,10 @@ from recrawl.crawl.clock import Clock
 from recrawl.crawl.polite.side_requests import SideRequests
 from recrawl.crawl.run.receive.pauses import Pause
 from recrawl.crawl.signals.group_commit import GroupCommit
-from recrawl.crawl.signals.inbox import Inbox, Signal
+from recrawl.crawl.signals.inbox import Inbox
 from recrawl.crawl.signals.indexnow.keys import KeyCheck, Keys
 from recrawl.crawl.signals.indexnow.ping import Ping, Refusal, holds_key
+from recrawl.crawl.signals.sorting import Signal
 from recrawl.crawl.signals.sources import Source
 from recrawl.engine.names.addresses import host_of
 from recrawl.logs import event

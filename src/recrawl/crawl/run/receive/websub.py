@@ -20,7 +20,8 @@ from recrawl.crawl.polite.side_requests import SideRequests
 from recrawl.crawl.run.progress import Counters
 from recrawl.crawl.run.receive.pauses import Pause
 from recrawl.crawl.run.receive.pushed import PushedCopies
-from recrawl.crawl.signals.inbox import Inbox, Signal
+from recrawl.crawl.signals.inbox import Inbox
+from recrawl.crawl.signals.sorting import Signal
 from recrawl.crawl.signals.sources import Source
 from recrawl.crawl.signals.websub.discovery import discover, speaks_for
 from recrawl.crawl.signals.websub.items import ItemMemory, feed_items, is_whole
