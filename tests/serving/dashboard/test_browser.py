@@ -37,7 +37,7 @@ def test_every_view_is_whole(browser, name):
 
 def test_figures_appear_when_they_are_computed(browser, monkeypatch):
     page, board = browser.page, browser.server.board
-    empty = SimpleNamespace(get=lambda: None, error=None)
+    empty = SimpleNamespace(get=lambda: None, error=None, busy=True)
     with monkeypatch.context() as patch:
         patch.setattr(board, "snapshots", empty)
         page.goto(f"{browser.server.url}/budget")
