@@ -61,6 +61,18 @@ def test_spans_are_in_units_a_person_would_use(engine, later):
     assert not re.search(r"\de[+-]?\d+ (s|min|h|d|days|years)\b|\b0\.000", text)
 
 
+@pytest.mark.parametrize("large", [9.99, 99.99, 1134.2, 123456.7, 2e-7])
+def test_numbers_are_plain(engine, large):
+    """However large or small a figure is, it has no exponent."""
+    found = engine.explain(3, engine.now + 9.0)
+    clock = replace(found.clock, time=large * found.clock.elapsed)
+    figures = {"value": large, "threshold": 3.0 * large, "importance": large, "request_rate": large}
+    found = replace(found, clock=clock, importance_rank=min(large, 1.0), **figures)
+    assert clock.says
+    for text in (str(found), found._repr_html_()):
+        assert not re.search(r"\de[+-]?\d", text)
+
+
 def test_a_page_that_is_never_worth_a_crawl():
     engine = Engine(1.0)
     engine.add(["https://a.example/", "https://b.example/"], 0.0, importance=[1.0, 0.0], fetched_at=0.0)

@@ -59,6 +59,12 @@ def test_it_says_why_and_when():
     assert engine.stats["unlikely"] == 1
 
 
+def test_a_limit_of_nearly_1_is_written_without_an_exponent():
+    engine, _ = known(0.1, min_change_probability=0.999)
+    engine.pick(1.0, 1)
+    assert "less than 100%" in engine.explain(0, 1.0).state
+
+
 def test_a_floor_overrides_it():
     engine, ids = known(1e-6)
     assert engine.pick(100.0, 1).tolist() == []

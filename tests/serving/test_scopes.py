@@ -53,7 +53,7 @@ OPEN = {
 }
 
 # Pages of the dashboard: a session is needed, which tokens with the scopes read and admin open.
-VIEWS = ["/", "/add", "/budget", "/charts.json", "/feed", "/freshness", "/hosts", "/page", "/parts/tiles", "/settings"]
+VIEWS = ["/", "/add", "/budget", "/feed", "/freshness", "/hosts", "/page", "/parts/tiles", "/settings"]
 VIEWS += ["/signals", "/stale", "/workers"]
 FORMS = ["/add", "/page", "/settings"]  # a session by the scope admin
 BOARD = {("GET", path): "read" for path in VIEWS} | {("POST", path): "admin" for path in FORMS}

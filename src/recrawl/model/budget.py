@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 
 from recrawl.errors import ParameterError
 
@@ -113,16 +114,20 @@ def format_rate(rate: float, *, per: str = "s", unit: str | None = None, digits:
 
 
 def format_amount(amount: float, digits: int = 4) -> str:
-    """A number with k, M or G from ten thousand on.
+    """A number with k, M or G from ten thousand on, without an exponent.
 
-    >>> format_amount(2500), format_amount(25000), format_amount(0.05)
-    ('2500', '25k', '0.05')
+    >>> format_amount(2500), format_amount(25000), format_amount(0.05), format_amount(9999.7), format_amount(2e-5)
+    ('2500', '25k', '0.05', '10000', '0.00002')
     """
     for letter in ("G", "M", "k"):
         scale = _SCALES[letter]
         if abs(amount) >= (10 * scale if letter == "k" else scale):
-            return f"{amount / scale:.{digits}g}{letter}"
-    return f"{amount:.{digits}g}"
+            return _rounded(amount / scale, digits) + letter
+    return _rounded(amount, digits)
+
+
+def _rounded(amount: float, digits: int) -> str:
+    return format(Decimal(f"{amount:.{digits}g}"), "f")
 
 
 def _tail(text: str | float, parts: list[str]) -> tuple[bool, str | None]:

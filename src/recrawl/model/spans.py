@@ -37,15 +37,18 @@ def _digits(amount: float) -> str:
     return f"{amount:.0f}" if abs(amount) >= 100 else f"{round(amount, 3):.3g}"
 
 
-def number(amount: float) -> str:
-    """A number as people read it: at least three digits, no exponent.
+def number(amount: float, digits: int = 3) -> str:
+    """A number as people read it: whole from so many digits before the point on, without an exponent.
 
     >>> number(1134.2), number(1234567), number(0.51234), number(12.3), number(2e-7), number(0.0)
     ('1,134', '1,234,567', '0.512', '12.3', 'under 0.0001', '0')
+    >>> number(113.4, 2), number(99.97, 2), number(9.97, 2), number(0.994, 2)
+    ('113', '100', '10', '0.99')
     """
     if 0.0 < amount < 1e-4:
         return "under 0.0001"
-    return f"{amount:,.0f}" if abs(amount) >= 100 or amount == int(amount) else f"{amount:.3g}"
+    whole = abs(amount) >= 10 ** (digits - 1) or amount == int(amount)
+    return f"{amount:,.0f}" if whole else f"{amount:.{digits}g}"
 
 
 def count(n: int, what: str) -> str:

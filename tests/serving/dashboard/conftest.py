@@ -13,5 +13,5 @@ def board(tmp_path_factory):
     file.write_text('# the crawl of the tests\nbudget = "300/day"\n')
     with served(folder, days=2.0, copies=2, file=file, audit_share="10%", audit_draws=20) as (server, tokens):
         server.file = file
-        server.call(server.board.snapshots.first())
+        server.figures()
         yield server, tokens

@@ -99,7 +99,7 @@ def main(folder=FOLDER, names=SHOWN):
     with served(place, days=6.0, copies=2, **options) as (server, tokens), sync_playwright() as started:
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         desk = signed_in(browser, server, tokens["admin"], viewport={"width": 1280, "height": 800})
-        server.call(server.board.snapshots.first())
+        server.figures()
         for name in [name for name in names if name in PICTURES]:
             take(desk, server, PICTURES[name], folder / f"{name}.png", TALL.get(name, 800))
         desk.set_viewport_size({"width": 1280, "height": 1100})

@@ -161,6 +161,15 @@ class Served:
         """Run a coroutine in the loop of the server."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
 
+    def figures(self):
+        """Wait until figures about all pages are computed, or could not be."""
+
+        async def computed():
+            while self.board.snapshots.get() is None and self.board.snapshots.busy:
+                await asyncio.sleep(0.01)
+
+        self.call(computed())
+
 
 @contextmanager
 def served(folder, days=3.0, copies=3, file=None, hostile=True, **more):

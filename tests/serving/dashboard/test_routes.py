@@ -31,7 +31,6 @@ VIEWS = {
     f"/page?url={quote(PAGE)}": "Markets today",
     f"/page?url={quote(HACKED, safe='')}": "window.hacked",
     "/parts/tiles": "Fresh now",
-    "/charts.json": "times",
 }
 ACTIONS = ("/add", "/page", "/settings")
 

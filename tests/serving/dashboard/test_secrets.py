@@ -67,7 +67,7 @@ def test_no_secret_is_said_anywhere(crawl, monkeypatch):
         said = [person.get(f"/sign-in?code={code}")]
         assert person.sign_in(tokens["admin"]).status_code == 303
         cookie = person.cookies["recrawl_session"]
-        server.call(server.board.snapshots.first())
+        server.figures()
         said += [person.get(path) for path in [*VIEWS, f"/page?url={URL}", "/no-such-path"]]
         said += [person.post(path, data={"csrf": "x", "token": tokens["admin"]}) for path in ("/add", "/settings")]
         said += [

@@ -43,6 +43,17 @@ def test_figures_that_are_not_there_yet_are_loaded_again(look, path):
     assert "being computed" in look("/parts/tiles")
 
 
+def test_a_preview_does_not_wait_for_figures(board, monkeypatch):
+    server, tokens = board
+    nothing = SimpleNamespace(get=lambda: None, error=None, busy=True)
+    monkeypatch.setattr(server.board, "snapshots", nothing)
+    with Person(server) as person:
+        person.sign_in(tokens["admin"])
+        text = person.act("/settings", do="preview", budget="600/day").text
+    assert "300 → <strong>600</strong>" in text
+    assert "Its effect on freshness is not known yet" in text
+
+
 def test_tiles_are_loaded_again_while_newer_figures_are_computed(look):
     for old, shown in ((30.0, True), (700.0, False)):
         text = look("/parts/tiles", busy=True, at=time.time() - old)
@@ -97,7 +108,7 @@ def test_a_crawl_without_pages_says_so(tmp_path):
         person.sign_in(tokens["admin"])
         assert "There are no pages yet." in person.get("/?order=added").text
         assert '<a href="/add">Add pages or a site</a>' in person.get("/").text
-        server.call(server.board.snapshots.first())
+        server.figures()
         assert "There are no pages yet." in person.get("/stale").text
         assert "No host was asked in the last day." in person.get("/hosts").text
         assert "There is no history yet" in person.get("/freshness").text

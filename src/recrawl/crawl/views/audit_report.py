@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from recrawl.estimate.audit import Audit, verdict
+from recrawl.model.spans import number
 
 
 def audit_rows(audit: Audit) -> list[tuple[str, str]]:
@@ -28,14 +29,15 @@ def verdict_text(audits: Sequence[Audit]) -> str:
     found = verdict(audits)
     assert found is not None
     last = "the last audit" if found.audits == 1 else f"the last {found.audits} audits"
+    chance = number(found.p_value, 2)
     if not found.agree:
         return (
             f"DISAGREE: by {last} the copies are {found.direction} than forecast "
-            f"(if the forecast were right, the probability of this would be {found.p_value:.2g}); believe the audit"
+            f"(if the forecast were right, the probability of this would be {chance}); believe the audit"
         )
     if audits[-1].holds_forecast:
         return "agree"
     return (
         "differ, but not more than chance explains: the forecast lies outside the last interval "
-        f"(if it were right, the probability of this would be {found.p_value:.2g})"
+        f"(if it were right, the probability of this would be {chance})"
     )

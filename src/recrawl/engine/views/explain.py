@@ -58,8 +58,9 @@ class ClockFacts:
         return not 1.0 / _NOTICEABLE < self.pace < _NOTICEABLE
 
     def __str__(self) -> str:
-        how = f"{self.pace:.2g} times as often as usual" if self.pace > 1 else f"{self.pace:.2g} of the usual changes"
-        return f"its folder changed {how}" if self.pace > 1 else f"in its folder {how}"
+        if self.pace > 1:
+            return f"its folder changed {number(self.pace, 2)} times as often as usual"
+        return f"in its folder {number(self.pace, 2)} of the usual changes"
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,8 @@ class Explanation:
         names = ("changes", "importance", "copy", "decision")
         rows = zip(names, (self._changes(), self._importance(), self._copy(), self._decision()), strict=True)
         doubt = {name: part for name, part in self.doubt.items() if 0 < part < math.inf}
-        parts = [(f"stale: {name}", part, f"{-100 * math.expm1(-part):.3g}%") for name, part in doubt.items()]
-        return table(self.url, rows) + bars([("fresh", self.fresh, f"{100 * self.fresh:.3g}%"), *parts])
+        parts = [(f"stale: {name}", part, f"{number(-100 * math.expm1(-part))}%") for name, part in doubt.items()]
+        return table(self.url, rows) + bars([("fresh", self.fresh, f"{number(100 * self.fresh)}%"), *parts])
 
     def _changes(self) -> str:
         low, high = (self._span(1 / rate if rate > 0 else math.inf) for rate in reversed(self.change_rate_interval))
@@ -123,8 +124,7 @@ class Explanation:
         return f"changes about every {self._span(1 / self.change_rate)} (90%: {low} to {high}; {seen})"
 
     def _importance(self) -> str:
-        percent = 100 * self.importance_rank
-        top = f"{percent:.0f}" if percent >= 10 else f"{percent:.2g}"
+        top = number(100 * self.importance_rank, 2)
         asked = "" if self.request_rate is None else f": {number(self.request_rate)} reader requests a day"
         return f"importance {number(self.importance)}, top {top}%{asked}"
 
@@ -319,4 +319,5 @@ def _unlikely(engine: Questions, page: int, now: float) -> str:
     """How likely the page is to have changed, and when that is enough."""
     chance, least = 1.0 - float(engine.fresh([page], now)[0]), engine.settings.min_change_probability
     wait = format_span((engine.eligibility.unlikely_until(page) - now) / engine.settings.day * DAY)
-    return f"changed with probability {100 * chance:.2g}%, less than {100 * least:.2g}%; that is reached in {wait}"
+    likely = f"changed with probability {number(100 * chance, 2)}%, less than {number(100 * least, 2)}%"
+    return f"{likely}; that is reached in {wait}"

@@ -38,12 +38,6 @@ class Snapshots:
             self._task = asyncio.create_task(self._take())
         return self.latest
 
-    async def first(self) -> Snapshot | None:
-        """The last snapshot; the first one is waited for. None if it could not be made."""
-        if self.get() is None and self._task is not None:
-            await asyncio.wait([self._task])
-        return self.latest
-
     def expire(self) -> None:
         """Something was changed: the next look begins a new snapshot."""
         self._due_at = 0.0

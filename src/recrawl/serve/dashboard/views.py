@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, Response
 
 from recrawl.crawl.polite.unspent import WHY
 from recrawl.crawl.urls import canonical
@@ -13,7 +13,6 @@ from recrawl.errors import ParameterError
 from recrawl.serve.crawls.view import KINDS, Snapshot
 from recrawl.serve.dashboard.board import Dashboard
 from recrawl.serve.dashboard.charts import changes_chart, curve_chart, freshness_chart, requests_chart
-from recrawl.serve.dashboard.gate import HEADERS
 from recrawl.serve.dashboard.html_route import HtmlRoute
 from recrawl.serve.dashboard.pages.page_facts import page_facts
 from recrawl.serve.dashboard.pages.page_lists import ORDERS, PART
@@ -118,12 +117,6 @@ def _add_figures(router: APIRouter, board: Dashboard) -> None:
         session = board.gate.session(request)
         template = "parts/workers.html" if "hx-request" in request.headers else "workers.html"
         return board.page(request, session, template, cluster=board.crawl.workers())
-
-    @router.get("/charts.json")
-    async def charts(request: Request) -> JSONResponse:
-        board.gate.session(request)
-        snapshot = await board.snapshots.first()
-        return JSONResponse({} if snapshot is None else _charts(board, snapshot), headers=HEADERS)
 
 
 def _canonical(url: str) -> str:

@@ -114,7 +114,7 @@ async def preview(board: Dashboard, old: Settings, new: Settings) -> Preview:
     """What would change."""
     n = max(board.crawl.tallies().pages, 1)
     before, after = old.rates(n)[1] * _DAY, new.rates(n)[1] * _DAY
-    snapshot = await board.snapshots.first()
+    snapshot = board.snapshots.get()
     effects, examples, looked_at = Counter[str](), dict[str, list[str]](), 0
     if old.rule != new.rule:
         urls = await board.crawl.some_urls(_MOST)
