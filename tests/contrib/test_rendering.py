@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -88,3 +89,37 @@ def test_the_budget_pays_for_what_scripts_ask_for(n_further):
     crawler.close()
     assert {one.requests for one in outcomes} == {1 + n_further}
     assert sum(one.requests for one in outcomes) == pytest.approx(1000, rel=0.03)
+
+
+def test_hosts_rest_for_one_delay_for_each_request_of_scripts():
+    """Scripts of each page ask its own host four times and another host, which has a page too, once."""
+
+    class ScriptedWeb(MemoryWeb):
+        async def fetch(self, url, **known):
+            fetched = await super().fetch(url, **known)
+            if not url.startswith("https://a.example/p"):
+                return fetched
+            further = (*(f"https://a.example/data/{k}" for k in range(4)), "https://api.example/data")
+            return replace(fetched, beside=further)
+
+    clock, store, delay = ManualClock(1e9), MemoryStore(), 2.0
+    web = ScriptedWeb(lambda url, now: f"<main><p>{url} at {now}</p></main>", clock)
+    engine = Engine(100.0, start=clock.now(), host_spacing=delay)
+    urls = [*(f"https://a.example/p{k}" for k in range(5)), *(f"https://api.example/{k}" for k in range(50))]
+    add_pages(engine, Rules(), urls, clock.now())
+    crawler = Crawler(engine, store, web, CrawlOptions(), clock=clock)
+
+    async def run():
+        await store.save(rows=engine.rows())
+        await clock.drive(crawler.run(until=1e9 + 200.0))
+        return [one async for one in store.observations()]
+
+    outcomes = asyncio.run(run())
+    crawler.close()
+    scripted = sorted(one.began_at for one in outcomes if one.url.startswith("https://a."))
+    others = sorted(one.began_at for one in outcomes if one.url.startswith("https://api."))
+    assert min(b - a for a, b in pairwise(scripted)) >= 5 * delay
+    assert len(scripted) >= 15, "and it does not rest for longer"
+    spent = len(others) + len(scripted)
+    assert spent <= 200.0 / delay + 1
+    assert len(others) >= 50

@@ -110,6 +110,11 @@ class HostLimiter:
             if (delay := self.delay(host)) > 0:
                 self.hold(host, self._clock.now() + delay)
 
+    def rest(self, host: str, n: int) -> None:
+        """Let a host rest for one delay for each of ``n`` requests that did not wait, such as those of scripts."""
+        if (delay := self.delay(host)) > 0:
+            self.hold(host, max(self._clock.now(), self._free_at.get(host, -math.inf)) + n * delay)
+
     # --- what hosts answer --------------------------------------------------------------------------------------------
 
     def answered(self, host: str, fetched: Fetched) -> None:

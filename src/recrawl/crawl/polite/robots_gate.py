@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -125,5 +126,7 @@ class RobotsGate:
         self.limiter.charge(fetched.url, made - 1)
         for url in fetched.beside:
             self.limiter.charge(url)
+        for asked, n in Counter(map(host_of, fetched.beside)).items():
+            self.limiter.rest(asked, n)
         self.limiter.answered(host, fetched)
         return made + len(fetched.beside)
