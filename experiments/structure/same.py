@@ -5,8 +5,9 @@
     python experiments/structure/same.py --compare before after
 
 The script runs on the code of today, before the restructuring (commit 0209ca8) and after it (9666431); names that moved
-are looked for under both paths. It ends with 1 if a case cannot be run. A digest is the first 16 hexadecimal digits of a SHA-256 of the bytes of all arrays of a
-case: ids and times of every pick, believed rates, freshness, counts and staleness of every page.
+are looked for under both paths. It ends with 1 if a case cannot be run. A digest is the first 16 hexadecimal digits of
+a SHA-256 of the bytes of all arrays of a case: ids and times of every pick, believed rates, freshness, counts and
+staleness of every page.
 """
 
 import argparse
