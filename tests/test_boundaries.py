@@ -14,6 +14,7 @@ NAMEDTUPLE = {"_replace", "_asdict", "_fields", "_make"}
 FOREIGN = {  # private names of other libraries that there is no public way to
     ("_compile/compiling.py", "_cache"),
     ("_system/forks.py", "_exit"),
+    ("_compile/jit.py", "_cache"),
     ("_compile/jit.py", "_exit"),
     ("_compile/parts.py", "_compile_core"),
     ("_compile/parts.py", "_get_module_for_linking"),
