@@ -13,7 +13,8 @@ underscore from another top-level package, or (2) an access to an attribute with
 self, cls and super(), if no class of the accessing package defines that attribute and a class of another package does,
 or if the object is called scheduler, policy, execution or engine, its package is another one, and no class of the file
 defines the attribute.
-Methods of named tuples and dunder names do not count. The widest constructor is the ``__init__`` with most parameters,
+Methods of named tuples and dunder names do not count, nor do names of other libraries that a class here happens to use,
+too (``FOREIGN``). The widest constructor is the ``__init__`` with most parameters,
 without self; fields of dataclasses do not count. A function's length includes its signature and docstring. Repeated
 windows are texts of six lines in a row that occur at two places or more, lines stripped, without blank lines, comments
 and imports.
@@ -31,6 +32,7 @@ import numpy as np
 RESULTS = Path(__file__).parent / "results" / "structure.json"
 TUPLE_NAMES = {"_replace", "_asdict", "_fields", "_make", "_field_defaults"}
 OWNERS = {"scheduler": "schedule", "policy": "schedule", "execution": "schedule", "engine": "engine"}
+FOREIGN = {("_compile/jit.py", "_cache")}  # of Numba's dispatcher, which has no public way to it
 CRAWLER = ("crawl/run/crawler.py", "crawl/crawler.py")
 DETAILS = ("modules per package", "reach-ins")
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -86,7 +88,8 @@ def reach_ins(trees: dict[Path, ast.Module], root: Path) -> list[str]:
                 of = receiver(node).lstrip("_")
                 elsewhere = bool(homes[node.attr]) and mine not in homes[node.attr]
                 owned = OWNERS.get(of, mine) != mine and node.attr not in defined(tree)
-                foreign = of not in ("self", "cls", "super") and (elsewhere or owned)
+                library = (path.relative_to(root).as_posix(), node.attr) in FOREIGN
+                foreign = of not in ("self", "cls", "super") and (elsewhere or owned) and not library
             else:
                 continue
             if foreign:

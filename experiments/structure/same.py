@@ -2,11 +2,12 @@
 
     PYTHONPATH=../before/src python experiments/structure/same.py before     # one column of same.json
     PYTHONPATH=../after/src python experiments/structure/same.py after
-    python experiments/structure/same.py --compare
+    python experiments/structure/same.py --compare before after
 
-The script runs on the code before the restructuring (commit 0209ca8) and after it (9666431); names that moved are
-looked for under both paths. A digest is the first 16 hexadecimal digits of a SHA-256 of the bytes of all arrays of a
-case: ids and times of every pick, believed rates, freshness, counts and staleness of every page.
+The script runs on the code of today, before the restructuring (commit 0209ca8) and after it (9666431); names that moved
+are looked for under both paths. It ends with 1 if a case cannot be run. A digest is the first 16 hexadecimal digits of
+a SHA-256 of the bytes of all arrays of a case: ids and times of every pick, believed rates, freshness, counts and
+staleness of every page.
 """
 
 import argparse
@@ -24,7 +25,8 @@ import numpy as np
 RESULTS = Path(__file__).with_name("same.json")
 TRACES = Path(__file__).parents[3] / "shared" / "data" / "changes"
 RECORDED = ("ota-contrib", "dotnet-docs")  # one without and one with signals
-EFFECTS = ("none", "siblings", "siblings+priors+bursts+drift+seasons")
+EFFECTS = ("none", "siblings")
+NO_PROTOCOL = ("clairvoyant", "trailing")  # references that know the trace: the simulator alone drives them
 CASES: dict[str, Callable[[], list[Any]]] = {}
 
 
@@ -137,11 +139,11 @@ def worlds() -> Iterator[tuple[str, Any, float]]:
 
 
 def add_policies() -> None:
-    """A case per policy and world; by the protocol on drawn worlds only, and not where the future must be known."""
+    """A case per policy and world; by the protocol on drawn worlds only, and not for references that know the trace."""
     for label, trace, budget in worlds():
         for name in policies():
             CASES[f"{label}, {name}"] = lambda n=name, t=trace, b=budget: compiled(n, t, b)
-            if label.startswith("world") and name != "clairvoyant":
+            if label.startswith("world") and name.partition(":")[0] not in NO_PROTOCOL:
                 CASES[f"{label}, {name}, by the protocol"] = lambda n=name, t=trace, b=budget: by_protocol(n, t, b)
 
 
@@ -229,12 +231,10 @@ def scheduler_story(policy: str, objective: str) -> list[Any]:
 
 def add_stories() -> None:
     """Cases of the engine's and the scheduler's protocols."""
-    both = {"siblings": True, "priors": True, "bursts": True, "drift": True, "seasons": True}
     for label, settings in {
         "without signals": {"sources": 0},
         "with signals": {"sources": 2},
         "without effects": {"sources": 1, "siblings": False},
-        "with all effects": {"sources": 0, **both},
         "for age": {"sources": 0, "objective": "age"},
     }.items():
         CASES[f"engine {label}"] = lambda s=settings: engine_story(1, **s)
@@ -249,7 +249,8 @@ def add_stories() -> None:
 def live(seed: int) -> list[Any]:
     """The demo's crawl under the manual clock: every request in order, expected freshness over time, the verdict.
 
-    The number of "not modified" answers is left out: it differs from run to run of one checkout.
+    The forecast is that of the second half; earlier code forecast the whole time. The number of "not modified" answers
+    is left out: it differs from run to run of one checkout.
     """
     from recrawl.demo.live import LiveDemo
     from recrawl.store import MemoryStore
@@ -259,7 +260,8 @@ def live(seed: int) -> list[Any]:
     rows = [(one.at, one.page, one.version, one.status) for one in demo._web.log]
     samples = [(one.at, one.freshness) for one in verdict.samples]
     engine = demo._crawler.engine  # type: ignore[union-attr]
-    figures = [verdict.requests, verdict.failures, verdict.forecast.freshness]
+    forecast = verdict.half.forecast if hasattr(verdict, "half") else verdict.forecast
+    figures = [verdict.requests, verdict.failures, forecast.freshness]
     texts = [f"{one.host}{one.path}" for one in demo._web.log]
     return [np.array(rows), np.array(texts), np.array(samples), *figures, *judged(verdict.truth), *believed(engine)]
 
@@ -286,44 +288,55 @@ def add_rest() -> None:
 # --- columns and their comparison -----------------------------------------------------------------------------------
 
 
-def run(label: str, only: str) -> None:
-    """The cases whose names contain a text; their digests become a column of the results."""
+def add_cases() -> None:
+    """All cases."""
     add_policies()
     add_stories()
     add_rest()
+
+
+def run(label: str, only: str) -> list[str]:
+    """Make digests of the cases whose names contain a text a column of the results; the cases that could not be run."""
+    add_cases()
     table = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    column = table.setdefault(label, {})
+    column, failed = table.setdefault(label, {}), []
     for name, case in CASES.items():
         if only not in name:
             continue
         try:
             column[name] = digest(case())
-        except Exception as problem:  # a case that one of the checkouts cannot do is a result, too
+        except Exception as problem:  # the other cases are still of use
+            failed.append(name)
             column[name] = f"{type(problem).__name__}: {problem}"[:120]
         print(f"{name:70} {column[name]}", flush=True)
         RESULTS.write_text(json.dumps(table, indent=1) + "\n")
+    return failed
 
 
-def compare() -> None:
-    """Cases whose digests differ."""
+def compare(first: str, second: str) -> None:
+    """Cases whose digests differ between two columns, among those that both have; how many only one has."""
     table = json.loads(RESULTS.read_text())
-    before, after = table["before"], table["after"]
-    names = [name for name in before | after if before.get(name) != after.get(name)]
-    for name in names:
-        print(f"{name:70} {before.get(name)} -> {after.get(name)}")
-    print(f"{len(before | after) - len(names)} of {len(before | after)} cases are the same, bit for bit")
+    before, after = table[first], table[second]
+    names = [name for name in before if name in after]
+    differing = [name for name in names if before[name] != after[name]]
+    for name in differing:
+        print(f"{name:70} {before[name]} -> {after[name]}")
+    print(f"{len(names) - len(differing)} of {len(names)} cases are the same, bit for bit")
+    if alone := len(before | after) - len(names):
+        print(f"{alone} cases are in one column alone")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("label", nargs="?", choices=("before", "after"))
+    parser.add_argument("label", nargs="?", help="run all cases, and write their digests to this column")
     parser.add_argument("--only", default="", help="run cases whose names contain this text")
-    parser.add_argument("--compare", action="store_true")
+    parser.add_argument("--compare", nargs=2, metavar="COLUMN", help="list the cases that differ between two columns")
     given = parser.parse_args()
-    if given.label:
-        run(given.label, given.only)
+    failed = run(given.label, given.only) if given.label else []
     if given.compare:
-        compare()
+        compare(*given.compare)
+    if failed:
+        raise SystemExit(f"{len(failed)} cases could not be run")
 
 
 if __name__ == "__main__":
