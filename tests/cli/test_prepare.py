@@ -50,7 +50,7 @@ VIEWS = ["", "?order=stale", "?q=news", "stale", "freshness", "budget", "hosts",
 
 with TemporaryDirectory() as folder:
     with served(Path(folder), days=1.0, copies=2, audit_share="10%", audit_draws=20) as (server, tokens):
-        server.call(server.board.snapshots.first())
+        server.figures()
         pages = [f"page?url={quote(url)}" for url in server.live.crawler.engine.url([0, 10, 20])]
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
         browser.open(f"{server.url}/sign-in", f"token={tokens['admin']}".encode()).close()

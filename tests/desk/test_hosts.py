@@ -85,3 +85,36 @@ def test_held_hosts_delays_and_budgets_are_kept(monkeypatch):
         assert len(await world.desk.pick(20)) == 20, "other hosts were not made to wait"
 
     on_desk(test, delay=10.0, rules=Rules((Rule(f"https://{limited}/*", budget="1/min"),)))
+
+
+class First:
+    """One page, and nothing that is worth less."""
+
+    keeps, few = False, False
+
+    def __init__(self):
+        self.asked = []
+
+    def look(self, urls):
+        pass
+
+    def leased(self, pages):
+        pass
+
+    def __call__(self, url):
+        self.asked.append(url)
+        return True if len(self.asked) == 1 else None
+
+    def pages(self, addresses):
+        raise AssertionError("nobody asks for further pages")
+
+
+def test_after_the_last_page_that_is_wanted_no_other_is_looked_at():
+    async def test(world):
+        await fill(world, [(f"https://h{k}.example/", 1.0) for k in range(40)])
+        wanted = First()
+        picked = await world.desk.pick(5, wanted=wanted)
+        assert [one.url for one in picked] == wanted.asked[:1]
+        assert len(wanted.asked) == 2
+
+    on_desk(test)

@@ -97,18 +97,18 @@ class Chooser:
         most = _EXAMINED_FIRST if wanted is not None and wanted.few else _EXAMINED
         while turn.goes_on and turn.examined < most:
             want = turn.wants if wanted is None or turn.examined == 0 else max(4 * n, 64)
-            turn.ended |= self._take(turn, self._engine.pick(now, want).tolist()) < want
+            self._take(turn, self._engine.pick(now, want).tolist(), want)
         if wanted is not None and turn.goes_on:
             among, want = wanted.pages(self._engine.addresses), turn.wants
             while turn.goes_on:  # a page may be held, the budget of its host be spent, or its queue have no room
-                turn.ended |= self._take(turn, self._engine.pick(now, want, among=among).tolist()) < want
+                self._take(turn, self._engine.pick(now, want, among=among).tolist(), want)
                 want = max(4 * want, 64)
         if turn.aside:
             self._engine.put_back(turn.aside)
         return turn.taken
 
-    def _take(self, turn: _Turn, ids: list[int]) -> int:
-        """Take pages that the engine has picked, as far as they may be; how many there were."""
+    def _take(self, turn: _Turn, ids: list[int], asked: int) -> None:
+        """Take pages that the engine has picked, as far as they may be; fewer than asked for are the last ones."""
         turn.examined += len(ids)
         urls = self._engine.url(ids)
         if turn.wanted is not None:
@@ -122,7 +122,7 @@ class Chooser:
                 turn.taken.append(Pair(page, url, host))
             else:
                 self._engine.release([page], turn.now)
-        return len(ids)
+        turn.ended = turn.ended or len(ids) < asked
 
     def _keep_back(self, page: int, holding: Holding, now: float) -> None:
         """A page that the engine picked is held by somebody: it waits until that lease ends."""

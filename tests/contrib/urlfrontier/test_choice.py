@@ -78,14 +78,15 @@ def test_better_pages_of_a_blocked_queue_starve_no_other(tmp_path):
     served(test, tmp_path, MANAGED)
 
 
-def test_a_call_ends_where_the_next_best_is_of_one_queue_more(tmp_path, monkeypatch):
+@pytest.mark.parametrize("others", [BETTER, []], ids=["among better pages", "alone"])
+def test_a_call_ends_where_the_next_best_is_of_one_queue_more(tmp_path, monkeypatch, others):
     """Also where a crawl's own pages are valued by themselves."""
     monkeypatch.setattr(picks, "_EXAMINED_FIRST", 8)
 
     async def test(world, client):
-        await put(client, "big", BETTER)
+        await put(client, "big", others)
         await put(client, "small", OWN)
-        value(world, BETTER, 9.0)
+        value(world, others, 9.0)
         for importance, url in ((7.0, OWN[0]), (6.0, OWN[4]), (5.0, OWN[1])):
             value(world, [url], importance)
         found = await world.service.crawls.take("small", Ask(1, 100, 30.0))
