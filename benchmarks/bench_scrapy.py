@@ -42,21 +42,23 @@ def crawl(port: int, options: argparse.Namespace, variant: str) -> dict[str, flo
 
 
 def compare(port: int, options: argparse.Namespace) -> dict[str, object]:
-    """All variants in turn: medians, and shares of what Scrapy does without the add-on."""
+    """All variants in turn: medians, and the median of their shares of what Scrapy does without the add-on."""
     before = os.getloadavg()
     runs = {variant: list[dict[str, float]]() for variant in options.variants}
-    for _ in range(options.rounds):
-        for variant, found in runs.items():
-            found.append(crawl(port, options, variant))
+    for count in range(options.rounds):
+        for variant in options.variants if count % 2 == 0 else options.variants[::-1]:
+            runs[variant].append(crawl(port, options, variant))
     medians = {
         variant: {name: statistics.median(one[name] for one in found) for name in found[0]}
         for variant, found in runs.items()
     }
-    plain = medians.get("without", {})
     ratios = {
-        variant: {"rate": mine["rate"] / plain["rate"], "cpu": plain["cpu"] / mine["cpu"]}
-        for variant, mine in medians.items()
-        if plain and variant != "without"
+        variant: {
+            "rate": statistics.median(one["rate"] / plain["rate"] for one, plain in zip(found, plains, strict=True)),
+            "cpu": statistics.median(plain["cpu"] / one["cpu"] for one, plain in zip(found, plains, strict=True)),
+        }
+        for variant, found in runs.items()
+        if (plains := runs.get("without")) and variant != "without"
     }
     load = {"before": before, "after": os.getloadavg()}
     return {"pages": options.pages, "rounds": options.rounds, "medians": medians, "ratios": ratios, "load": load}

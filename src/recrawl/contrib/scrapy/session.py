@@ -44,7 +44,7 @@ class Session:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._held: dict[str, Held] = {}
-        self._freed = asyncio.Event()  # set when a lease has ended
+        self._freed = asyncio.Event()  # set when leases have ended
         self._ready: deque[Picked] = deque()  # pages that Scrapy has not asked for
         self._news = asyncio.Event()  # set when there are some
         self._filling: asyncio.Task[None] | None = None
@@ -131,19 +131,27 @@ class Session:
 
     async def _room(self) -> int:
         """Wait until Scrapy can use pages; how many."""
-        most, engine = _AHEAD * self.options.concurrency, self._crawler.engine
+        engine = self._crawler.engine
         while True:
             self._freed.clear()
             self.outbox.check()
             self._expire()
-            n = most - len(self._held)
             # an engine that refuses work although few requests are open has other work, or is closing
             refuses = len(self._held) < self.options.concurrency and engine is not None and engine.needs_backout()
-            # several at a time: each pick is a transaction
-            if n >= max(most // 4, 1) and not refuses and self.outbox.n_waiting < _BACKLOG:
-                return n
+            if self._has_room and not refuses and self.outbox.n_waiting < _BACKLOG:
+                return self._most - len(self._held)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._freed.wait(), _LOOK if refuses else 1.0)
+
+    @property
+    def _most(self) -> int:
+        """How many leases are held at most."""
+        return _AHEAD * self.options.concurrency
+
+    @property
+    def _has_room(self) -> bool:
+        """Whether there is room for several pages: each pick is a transaction."""
+        return self._most - len(self._held) >= max(self._most // 4, 1)
 
     def _expire(self) -> None:
         """Leases that have ended are no longer waited for."""
@@ -195,7 +203,8 @@ class Session:
         """Hand in what came of a lease, if nothing has been handed in before."""
         if self._held.pop(report.lease, None) is not None:
             self.outbox.put(report)
-            self._freed.set()
+            if self._has_room:
+                self._freed.set()
 
     def failed(self, request: Request, exception: BaseException) -> None:
         """A request has failed for good, in Scrapy's downloader or in another middleware."""
