@@ -3,12 +3,14 @@
 import asyncio
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 
 from recrawl.contrib.browser.options import BrowserLimits, Render
 from recrawl.contrib.browser.rendering import _IDLE, Rendering
 from recrawl.crawl import Crawler, CrawlOptions, Fetched, ManualClock, MemoryWeb, Rules, add_pages
+from recrawl.crawl.http.memory import Answer
 from recrawl.engine import Engine
 from recrawl.store import MemoryStore
 
@@ -89,6 +91,69 @@ def test_the_budget_pays_for_what_scripts_ask_for(n_further):
     crawler.close()
     assert {one.requests for one in outcomes} == {1 + n_further}
     assert sum(one.requests for one in outcomes) == pytest.approx(1000, rel=0.03)
+
+
+class Route:
+    """What the browser is told about one request."""
+
+    def __init__(self):
+        self.status = None
+
+    async def fulfill(self, status, headers, body):
+        self.status = status
+
+    async def abort(self, why):
+        self.status = why
+
+
+def test_what_scripts_were_refused_is_known():
+    """An answer that asks to come later reaches the page, and whoever decides when the host is asked again."""
+    busy = Answer(status=429, body=b"later", headers={"retry-after": "90"})
+    web = MemoryWeb(lambda url, now: busy if "busy" in url else "data", ManualClock(1e9))
+    rendering = Rendering(PLAIN, web, LIMITS)
+
+    async def asked(url):
+        request = SimpleNamespace(url=url, resource_type="fetch", method="GET", headers={})
+        request.is_navigation_request = lambda: False
+        route = Route()
+        await rendering.answer(route, request)
+        return route.status
+
+    assert asyncio.run(asked("https://api.example/busy")) == 429
+    assert asyncio.run(asked("https://api.example/data")) == 200
+    (refused,) = rendering.failed
+    assert (refused.url, refused.failure, refused.retry_after, refused.body) == (
+        "https://api.example/busy", "busy", 90.0, b"",
+    )  # fmt: skip
+
+
+def test_a_host_that_asks_scripts_to_come_later_is_left_alone():
+    refused = Fetched("https://api.example/x", "https://api.example/x", 429, 1e9, 0.1, failure="busy", retry_after=90.0)
+
+    class ScriptedWeb(MemoryWeb):
+        async def fetch(self, url, **known):
+            fetched = await super().fetch(url, **known)
+            if url != "https://a.example/p" or any(at > 1e9 + 60.0 for at, _ in self.requests):
+                return fetched
+            return replace(fetched, beside=(refused.url,), failed_beside=(refused,))
+
+    clock, store = ManualClock(1e9), MemoryStore()
+    web = ScriptedWeb(lambda url, now: f"<main><p>{url} at {now}</p></main>", clock)
+    engine = Engine(1.0, start=clock.now(), host_spacing=1.0)
+    urls = ["https://a.example/p", *(f"https://api.example/{k}" for k in range(20))]
+    add_pages(engine, Rules(), urls, clock.now())
+    crawler = Crawler(engine, store, web, CrawlOptions(), clock=clock)
+
+    async def run():
+        await store.save(rows=engine.rows())
+        await clock.drive(crawler.run(until=1e9 + 400.0))
+
+    asyncio.run(run())
+    crawler.close()
+    scripted = max(at for at, url in web.requests if url == "https://a.example/p" and at <= 1e9 + 60.0)
+    after = sorted(at for at, url in web.requests if url.startswith("https://api.") and at > scripted)
+    assert after[0] >= scripted + 90.0
+    assert len(after) >= 20
 
 
 def test_hosts_rest_for_one_delay_for_each_request_of_scripts():

@@ -29,8 +29,8 @@ class BrowserFetcher:
     """Fetches by ``plain`` and renders HTML where ``render(url)`` says so (None: never).
 
     The page's own answer is requested once, by ``plain``. What its scripts ask for is requested by ``further``, which
-    follows redirects; ``Fetched.beside`` names these requests, and they count against the budget. Limits and the rule
-    against private addresses are those of the fetchers: the browser itself reaches no network.
+    follows redirects; ``Fetched.beside`` names these requests, and they count against the budget; a host that is busy
+    rests. Limits and the rule against private addresses are those of the fetchers: the browser reaches no network.
     """
 
     def __init__(
@@ -105,7 +105,9 @@ class BrowserFetcher:
         kept = {name: value for name, value in plain.headers.items() if name not in _DROPPED}
         kept["content-type"] = "text/html; charset=utf-8"
         took = plain.took + loop.time() - began
-        return replace(plain, body=body, headers=kept, failure=failure, took=took, beside=tuple(rendering.asked))
+        asked, failed = tuple(rendering.asked), tuple(rendering.failed)
+        plain = replace(plain, took=took, beside=asked, failed_beside=failed)
+        return replace(plain, body=body, headers=kept, failure=failure)
 
     async def _opened(self, host: str) -> Any:
         """A new page, by a new browser if the one before has ended."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 from recrawl.contrib.browser.options import BLOCKED, BrowserLimits, Render
@@ -41,11 +42,15 @@ class Crashed(Exception):
 
 
 class Rendering:
-    """Renders the plain answer of a page. ``asked`` are the URLs of the further requests that it made."""
+    """Renders the plain answer of a page.
+
+    ``asked`` are the URLs of the further requests that it made, ``failed`` the answers to those that failed.
+    """
 
     def __init__(self, plain: Fetched, fetcher: Fetcher, limits: BrowserLimits, robots: Robots | None = None) -> None:
         self._plain, self._fetcher, self._limits, self._robots = plain, fetcher, limits, robots
         self.asked: list[str] = []
+        self.failed: list[Fetched] = []
         self._n_bytes = self._n_running = 0
         self._shown = False  # whether the plain answer was given to the browser
         self._crashed = asyncio.Event()
@@ -141,6 +146,8 @@ class Rendering:
             wanted = {name: request.headers[name] for name in ("accept", "accept-language") if name in request.headers}
             found = await self._fetcher.fetch(request.url, headers=wanted or None)
             self.asked += found.redirects[1:]
+            if found.failure is not None:
+                self.failed.append(replace(found, body=b""))
             self._n_bytes += len(found.body)
             if not found.status or (found.failure is not None and found.status < 400):
                 await route.abort("failed")

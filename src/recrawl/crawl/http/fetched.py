@@ -49,6 +49,7 @@ class Fetched:
     gone: bool = False  # 404 and 410
     retry_after: float | None = None  # seconds from began_at + took
     beside: tuple[str, ...] = ()  # URLs of further requests that the fetch made, such as those of a page's scripts
+    failed_beside: tuple[Fetched, ...] = ()  # those of them that failed, without bodies
 
     def text(self) -> str:
         """The body as text: charset from a byte order mark, the header, a meta element or a guess; never raises."""

@@ -129,4 +129,6 @@ class RobotsGate:
         for asked, n in Counter(map(host_of, fetched.beside)).items():
             self.limiter.rest(asked, n)
         self.limiter.answered(host, fetched)
+        for one in fetched.failed_beside:
+            self.limiter.answered(host_of(one.final_url), one)
         return made + len(fetched.beside)

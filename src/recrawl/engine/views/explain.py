@@ -167,7 +167,7 @@ class Explanation:
             return f"{worth}: never worth a crawl {kept}"
         if self.value < self.price:
             return f"{worth}: it costs more than it saves for another {self._span(wait)}"
-        return f"{worth}: next crawl {'now' if wait <= 0 else f'in about {self._span(wait)}'}"
+        return f"{worth}: next crawl {'now' if wait < 1e-3 else f'in about {self._span(wait)}'}"
 
     def _span(self, time: float) -> str:
         return format_span(time / self.day * DAY)
