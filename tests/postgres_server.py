@@ -75,7 +75,7 @@ class Server:
             self.process = subprocess.Popen(
                 command, cwd=self.folder, env=self._env, stdout=log, stderr=log, stdin=subprocess.DEVNULL, **self._as
             )
-        lines, deadline = self.folder / "data" / "postmaster.pid", time.monotonic() + 60.0
+        lines, deadline = self.folder / "data" / "postmaster.pid", time.monotonic() + 300.0
         while not (lines.is_file() and lines.read_text().splitlines()[-1].strip() == "ready"):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError((self.folder / "log").read_text())
@@ -84,7 +84,7 @@ class Server:
     def stop(self, how=signal.SIGQUIT):
         """End the server: SIGQUIT at once, SIGINT after ending all connections."""
         self.process.send_signal(how)
-        self.process.wait(60)
+        self.process.wait(300)
 
     def address(self, schema="recrawl", user="postgres", password=None):
         who = user if password is None else f"{user}:{password}"

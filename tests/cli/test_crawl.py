@@ -178,7 +178,7 @@ def test_sigterm_ends_a_crawl_cleanly_and_pages_can_be_added_meanwhile(run, site
     added(run, site, 5)
     command = [sys.executable, "-m", "recrawl", *RUN, "--budget", "10/s", "--for", "60s"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=here) as crawl:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300.0
         with BlockingStore(SqliteStore("recrawl.db", exclusive=False)) as store:
             while store.counts()["observations"] < 5 and time.monotonic() < deadline:
                 time.sleep(0.05)

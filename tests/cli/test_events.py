@@ -108,7 +108,7 @@ def test_follow_goes_on_until_it_is_asked_to_end(here):  # noqa: F811
         filled("recrawl.db", 2, 3)
         then = [json.loads(process.stdout.readline())["number"] for _ in range(2)]
         os.kill(process.pid, signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(300) == 0
     assert first + then == [1, 2, 3, 4, 5]
 
 

@@ -81,7 +81,7 @@ def post(port, token, body):
     headers = {"authorization": f"Bearer {token}"}
     request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/signals", json.dumps(body).encode(), headers)
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=300) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as problem:
         return None if problem.code == 503 else (problem.code, json.load(problem))

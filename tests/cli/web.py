@@ -14,7 +14,7 @@ class SmallWeb:
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
         self._thread.start()
-        self._ready.wait(10)
+        self._ready.wait(300)
 
     async def _serve(self):
         app = web.Application()
@@ -54,4 +54,4 @@ class SmallWeb:
 
     def close(self):
         self._loop.call_soon_threadsafe(self._end.set)
-        self._thread.join(10)
+        self._thread.join(300)

@@ -32,7 +32,7 @@ async def work(cluster, database, page, over):
     web = MemoryWeb(page, clock, max_redirects=0)
     settings = Settings(database=database, contact="me@example.org", delay="0.001 s", listings=False)
     worker = ShardWorker(cluster, settings, name="one", web=Web("recrawl/1", web, web, clock))
-    running, end = asyncio.create_task(worker.run()), time.monotonic() + 60.0
+    running, end = asyncio.create_task(worker.run()), time.monotonic() + 300.0
     while not await over():
         assert time.monotonic() < end, "waited too long"
         await asyncio.sleep(0.05)

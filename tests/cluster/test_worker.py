@@ -59,7 +59,7 @@ class Web4:
         return Web("recrawl/1", web, web, clock)
 
 
-async def until(holds, seconds=60.0):
+async def until(holds, seconds=300.0):
     """Wait for a condition, with a generous bound."""
     end = time.monotonic() + seconds
     while not holds():

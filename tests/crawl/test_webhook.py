@@ -102,7 +102,7 @@ def store_of(store, n, seed=0):
     return store
 
 
-def delivered(receiver, store, *, seconds=60.0, timeout=10.0, reported=None):
+def delivered(receiver, store, *, seconds=300.0, timeout=30.0, reported=None):
     """Deliver the events of a store until all were accepted."""
 
     async def main():

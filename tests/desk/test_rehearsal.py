@@ -33,7 +33,7 @@ def test_what_it_raises_is_raised_and_a_caller_that_leaves_is_not_held(monkeypat
     go = threading.Event()
 
     async def broken():
-        go.wait(60.0)
+        go.wait(300.0)
         raise ValueError("broken")
 
     monkeypatch.setattr(rehearsal, "_use", broken)

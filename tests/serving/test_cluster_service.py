@@ -42,7 +42,7 @@ def worker_of(cluster, database, page):
     return ShardWorker(cluster, settings, name="one", web=Web("recrawl/1", web, web, clock), options=lambda _: options)
 
 
-async def until(holds, seconds=60.0):
+async def until(holds, seconds=300.0):
     """Wait for a condition, with a generous bound."""
     end = time.monotonic() + seconds
     while not await holds():

@@ -43,7 +43,7 @@ def serving(which, ended):
     process = subprocess.Popen(command, text=True, env=_environment(), cwd=TESTS, **pipes)
     try:
         yield json.loads(process.stdout.readline())
-        ended |= json.loads(process.communicate(timeout=60)[0])
+        ended |= json.loads(process.communicate(timeout=300)[0])
     finally:
         process.kill()
         process.wait()
@@ -68,7 +68,7 @@ def crawling(folder, urls, *, seconds, each=False, **settings):
     try:
         assert process.stdout.readline() == "ready\n", process.stderr.read()[-3000:]
         yield found, partial(_go, process)
-        out, err = process.communicate(timeout=seconds + 60)
+        out, err = process.communicate(timeout=seconds + 300)
         assert process.returncode == 0, err[-3000:]
         found |= {**json.loads(out), "stderr": err, "database": database}
     finally:

@@ -52,7 +52,7 @@ def crawl(tmp_path_factory):
     mail = {"smtp": "127.0.0.1:9", "smtp_tls": "none", "smtp_from": "recrawl@example.org", "smtp_user": "recrawl"}
     settings = settings_of(folder, **quick, **MARKED, **mail, notify=(HOOK, MAIL), rule=(RULE,))
     with logged() as log, Served(site, settings) as server:
-        end = time.monotonic() + 60.0
+        end = time.monotonic() + 300.0
         while log.getvalue().count('"subscriber.') < 3 and time.monotonic() < end:
             time.sleep(0.1)
         yield server, tokens, log
