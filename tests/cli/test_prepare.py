@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,7 @@ with TemporaryDirectory() as folder:
 """
 
 
+@cache
 def used(program):
     """The kernels that a program calls from Python, with their types."""
     tests = Path(__file__).parents[1]
