@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from operator import attrgetter
 
 from recrawl.crawl.run.crawler import Crawler
@@ -281,6 +281,10 @@ class Desk:
         """Whether a lease is held: neither recorded nor released, and not ended."""
         found = self._book.find(lease)
         return found is not None and found.state == HELD and found.until > self._clock.now()
+
+    def leases_of(self, urls: Iterable[str]) -> list[str]:
+        """The leases of those pages that are held."""
+        return [found.lease.id for url in urls if (found := self._book.holding(url)) is not None]
 
     @property
     def n_held(self) -> int:

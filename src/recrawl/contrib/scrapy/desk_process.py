@@ -107,6 +107,15 @@ async def _open(settings: Settings) -> DatabaseSource:
             await asyncio.sleep(_LOOK)
 
 
+async def _close(source: DatabaseSource) -> tuple[str, str] | None:
+    """Close the database; what went wrong."""
+    try:
+        await source.close()
+    except RecrawlError as problem:
+        return named(problem)
+    return None
+
+
 async def serve(connection: socket.socket) -> None:
     """Answer calls until the connection ends or ``close`` was called."""
     reader, writer = await asyncio.open_unix_connection(sock=connection, limit=BUFFER)
@@ -131,13 +140,12 @@ async def serve(connection: socket.socket) -> None:
     try:
         while (message := await read_message(reader))[1] != "close":
             answers.call(*message)
-        await source.close()
-        send((message[0], None, None))
+        send((message[0], None, await _close(source)))
         await asyncio.sleep(0)
         await writer.drain()
     except _GONE:
         await answers.end()
-        await source.close()
+        await _close(source)
     finally:
         writer.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
 from scrapy.settings import BaseSettings
@@ -14,6 +15,13 @@ from recrawl.errors import ParameterError
 from recrawl.store.postgres.address import is_postgres
 
 CHANGES = ("page", "items")
+NAMES = tuple(
+    f"RECRAWL_{name}"
+    for name in (
+        "BUDGET", "CHANGE", "DATABASE", "IGNORED_FIELDS", "LEASE", "LINKS",
+        "PROCESS", "REQUESTS", "SETTINGS", "START", "TOKEN", "URL",
+    )
+)  # fmt: skip
 SUFFIX = ".scrapy"  # of the file that is kept beside a database
 
 
@@ -47,6 +55,7 @@ class Options:
         if bool(text["BUDGET"]) != bool(text["DATABASE"]):
             given = "RECRAWL_DATABASE needs RECRAWL_BUDGET, such as 10/s"
             raise ParameterError(given if text["DATABASE"] else "RECRAWL_BUDGET: a service has its own")
+        _check_names(settings)
         change = settings.get("RECRAWL_CHANGE", "page")
         if change not in CHANGES:
             raise ParameterError(f"RECRAWL_CHANGE is {change!r}: must be page or items")
@@ -59,23 +68,44 @@ class Options:
             token=str(settings.get("RECRAWL_TOKEN") or ""),
             budget=text["BUDGET"],
             change=change,
-            links=settings.getbool("RECRAWL_LINKS", False),
-            start=settings.getbool("RECRAWL_START", True),
+            links=_flag(settings, "RECRAWL_LINKS", False),
+            start=_flag(settings, "RECRAWL_START", True),
             lease=span(settings.get("RECRAWL_LEASE", "10 min"), "RECRAWL_LEASE"),
-            process=settings.getbool("RECRAWL_PROCESS", True),
+            process=_flag(settings, "RECRAWL_PROCESS", True),
             ignored=frozenset(settings.getlist("RECRAWL_IGNORED_FIELDS")),
             per_host=per_host or settings.getint("CONCURRENT_REQUESTS"),
             concurrency=settings.getint("CONCURRENT_REQUESTS"),
             jobdir=bool(settings.get("JOBDIR")),
             depth=settings.getint("DEPTH_LIMIT") > 0,
             requests=str(settings.get("RECRAWL_REQUESTS") or requests_path(text["DATABASE"])),
-            more={**hosts, **settings.getdict("RECRAWL_SETTINGS")},
+            more={**hosts, **_table(settings, "RECRAWL_SETTINGS")},
         )
 
     def crawl_settings(self) -> Settings:
         """The settings of the crawl of ``database``."""
         more = checked_table(self.more, "RECRAWL_SETTINGS")
         return Settings(**{"database": self.database, "budget": self.budget, **more})
+
+
+def _check_names(settings: BaseSettings) -> None:
+    """ParameterError for a setting of recrawl that there is not, such as one that is misspelt."""
+    for name in sorted(name for name in settings if str(name).startswith("RECRAWL_") and name not in NAMES):
+        near = get_close_matches(name, NAMES, 1)
+        raise ParameterError(f"{name} is not a setting{f'; did you mean {near[0]}?' if near else ''}")
+
+
+def _flag(settings: BaseSettings, name: str, default: bool) -> bool:
+    try:
+        return bool(settings.getbool(name, default))
+    except ValueError:
+        raise ParameterError(f"{name} is {settings.get(name)!r}: must be True or False") from None
+
+
+def _table(settings: BaseSettings, name: str) -> dict[Any, Any]:
+    try:
+        return dict(settings.getdict(name))
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} is {settings.get(name)!r}: must be a table, such as {{'keep': 0}}") from None
 
 
 def requests_path(database: str) -> str:

@@ -31,7 +31,7 @@ class RequestFile:
                 with self._opened() as db:
                     db.executemany("INSERT OR REPLACE INTO request VALUES (?, ?, ?)", rows)
             except sqlite3.Error as problem:
-                raise StoreError(f"{self._path}: {problem}") from None
+                raise StoreError(f"{self._path} (RECRAWL_REQUESTS): {problem}") from None
 
     def form(self, url: str) -> str | None:
         """The form of a request; None if none is kept."""
@@ -41,7 +41,7 @@ class RequestFile:
         try:
             found = self._opened().execute(asked, (self._spider, url)).fetchone()
         except sqlite3.Error as problem:
-            raise StoreError(f"{self._path}: {problem}") from None
+            raise StoreError(f"{self._path} (RECRAWL_REQUESTS): {problem}") from None
         return None if found is None else found[0]
 
     def close(self) -> None:

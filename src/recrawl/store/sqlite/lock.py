@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from recrawl._system.files import named
-from recrawl.errors import StoreInUseError
+from recrawl.errors import StoreError, StoreInUseError
 from recrawl.store.holder import Holder
 
 
@@ -41,7 +41,10 @@ class Lock:
 
     def __init__(self, database: Path) -> None:
         path = _lock_of(database)
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as problem:
+            raise StoreError(f"{path}: {problem.strerror}") from None
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -41,7 +41,9 @@ class GrpcServer:
             self.port = self._server.add_insecure_port(f"{named}:{port}")
         except (RuntimeError, UnicodeEncodeError):
             place = f"{named}:{port}".encode(errors="backslashreplace").decode()
-            raise ParameterError(f"{place}: cannot listen there; is the port in use?") from None
+            raise ParameterError(
+                f"{place}: cannot listen there: the port is in use, or the address is not of this machine"
+            ) from None
         self.address = f"{named}:{self.port}"
 
     async def start(self, handlers: Mapping[str, Handler]) -> None:

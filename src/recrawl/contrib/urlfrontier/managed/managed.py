@@ -207,6 +207,7 @@ class Managed:
         found = self._file.of_pages(some) if some else {}
         gone = [page for page in some if self._first(None, found.get(page, ())) is None]
         if gone:
+            await self._desk.release(self._desk.leases_of(gone))
             await self._desk.remove(gone)
 
 
