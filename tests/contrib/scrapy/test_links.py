@@ -139,7 +139,7 @@ def test_the_errback_of_a_request_comes_after_what_is_recorded(tmp_path):
 def test_a_file_that_cannot_be_used_is_one_line(tmp_path):
     (tmp_path / "pages.db.scrapy").write_text("no database, but long enough to be read as one\n" * 40)
     spider, made = run_of(tmp_path)
-    with pytest.raises(StoreError, match=r"pages\.db\.scrapy: file is not a database"):
+    with pytest.raises(StoreError, match=r"pages\.db\.scrapy \(RECRAWL_REQUESTS\): file is not a database"):
         keep(made, Request(URL, spider.article))
     with pytest.raises(StoreError, match="file is not a database"):
         made.request(PICKED)
