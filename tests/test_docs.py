@@ -42,6 +42,7 @@ def commands(group, before=""):
 COMMANDS = dict(commands(typer.main.get_command(app)))
 MODULES = sorted(module.name for module in pkgutil.walk_packages(recrawl.__path__, "recrawl."))
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+ONE_LINK = re.compile(r"[\s\-*]*\[[^]]*\]\([^)\s]+\)[.,;:]?")  # a line that cannot be wrapped
 SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -248,8 +249,8 @@ def test_shell_blocks_name_existing_targets_commands_and_options(path):
 
 @pytest.mark.parametrize("path", WRITTEN, ids=named)
 def test_prose_is_wrapped(path):
-    long = [(number, len(line)) for number, line in prose(path.read_text()) if len(line) > WIDTH and "](" not in line]
-    assert not long
+    long = [(number, line) for number, line in prose(path.read_text()) if len(line) > WIDTH]
+    assert not [(number, len(line)) for number, line in long if not ONE_LINK.fullmatch(line)]
 
 
 @pytest.mark.parametrize("path", WRITTEN, ids=named)
