@@ -154,7 +154,7 @@ def test_every_counter_of_a_run_is_described():
 
 def test_every_log_event_is_described_and_no_other():
     source = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
-    logged = re.findall(r"\bevent\(\w+, [\w.]+, \"([\w.]+)\"", source)
+    logged = re.findall(r"\bevent(?:_line)?\(\w+, [\w.]+, \"([\w.]+)\"", source)
     table = section(read("reference/commands.md"), "### Logs")
     assert set(re.findall(r"^\| `([\w.]+)` \|", table, re.MULTILINE)) == set(logged)
 
