@@ -107,8 +107,12 @@ class HostLimiter:
             self._running[host] -= 1
             if not self._running[host]:
                 del self._running[host]
-            if (delay := self.delay(host)) > 0:
-                self.hold(host, self._clock.now() + delay)
+            self.ended(host, self._clock.now())
+
+    def ended(self, host: str, at: float) -> None:
+        """A request to a host ended at a time: the next one waits for the host's delay."""
+        if (delay := self.delay(host)) > 0:
+            self.hold(host, at + delay)
 
     def rest(self, host: str, n: int) -> None:
         """Let a host rest for one delay for each of ``n`` requests that did not wait, such as those of scripts."""
@@ -194,8 +198,7 @@ class HostLimiter:
             self._slow_down(name.removeprefix(DELAY), float(delay))
         now = self._clock.now()
         for host in self._engine.hosts() if resumed else ():
-            if (delay := self.delay(host)) > 0:
-                self.hold(host, now + delay)
+            self.ended(host, now)
 
     def restore_budgets(self, notes: Mapping[str, float]) -> None:
         """Wait for what an earlier run may have spent of the budgets of hosts."""
