@@ -24,7 +24,7 @@ WRITTEN = [path for path in LINKED if "results" not in path.parts]  # by hand, n
 WIDTH = 110  # columns of prose
 BANNED = re.compile(
     r"\b(heed(s|ed|ing)?|reckon(s|ed|ing)?|foretold|foretells?|anew|newcomers?|kin|\w*_told|told|stir(s|red|ring)?|"
-    r"tending|onward|followers?|visits?|calm|lean(s|ed)?)\b",
+    r"tending|onward|followers?|visits?|calm|lean(s|ed)?|mass(es)?)\b",
     re.IGNORECASE,
 )
 QUOTED = re.compile(r"`[^`]*`")  # the changelog names what was renamed
@@ -277,6 +277,19 @@ def test_words_of_our_own_are_not_used_in_source():
             words = {word[0].lower() for word in BANNED.finditer(line)} - KEPT.get(name, set())
             found += [(name, number, word) for word in words]
     assert not found
+
+
+CLOCKS = ("engine/clocks/", "engine/beliefs/staleness_kernels.py", "engine/views/explain.py", "schedule/exact/")
+
+
+def test_pace_is_the_speed_of_a_clock_and_of_nothing_else():
+    package = ROOT / "src/recrawl"
+    used = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        if re.search(r"\bpaces?\b", path.read_text(), re.IGNORECASE)
+    }
+    assert [name for name in sorted(used) if not name.startswith(CLOCKS)] == []
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
