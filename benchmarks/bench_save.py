@@ -61,6 +61,7 @@ def saved(n: int, batches: int, folder: Path) -> dict[str, Any]:
     """Rates of saving, and of SQLite alone."""
     from recrawl import Engine
     from recrawl.store import SqliteStore
+    from recrawl.store.protocol import Batch
 
     rng, now = np.random.default_rng(1), 1.7e9
     engine = Engine(n / (7 * DAY), start=now)
@@ -69,7 +70,7 @@ def saved(n: int, batches: int, folder: Path) -> dict[str, Any]:
     store = SqliteStore(folder / "one.db", keep=0)
     for first in range(0, n, 20_000):
         some = ids[first : first + 20_000]
-        store._writes.save(outcomes_of(engine, some, np.zeros(len(some), np.bool_), now), engine.rows(some))
+        store._writes.save(Batch(outcomes_of(engine, some, np.zeros(len(some), np.bool_), now), engine.rows(some)))
     store._database.writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     shutil.copy(folder / "one.db", folder / "two.db")
     recorder = store._database.writer = Recorder(store._database.writer)
@@ -84,7 +85,7 @@ def saved(n: int, batches: int, folder: Path) -> dict[str, Any]:
         began = time.process_time(), time.perf_counter()
         rows = engine.rows(some)
         rows_cpu += time.process_time() - began[0]
-        store._writes.save(outcomes, rows)
+        store._writes.save(Batch(outcomes, rows))
         cpu, clock = cpu + time.process_time() - began[0], clock + time.perf_counter() - began[1]
         made.append(recorder.made)
     store._database.close()

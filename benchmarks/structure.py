@@ -34,7 +34,7 @@ TUPLE_NAMES = {"_replace", "_asdict", "_fields", "_make", "_field_defaults"}
 OWNERS = {"scheduler": "schedule", "policy": "schedule", "execution": "schedule", "engine": "engine"}
 FOREIGN = {("_compile/jit.py", "_cache")}  # of Numba's dispatcher, which has no public way to it
 CRAWLER = ("crawl/run/crawler.py", "crawl/crawler.py")
-DETAILS = ("modules per package", "reach-ins")
+DETAILS = ("modules per package", "reach-ins", "constructors with more than six parameters")
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -97,6 +97,13 @@ def reach_ins(trees: dict[Path, ast.Module], root: Path) -> list[str]:
     return found
 
 
+def constructors(trees: dict[Path, ast.Module]) -> dict[str, int]:
+    """Parameters of each ``__init__`` by its class, without self; of classes with one name, the widest."""
+    kinds = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    made = [(kind.name, one.args) for kind in kinds for one in kind.body if getattr(one, "name", "") == "__init__"]
+    return dict(sorted((name, len([*a.posonlyargs, *a.args, *a.kwonlyargs]) - 1) for name, a in made))
+
+
 def imports_of(tree: ast.Module) -> int:
     froms = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module}
     plain = {a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
@@ -126,20 +133,21 @@ def figures(checkout: Path) -> dict[str, Any]:
     per_package = Counter(name for name in modules if name != ".")
     functions = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, FUNCTION)]
     crawler = next(trees[root / name] for name in CRAWLER if root / name in trees)
-    found, args = reach_ins(trees, root), [node.args for node in functions if node.name == "__init__"]
-    widths = [len([*one.posonlyargs, *one.args, *one.kwonlyargs]) - 1 for one in args]  # without self
+    found, widths = reach_ins(trees, root), constructors(trees)
     return {
+        "lines": sum(len(text.splitlines()) for text in sources.values()),
         "modules": len(modules),
         "modules in the largest package": max(per_package.values()),
         "packages with more than 15 modules": sum(n > 15 for n in per_package.values()),
         "imports of crawler.py": imports_of(crawler),
         "private reach-ins across packages": len(found),
-        "parameters of the widest constructor": max(widths),
+        "parameters of the widest constructor": max(widths.values()),
         "lines per file": lengths([len(text.splitlines()) for text in sources.values()]),
         "lines per function": lengths([(n.end_lineno or n.lineno) - n.lineno + 1 for n in functions]),
         "repeated windows of six lines": repeated_windows(list(sources.values())),
         "modules per package": dict(sorted(per_package.items())),
         "reach-ins": found,
+        "constructors with more than six parameters": {name: n for name, n in sorted(widths.items()) if n > 6},
     }
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from recrawl import ParameterError
 from recrawl._compile import compiling
-from recrawl.logs import StderrHandler, configure, event, silent
+from recrawl.logs import StderrHandler, configure, event, event_line, silent
 
 log = logging.getLogger("recrawl.tests")
 
@@ -51,6 +51,20 @@ def test_a_record_of_json_is_one_object(capsys):
         "status": 200,
         "error": "ValueError: a b",
     }
+
+
+def test_a_line_for_other_handlers_has_its_fields_in_the_message(caplog):
+    caplog.set_level("INFO", logger="recrawl")
+    event_line(log, logging.INFO, "scrapy.ready", source="http://me:s3cret@a.example/", seconds=1.5, pages=None)
+    event_line(log, logging.ERROR, "scrapy.failed", error='no "budget"')
+    event_line(log, logging.DEBUG, "scrapy.ready")
+    with silent():
+        event_line(log, logging.ERROR, "scrapy.failed", error="not logged")
+    assert [record.getMessage() for record in caplog.records] == [
+        "recrawl: scrapy.ready source=http://***@a.example/ seconds=1.5",
+        r'recrawl: scrapy.failed error="no \"budget\""',
+    ]
+    assert [record.fields for record in caplog.records][1] == {"error": 'no "budget"'}
 
 
 def test_a_silent_task_logs_nothing_nor_do_tasks_that_it_starts(capsys):

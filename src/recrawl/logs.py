@@ -39,6 +39,17 @@ def event(logger: logging.Logger, level: int, name: str, **fields: Any) -> None:
         logger.log(level, name, extra={"fields": fields})
 
 
+def event_line(logger: logging.Logger, level: int, name: str, **fields: Any) -> None:
+    """Log one event for handlers that know no fields, such as Scrapy's: they are in the message, too.
+
+    The message is ``recrawl: scrapy.ready seconds=1.5 pages=7``; fields without a value are left out.
+    """
+    if logger.isEnabledFor(level) and not _silent.get():
+        given = {key: value for key, value in fields.items() if value is not None}
+        record = logging.makeLogRecord({"msg": name, "fields": given})
+        logger.log(level, "recrawl: %s", text_of(record), extra={"fields": given})
+
+
 @contextmanager
 def silent() -> Iterator[None]:
     """Log no event of this task or thread, nor of tasks that it starts: what it does is not the user's crawl."""
@@ -89,8 +100,7 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """One line of text."""
-        words = [_time(record), record.levelname, record.name, record.getMessage()]
-        return " ".join(words + [f"{name}={_text(value)}" for name, value in fields_of(record).items()])
+        return " ".join([_time(record), record.levelname, record.name, text_of(record)])
 
 
 class JsonFormatter(logging.Formatter):
@@ -106,6 +116,11 @@ def fields_of(record: logging.LogRecord) -> dict[str, Any]:
     """The fields of a record in plain values: secrets are left out, exceptions are one line, long texts are cut."""
     fields: Mapping[str, Any] = getattr(record, "fields", {})
     return {name: "***" if _SECRET.search(name) else plain(value) for name, value in fields.items()}
+
+
+def text_of(record: logging.LogRecord) -> str:
+    """The name of an event and its fields: ``host.held host=a.example seconds=60``."""
+    return " ".join([record.getMessage(), *(f"{name}={_text(value)}" for name, value in fields_of(record).items())])
 
 
 def plain(value: Any) -> Any:

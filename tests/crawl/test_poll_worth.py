@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from recrawl.crawl.listings.credits import MOST, Credits
 from recrawl.crawl.listings.listing import Listing
-from recrawl.crawl.listings.poll_queue import Pace, due_times
+from recrawl.crawl.listings.poll_queue import PollTerms, due_times
 from recrawl.crawl.listings.registry import Registry
 from recrawl.crawl.listings.worth import DAY, Worth, anyway, poll_interval, poll_value
 from recrawl.crawl.listings.worths import Worths
@@ -76,7 +76,8 @@ def test_a_shorter_day_changes_only_the_unit_of_time():
         for _ in range(5):
             now += unit * DAY
             found = found.polled(now).credited(0.5, unit * 300 * DAY)
-        due = due_times([Listing("https://a.example/s.xml", polled_at=now, worth=found)], Pace(margin, 1.0, day))[0]
+        listing = Listing("https://a.example/s.xml", polled_at=now, worth=found)
+        due = due_times([listing], PollTerms(margin, 1.0, day))[0]
         intervals = [at - now for at in (due["worth"], due["age"])]
         return np.array([poll_interval(found, margin), found.mean_lead, found.longest, *intervals])
 
@@ -205,19 +206,19 @@ def test_credits_that_wait_survive_a_restart():
 
 def test_polls_by_worth_leave_half_of_the_requests():
     """A margin that is far too low makes every poll seem worth its request: crawls must be able to correct it."""
-    mine, pace = Registry(), Pace(threshold=1e-9, rate=1.0)
+    mine, terms = Registry(), PollTerms(threshold=1e-9, rate=1.0)
     listings = [mine.add(Listing(f"https://{k}.example/sitemap.xml")) for k in range(400)]
     for one in listings:
         one.polled_at, one.worth = 0.0, replace(worth(), at=0.0)
         mine.changed(one)
-    polled = [k for k in range(1000, 1200) if mine.due(float(k), pace) is not None]
+    polled = [k for k in range(1000, 1200) if mine.due(float(k), terms) is not None]
     assert len(polled) == 100
 
 
 def test_a_sitemap_that_names_a_page_without_a_date_says_nothing_of_a_newer_copy():
     engine, urls = Engine(1.0, start=0.0), [f"https://a.example/{k}" for k in range(3)]
     engine.add(urls[:2], 60.0, fetched_at=[10.0, 50.0])
-    worths = Worths(engine, Registry(), lambda: Pace(1.0, 1.0), lambda _: True)
+    worths = Worths(engine, Registry(), lambda: PollTerms(1.0, 1.0), lambda _: True)
     old, new, unknown = (Signal(url, Source("sitemap", "a.example")) for url in urls)
     dated = new._replace(changed_at=20.0)
     assert worths.since([old, new, unknown, dated], before=30.0) == [old, unknown, dated]

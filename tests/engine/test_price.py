@@ -67,6 +67,8 @@ def test_it_says_why_and_until_when():
     engine.pick(HOUR, 1)
     found = engine.explain(0, HOUR)
     assert found.reasons == (Reason.PRICE,)
+    assert engine.eligibility.reasons(0, engine.now, engine.price) == (Reason.PRICE,)
+    assert engine.eligibility.reasons(0, engine.now) == (Reason.UNLIKELY,), "without a price, for any other cause"
     assert "it costs more than it saves for another" in found.state
     assert found.next_at == pytest.approx(float(refresh_ratio(24.0, 1.0, 1.0)) * 24.0 * HOUR, rel=2e-3)
 

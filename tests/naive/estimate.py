@@ -69,13 +69,13 @@ def posterior(interval, changed, shape, rate, probability=None):
             below = [float(np.log(p)) for p in probability]
             cuts = sorted({*cuts, *below})
         parts = list(itertools.pairwise(cuts))
-        mass = [mpmath.quadgl(density, part) for part in parts]
-        total = sum(mass)
+        area = [mpmath.quadgl(density, part) for part in parts]
+        total = sum(area)
         mean = sum(mpmath.quadgl(lambda u: density(u) * mpmath.e**u, part) for part in parts) / total
         square = sum(mpmath.quadgl(lambda u: density(u) * (mpmath.e**u - mean) ** 2, part) for part in parts) / total
         evidence = mpmath.log(total) + shape * mpmath.log(rate) - mpmath.loggamma(shape)
         shares = [
-            float(sum(m for m, part in zip(mass, parts, strict=True) if part[1] <= b) / total) for b in below or []
+            float(sum(m for m, part in zip(area, parts, strict=True) if part[1] <= b) / total) for b in below or []
         ]
         return float(mean), float(square), float(evidence), shares
 
@@ -172,6 +172,6 @@ def credit(gammas, amounts):
     """Mean and variance of each of two gammas given a change within (interval, signals), by Gauss–Laguerre."""
     (x, v), (y, w) = (roots_genlaguerre(80, a - 1) for a, _ in gammas)
     x, y = (x / gammas[0][1])[:, None], (y / gammas[1][1])[None, :]
-    mass = v[:, None] * w[None, :] * -np.expm1(-x * amounts[0] - y * amounts[1])
-    means = [float(np.sum(mass * z) / mass.sum()) for z in (x, y)]
-    return means, [float(np.sum(mass * (z - m) ** 2) / mass.sum()) for z, m in zip((x, y), means, strict=True)]
+    area = v[:, None] * w[None, :] * -np.expm1(-x * amounts[0] - y * amounts[1])
+    means = [float(np.sum(area * z) / area.sum()) for z in (x, y)]
+    return means, [float(np.sum(area * (z - m) ** 2) / area.sum()) for z, m in zip((x, y), means, strict=True)]

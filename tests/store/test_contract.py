@@ -24,6 +24,14 @@ def test_the_sqlite_store_keeps_to_the_protocol(tmp_path, keep):
     asyncio.run(check_store(lambda: SqliteStore(tmp_path / f"{next(number)}.db", keep=keep)))
 
 
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_what_no_store_writes_is_refused(tmp_path, kind):
+    with BlockingStore(MemoryStore() if kind == "memory" else SqliteStore(tmp_path / "a.db")) as store:
+        with pytest.raises(TypeError, match="note"):
+            store.save(note={"a": 1})
+        assert store.notes() == {}
+
+
 def test_limits_of_events(tmp_path):
     limits, number = (EventLimits(rows=5), EventLimits(age=100.0), EventLimits(texts=20)), itertools.count()
     memory = (lambda kept=kept: MemoryStore(events=kept) for kept in limits)

@@ -193,8 +193,8 @@ class Recording:
             components.limiter.succeeded(host)
         else:
             components.limiter.answered(host, crawl.fetched)
-        if crawl.report.requests and (delay := components.limiter.delay(host)) > 0:
-            components.limiter.hold(host, min(outcome.began_at + outcome.took, now) + delay)
+        if crawl.report.requests:
+            components.limiter.ended(host, min(outcome.began_at + outcome.took, now))
 
     def _keep_back(self, holding: Holding) -> None:
         """A late outcome was recorded: whoever holds the page meanwhile goes on to hold it."""

@@ -329,6 +329,11 @@ class Core:
         self._counts["refits"] += 1
         self.calibration.recent[:] *= _EARLIER_PREDICTIONS
 
+    def count_recorded(self, n: int, failed: int = 0, gone: int = 0) -> None:
+        """Crawls were recorded, some of which failed or found their pages gone."""
+        for name, count in (("recorded", n), ("failed", failed), ("gone", gone)):
+            self._counts[name] += count
+
     @property
     def refits_in_pieces(self) -> bool:
         """Whether what takes long is left to ``maintain``, so that no call waits for it; False: calls do it at once.

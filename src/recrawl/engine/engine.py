@@ -17,20 +17,20 @@ from recrawl.engine.eligibility.likely import hasten, in_order, pick_likely
 from recrawl.engine.names.addresses import Addresses, Urls, named, urls_of
 from recrawl.engine.names.arena import new_rows
 from recrawl.engine.outcomes.calibration import Calibration
+from recrawl.engine.outcomes.ended import Said, one_by_one, optional, record_crawls
 from recrawl.engine.outcomes.lessons import Lessons, alike
-from recrawl.engine.policies.choice import Choice, Ended
+from recrawl.engine.policies.choice import Choice
 from recrawl.engine.questions import Questions
 from recrawl.engine.rows import fill
 from recrawl.engine.settings import EngineOptions, Settings, without_removed
 from recrawl.engine.signals.pages import confirm_signals, hear_signals
-from recrawl.engine.single import is_one_flag, record_one
 from recrawl.errors import ParameterError
 from recrawl.estimate.gamma import GammaPrior
 from recrawl.estimate.importance import RequestRates
 from recrawl.model.pages import Pages
 from recrawl.schedule.exact import access
 from recrawl.schedule.exact.scheduler import Scheduler
-from recrawl.schedule.table import column_of, count_of, flags_of, positive, time_of
+from recrawl.schedule.table import column_of, count_of, positive, time_of
 
 Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
@@ -169,48 +169,19 @@ class Engine(Questions):
 
         The first crawl of a page without a copy has nothing to compare: its ``changed`` is not used.
         """
-        scheduler = self.scheduler
         alone = as_of is None and failed is None and gone is None
         if alone and changed is not None and self._recorded_plain(ids, now, changed):
             return
-        rows = access.check_ids(scheduler, ids)
+        rows = access.check_ids(self.scheduler, ids)
         n = len(rows)
-        if n == 1 and alone:
-            here = max(time_of(now), self.now)
-            if is_one_flag(changed) and access.last_fetched(scheduler, rows)[0] <= here:
-                record_one(self, rows, here, None if changed is None else bool(changed))
-                self._counts["recorded"] += 1
-                return
-        seen, lost, missed = flags_of("changed", changed, n), flags_of("gone", gone, n), flags_of("failed", failed, n)
-        before = access.last_fetched(scheduler, rows)
+        seen, lost, missed = optional("changed", changed, n), optional("gone", gone, n), optional("failed", failed, n)
         here = max(time_of(now), self.now)
-        began = column_of("as_of", as_of, n, here)
-        if not (began <= here).all():
+        began = None if as_of is None else column_of("as_of", as_of, n, here)
+        if began is not None and not (began <= here).all():
             raise ParameterError(f"as_of, row {int(np.argmax(began > here))}: must not lie after now")
-        if len(np.unique(rows)) < n:
-            for j in np.argsort(began, kind="stable").tolist():
-                one = {"changed": None if changed is None else seen[j], "as_of": began[j]}
-                self.record(rows[j : j + 1], now, **one, failed=missed[j], gone=lost[j])
-            return
-        self.eligibility.cohorts.leave(scheduler, rows)
-        scheduler.record(rows, now, as_of=began, failed=missed)
-        valid = began >= before
-        copies = np.column_stack([before, began])
-        judged = valid & ~missed & ~lost & (changed is not None) & (before > self.no_copy_at)
-        if judged.any():
-            self._learn(rows[judged], copies[judged], seen[judged], here)
-        self._join_groups(rows[valid & ~missed & (before <= self.no_copy_at)], here)
-        unjudged = valid & ~missed & ~judged
-        self._renew(rows[unjudged], copies[unjudged], here)
-        self._weigh(rows[valid & ~missed], here)
-        elapsed = np.where(before > self.no_copy_at, began - before, np.nan)
-        fetched = ~missed & ~lost
-        self.choice.recorded(self, Ended(rows[valid], fetched[valid], elapsed[valid], judged[valid], seen[valid]))
-        failures = missed & ~lost
-        self.eligibility.settle(rows[valid], here, failures[valid], lost[valid])
-        for name, flags in (("failed", failures), ("gone", lost)):
-            self._counts[name] += int(flags[valid].sum())
-        self._counts["recorded"] += n
+        said = Said(rows, here, seen, began, missed, lost)
+        for one in [said] if n == 1 or len(np.unique(rows)) == n else one_by_one(said):
+            record_crawls(self, one)
 
     def _recorded_plain(self, ids: ArrayLike, now: float, changed: ArrayLike) -> bool:
         """Record crawls that ended as most do, at once; whether they did. Otherwise nothing was done."""
@@ -223,7 +194,7 @@ class Engine(Questions):
         if not self.end_plain(rows, max(time_of(now), self.now), np.ascontiguousarray(flags)):
             return False
         self.eligibility.fetched(rows)
-        self._counts["recorded"] += len(rows)
+        self.count_recorded(len(rows))
         return True
 
     def release(self, ids: ArrayLike, now: float) -> None:

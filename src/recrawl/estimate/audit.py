@@ -88,13 +88,13 @@ def surprise(fresh: ArrayLike, believed: ArrayLike, draws: ArrayLike = 1) -> flo
     chance = np.clip(np.asarray(believed, np.float64), 0.0, 1.0)
     times = np.broadcast_to(np.asarray(draws, np.int64), chance.shape)
     found = int((times * np.asarray(fresh, np.bool_)).sum())
-    mass = np.ones(1)
+    of_sum = np.ones(1)  # probability of each sum
     for p, m in zip(chance.tolist(), times.tolist(), strict=True):
-        wider = np.zeros(len(mass) + m)
-        wider[: len(mass)] += (1.0 - p) * mass
-        wider[m:] += p * mass
-        mass = wider
-    below = float(mass[:found].sum()) + 0.5 * float(mass[found])
+        wider = np.zeros(len(of_sum) + m)
+        wider[: len(of_sum)] += (1.0 - p) * of_sum
+        wider[m:] += p * of_sum
+        of_sum = wider
+    below = float(of_sum[:found].sum()) + 0.5 * float(of_sum[found])
     return float(np.clip(ndtri(np.clip(below, 0.0, 1.0)), -_FARTHEST, _FARTHEST))
 
 

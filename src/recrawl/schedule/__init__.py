@@ -1,4 +1,4 @@
-"""Parameters in, next page out: what decides, how a budget is paced, rates executed live, pages in shards."""
+"""Parameters in, next page out: what decides, a budget spread over time, rates executed live, pages in shards."""
 
 from typing import TYPE_CHECKING
 

@@ -6,7 +6,7 @@ import asyncio
 import math
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,22 +47,9 @@ class BlockingStore(Generic[S]):
         return self._runner.run(work)
 
     def save(
-        self,
-        outcomes: Sequence[Outcome] = (),
-        rows: Mapping[str, Any] | None = None,
-        *,
-        notes: Mapping[str, Any] | None = None,
-        removed: Iterable[str] = (),
-        applied: Iterable[int] = (),
-        at: float | None = None,
-        signals: Sequence[PendingSignal] = (),
-        listings: Sequence[StoredListing] = (),
-        leases: Sequence[Lease] = (),
-        leases_before: float | None = None,
+        self, outcomes: Sequence[Outcome] = (), rows: Mapping[str, Any] | None = None, **more: Unpack[SavedToo]
     ) -> None:
         """See `Store.save`."""
-        more: SavedToo = {"notes": notes, "removed": removed, "applied": applied, "at": at}
-        more |= {"signals": signals, "listings": listings, "leases": leases, "leases_before": leases_before}
         self.run(self.store.save(outcomes, rows, **more))
 
     def load(self, urls: Iterable[str] | None = None) -> dict[str, Any] | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import math
+import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,6 +168,27 @@ class SavedToo(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
+class Batch:
+    """All that one call of `Store.save` writes, as stores take it; TypeError for a name that is none of these."""
+
+    outcomes: Sequence[Outcome] = ()
+    rows: Mapping[str, Any] | None = None
+    notes: Mapping[str, Any] | None = None
+    removed: Iterable[str] = ()
+    applied: Iterable[int] = ()
+    at: float | None = None
+    signals: Sequence[PendingSignal] = ()
+    listings: Sequence[StoredListing] = ()
+    leases: Sequence[Lease] = ()
+    leases_before: float | None = None
+
+    @property
+    def removed_at(self) -> float:
+        """When pages were removed."""
+        return time.time() if self.at is None else self.at
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
     """What was written since a mark: the URLs of pages whose rows or signals were, and of pages that were removed."""
 
@@ -208,18 +230,7 @@ class Store(Protocol):
     """
 
     async def save(
-        self,
-        outcomes: Sequence[Outcome] = (),
-        rows: Mapping[str, Any] | None = None,
-        *,
-        notes: Mapping[str, Any] | None = None,
-        removed: Iterable[str] = (),
-        applied: Iterable[int] = (),
-        at: float | None = None,
-        signals: Sequence[PendingSignal] = (),
-        listings: Sequence[StoredListing] = (),
-        leases: Sequence[Lease] = (),
-        leases_before: float | None = None,
+        self, outcomes: Sequence[Outcome] = (), rows: Mapping[str, Any] | None = None, **more: Unpack[SavedToo]
     ) -> None:
         """Write outcomes with their events, the engine's rows, and notes (JSON values by name; None deletes one);
         delete removed pages and applied commands. All in one transaction. Outcomes of unknown pages are ignored.

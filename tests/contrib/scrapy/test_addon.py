@@ -69,8 +69,8 @@ def test_odd_answers_are_recorded_as_what_they_are(crawl):
 def test_the_log_says_when_the_database_is_opened_and_ready(crawl):
     said = [line.partition(" INFO: recrawl: ")[2] for line in crawl[-1].splitlines()]
     said = [line for line in said if line]
-    assert re.fullmatch(r"opening \S+/pages\.db", said[0])
-    assert len([line for line in said if re.fullmatch(r"ready after [0-9.]+ s: 0 pages", line)]) == 1
+    assert re.fullmatch(r"scrapy\.opening source=\S+/pages\.db", said[0])
+    assert len([line for line in said if re.fullmatch(r"scrapy\.ready seconds=[0-9.]+ pages=0", line)]) == 1
     assert len([line for line in said if line.startswith("run.started")]) == 1, "that of the rehearsal is silent"
 
 

@@ -72,7 +72,10 @@ def test_a_service_is_asked_before_it_is_used(monkeypatch, caplog, ends_well):
             asyncio.run(sources.ServiceSource.open("http://a.example:1", "token"))
     assert asked == [0.0, 60.0]
     (line,) = [one.getMessage() for one in caplog.records]
-    assert line.startswith("recrawl: a.example:1: ConnectionRefusedError: no; is recrawl serve running?")
+    assert line == (
+        'recrawl: scrapy.waiting reason="a.example:1: ConnectionRefusedError: no; is recrawl serve running?" '
+        "seconds=60.0"
+    )
 
 
 def test_scrapy_s_delay_is_the_desk_s():

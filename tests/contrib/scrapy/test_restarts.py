@@ -174,7 +174,7 @@ def test_a_setting_that_cannot_be_used_ends_the_spider_with_one_line(tmp_path):
         run.end()
         lines = [line for line in run.errors.splitlines() if " ERROR: " in line]
         assert len(lines) == 1
-        assert "recrawl: RECRAWL_DATABASE needs RECRAWL_BUDGET" in lines[0]
+        assert 'recrawl: scrapy.failed error="RECRAWL_DATABASE needs RECRAWL_BUDGET' in lines[0]
         assert site.log == []
 
 

@@ -21,7 +21,7 @@ from recrawl.crawl.run.opening.assemble import check_settings
 from recrawl.desk import Report
 from recrawl.desk.rehearsal import rehearse
 from recrawl.errors import ParameterError, RecrawlError, StoreInUseError
-from recrawl.logs import TextFormatter
+from recrawl.logs import event, text_of
 
 log = logging.getLogger("recrawl.contrib.scrapy")  # this module is __main__
 _PATIENCE = 10.0  # seconds until a database that another process has is an error: one whose Scrapy is gone ends soon
@@ -79,11 +79,10 @@ class _Forward(logging.Handler):
 
     def __init__(self, send: Callable[[object], None]) -> None:
         super().__init__(logging.INFO)
-        self._send, self._text = send, TextFormatter()
+        self._send = send
 
     def emit(self, record: logging.LogRecord) -> None:
-        words = self._text.format(record).split(" ", 3)  # without time, level and logger
-        self._send((0, (record.name, record.levelno, words[-1]), None))
+        self._send((0, (record.name, record.levelno, text_of(record)), None))
 
 
 async def _open(settings: Settings) -> DatabaseSource:
@@ -102,7 +101,7 @@ async def _open(settings: Settings) -> DatabaseSource:
             if loop.time() >= until:
                 raise
             if not waits:
-                log.info("%s; waiting for it, %g s at most", problem, _PATIENCE)
+                event(log, logging.INFO, "scrapy.waiting", reason=str(problem), seconds=_PATIENCE)
                 waits = True
             await asyncio.sleep(_LOOK)
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from recrawl.contrib.scrapy.sources import Source
 from recrawl.desk import Report
 from recrawl.errors import ParameterError, ServiceError
+from recrawl.logs import event_line
 from recrawl.urls import canonical
 
 log = logging.getLogger(__name__)
@@ -130,7 +131,7 @@ class Outbox:
                 for report in reports:
                     await self._write([report])
                 return
-            log.error("recrawl: %s", problem)
+            event_line(log, logging.ERROR, "scrapy.outcome_refused", error=str(problem))
             words = await self._source.record([Report(reports[0].lease, error="bad-response")])
         for word, n in Counter(words).items():
             self._count(word if word in _COUNTED else f"not_recorded/{word}", n)

@@ -15,6 +15,7 @@ from recrawl.contrib.scrapy.answers import META, LeaseEnded, NotModified
 from recrawl.contrib.scrapy.request_file import RequestFile
 from recrawl.desk import Picked
 from recrawl.errors import ParameterError
+from recrawl.logs import event_line
 from recrawl.urls import canonical
 
 log = logging.getLogger(__name__)
@@ -131,7 +132,7 @@ class Templates:
         found = getattr(self._spider, name, None)
         if found is None and name not in self._missing:
             self._missing.add(name)
-            log.warning("recrawl: the spider has no method %s, which was the %s of links such as %s", name, what, url)
+            event_line(log, logging.WARNING, "scrapy.method_missing", method=name, what=what, url=url)
         return found
 
     # --- picks --------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from recrawl.contrib.scrapy.requests import Templates
 from recrawl.contrib.scrapy.sources import Source, open_source
 from recrawl.desk import Picked, Report
 from recrawl.errors import RecrawlError
-from recrawl.logs import plain
+from recrawl.logs import event_line
 
 log = logging.getLogger(__name__)
 _AHEAD = 3  # times as many pages as Scrapy fetches at once are held: a pick takes as long as some tens of pages
@@ -76,14 +76,14 @@ class Session:
 
     async def _open(self) -> None:
         self.options = Options.read(self._crawler.settings)
-        began, name = time.monotonic(), plain(self.options.database or self.options.url)
-        log.info("recrawl: opening %s", name)
+        began = time.monotonic()
+        event_line(log, logging.INFO, "scrapy.opening", source=self.options.database or self.options.url)
         spider = self._crawler.spider
         assert spider is not None
         self.templates.open(RequestFile(self.options.requests, spider.name), depth=self.options.depth)
         source = await open_source(self.options)
-        n_pages = "" if source.n_pages is None else f": {source.n_pages} pages"
-        log.info("recrawl: ready after %.1f s%s", time.monotonic() - began, n_pages)
+        seconds = round(time.monotonic() - began, 1)
+        event_line(log, logging.INFO, "scrapy.ready", seconds=seconds, pages=source.n_pages)
         enough = max(self.options.per_host // 2, 1)
         self.outbox = Outbox(source, self.count, self._freed, self.templates.write, enough)
         self._source = source
@@ -251,7 +251,7 @@ class Session:
         """One line in the log, once, however many calls have failed by it."""
         if str(problem) not in self._complaints:
             self._complaints.add(str(problem))
-            log.error("recrawl: %s", problem)
+            event_line(log, logging.ERROR, "scrapy.failed", error=str(problem))
 
 
 _SESSIONS: WeakKeyDictionary[Crawler, Session] = WeakKeyDictionary()

@@ -12,6 +12,7 @@ from recrawl.contrib.scrapy.options import Options
 from recrawl.contrib.scrapy.process import ProcessSource
 from recrawl.desk import Picked, Report
 from recrawl.errors import ServiceError
+from recrawl.logs import event_line
 
 log = logging.getLogger(__name__)
 _SOON, _LATE = 0.0, 60.0  # seconds for which a service that does not answer is asked again: before it is said, after
@@ -61,7 +62,8 @@ class ServiceSource:
                 await client.close()
                 if problem.status or patience == _LATE:
                     raise
-                log.warning("recrawl: %s; is recrawl serve running? Trying for another %g s", problem, _LATE)
+                reason = f"{problem}; is recrawl serve running?"
+                event_line(log, logging.WARNING, "scrapy.waiting", reason=reason, seconds=_LATE)
             else:
                 break
         return cls(client)

@@ -16,6 +16,7 @@ from recrawl.contrib.scrapy.answers import META, digest_of, digest_of_all, is_su
 from recrawl.contrib.scrapy.requests import NotRepeatable
 from recrawl.contrib.scrapy.session import Session, session_of
 from recrawl.errors import RecrawlError
+from recrawl.logs import event_line
 
 log = logging.getLogger(__name__)
 _MANY = 1000  # start requests that are added at once
@@ -38,7 +39,8 @@ class RecrawlSpiderMiddleware:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            log.error("recrawl: needs asyncio: leave TWISTED_REACTOR at its default, AsyncioSelectorReactor")
+            error = "needs asyncio: leave TWISTED_REACTOR at its default, AsyncioSelectorReactor"
+            event_line(log, logging.ERROR, "scrapy.failed", error=error)
             return
         try:
             await self._session.open()
@@ -112,8 +114,7 @@ class RecrawlSpiderMiddleware:
         except NotRepeatable as why:
             if not self._warned:
                 self._warned = True
-                log.warning("recrawl: %s is fetched once and not added as a page, as are others like it: %s",
-                            request.url, why)  # fmt: skip
+                event_line(log, logging.WARNING, "scrapy.fetched_once", url=request.url, reason=str(why))
             return False
         for url in self._session.outbox.add([request.url]):
             self._session.templates.found(url, form)

@@ -19,7 +19,7 @@ _SHORTEST = 300.0 / DAY  # days between two polls of a listing
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class PollTerms:
     """What decides when listings are polled: the crawl value at the margin, requests per second, seconds of a day."""
 
     threshold: float
@@ -55,9 +55,9 @@ class PollQueue:
         """Whether a poll of a listing runs."""
         return url in self._running
 
-    def update(self, listings: Mapping[str, Listing], now: float, pace: Pace) -> None:
+    def update(self, listings: Mapping[str, Listing], now: float, terms: PollTerms) -> None:
         """Compute when listings are due: those that changed, and from time to time all, because the margin moves."""
-        if now >= self._computed_at + _REFRESH * pace.day:
+        if now >= self._computed_at + _REFRESH * terms.day:
             self._dirty.update(listings)
             self._heaps = {why: [] for why in _SHARES}
             self._due.clear()
@@ -68,19 +68,19 @@ class PollQueue:
         for url in self._dirty:
             self._due.pop(url, None)
         self._dirty = self._dirty & self._running
-        for listing, due in zip(mine, due_times(mine, pace), strict=True):
+        for listing, due in zip(mine, due_times(mine, terms), strict=True):
             self._due[listing.url] = due
             for why, at in due.items():
                 heappush(self._heaps[why], (at, listing.url))
 
-    def pop(self, now: float, pace: Pace) -> str | None:
+    def pop(self, now: float, terms: PollTerms) -> str | None:
         """The URL of a listing that is due; it runs from now on."""
         for why, share in _SHARES.items():
             if self._free_at[why] <= now and (top := self._top(why)) is not None and top[0] <= now:
                 heappop(self._heaps[why])
                 del self._due[top[1]]
                 self._running.add(top[1])
-                self._free_at[why] = now + 1.0 / max(share * pace.rate, 1e-9)
+                self._free_at[why] = now + 1.0 / max(share * terms.rate, 1e-9)
                 return top[1]
         return None
 
@@ -96,21 +96,21 @@ class PollQueue:
         return heap[0] if heap else None
 
 
-def due_times(listings: Sequence[Listing], pace: Pace) -> list[dict[str, float]]:
+def due_times(listings: Sequence[Listing], terms: PollTerms) -> list[dict[str, float]]:
     """When each listing is due, by why: the first time and when its index says so at once, later by worth or age.
 
-    >>> due_times([Listing("https://a.example/s.xml")], Pace(1.0, 1.0))
+    >>> due_times([Listing("https://a.example/s.xml")], PollTerms(1.0, 1.0))
     [{'first': 0.0}]
     """
-    intervals = _intervals(listings, pace)
-    found = [_due_at(one, interval, pace) for one, interval in zip(listings, intervals, strict=True)]
+    intervals = _intervals(listings, terms)
+    found = [_due_at(one, interval, terms) for one, interval in zip(listings, intervals, strict=True)]
     return [
         {why: max(at, one.not_before) for why, at in due.items() if at < math.inf}
         for one, due in zip(listings, found, strict=True)
     ]
 
 
-def _due_at(listing: Listing, interval: float, pace: Pace) -> dict[str, float]:
+def _due_at(listing: Listing, interval: float, terms: PollTerms) -> dict[str, float]:
     polled = listing.polled_at
     if listing.as_page:
         return {}
@@ -121,16 +121,16 @@ def _due_at(listing: Listing, interval: float, pace: Pace) -> dict[str, float]:
     if listing.follows_index:
         return {}
     if listing.backlog:
-        return {"first": polled + pace.day}
-    by_age = polled + max(listing.worth.longest, pace.shortest)
+        return {"first": polled + terms.day}
+    by_age = polled + max(listing.worth.longest, terms.shortest)
     proven = listing.trusted or listing.worth.found > 0.0
-    return {"worth" if proven else "unproven": polled + max(interval, pace.shortest), "age": by_age}
+    return {"worth" if proven else "unproven": polled + max(interval, terms.shortest), "age": by_age}
 
 
-def _intervals(listings: Sequence[Listing], pace: Pace) -> list[float]:
+def _intervals(listings: Sequence[Listing], terms: PollTerms) -> list[float]:
     """The intervals of polls by their worth."""
     if not listings:
         return []
     costs = np.array([max(one.requests, 1.0) for one in listings])
-    found: list[float] = poll_intervals([one.worth for one in listings], pace.threshold, costs).tolist()
+    found: list[float] = poll_intervals([one.worth for one in listings], terms.threshold, costs).tolist()
     return found

@@ -23,7 +23,7 @@ from recrawl.crawl.listings.dropped import DroppedPages
 from recrawl.crawl.listings.listing import Listing
 from recrawl.crawl.listings.news import News, dropped, news_of, signals_of
 from recrawl.crawl.listings.parts import take_parts
-from recrawl.crawl.listings.poll_queue import Pace
+from recrawl.crawl.listings.poll_queue import PollTerms
 from recrawl.crawl.listings.reading import FEED, SITEMAP
 from recrawl.crawl.listings.registry import Registry
 from recrawl.crawl.listings.still_named import StillNamed
@@ -54,7 +54,7 @@ class PollHooks:
     """What polls call of the crawler that makes them."""
 
     add: Callable[[Mapping[str, float]], Awaitable[None]]  # new pages, with importance
-    pace: Callable[[], Pace]
+    terms: Callable[[], PollTerms]
     watch: Callable[[asyncio.Task[None]], None]  # gets each task
     report: Callable[..., None]  # name and fields
 
@@ -68,7 +68,7 @@ class Polls:
         self._engine, self._store, self._clock, self._inbox = engine, store, clock, inbox
         self.discovery, self._hooks = discovery, hooks
         self.registry, self.dropped = Registry(engine.settings.day), DroppedPages()
-        self._worths, self._offload = Worths(engine, self.registry, hooks.pace, self._trusts), Offload(clock)
+        self._worths, self._offload = Worths(engine, self.registry, hooks.terms, self._trusts), Offload(clock)
         self._still_named = StillNamed(self.registry, store.listing_entries, self._offload)
         self._side: SideRequests | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -94,7 +94,7 @@ class Polls:
         """Start the polls that are due."""
         self._worths.renew(now)
         while self.is_on and len(self._tasks) < AT_ONCE:
-            listing = self.registry.due(now, self._hooks.pace()) if len(self.registry) else None
+            listing = self.registry.due(now, self._hooks.terms()) if len(self.registry) else None
             if listing is None:
                 return
             self._begin(self._poll(listing))
@@ -103,7 +103,7 @@ class Polls:
         """When the next poll is due."""
         if not self.is_on or len(self._tasks) >= AT_ONCE or not len(self.registry):
             return math.inf
-        return self.registry.next_at(now, self._hooks.pace())
+        return self.registry.next_at(now, self._hooks.terms())
 
     def _begin(self, work: Any) -> None:
         task = asyncio.create_task(work)

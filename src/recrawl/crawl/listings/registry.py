@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from recrawl.crawl.formats.sitemaps import ENTRIES
 from recrawl.crawl.listings.listing import MOST_SPEAKS, Listing
-from recrawl.crawl.listings.poll_queue import Pace, PollQueue
+from recrawl.crawl.listings.poll_queue import PollQueue, PollTerms
 from recrawl.crawl.listings.reading import SITEMAP
 from recrawl.crawl.listings.worth import DAY, Worth
 from recrawl.store.listings import StoredListing
@@ -154,10 +154,10 @@ class Registry:
 
     # --- when ---------------------------------------------------------------------------------------------------------
 
-    def due(self, now: float, pace: Pace) -> Listing | None:
+    def due(self, now: float, terms: PollTerms) -> Listing | None:
         """The listing that is to be polled now; none of it is due again until it has ended."""
-        self._queue.update(self._listings, now, pace)
-        url = self._queue.pop(now, pace)
+        self._queue.update(self._listings, now, terms)
+        url = self._queue.pop(now, terms)
         return None if url is None else self._listings[url]
 
     def is_polled(self, url: str) -> bool:
@@ -170,9 +170,9 @@ class Registry:
         if listing.url in self._listings:
             self.changed(listing)
 
-    def next_at(self, now: float, pace: Pace) -> float:
+    def next_at(self, now: float, terms: PollTerms) -> float:
         """When a listing is to be polled, as far as is known now."""
-        self._queue.update(self._listings, now, pace)
+        self._queue.update(self._listings, now, terms)
         return self._queue.next_at()
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from recrawl.crawl.listings.credits import Credits, Ids
 from recrawl.crawl.listings.listing import Listing
-from recrawl.crawl.listings.poll_queue import Pace
+from recrawl.crawl.listings.poll_queue import PollTerms
 from recrawl.crawl.listings.registry import Registry
 from recrawl.crawl.signals.sorting import Signal
 from recrawl.engine import Engine
@@ -24,9 +24,9 @@ class Worths:
     """Changes the worth of the listings of a registry."""
 
     def __init__(
-        self, engine: Engine, registry: Registry, pace: Callable[[], Pace], trusts: Callable[[Listing], bool]
+        self, engine: Engine, registry: Registry, terms: Callable[[], PollTerms], trusts: Callable[[Listing], bool]
     ) -> None:
-        self._engine, self._registry, self._pace, self._trusts = engine, registry, pace, trusts
+        self._engine, self._registry, self._terms, self._trusts = engine, registry, terms, trusts
         self.credits = Credits(engine)
         self._renewed: dict[str, float] = {}  # when what is expected of listings was computed
         self._renew_at = -math.inf
@@ -34,7 +34,7 @@ class Worths:
     @property
     def is_judged(self) -> bool:
         """Whether the crawl value at the margin is known, by which signals are judged."""
-        return 0 < self._pace().threshold < math.inf
+        return 0 < self._terms().threshold < math.inf
 
     def newer(self, signals: Sequence[Signal]) -> list[Signal]:
         """The signals about pages with copies that may be of changes after them: the news of a first poll."""
@@ -58,7 +58,7 @@ class Worths:
         """Note which pages a listing signals: what they are worth is known when they have been crawled."""
         ids, news = self._are_news(signals, now)
         seen = now if before is None else (before + now) / 2
-        added = self.credits.signalled(listing.family, ids[news].tolist(), seen, self._pace().threshold)
+        added = self.credits.signalled(listing.family, ids[news].tolist(), seen, self._terms().threshold)
         root = self._registry.get(listing.family)
         if root is not None and added:
             root.worth = root.worth.signalled(added)
@@ -85,7 +85,7 @@ class Worths:
         root = self._registry.get(listing.family)
         if not len(ids) or root is None or not self.is_judged:
             return
-        forecast = self.credits.forecast(ids, self._pace().threshold)
+        forecast = self.credits.forecast(ids, self._terms().threshold)
         root.worth = root.worth.with_prior(self._engine.pages(ids), forecast).scaled(n_pages / len(ids))
         self._registry.changed(root)
 

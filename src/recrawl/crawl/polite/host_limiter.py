@@ -37,7 +37,7 @@ class HostLimiter:
         self.budgets = budgets or HostBudgets()
         self.on_held: Callable[[str, float, str], None] | None = None  # called with host, seconds and reason
         self._troubled: dict[str, float] = {}  # hosts held because of what they answered, and until when
-        self._paced: dict[str, float] = {}  # until when the engine is held by a host's budget
+        self._spent_until: dict[str, float] = {}  # until when the engine is held by a host's budget
         self._put_off: dict[str, float] = {}  # until when the engine is held because no crawl of the host may start
         self._delay = engine.settings.host_spacing or 0.0
         self._most = engine.settings.host_concurrency or math.inf
@@ -72,7 +72,7 @@ class HostLimiter:
         if not self.budgets.limits(host_of(url) if host is None else host):
             return True
         taken = self.budgets.take(url, self._clock.now())
-        self._pace(url)
+        self._hold_if_spent(url)
         return taken
 
     async def reserved(self, url: str) -> None:
@@ -84,14 +84,14 @@ class HostLimiter:
     def charge(self, url: str, n: int = 1) -> None:
         """Count further requests of a running crawl against the budget of the URL's host."""
         self.budgets.charge(url, n, self._clock.now())
-        self._pace(url)
+        self._hold_if_spent(url)
 
-    def _pace(self, url: str) -> None:
+    def _hold_if_spent(self, url: str) -> None:
         """Let the engine pick no page of a host whose budget is spent; requests of running crawls do not wait."""
         now, host = self._clock.now(), host_of(url)
         until = self.budgets.next_at(url, now)
         if until > now:
-            self._paced[host] = until
+            self._spent_until[host] = until
             self._engine.hold(host, max(until, self._free_at.get(host, -math.inf), self._engine.held_until(host)))
 
     @asynccontextmanager
@@ -107,8 +107,12 @@ class HostLimiter:
             self._running[host] -= 1
             if not self._running[host]:
                 del self._running[host]
-            if (delay := self.delay(host)) > 0:
-                self.hold(host, self._clock.now() + delay)
+            self.ended(host, self._clock.now())
+
+    def ended(self, host: str, at: float) -> None:
+        """A request to a host ended at a time: the next one waits for the host's delay."""
+        if (delay := self.delay(host)) > 0:
+            self.hold(host, at + delay)
 
     def rest(self, host: str, n: int) -> None:
         """Let a host rest for one delay for each of ``n`` requests that did not wait, such as those of scripts."""
@@ -160,7 +164,7 @@ class HostLimiter:
         if until <= self._free_at.get(host, -math.inf):
             return
         held = self._engine.held_until(host)
-        if held > max(self._paced.get(host, -math.inf), self._put_off.get(host, -math.inf)):
+        if held > max(self._spent_until.get(host, -math.inf), self._put_off.get(host, -math.inf)):
             # not by its budget or for want of a slot: for these, running crawls do not wait
             until = max(until, held)
         self._free_at[host] = until
@@ -177,7 +181,7 @@ class HostLimiter:
     def resume(self, host: str) -> None:
         """Pick pages again of a host that was put off."""
         if self._engine.held_until(host) <= self._put_off.pop(host, -math.inf):
-            self._engine.hold(host, max(self._free_at.get(host, -math.inf), self._paced.get(host, -math.inf)))
+            self._engine.hold(host, max(self._free_at.get(host, -math.inf), self._spent_until.get(host, -math.inf)))
 
     # --- delays of single hosts ---------------------------------------------------------------------------------------
 
@@ -194,24 +198,23 @@ class HostLimiter:
             self._slow_down(name.removeprefix(DELAY), float(delay))
         now = self._clock.now()
         for host in self._engine.hosts() if resumed else ():
-            if (delay := self.delay(host)) > 0:
-                self.hold(host, now + delay)
+            self.ended(host, now)
 
     def restore_budgets(self, notes: Mapping[str, float]) -> None:
         """Wait for what an earlier run may have spent of the budgets of hosts."""
         for host, until in self.budgets.restore(notes, self._clock.now()).items():
-            self._paced[host] = until
+            self._spent_until[host] = until
             self._engine.hold(host, max(until, self._engine.held_until(host)))
 
     def refresh_budgets(self) -> None:
         """Use other budgets of hosts from now on."""
         self.budgets.refresh(self._clock.now())
-        for host, paced in self._paced.items():
-            if self._engine.held_until(host) <= paced:
+        for host, until in self._spent_until.items():
+            if self._engine.held_until(host) <= until:
                 self._engine.hold(host, self._free_at.get(host, -math.inf))
-        self._paced.clear()
+        self._spent_until.clear()
         for host in self.budgets.hosts():
-            self._pace(f"//{host}/")
+            self._hold_if_spent(f"//{host}/")
 
     def set_rules(self, *, host_spacing: float | None, host_concurrency: int | None, longest_delay: float) -> None:
         """Another general delay and concurrency; hosts with a longer delay of their own keep it."""

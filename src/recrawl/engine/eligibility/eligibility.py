@@ -57,8 +57,8 @@ class Eligibility:
             return np.zeros(len(rows), np.bool_)
         return np.fromiter((page in self._paused for page in rows.tolist()), np.bool_, len(rows))
 
-    def reasons(self, page: int, now: float) -> tuple[Reason, ...]:
-        """Why a page may not be picked now; empty: it may."""
+    def reasons(self, page: int, now: float, price: float = 0.0) -> tuple[Reason, ...]:
+        """Why a page may not be picked now, where a crawl has this price (0: none); empty: it may."""
         found: list[Reason] = []
         if self.waiting.until(page) > now:
             failed = Reason.RETRY if self.waiting.failures(page) else Reason.DEFERRED
@@ -71,7 +71,8 @@ class Eligibility:
         if status == access.PARKED:
             found.append(Reason.HOST)
         if self.unlikely_until(page) > now:
-            found.append(Reason.UNLIKELY)
+            dear = price > 0.0 and float(self.scheduler.value([page], now)[0]) < price
+            found.append(Reason.PRICE if dear else Reason.UNLIKELY)
         if status == access.PAUSED and self.cohorts.contains(page):
             found.append(Reason.COHORT)
         return tuple(found)

@@ -236,10 +236,8 @@ def _asked(engine: Questions) -> float:
 
 
 def reasons_of(engine: Questions, page: int, now: float) -> tuple[Reason, ...]:
-    """Why a page may not be picked now; of pages that are held back, whether for the price of a crawl."""
-    dear = engine.settings.price > 0.0 and float(engine.scheduler.value([page], now)[0]) < engine.settings.price
-    swap = {Reason.UNLIKELY: Reason.PRICE} if dear else {}
-    return tuple(swap.get(reason, reason) for reason in engine.eligibility.reasons(page, now))
+    """Why a page may not be picked now."""
+    return engine.eligibility.reasons(page, now, engine.settings.price)
 
 
 def _worth_at(engine: Questions, page: int, now: float) -> float:

@@ -129,18 +129,18 @@ def cut_panels(
 
 
 @inline
-def integrate(edge: Array, value: Array, count: int, peak: float, mass: Array) -> tuple[float, float, float, float]:
-    """Mass of each panel; total mass, mean rate, its variance and the mean of ln rate."""
+def integrate(edge: Array, value: Array, count: int, peak: float, area: Array) -> tuple[float, float, float, float]:
+    """Area of each panel; total area, mean rate, its variance and the mean of ln rate."""
     total = first = log_first = 0.0
     for k in range(count):
-        mass[k] = 0.0
+        area[k] = 0.0
         for j in range(N_NODES):
             share = 0.5 * edge[k, 1] * WEIGHTS[j] * value[k, j]
             u = edge[k, 0] + 0.5 * edge[k, 1] * (NODES[j] + 1.0) - peak
-            mass[k] += share
+            area[k] += share
             first += share * math.exp(u)
             log_first += share * u
-        total += mass[k]
+        total += area[k]
     mean = first / total
     spread = 0.0
     for k in range(count):
@@ -152,15 +152,15 @@ def integrate(edge: Array, value: Array, count: int, peak: float, mass: Array) -
 
 
 @jit
-def invert_panel(value: Array, left: float, width: float, wanted: float, mass: float) -> float:
-    """θ within a panel up to which its polynomial holds the wanted mass."""
+def invert_panel(value: Array, left: float, width: float, wanted: float, area: float) -> float:
+    """θ within a panel up to which its polynomial holds the wanted area."""
     coefficient = np.zeros(N_NODES)
     for k in range(N_NODES):
         for j in range(N_NODES):
             coefficient[k] += TO_LEGENDRE[k, j] * value[j]
     target = 2.0 * wanted / width
     low, high = -1.0, 1.0
-    x = -1.0 + 2.0 * min(1.0, max(0.0, wanted / mass))
+    x = -1.0 + 2.0 * min(1.0, max(0.0, wanted / area))
     for _ in range(60):
         before, p = 1.0, x
         held = coefficient[0] * (x + 1.0)
@@ -186,13 +186,13 @@ def invert_panel(value: Array, left: float, width: float, wanted: float, mass: f
 
 
 @jit
-def quantile(edge: Array, value: Array, order: NDArray[np.int64], mass: Array, total: float, p: float) -> float:
+def quantile(edge: Array, value: Array, order: NDArray[np.int64], area: Array, total: float, p: float) -> float:
     """The rate below which a share p of the posterior lies."""
     wanted = p * total
     for k in order:
-        if wanted <= mass[k] or k == order[-1]:
-            return math.exp(invert_panel(value[k], edge[k, 0], edge[k, 1], min(wanted, mass[k]), mass[k]))
-        wanted -= mass[k]
+        if wanted <= area[k] or k == order[-1]:
+            return math.exp(invert_panel(value[k], edge[k, 0], edge[k, 1], min(wanted, area[k]), area[k]))
+        wanted -= area[k]
     return 0.0
 
 
@@ -225,16 +225,16 @@ def posteriors(
     for page in range(len(shape)):
         longest = max(longest, offset[page + 1] - offset[page] + 16)
     t, w, buffer = np.empty(longest), np.empty(longest), np.empty((3, longest))
-    edge, value, mass = np.empty((MAX_PANELS, 2)), np.empty((MAX_PANELS, N_NODES)), np.empty(MAX_PANELS)
+    edge, value, area = np.empty((MAX_PANELS, 2)), np.empty((MAX_PANELS, N_NODES)), np.empty(MAX_PANELS)
     for page in range(len(shape)):
         n, unchanged = gather(interval, changed, offset[page], offset[page + 1], unit, t, w)
         a, b = shape[page], rate[page] + unchanged
         n_changed = w[:n].sum()
         count, peak, height = cut_panels(t, w, pad(t, w, n), a, b, n_changed, edge, value, buffer)
-        total, mean, variance, log_mean = integrate(edge, value, count, peak, mass)
+        total, mean, variance, log_mean = integrate(edge, value, count, peak, area)
         moments[page, 0] = height + math.log(total) + a * math.log(rate[page]) - math.lgamma(a)
         moments[page, 1], moments[page, 2], moments[page, 3] = mean, variance, log_mean
         order = panel_order(edge, count)
         row = probability[page if len(probability) > 1 else 0]
         for j in range(len(row)):
-            quantiles[page, j] = quantile(edge, value, order, mass, total, row[j])
+            quantiles[page, j] = quantile(edge, value, order, area, total, row[j])

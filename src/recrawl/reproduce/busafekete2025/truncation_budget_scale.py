@@ -113,7 +113,7 @@ def _draw9(canvas: Any, data: Row) -> None:
 # --- scale ------------------------------------------------------------------------------------------------------------
 
 
-def _pace(params: Params, key: Row, rng: np.random.Generator) -> Row:
+def _speed(params: Params, key: Row, rng: np.random.Generator) -> Row:
     """Seconds per decision of one scheduler on one core, in calls of 1000 decisions with a signal for each."""
     _timed(2000, 20, rng)  # compiled first
     seconds, scheduler = _timed(key["m"], params["calls"], rng)
@@ -207,7 +207,7 @@ FIGURES = [
     ),
     Figure("busafekete2025/fig9", "A budget that changes", _SETTINGS9, _tasks9, _burn_in, _judge9, _draw9),
     Figure(
-        "busafekete2025/scale", "Decisions per second and bytes per page", _SIZES, _scale_tasks, _pace, _judge_scale,
+        "busafekete2025/scale", "Decisions per second and bytes per page", _SIZES, _scale_tasks, _speed, _judge_scale,
         _draw_scale, size=(10.0, 4.4),
     ),
 ]  # fmt: skip

@@ -179,11 +179,11 @@ def crawl(a: Agenda, t: Tally, i: int, now: float) -> None:
 
 @jit
 def run_capped(
-    a: Agenda, t: Tally, signals: Signals, cursor: Ids, clock: float, pace: Array, slot: int, last: int, batch: int
+    a: Agenda, t: Tally, signals: Signals, cursor: Ids, clock: float, grid: Array, slot: int, last: int, batch: int
 ) -> None:
-    """Slots up to `last`, slot k at pace[0] + k·pace[1]: the first of the due pages, or none."""
+    """Slots up to `last`, slot k at grid[0] + k·grid[1]: the first of the due pages, or none."""
     for k in range(slot, last):
-        now = pace[0] + k * pace[1]
+        now = grid[0] + k * grid[1]
         pass_signals(a, signals, cursor, clock, now)
         wake(a, now)
         for _ in range(min(batch, a.book.size[DUE])):

@@ -72,10 +72,10 @@ def take_best(f: Future, now: float) -> int:
 
 
 @jit
-def run_clairvoyant(f: Future, t: Tally, pace: Array, slot: int, last: int, batch: int) -> None:
-    """Slots up to `last`, slot k at pace[0] + k·pace[1]: crawl the best stale pages, at most `batch` of them."""
+def run_clairvoyant(f: Future, t: Tally, grid: Array, slot: int, last: int, batch: int) -> None:
+    """Slots up to `last`, slot k at grid[0] + k·grid[1]: crawl the best stale pages, at most `batch` of them."""
     for k in range(slot, last):
-        now = pace[0] + k * pace[1]
+        now = grid[0] + k * grid[1]
         advance(f, now)
         for _ in range(batch):
             page = take_best(f, now)

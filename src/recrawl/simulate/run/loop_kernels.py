@@ -37,7 +37,7 @@ Ids = NDArray[np.int64]
 SLOT, SIGNAL, PENDING, HEARD, LEARNED, REINSERT, PUBLISHED, ENDED, KNOWN = 0, 1, 2, 3, 4, 5, 6, 7, 8
 START = (0, 0, -1, 0, 0, -1, 0, 0, 0)  # of a cursor
 _NO_DATE = np.array([np.inf])
-ANCHOR, PERIOD = 0, 1  # places in `pace`: slot k is at anchor + k·period
+ANCHOR, PERIOD = 0, 1  # places in `grid`: slot k is at anchor + k·period
 
 
 class SignalQueue(NamedTuple):
@@ -72,14 +72,14 @@ def pass_signals(header: Header, queue: SignalQueue, cursor: Ids, now: float) ->
 
 
 @jit
-def run_scheduler(header: Header, t: Tally, queue: SignalQueue, pace: Array, last: int, cursor: Ids) -> int:
+def run_scheduler(header: Header, t: Tally, queue: SignalQueue, grid: Array, last: int, cursor: Ids) -> int:
     """Slots up to `last`: pass signals, pick one page, crawl, record. What must grow before it can go on, or DONE."""
     s = opened(header)
     out = np.empty(1, np.int64)
     as_of = np.empty(1)
     fetched = np.ones(1, np.bool_)
     while cursor[SLOT] < last:
-        now = pace[ANCHOR] + cursor[SLOT] * pace[PERIOD]
+        now = grid[ANCHOR] + cursor[SLOT] * grid[PERIOD]
         if cursor[PENDING] < 0:
             status = pass_signals(header, queue, cursor, now)
             if status != DONE:
@@ -104,12 +104,12 @@ def run_scheduler(header: Header, t: Tally, queue: SignalQueue, pace: Array, las
 
 
 @jit
-def run_deadlines(book: Book, t: Tally, crawled_at: Array, pace: Array, slot: int, last: int, slack: float) -> int:
+def run_deadlines(book: Book, t: Tally, crawled_at: Array, grid: Array, slot: int, last: int, slack: float) -> int:
     """Slots up to `last`: the released crawl that is due first. How many crawls there were."""
     out = np.empty(1, np.int64)
     n = 0
     for k in range(slot, last):
-        now = pace[ANCHOR] + k * pace[PERIOD]
+        now = grid[ANCHOR] + k * grid[PERIOD]
         wake(book, now + slack)
         if pick_due(book, np.inf, out) == 0:
             continue
@@ -122,7 +122,7 @@ def run_deadlines(book: Book, t: Tally, crawled_at: Array, pace: Array, slot: in
 
 @jit
 def run_draws(
-    book: Book, tree: Array, t: Tally, crawled_at: Array, chance: Array, used: float, pace: Array, slot: int
+    book: Book, tree: Array, t: Tally, crawled_at: Array, chance: Array, used: float, grid: Array, slot: int
 ) -> int:
     """One slot per chance, a share of them used: a page drawn in proportion to the rates. How many there were."""
     out = np.empty(1, np.int64)
@@ -131,7 +131,7 @@ def run_draws(
         if chance[k] >= used:
             continue
         chance[k] /= used
-        now = pace[ANCHOR] + (slot + k) * pace[PERIOD]
+        now = grid[ANCHOR] + (slot + k) * grid[PERIOD]
         if pick_drawn(book, tree, chance[k : k + 1], np.inf, out) == 0:
             continue
         count_crawl(t, out[0], now)
@@ -181,7 +181,7 @@ def run_engine(
     lists: CohortLists,
     t: Tally,
     queue: SignalQueue,
-    pace: Array,
+    grid: Array,
     last: int,
     cursor: Ids,
 ) -> int:
@@ -192,7 +192,7 @@ def run_engine(
     """
     room = Room(np.empty(1, np.int64), np.empty((1, 2)), np.empty(1, np.bool_))
     while cursor[SLOT] < last and cursor[ENDED] == 0 and not _moved(learned):
-        now = pace[ANCHOR] + cursor[SLOT] * pace[PERIOD]
+        now = grid[ANCHOR] + cursor[SLOT] * grid[PERIOD]
         if cursor[PENDING] < 0:
             status = _pass_and_count_signals(header, learned, lists, queue, cursor, now)
             if status != DONE:

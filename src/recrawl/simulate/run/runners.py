@@ -117,8 +117,8 @@ class SchedulerRunner(PlainRunner):
             return slot
         tally, cursor, queue = self._judge.tally, self._cursor, self._weighed()
         cursor[loop.SLOT] = slot
-        pace = np.array([anchor, period])
-        access.repeat(self._scheduler, lambda header: loop.run_scheduler(header, tally, queue, pace, last, cursor))
+        grid = np.array([anchor, period])
+        access.repeat(self._scheduler, lambda header: loop.run_scheduler(header, tally, queue, grid, last, cursor))
         return last
 
     def _weighed(self) -> loop.SignalQueue:
@@ -162,14 +162,14 @@ class RateRunner(PlainRunner):
             return slot
         policy: RatePolicy = self._policy
         execution = policy.begin_slots(anchor + slot * period)  # new rates hold from the slot on
-        pace, until = np.array([anchor, period]), anchor + (last - 1) * period
+        grid, until = np.array([anchor, period]), anchor + (last - 1) * period
         tally, crawled_at = self._judge.tally, policy.crawled_at
         if isinstance(execution, Draws):
             chance, used = execution.chances(last - slot)
-            loop.run_draws(execution.book, execution.tree, tally, crawled_at, chance, used, pace, slot)
+            loop.run_draws(execution.book, execution.tree, tally, crawled_at, chance, used, grid, slot)
         else:
             slack = horizon(until) - until
-            loop.run_deadlines(execution.book, tally, crawled_at, pace, slot, last, slack)
+            loop.run_deadlines(execution.book, tally, crawled_at, grid, slot, last, slack)
         policy.end_slots(until)
         return last
 
@@ -196,7 +196,7 @@ class EngineRunner(PlainRunner):
             slot = super().run(anchor, period, slot, last, batch)
             self._cursor[loop.SIGNAL] = self._passed if len(self._queue.at) else 0
             return slot
-        engine, cursor, pace = self._engine, self._cursor, np.array([anchor, period])
+        engine, cursor, grid = self._engine, self._cursor, np.array([anchor, period])
         tally, queue = self._judge.tally, self._queue
         self._reserve_signals()
         cursor[loop.SLOT] = slot
@@ -210,7 +210,7 @@ class EngineRunner(PlainRunner):
                 lists=lists,
                 t=tally,
                 queue=queue,
-                pace=pace,
+                grid=grid,
                 last=stop,
                 cursor=cursor,
             )
@@ -240,8 +240,8 @@ class RivalRunner(PlainRunner):
         """Do the slots from ``slot`` to before ``last``."""
         if last <= slot:
             return slot
-        agenda, clock, pace = self._policy.agenda, self._policy.now, np.array([anchor, period])
-        rivals.run_capped(agenda, self._judge.tally, self._signals, self._cursor, clock, pace, slot, last, batch)
+        agenda, clock, grid = self._policy.agenda, self._policy.now, np.array([anchor, period])
+        rivals.run_capped(agenda, self._judge.tally, self._signals, self._cursor, clock, grid, slot, last, batch)
         self._policy.now = anchor + (last - 1) * period
         return last
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from recrawl.store.events import Event, EventLimits, Subscriber, event_of, remov
 from recrawl.store.leases import HELD, Lease
 from recrawl.store.listings import StoredListing
 from recrawl.store.memory.events import EventList
-from recrawl.store.protocol import Copy, Outcome, Totals, Version, body_key
+from recrawl.store.protocol import Batch, Copy, Outcome, SavedToo, Totals, Version, body_key
 from recrawl.store.signals import PendingSignal
 
 
@@ -44,41 +43,33 @@ class MemoryStore:
         self._leases: dict[str, Lease] = {}
 
     async def save(
-        self,
-        outcomes: Sequence[Outcome] = (),
-        rows: Mapping[str, Any] | None = None,
-        *,
-        notes: Mapping[str, Any] | None = None,
-        removed: Iterable[str] = (),
-        applied: Iterable[int] = (),
-        at: float | None = None,
-        signals: Sequence[PendingSignal] = (),
-        listings: Sequence[StoredListing] = (),
-        leases: Sequence[Lease] = (),
-        leases_before: float | None = None,
+        self, outcomes: Sequence[Outcome] = (), rows: Mapping[str, Any] | None = None, **more: Unpack[SavedToo]
     ) -> None:
         """See `Store.save`."""
-        texts = {name: json.dumps(value) for name, value in (notes or {}).items()}
-        states = [(one.url, None if one.state is None else json.dumps(one.state), one.entries) for one in listings]
+        batch = Batch(outcomes, rows, **more)
+        notes = batch.notes or {}
+        texts = {name: json.dumps(value) for name, value in notes.items()}
+        given = [(one.url, one.state, one.entries) for one in batch.listings]
+        states = [(url, None if state is None else json.dumps(state), entries) for url, state, entries in given]
         new = list(cells(rows)) if rows is not None else []
         if rows is not None:
             self._whole = whole(rows)
             self._hosts.update(rows["hosts"])
             self._rows.update((cell[0], cell) for cell in new)
-        for signal in signals:
+        for signal in batch.signals:
             if signal.url in self._rows:
                 self._signals.setdefault(signal.url, {})[signal.source] = signal
         for outcome in outcomes:
             if outcome.url in self._rows:
                 self._save_one(outcome)
         self._notes.update(texts)
-        for name, value in (notes or {}).items():
+        for name, value in notes.items():
             if value is None:
                 del self._notes[name]
-        self._forget(dict.fromkeys(removed), time.time() if at is None else at)
+        self._forget(dict.fromkeys(batch.removed), batch.removed_at)
         self._save_listings(states)
-        self._save_leases(leases, leases_before)
-        for number in applied:
+        self._save_leases(batch.leases, batch.leases_before)
+        for number in batch.applied:
             self._commands.pop(number, None)
 
     def _save_leases(self, leases: Sequence[Lease], before: float | None) -> None:

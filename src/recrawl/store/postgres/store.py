@@ -22,7 +22,7 @@ from recrawl.store.postgres.owner import Owner, Ownership, holder
 from recrawl.store.postgres.reads import Reads
 from recrawl.store.postgres.session import Access, Session, Sessions
 from recrawl.store.postgres.writes import Writes
-from recrawl.store.protocol import Copy, Outcome, SavedToo, Totals, Version
+from recrawl.store.protocol import Batch, Copy, Outcome, SavedToo, Totals, Version
 from recrawl.store.signals import PendingSignal
 from recrawl.store.tables import Row, Source, Table, paged
 
@@ -94,8 +94,8 @@ class PostgresStore:
     ) -> None:
         """See `Store.save`."""
         more["removed"], more["applied"] = list(more.get("removed", ())), list(more.get("applied", ()))
-
-        await self._owned(lambda connection: self._writes.save(connection, outcomes, rows, more))
+        batch = Batch(outcomes, rows, **more)
+        await self._owned(lambda connection: self._writes.save(connection, batch))
 
     async def queue(self, commands: Sequence[Mapping[str, Any]]) -> None:
         """See `Store.queue`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -16,7 +15,7 @@ from recrawl.store.listings import StoredListing
 from recrawl.store.postgres import statements as sql
 from recrawl.store.postgres.bodies import Bodies
 from recrawl.store.postgres.events import EventTables, changes_of, removals_of
-from recrawl.store.protocol import Copy, Outcome, SavedToo
+from recrawl.store.protocol import Batch, Copy, Outcome
 from recrawl.store.signals import PendingSignal
 from recrawl.store.tables import COPY, OBSERVATION
 
@@ -52,22 +51,19 @@ class Writes:
     def __init__(self, bodies: Bodies, events: EventTables) -> None:
         self._bodies, self._events = bodies, events
 
-    async def save(
-        self, connection: Any, outcomes: Sequence[Outcome], rows: Mapping[str, Any] | None, more: SavedToo
-    ) -> None:
+    async def save(self, connection: Any, batch: Batch) -> None:
         """See `Store.save`."""
-        if rows is not None:
-            await _save_rows(connection, rows)
-        await _save_signals(connection, more.get("signals", ()))
-        if outcomes:
-            await self._save_outcomes(connection, outcomes)
-        await _save_notes(connection, more.get("notes") or {})
-        await _save_listings(connection, more.get("listings", ()))
-        await _save_leases(connection, more.get("leases", ()), more.get("leases_before"))
-        if removed := list(more.get("removed", ())):
-            at = more.get("at")
-            await self._remove(connection, removed, time.time() if at is None else at)
-        if applied := list(more.get("applied", ())):
+        if batch.rows is not None:
+            await _save_rows(connection, batch.rows)
+        await _save_signals(connection, batch.signals)
+        if batch.outcomes:
+            await self._save_outcomes(connection, batch.outcomes)
+        await _save_notes(connection, batch.notes or {})
+        await _save_listings(connection, batch.listings)
+        await _save_leases(connection, batch.leases, batch.leases_before)
+        if removed := list(batch.removed):
+            await self._remove(connection, removed, batch.removed_at)
+        if applied := list(batch.applied):
             await connection.execute("DELETE FROM command WHERE id = ANY ($1::bigint[])", applied)
 
     async def queue(self, connection: Any, texts: Sequence[str]) -> None:

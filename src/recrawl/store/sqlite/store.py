@@ -15,7 +15,7 @@ from recrawl.store.events import Event, EventLimits, Subscriber
 from recrawl.store.holder import Holder
 from recrawl.store.leases import Lease
 from recrawl.store.listings import StoredListing
-from recrawl.store.protocol import Changes, Copy, Outcome, SavedToo, Totals, Version
+from recrawl.store.protocol import Batch, Changes, Copy, Outcome, SavedToo, Totals, Version
 from recrawl.store.signals import PendingSignal
 from recrawl.store.sqlite.bodies import Bodies
 from recrawl.store.sqlite.database import Database
@@ -78,7 +78,7 @@ class SqliteStore:
     ) -> None:
         """See `Store.save`."""
         more["removed"], more["applied"] = list(more.get("removed", ())), list(more.get("applied", ()))
-        await self._write(self._writes.save, outcomes, rows, **more)
+        await self._write(self._writes.save, Batch(outcomes, rows, **more))
 
     async def queue(self, commands: Sequence[Mapping[str, Any]]) -> None:
         """See `Store.queue`."""

@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-import time
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from recrawl.store.columns import cells, whole
 from recrawl.store.events import Event, LastEvent, Subscriber, event_of, last_event_after, removed_event
-from recrawl.store.leases import Lease
 from recrawl.store.listings import StoredListing
-from recrawl.store.protocol import Copy, Outcome
-from recrawl.store.signals import PendingSignal
+from recrawl.store.protocol import Batch, Copy, Outcome
 from recrawl.store.sqlite import statements as sql
 from recrawl.store.sqlite import tables
 from recrawl.store.sqlite.bodies import Bodies
@@ -31,43 +28,31 @@ class Writes:
         self._database, self._bodies, self._events = database, bodies, events
         self._log = PageLog(database)
 
-    def save(
-        self,
-        outcomes: Sequence[Outcome] = (),
-        rows: Mapping[str, Any] | None = None,
-        *,
-        notes: Mapping[str, Any] | None = None,
-        removed: Iterable[str] = (),
-        applied: Iterable[int] = (),
-        at: float | None = None,
-        signals: Sequence[PendingSignal] = (),
-        listings: Sequence[StoredListing] = (),
-        leases: Sequence[Lease] = (),
-        leases_before: float | None = None,
-    ) -> None:
+    def save(self, batch: Batch) -> None:
         """See `Store.save`."""
         with self._database.transaction() as connection:
+            outcomes, rows, removed = batch.outcomes, batch.rows, list(batch.removed)
             stored = Stored(connection, {outcome.url for outcome in outcomes})
             if rows is not None:
                 _save_rows(connection, rows, stored.pages)
-            sql.save_signals(connection, signals)
+            sql.save_signals(connection, batch.signals)
             if outcomes:
                 self._save_outcomes(connection, outcomes, stored)
-            for name, value in (notes or {}).items():
+            for name, value in (batch.notes or {}).items():
                 if value is None:
                     connection.execute("DELETE FROM note WHERE name = ?", (name,))
                 else:
                     connection.execute(sql.SET_NOTE, (name, json.dumps(value)))
-            _save_listings(connection, listings)
-            connection.executemany(sql.SET_LEASE, leases)
-            if leases_before is not None:
-                connection.execute("DELETE FROM lease WHERE until < ?", (leases_before,))
+            _save_listings(connection, batch.listings)
+            connection.executemany(sql.SET_LEASE, batch.leases)
+            if batch.leases_before is not None:
+                connection.execute("DELETE FROM lease WHERE until < ?", (batch.leases_before,))
             for url in removed:
-                self._remove(connection, url, time.time() if at is None else at)
+                self._remove(connection, url, batch.removed_at)
             if self._log.is_kept:
-                urls = [*(() if rows is None else rows["url"]), *(signal.url for signal in signals)]
-                self._log.note(connection, stored.pages, urls, list(removed))
-            connection.executemany("DELETE FROM command WHERE id = ?", [(number,) for number in applied])
+                urls = [*(() if rows is None else rows["url"]), *(signal.url for signal in batch.signals)]
+                self._log.note(connection, stored.pages, urls, removed)
+            connection.executemany("DELETE FROM command WHERE id = ?", [(number,) for number in batch.applied])
 
     def restore(self, source: Source) -> dict[str, int]:
         """See `TableStore.restore`; the source is awaited in this thread."""

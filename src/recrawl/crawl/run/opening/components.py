@@ -19,7 +19,7 @@ from recrawl.crawl.feeds.cache import FeedCache
 from recrawl.crawl.feeds.polling import PREFIX
 from recrawl.crawl.http.fetched import Fetcher
 from recrawl.crawl.listings.discovery import Discovery
-from recrawl.crawl.listings.poll_queue import Pace
+from recrawl.crawl.listings.poll_queue import PollTerms
 from recrawl.crawl.listings.polls import PollHooks, Polls
 from recrawl.crawl.polite.budget import MARK, Budget
 from recrawl.crawl.polite.host_budgets import PREFIX as HOST_PACED
@@ -106,7 +106,7 @@ class Components:
         return "the crawl is ending" if self.stopping else None
 
     def _polls(self) -> Polls:
-        hooks = PollHooks(self._add_found, self._pace, self.pool.watch, self._report_poll)
+        hooks = PollHooks(self._add_found, self._poll_terms, self.pool.watch, self._report_poll)
         discovery = Discovery(self.options.rules, self._are_pages)
         polls = Polls(self.engine, self.store, self.clock, self.inbox, discovery, hooks)
         polls.is_on = self.options.listings
@@ -181,14 +181,14 @@ class Components:
         await self.store.queue([add_command(list(pages), list(pages.values()))])
         self.counters.discovered += len(pages)
 
-    def _pace(self) -> Pace:
+    def _poll_terms(self) -> PollTerms:
         """What decides when listings are polled; signals bring crawls forward for the objective freshness only.
 
         The margin is not known while pages have no copies: these come first whatever they are worth.
         """
         uses_signals = self.engine.settings.schedule == "freshness"
         threshold = self.recorder.threshold if uses_signals else math.inf
-        return Pace(threshold, self.budget.rate, self.engine.settings.day)
+        return PollTerms(threshold, self.budget.rate, self.engine.settings.day)
 
     def _report_poll(self, name: str, **fields: Any) -> None:
         self.counters.polls += name == "polled"
