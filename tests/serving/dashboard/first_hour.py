@@ -166,10 +166,14 @@ class Visitor:
         self.shoot("hour-pages")
 
     def ask_why(self):
-        """Open the page that changed last."""
+        """Open the page whose copy is most likely stale, and one that changed just now."""
+        self.page.goto(f"{self.url}/?order=stale")
         self.page.click(".page-link >> nth=0")
         self.page.wait_for_selector("#why")
         self.shoot("hour-why")
+        self.page.goto(self.url)
+        self.page.click(".page-link >> nth=0")
+        self.page.wait_for_selector("#timeline")
         self.page.evaluate("document.getElementById('timeline').scrollIntoView()")
         self.shoot("hour-change")
 
