@@ -166,9 +166,9 @@ class Visitor:
         self.shoot("hour-pages")
 
     def ask_why(self):
-        """Open the page whose copy is most likely stale, and one that changed just now."""
+        """Open a page that is likely stale, not the first, which is crawled now, and one that changed just now."""
         self.page.goto(f"{self.url}/?order=stale")
-        self.page.click(".page-link >> nth=0")
+        self.page.click(".page-link >> nth=15")
         self.page.wait_for_selector("#why")
         self.shoot("hour-why")
         self.page.goto(self.url)
