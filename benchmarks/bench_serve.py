@@ -27,6 +27,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 from collections import Counter
@@ -44,6 +45,7 @@ from recrawl.errors import ServiceError
 
 WAYS, RUN = (Path(__file__).with_name(name) for name in ("serve_ways.py", "serve_run.py"))
 URL = "http://127.0.0.1:18321"
+FAILED = "failed:"
 NAMES = {"loop": "engine_and_store", "desk": "desk", "clients": "http"}
 
 
@@ -128,15 +130,27 @@ def look_around(url: str, token: str, until: float, answered: Counter[str]) -> N
     page = "https://h1.example/1"
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
     opener.open(f"{url}/sign-in", urllib.parse.urlencode({"token": token}).encode()).close()
-    views = ["/", "/feed", f"/page?url={page}", "/charts.json", "/freshness", "/budget", "/hosts", "/stale"]
+    views = ["/", "/?order=stale", "/feed", f"/page?url={page}", "/signals", "/settings"]
+    views += ["/freshness", "/budget", "/hosts", "/stale"]
     with Client(url, token) as client:
         while time.time() < until:
             client.why(page)
             for view in views:
-                with suppress(OSError):
-                    opener.open(url + view, timeout=30.0).read()
-                    answered["views"] += 1
+                look(opener, url + view, answered)
             time.sleep(1.0)
+
+
+def look(opener: urllib.request.OpenerDirector, address: str, answered: Counter[str]) -> None:
+    """Open a view, which may take longer than this waits, but must be there."""
+    try:
+        with opener.open(address, timeout=30.0) as answer:
+            answer.read()
+            found = "views" if answer.url == address else f"{FAILED} leads to {answer.url}"
+    except urllib.error.HTTPError as problem:
+        found = f"{FAILED} {address} answers {problem.code}"
+    except OSError:
+        found = "views that took longer than 30 s"
+    answered[found] += 1
 
 
 def refits(token: str) -> int:
@@ -159,6 +173,8 @@ def measure_latency(path: Path, given: argparse.Namespace) -> dict[str, Any]:
         answered = json.loads(asking.communicate()[0])
         times = clients.end()["times"]
         meanwhile = {"refits": refits(token) - before, **answered}
+    if failed := [name for name in meanwhile if name.startswith(FAILED)]:
+        raise SystemExit(f"views of the dashboard: {failed}")
     if not given.smallest and not all(meanwhile.values()):
         raise SystemExit(f"latencies say nothing unless each of these happened meanwhile: {meanwhile}")
     return {

@@ -59,10 +59,15 @@ def test_a_message_shows_what_changed():
     assert message_of([EVENT], diffs=False).items[0].diff is None
     assert message_of([replace(EVENT, old_text=None)]).items[0].diff is None, "the text before was not kept"
     many = message_of([replace(EVENT, number=k, url=f"https://h{k}.example/") for k in range(60)], n_more=5)
-    assert many.subject == "65 pages changed: h0.example, h1.example, h2.example …"
+    assert many.subject == "65 changes: h0.example, h1.example, h2.example …"
     assert (len(many.items), many.left_out) == (50, 15)
     assert sum(item.diff is not None for item in many.items) == 20
-    assert many.text().endswith("… and 15 further pages\n")
+    assert many.text().endswith("… and 15 further changes\n")
+    urls = [f"https://a.example/{k}" for k in (1, 2, 1)]
+    few = [replace(EVENT, number=k, url=url) for k, url in enumerate(urls)]
+    assert message_of(few[:2]).subject == "2 pages changed: a.example"
+    assert message_of(few).subject == "3 changes: a.example", "two of them are of one page"
+    assert message_of(few[:1], n_more=2).subject == "3 changes: a.example", "whose the others are is not known"
     assert message_of([replace(EVENT, kind="gone", new_text=None)]).subject == "gone: Tea"
     twice = message_of([replace(EVENT, kind="changed"), replace(EVENT, kind="gone", new_text=None)])
     assert (twice.subject, len(twice.items)) == ("gone: Tea", 2), "one page, its newest event"

@@ -76,7 +76,7 @@ def test_the_live_crawler_crawls_what_the_simulator_crawls():
 @pytest.mark.parametrize("signalled", [False, True])
 def test_the_engine_driven_by_its_protocol_is_the_live_crawler(monkeypatch, signalled):
     """Bit for bit, also where pages are equal and refits are in pieces: what is found by protocol is found live."""
-    for name in ("AT_ONCE", "_COUNTED", "_PLACED", "_SAMPLED", "_CLOCKS", "_COHORTS"):
+    for name in ("_COUNTED", "_PLACED", "_SAMPLED", "_CLOCKS", "_COHORTS"):
         monkeypatch.setattr(upkeep, name, 3)
     trace = replace(drawn_trace(seed=5, n=40, signalled=signalled), importance=np.ones(40))
     simulated = simulate(by_protocol(), trace, budget_of(trace))

@@ -122,9 +122,8 @@ def calls_of():
 
 
 def test_no_reply_refits_or_forecasts(monkeypatch):
-    """However much has become known: where pages are many, these are left to the loop of the crawl."""
-    for name in ("engine.upkeep.AT_ONCE", "crawl.audit.freshness._PIECE"):
-        monkeypatch.setattr(f"recrawl.{name}", 10)  # sixty pages are many
+    """However much has become known: these are left to the loop of the crawl."""
+    monkeypatch.setattr("recrawl.crawl.audit.freshness._PIECE", 10)  # sixty pages are many
 
     async def test(world):
         engine = world.crawler.engine

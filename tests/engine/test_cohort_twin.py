@@ -209,7 +209,7 @@ def test_pages_of_busy_hosts_stay_behind_one_page_of_their_host():
 
 
 def test_a_refit_in_pieces_keeps_every_cohort_alike(monkeypatch):
-    for name, value in (("AT_ONCE", 10), ("_COHORTS", 1), ("_PLACED", 7)):
+    for name, value in (("_COHORTS", 1), ("_PLACED", 7)):
         monkeypatch.setattr(upkeep, name, value)
     engine, rng = Engine(1.0), np.random.default_rng(0)
     urls = [f"https://{HOSTS[k % 3]}/{FOLDERS[k % 2]}{k}" for k in range(300)]

@@ -91,6 +91,12 @@ def test_every_state_has_its_words():
     assert states[3].startswith("gone, tried again in 30 days")
     assert sorted(states[8:]) == ["being crawled", "waiting for its host"]
     assert engine.explain(2, 1000.0).state == "waiting its turn"
+    held = next(i for i in (8, 9) if states[i].startswith("waiting"))
+    assert str(engine.explain(held, 20.0)).endswith(": waiting for its host"), "it would be picked"
+    engine.record([held], 20.0, changed=False)
+    engine.pick(20.5, 1)
+    assert engine.explain(held, 21.0).state == "waiting for its host"
+    assert ": next crawl in about" in str(engine.explain(held, 21.0)), "it is not its turn, whatever its host does"
 
 
 def test_what_is_said_of_a_page_outlives_a_fit_of_the_prior():

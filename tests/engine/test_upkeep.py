@@ -19,7 +19,6 @@ PIECES = ("_COUNTED", "_PLACED", "_SAMPLED", "_REFRESHED", "_CLOCKS", "_UNLIKELY
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces so small that engines of tests have many."""
-    monkeypatch.setattr(upkeep, "AT_ONCE", 5)
     for name in PIECES:
         monkeypatch.setattr(upkeep, name, 7)
 

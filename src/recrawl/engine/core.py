@@ -305,7 +305,7 @@ class Core:
 
     def refit_if_due(self) -> bool:
         """Fit the tables when enough was learned since the last time; whether all pages were placed again."""
-        if self.beliefs.crawls < self.beliefs.refit_at or self.upkeep.takes_refit(self):
+        if self.beliefs.crawls < self.beliefs.refit_at or self.upkeep.takes_refit():
             return False
         rows = self.ids()
         self.beliefs.fit(rows)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 Ids = NDArray[np.int64]
 Array = NDArray[np.float64]
 
-AT_ONCE = 1000  # pages; a refit of fewer is one piece
 _COUNTED, _PLACED, _SAMPLED, _REFRESHED = 2500, 500, 800, 100  # pages of a piece
 _CLOCKS = 250  # clocks of a piece
 _COHORTS = 50  # cohorts of a piece: the pages of each are believed again together, so that they stay alike
@@ -68,9 +67,9 @@ class Upkeep:
         self._publish_from: int | None = None  # the first clock that is not published yet
         self._unlikely: Progress | None = None  # unlikely pages that are examined again
 
-    def takes_refit(self, engine: Core) -> bool:
+    def takes_refit(self) -> bool:
         """Whether a refit that is due is made in pieces."""
-        if not self.in_pieces or len(engine.scheduler) <= AT_ONCE:
+        if not self.in_pieces:
             self._refit = None
             return False
         self._refit = self._refit or Progress()

@@ -1,6 +1,9 @@
 """A browser that looks at views of the dashboard: a real Chromium, signed in, that remembers what went wrong."""
 
+import json
+import os
 import shutil
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -10,6 +13,11 @@ from serving.dashboard.site import HACKED
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no look at the dashboard")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: nobody looks at the dashboard")
+
+AXE = Path(os.environ.get("AXE", "node_modules/axe-core/axe.min.js"))
+needs_axe = pytest.mark.skipif(
+    not AXE.is_file(), reason="axe-core is not there: npm install axe-core, or AXE names axe.min.js"
+)
 
 PAGE = "https://news.example.org/markets-today-1"
 VIEWS = {
@@ -77,3 +85,11 @@ class Browser:
         assert page.evaluate("window.hacked") is None
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert page.locator("h1").count() == 1
+
+
+def problems_of(page, name):
+    """The serious problems that axe-core finds in a page, of a context that bypasses its policy for scripts."""
+    page.add_script_tag(path=str(AXE))
+    result = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    bad = [one for one in result["violations"] if one["impact"] in ("serious", "critical")]
+    return [f"{name}: {one['id']}: {json.dumps([node['html'] for node in one['nodes']])[:300]}" for one in bad]

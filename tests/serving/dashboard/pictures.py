@@ -1,21 +1,28 @@
 """Takes the pictures of docs/pictures/dashboard, in Chromium. From the project's folder::
 
-    PYTHONPATH=tests .venv/bin/python -m serving.dashboard.pictures
+    PYTHONPATH=src:tests .venv/bin/python -m serving.dashboard.pictures
 
 Beside single views there is one picture of each view in ``views/``: 1280 and 390 pixels wide, light and dark.
 """
 
+import asyncio
 import shutil
 import sys
 import tempfile
-from io import BytesIO
+from contextlib import contextmanager, redirect_stdout
+from io import BytesIO, StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import quote
 
 from PIL import Image
 from playwright.sync_api import sync_playwright
+from postgres_server import Server
 
+from recrawl.serve import HttpServer
+from recrawl.serve.health import starting_app
 from serving.dashboard.site import served
+from serving.test_cluster_service import made, until, with_cluster
 
 FOLDER = Path("docs/pictures/dashboard")
 PAGE = f"/page?url={quote('https://news.example.org/markets-today-1')}"
@@ -54,15 +61,15 @@ def take(page, server, path, file, height=800):
     page.screenshot(path=file)
 
 
-def four_looks(browser, server, token, folder):
-    """One picture of each view: both widths, light and dark, side by side."""
+def four_looks(browser, server, token, folder, views):
+    """One picture of each view: both widths, light and dark, side by side. Without a token nobody signs in."""
     folder.mkdir(parents=True, exist_ok=True)
-    taken = {name: [] for name in VIEWS}
+    taken = {name: [] for name in views}
     for scheme in ("light", "dark"):
         for width, height in SIZES:
             looks = {"viewport": {"width": width, "height": height}, "color_scheme": scheme}
-            page = signed_in(browser, server, token, **looks)
-            for name, path in VIEWS.items():
+            page = signed_in(browser, server, token, **looks) if token else browser.new_context(**looks).new_page()
+            for name, path in views.items():
                 if name == "sign-in":  # of somebody else
                     other = browser.new_context(**looks).new_page()
                     other.goto(server.url + path)
@@ -88,6 +95,65 @@ def side_by_side(pictures, file):
     whole.quantize(256, kmeans=1, dither=Image.Dither.NONE).save(file, optimize=True)
 
 
+@contextmanager
+def chromium():
+    """A browser."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Printed:
+    """What commands print, for `with_cluster`."""
+
+    def __init__(self, text):
+        self._text = text
+
+    def readouterr(self):
+        """What was printed since the last time."""
+        out = self._text.getvalue()
+        self._text.truncate(self._text.seek(0))
+        return SimpleNamespace(out=out)
+
+
+def look_at_workers(folder):
+    """The view of workers, of a cluster with a worker that crawls."""
+
+    def look(one):
+        with chromium() as browser:
+            four_looks(browser, one, one.token, folder, {"workers": "/workers"})
+
+    async def test(one):
+        async def crawled():
+            return len(await one.crawl.reader.newest_outcomes(40)) == 40
+
+        await until(crawled)
+        await asyncio.to_thread(look, one)
+
+    postgres = Server()
+    with redirect_stdout(StringIO()) as text:
+        with_cluster(test, made(postgres), Printed(text), lambda url, now: f"<title>{url}</title><p>{now // 3}")
+    postgres.close()
+
+
+def look_at_start(folder):
+    """The page that is shown while the crawl is loaded."""
+
+    def look(server):
+        with chromium() as browser:
+            four_looks(browser, server, None, folder, {"starting": "/"})
+
+    async def serve():
+        server = HttpServer(starting_app(), "127.0.0.1:0")
+        await server.start()
+        await asyncio.to_thread(look, server)
+        await server.close()
+
+    asyncio.run(serve())
+
+
 def main(folder=FOLDER, names=SHOWN):
     """Take all pictures."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -95,9 +161,7 @@ def main(folder=FOLDER, names=SHOWN):
     file = place / "recrawl.toml"
     file.write_text('budget = "300/day"\n')
     options = {"file": file, "hostile": False, "audit_share": "10%", "audit_draws": 40}
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    with served(place, days=6.0, copies=2, **options) as (server, tokens), sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with served(place, days=6.0, copies=2, **options) as (server, tokens), chromium() as browser:
         desk = signed_in(browser, server, tokens["admin"], viewport={"width": 1280, "height": 800})
         server.figures()
         for name in [name for name in names if name in PICTURES]:
@@ -111,8 +175,9 @@ def main(folder=FOLDER, names=SHOWN):
         desk.screenshot(path=folder / "settings.png")
         looks = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
         take(signed_in(browser, server, tokens["read"], **looks), server, "/", folder / "phone.png", 844)
-        four_looks(browser, server, tokens["admin"], folder / "views")
-        browser.close()
+        four_looks(browser, server, tokens["admin"], folder / "views", VIEWS)
+    look_at_workers(folder / "views")
+    look_at_start(folder / "views")
 
 
 if __name__ == "__main__":

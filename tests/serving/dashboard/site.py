@@ -11,7 +11,8 @@ from recrawl.crawl.http.memory import Answer, ManualClock, MemoryWeb
 from recrawl.crawl.run.opening.assemble import Web, engine_of, open_crawl
 from recrawl.crawl.run.opening.pages import add_pages
 from recrawl.crawl.signals.tokens import new_token
-from recrawl.serve import serve_crawl
+from recrawl.desk import open_desk
+from recrawl.serve import Service, serve_crawl
 from recrawl.serve.rehearsal import rehearse_service
 from recrawl.store import SqliteStore
 
@@ -118,8 +119,9 @@ def crawl_days(site, folder, days, end, **more):
 class Served:
     """A crawl of the site with its dashboard, in a thread of its own; ``url`` is where it listens."""
 
-    def __init__(self, site, settings, file=None):
-        self._site, self._settings, self._file = site, settings, file  # without a site, the web is asked
+    def __init__(self, site, settings, file=None, *, desk=False):
+        self._site, self._settings, self._file, self._desk = site, settings, file, desk  # no site: the web is asked
+        self.service = None  # with a desk, all routes of `recrawl serve`
         self.url, self.live, self.link, self.problem, self.board = "", None, None, None, None
         self._ready, self._loop, self._stop = threading.Event(), None, None
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
@@ -130,9 +132,13 @@ class Served:
             fetcher = None if self._site is None else MemoryWeb(self._site.answer, clock)
             web = None if fetcher is None else Web("recrawl/1", fetcher, fetcher, clock)
             often = {"commands_every": 0.05, "notes_every": 20.0}
-            self.live = await open_crawl(self._settings, web=web, **often, may_be_empty=True)
+            if self._desk:
+                self.live, desk = await open_desk(self._settings, open_crawl, web=web, **often)
+                self.service = Service.of(self.live, desk)
+            else:
+                self.live = await open_crawl(self._settings, web=web, **often, may_be_empty=True)
             await self.live.crawler.components.load()
-            server = await serve_crawl(self.live, "127.0.0.1:0", self._file)
+            server = await serve_crawl(self.live, "127.0.0.1:0", self._file, self.service)
             self.url, self.link, self.board = server.url, server.sign_in_url(), server.dashboard
             crawl = asyncio.create_task(self.live.crawler.run())
             self._ready.set()
@@ -140,6 +146,8 @@ class Served:
             self.live.crawler.stop()
             await crawl
             await server.close()
+            if self.service is not None:
+                await self.service.close()
             await self.live.close()
         except BaseException as problem:
             self.problem = problem

@@ -1,24 +1,41 @@
 """The dashboard in a real Chromium: every view, by width and scheme, by keyboard alone, and what axe-core finds.
 
-`make test` looks at every view once; the other sizes and schemes, and axe-core, are marked `full`. axe-core comes from
-npm and is no part of this repository: ``npm install axe-core`` in the project's folder, or AXE names its file.
+`make test` looks at every view once; the other sizes and schemes are marked `full`. axe-core comes from npm and is no
+part of this repository: ``npm install axe-core`` in the project's folder, or AXE names its file. `.ci/run` fetches it.
 """
 
-import json
-import os
+import asyncio
+import threading
+from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import quote
 
 import pytest
 
-from serving.dashboard.browser import CHARTS, CHROMIUM, PAGE, VIEWS, Browser, needs_chromium, playwright
+from recrawl.serve import HttpServer
+from recrawl.serve.health import starting_app
+from serving.dashboard.browser import (
+    CHARTS,
+    CHROMIUM,
+    PAGE,
+    VIEWS,
+    Browser,
+    needs_axe,
+    needs_chromium,
+    playwright,
+    problems_of,
+)
 
 pytestmark = [pytest.mark.slow, needs_chromium]
 
 SIZES = [(390, 844), (1280, 800)]
-AXE = Path(os.environ.get("AXE", "node_modules/axe-core/axe.min.js"))
+LOOKS = [
+    pytest.param((1280, 800), "light", id="desk-light"),
+    pytest.param((1280, 800), "dark", id="desk-dark", marks=pytest.mark.full),
+    pytest.param((390, 844), "light", id="phone-light", marks=pytest.mark.full),
+    pytest.param((390, 844), "dark", id="phone-dark", marks=pytest.mark.full),
+]
 
 
 @pytest.fixture(scope="module")
@@ -209,16 +226,14 @@ def test_every_size_and_scheme(browser, board, size, scheme):
     page.context.close()
 
 
-@pytest.mark.full
-@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not there: npm install axe-core, or AXE names axe.min.js")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", SIZES, ids=["phone", "desk"])
+@needs_axe
+@pytest.mark.parametrize(("size", "scheme"), LOOKS)
 def test_axe_finds_no_serious_problem(browser, board, size, scheme):
     context = browser.context(*size, scheme, bypass_csp=True)
     page = context.new_page()
     page.goto(f"{browser.server.url}/sign-in")
     views = {"sign-in": "/sign-in", **VIEWS}
-    found = _axe(page, "sign-in")
+    found = problems_of(page, "sign-in")
     page.fill("#token", board[1]["admin"])
     page.keyboard.press("Enter")
     page.wait_for_url(f"{browser.server.url}/")
@@ -226,13 +241,44 @@ def test_axe_finds_no_serious_problem(browser, board, size, scheme):
         page.goto(browser.server.url + path)
         if name in CHARTS:
             page.wait_for_selector(".uplot canvas")
-        found += _axe(page, name)
+        found += problems_of(page, name)
     context.close()
     assert found == []
 
 
-def _axe(page, name):
-    page.add_script_tag(path=str(AXE))
-    result = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    bad = [one for one in result["violations"] if one["impact"] in ("serious", "critical")]
-    return [f"{name}: {one['id']}: {json.dumps([node['html'] for node in one['nodes']])[:300]}" for one in bad]
+@contextmanager
+def starting():
+    """The server while a crawl is loaded, in a thread of its own; its URL."""
+    loop, begun, url = asyncio.new_event_loop(), threading.Event(), []
+
+    async def serve():
+        server = HttpServer(starting_app(), "127.0.0.1:0")
+        await server.start()
+        url.append(server.url)
+        ended.append(asyncio.Event())
+        begun.set()
+        await ended[0].wait()
+        await server.close()
+
+    ended = []
+    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
+    thread.start()
+    assert begun.wait(60)
+    try:
+        yield url[0]
+    finally:
+        loop.call_soon_threadsafe(ended[0].set)
+        thread.join()
+        loop.close()
+
+
+@needs_axe
+@pytest.mark.parametrize(("size", "scheme"), LOOKS)
+def test_axe_finds_no_serious_problem_while_the_crawl_starts(browser, size, scheme):
+    context = browser.context(*size, scheme, bypass_csp=True)
+    with starting() as url:
+        page = context.new_page()
+        page.goto(url)
+        assert "recrawl starts" in page.locator("h1").inner_text()
+        assert problems_of(page, "starting") == []
+    context.close()

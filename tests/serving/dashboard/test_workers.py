@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from serving.dashboard.browser import CHROMIUM, Browser, needs_chromium, playwright
+from serving.dashboard.browser import AXE, CHROMIUM, Browser, needs_chromium, playwright, problems_of
 from serving.test_cluster_service import N_SHARDS, made, with_cluster
 
 pytestmark = [pytest.mark.slow, needs_chromium]
@@ -17,11 +17,12 @@ def test_workers_and_shards_at_both_widths(postgres, capsys):
             chromium = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
             browser = Browser(chromium, server, token)
             for width, scheme in ((390, "dark"), (1280, "light")):
-                page = browser.signed_in(token, width=width, scheme=scheme)
+                page = browser.signed_in(token, width=width, scheme=scheme, bypass_csp=AXE.is_file())
                 browser.look(page, "workers")
                 assert page.locator("#workers tbody").nth(0).locator("tr").count() == 1
                 assert page.locator("#workers tbody").nth(1).locator("tr").count() == N_SHARDS
                 assert page.locator("#workers .badge").inner_text() == "runs"
+                assert not AXE.is_file() or problems_of(page, "workers") == []
             chromium.close()
 
     async def test(one):

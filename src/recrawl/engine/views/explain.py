@@ -159,7 +159,7 @@ class Explanation:
             worth = "older than it may be"
         elif self.fetched_at == -math.inf:
             worth = "without a copy" if self.importance > 0 else "without importance"
-        if self.state != _ITS_TURN:
+        if self.state != _ITS_TURN and not (set(self.reasons) == {Reason.HOST} and self.value < cost < access.OVERDUE):
             return self.state if set(self.reasons) & _WHATEVER_IT_IS_WORTH else f"{worth}: {self.state}"
         wait = self.next_at - self.now
         if wait > _HOPELESS * self.day:

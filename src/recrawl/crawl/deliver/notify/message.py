@@ -49,11 +49,11 @@ class Message:
     def text(self) -> str:
         """The message as plain text."""
         parts = ["\n".join(filter(None, (_head(item), _below(item)))) for item in self.items]
-        return "\n\n".join([*parts, *([f"… and {self.left_out} further pages"] if self.left_out else [])]) + "\n"
+        return "\n\n".join([*parts, *([f"… and {self.left_out} further changes"] if self.left_out else [])]) + "\n"
 
     def html(self) -> str:
         """The message as HTML without scripts, images or styles from elsewhere."""
-        more = f"<p>… and {self.left_out} further pages</p>" if self.left_out else ""
+        more = f"<p>… and {self.left_out} further changes</p>" if self.left_out else ""
         return f"<!doctype html><html><body>{''.join(html_item(item) for item in self.items)}{more}</body></html>\n"
 
 
@@ -82,13 +82,14 @@ def message_of(events: Sequence[Event], *, diffs: bool = True, n_more: int = 0) 
     """The message about events, and about further ones that are only counted."""
     shown = events[:SHOWN]
     items = tuple(item_of(event, shows_diff=diffs and k < _DIFFS) for k, event in enumerate(shown))
-    n_pages = len({event.url for event in events}) + n_more
-    if n_pages == 1:
+    n, n_pages = len(events) + n_more, len({event.url for event in events})
+    if n_pages == 1 and not n_more:
         subject = f"{_WORDS[items[-1].kind]}: {items[-1].title}"
     else:
         hosts = list(dict.fromkeys(urlsplit(item.url).hostname or item.url for item in items))
-        subject = f"{n_pages} pages changed: {', '.join(hosts[:3])}{' …' if len(hosts) > 3 else ''}"
-    return Message(shown[0].id, one_line(subject, _SUBJECT), items, len(events) + n_more - len(items))
+        what = f"{n} pages changed" if n == n_pages else f"{n} changes"  # some of the same page, or of unknown pages
+        subject = f"{what}: {', '.join(hosts[:3])}{' …' if len(hosts) > 3 else ''}"
+    return Message(shown[0].id, one_line(subject, _SUBJECT), items, n - len(items))
 
 
 def _head(item: Item) -> str:
