@@ -44,7 +44,7 @@ def test_a_lock_file_that_cannot_be_opened_is_named_in_one_line(tmp_path):
     with pytest.raises(StoreError) as problem:
         opened(tmp_path / "a.db")
     assert str(problem.value) == f"{tmp_path / 'a.db.lock'}: Is a directory"
-    with pytest.raises(StoreError, match="No such file or directory$"):
+    with pytest.raises(StoreError, match=r"No such file or directory$"):
         Lock(tmp_path / "missing" / "a.db")
 
 
