@@ -1,7 +1,7 @@
 """One crawl by Scrapy with the add-on, in a process of its own: ``python crawl.py TASK``, a JSON file.
 
 The task has ``settings``, ``urls`` (the start requests), ``stats``, a file to which Scrapy's stats are written, and
-``words``, a file to which each word of the desk about an outcome is added as it comes, with its lease.
+``words``, a file to which leases are added as their outcomes are handed in, and as the desk says what became of them.
 Requests name their lease to the server.
 """
 
@@ -14,6 +14,7 @@ from scrapy.crawler import CrawlerProcess
 
 from recrawl.contrib.scrapy import ProcessSource
 from recrawl.contrib.scrapy.answers import lease_of
+from recrawl.contrib.scrapy.outbox import Outbox
 
 
 class Pages(scrapy.Spider):
@@ -54,16 +55,23 @@ class NamesLease:
 
 
 def note_words(path):
-    """Add what the desk has acknowledged to a file, in one write, before Scrapy goes on."""
-    record = ProcessSource.record
+    """Add what is handed in and what the desk has acknowledged to a file, each in one write, before Scrapy goes on."""
+    put, record = Outbox.put, ProcessSource.record
 
-    async def noted(source, reports):
-        words = await record(source, reports)
+    def note(lines):
         with open(path, "a") as file:
-            file.write("".join(f"{report.lease} {word}\n" for report, word in zip(reports, words, strict=True)))
+            file.write("".join(f"{lease} {word}\n" for lease, word in lines))
+
+    def put_noted(outbox, report):
+        note([(report.lease, "put")])
+        put(outbox, report)
+
+    async def recorded(source, reports):
+        words = await record(source, reports)
+        note([(report.lease, word) for report, word in zip(reports, words, strict=True)])
         return words
 
-    ProcessSource.record = noted
+    Outbox.put, ProcessSource.record = put_noted, recorded
 
 
 def main() -> None:
