@@ -1,7 +1,8 @@
 """Run every benchmark at its smallest size, one after the other: `python benchmarks/check.py`, or `make bench-check`.
 
 Nothing is written. Kernels are compiled first, however few pages there are. A benchmark that fails ends the run; the
-last line says how much processor time all of them took.
+last line says how much processor time all of them took. The one that needs a browser measures nothing where there is
+none.
 """
 
 from __future__ import annotations

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -137,9 +139,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--part", type=int, default=1, help="crawl one of so many pages of the demo")
     parser.add_argument("--budget", type=float, default=15.0, help="requests an hour")
+    parser.add_argument("--output", type=Path, help="write the counts to this file, as JSON")
     options = parser.parse_args()
     found = asyncio.run(follow(options.days, options.seed, options.part, options.budget))
     print("\n".join(found.lines()))
+    if options.output is not None:
+        given = {"seed": options.seed, "part": options.part, "budget": options.budget}
+        options.output.write_text(json.dumps(given | asdict(found), indent=1) + "\n")
     if found.wrong or abs(found.per_change - 1.0) > 0.01:
         raise SystemExit("the index is not what was fetched, or embeds too much")
 

@@ -1,6 +1,6 @@
 """Strict against managed: one client of the URL Frontier service that dates its URLs as StormCrawler does.
 
-    python experiments/urlfrontier/run.py --json experiments/urlfrontier/result.json
+    python experiments/urlfrontier/run.py --seeds 4 --json experiments/urlfrontier/result.json
 
 500 pages on 25 hosts change as Poisson processes; mean times between changes are lognormal around 5 days. The client
 asks for URLs every 10 minutes, fetches them at once and puts them back as known, with signature, status and the date

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import shutil
 import signal
 import time
 from collections import Counter
@@ -14,92 +13,23 @@ from pathlib import Path
 import pytest
 from crawl.servers import AGENT, serving
 
-from contrib.scripted import SCRIPTS, WORDS, ScriptedSite
+from contrib.browsers import CHROMIUM, ENDLESS, LIMITS, TEXT, browser, descendants, every_kind, many_pages, memory
+from contrib.scripted import WORDS, ScriptedSite
 from recrawl.contrib.browser import BrowserFetcher, BrowserLimits, Render, assemble
 from recrawl.contrib.browser.assemble import open_rendered
-from recrawl.crawl import HttpFetcher, Limits, Settings, add_pages, engine_of, save_pages
+from recrawl.crawl import Settings, add_pages, engine_of, save_pages
 from recrawl.crawl.detect.visible import visible_text
 from recrawl.errors import ParameterError
 from recrawl.store import SqliteStore
 
 pytest.importorskip("playwright")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")]
 
-LIMITS = BrowserLimits(total=120.0, settling=60.0, quiet=1.0, requests=20, contexts=2)
 PATIENT = replace(LIMITS, quiet=3.0)  # a script may rest for so long on a busy machine
-ENDLESS = {  # failures
-    "loop": {"timeout"}, "hog": {"bad-response", "timeout"}, "buffers": {"bad-response"}, "crash": {"bad-response"},
-}  # fmt: skip
-TEXT = [kind for kind in SCRIPTS if kind not in (*ENDLESS, "late")]
-
-
-def descendants():
-    """The processes that this one has started, and those that these have."""
-    parents = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            except (OSError, IndexError):
-                continue
-    found = {os.getpid()}
-    while True:
-        more = {pid for pid, parent in parents.items() if parent in found} - found
-        if not more:
-            return found - {os.getpid()}
-        found |= more
-
-
-def memory(pids):
-    """MiB of processes, what they share divided among them."""
-    total = 0
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-            total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-    return total / 1024
 
 
 def is_chromium(pid):
     return "chrom" in Path(f"/proc/{pid}/comm").read_text()
-
-
-def browser(limits=LIMITS, render=None, **options):
-    """A fetcher that may connect to loopback."""
-    plain = HttpFetcher(AGENT, allow_private=True, limits=Limits(redirects=0))
-    further = HttpFetcher(AGENT, allow_private=options.pop("private", True), limits=Limits(total=5.0))
-    chosen = render or (lambda url: Render("always"))
-    return BrowserFetcher(plain, further, chosen, user_agent=AGENT, executable=CHROMIUM, limits=limits, **options)
-
-
-async def every_kind():
-    """Fetch a page of every kind, each on a host of its own; what came, and what the server saw of each host."""
-    endless = browser(BrowserLimits(total=3.0, heap=64))
-    large = browser(BrowserLimits(total=120.0, memory=300), lambda url: Render("always", "#never"))
-
-    async def crash():
-        page = next(iter(endless._running))
-        session = await page.context.new_cdp_session(page)
-        sent = asyncio.ensure_future(asyncio.wait_for(session.send("Page.crash"), 5.0))
-        await asyncio.wait([sent])
-        sent.exception()
-
-    site, fetcher = ScriptedSite(crash), browser()
-    async with serving(site.answer) as origin:
-        port = origin.rpartition(":")[2]
-        url = {kind: f"http://{kind}.localhost:{port}/page/{kind}" for kind in SCRIPTS}
-        try:
-            came = await asyncio.gather(*(fetcher.fetch(url[kind]) for kind in TEXT))
-            found = dict(zip(TEXT, came, strict=True))
-            for kind in ENDLESS:
-                found[kind] = await (large if kind == "buffers" else endless).fetch(url[kind])
-            found["after"] = await endless.fetch(url["fetch"])
-        finally:
-            await fetcher.close()
-            await endless.close()
-            await large.close()
-    return found, {kind: [path for host, path in site.log if host.startswith(f"{kind}.")] for kind in SCRIPTS}
 
 
 @pytest.fixture(scope="module")
@@ -277,25 +207,8 @@ def test_a_browser_that_was_killed_is_started_again():
 @pytest.mark.full
 def test_two_hundred_pages_leave_no_process_behind():
     """Memory after the first browser was started again is what it was before: contexts and pages do not pile up."""
-    used = []
-
-    async def run():
-        limits = BrowserLimits(total=120.0, settling=60.0, quiet=0.5, contexts=2, restart=60, pages=4)
-        fetcher = browser(limits)
-        async with serving(ScriptedSite().answer) as origin:
-            port = origin.rpartition(":")[2]
-            try:
-                urls = [f"http://h{k % 5}.localhost:{port}/page/fetch?{k}" for k in range(200)]
-                for k in range(0, 200, 20):
-                    found = await asyncio.gather(*map(fetcher.fetch, urls[k : k + 20]))
-                    assert all(WORDS in visible_text(one.text()) for one in found)
-                    used.append(memory(descendants() - before))
-                return fetcher._process.n_starts
-            finally:
-                await fetcher.close()
-
-    before = descendants()
-    n_starts = asyncio.run(run())
+    used, before = [], descendants()
+    n_starts = asyncio.run(many_pages(200, lambda: used.append(memory(descendants() - before))))
     print(f"{n_starts} browsers, MiB after each 20 pages: {' '.join(f'{one:.0f}' for one in used)}")  # noqa: T201
     assert n_starts >= 3
     assert max(used[3:]) < 1.5 * max(used[:3])

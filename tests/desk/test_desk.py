@@ -115,6 +115,22 @@ def test_released_pages_are_free_at_once():
     on_desk(test, URLS)
 
 
+def test_leases_of_pages_are_those_that_are_held():
+    async def test(world):
+        desk = world.desk
+        assert desk.leases_of(URLS) == []
+        one, two, three = await desk.pick(3, lease=60.0)
+        assert desk.leases_of(URLS) == [held.lease for url in URLS for held in (one, two, three) if held.url == url]
+        assert desk.leases_of([two.url, "https://other.example/"]) == [two.lease]
+        await desk.record([Report(one.lease, status=200)])
+        await desk.release([two.lease])
+        assert desk.leases_of(URLS) == [three.lease], "recorded and released ones are not held"
+        await world.open()
+        assert world.desk.leases_of(URLS) == [three.lease], "after a restart too"
+
+    on_desk(test, URLS)
+
+
 def test_validators_come_with_a_pick():
     async def test(world):
         desk = world.desk

@@ -13,6 +13,7 @@ import pytest
 
 from recrawl.errors import StoreError, StoreInUseError
 from recrawl.store import BlockingStore, Outcome, SqliteStore
+from recrawl.store.sqlite.lock import Lock
 from recrawl.store.testing.rows import example_rows, same_rows
 
 URLS = [f"https://a.example/{k}" for k in range(20)]
@@ -36,6 +37,15 @@ def test_a_second_run_is_refused_with_a_line_that_names_the_first(tmp_path):
         with opened(tmp_path / "a.db", exclusive=False) as other:
             assert other.counts()["pages"] == 0
     opened(tmp_path / "a.db").close()
+
+
+def test_a_lock_file_that_cannot_be_opened_is_named_in_one_line(tmp_path):
+    (tmp_path / "a.db.lock").mkdir()
+    with pytest.raises(StoreError) as problem:
+        opened(tmp_path / "a.db")
+    assert str(problem.value) == f"{tmp_path / 'a.db.lock'}: Is a directory"
+    with pytest.raises(StoreError, match=r"No such file or directory$"):
+        Lock(tmp_path / "missing" / "a.db")
 
 
 def test_the_lock_is_given_back_when_its_process_is_killed(tmp_path):

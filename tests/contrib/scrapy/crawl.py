@@ -1,6 +1,8 @@
 """One crawl by Scrapy with the add-on, in a process of its own: ``python crawl.py TASK``, a JSON file.
 
-The task has ``settings``, ``urls`` (the start requests) and ``stats``, a file to which Scrapy's stats are written.
+The task has ``settings``, ``urls`` (the start requests), ``stats``, a file to which Scrapy's stats are written, and
+``words``, a file to which leases are added as their outcomes are handed in, and as the desk says what became of them.
+Requests name their lease to the server.
 """
 
 import json
@@ -9,6 +11,10 @@ from pathlib import Path
 
 import scrapy
 from scrapy.crawler import CrawlerProcess
+
+from recrawl.contrib.scrapy import ProcessSource
+from recrawl.contrib.scrapy.answers import lease_of
+from recrawl.contrib.scrapy.outbox import Outbox
 
 
 class Pages(scrapy.Spider):
@@ -40,8 +46,37 @@ class Pages(scrapy.Spider):
         yield None
 
 
+class NamesLease:
+    """Names the lease of a request in a header."""
+
+    def process_request(self, request, spider=None):
+        if (lease := lease_of(request)) is not None:
+            request.headers["X-Lease"] = lease
+
+
+def note_words(path):
+    """Add what is handed in and what the desk has acknowledged to a file, each in one write, before Scrapy goes on."""
+    put, record = Outbox.put, ProcessSource.record
+
+    def note(lines):
+        with open(path, "a") as file:
+            file.write("".join(f"{lease} {word}\n" for lease, word in lines))
+
+    def put_noted(outbox, report):
+        note([(report.lease, "put")])
+        put(outbox, report)
+
+    async def recorded(source, reports):
+        words = await record(source, reports)
+        note([(report.lease, word) for report, word in zip(reports, words, strict=True)])
+        return words
+
+    Outbox.put, ProcessSource.record = put_noted, recorded
+
+
 def main() -> None:
     task = json.loads(Path(sys.argv[1]).read_text())
+    note_words(task["words"])
     settings = {
         "ADDONS": {"recrawl.contrib.scrapy.Recrawl": 500},
         "RECRAWL_BUDGET": "1000/s",
@@ -50,6 +85,7 @@ def main() -> None:
         "TELNETCONSOLE_ENABLED": False,
         "RETRY_TIMES": 1,
         "REDIRECT_MAX_TIMES": 3,
+        "DOWNLOADER_MIDDLEWARES": {NamesLease: 999},
         **task["settings"],
     }
     process = CrawlerProcess(settings)

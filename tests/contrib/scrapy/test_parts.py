@@ -34,6 +34,28 @@ def test_settings_that_cannot_be_used_are_named(given, named):
         options(**given)
 
 
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"datbase": "a.db", "budget": "1/s"}, "RECRAWL_DATBASE is not a setting; did you mean RECRAWL_DATABASE?"),
+        ({"database": "a.db", "budget": "1/s", "linkz": True}, "RECRAWL_LINKZ is not .*; did you mean RECRAWL_LINKS?"),
+        ({"database": "a.db", "budget": "1/s", "xyz_qq": 1}, "RECRAWL_XYZ_QQ is not a setting$"),
+        ({"database": "a.db", "budget": "1/s", "links": "maybe"}, "RECRAWL_LINKS is 'maybe': must be True or False"),
+        ({"database": "a.db", "budget": "1/s", "process": [1, 2]}, r"RECRAWL_PROCESS is \[1, 2\]: must be True or"),
+        ({"database": "a.db", "budget": "1/s", "settings": "keep"}, "RECRAWL_SETTINGS is 'keep': must be a table"),
+        ({"database": "a.db", "budget": "1/s", "settings": [1]}, r"RECRAWL_SETTINGS is \[1\]: must be a table"),
+    ],
+)
+def test_misspelt_names_and_wrong_kinds_are_named(given, named):
+    with pytest.raises(ParameterError, match=named):
+        options(**given)
+
+
+def test_flags_and_tables_may_be_text_as_on_the_command_line():
+    found = options(database="a.db", budget="1/s", links="True", process="0", settings='{"keep": 3}')
+    assert (found.links, found.start, found.process, found.more["keep"]) == (True, True, False, 3)
+
+
 def test_unknown_settings_of_the_crawl_are_named():
     with pytest.raises(ParameterError, match=r"RECRAWL_SETTINGS.*'speed'"):
         options(database="a.db", budget="1/s", settings={"speed": 1}).crawl_settings()

@@ -1,16 +1,21 @@
 """The process of the desk: its calls, its errors, and its end."""
 
 import asyncio
+import logging
 import os
 import signal
+import socket
+import subprocess
+import sys
 
 import pytest
 
 from contrib.scrapy.worlds import opened, stored
-from recrawl.contrib.scrapy import ProcessSource, process
+from recrawl.contrib.scrapy import ProcessSource, desk_process, process
+from recrawl.contrib.scrapy.messages import BUFFER, packed
 from recrawl.crawl.config.settings import Settings
 from recrawl.desk import Report
-from recrawl.errors import ParameterError, RecrawlError
+from recrawl.errors import ParameterError, RecrawlError, StoreError
 
 URLS = [f"https://a.example/{k}" for k in range(3)]
 HOST = {"delay": "0 s", "host_concurrency": 3}
@@ -56,6 +61,45 @@ def test_a_database_that_cannot_be_opened_is_an_error_of_the_caller(tmp_path):
 
     with pytest.raises(RecrawlError, match=r"pages\.db"):
         asyncio.run(use())
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_what_goes_wrong_at_the_end_is_told_to_the_caller(monkeypatch, killed):
+    """The process of the desk answers the last call with the problem; if its Scrapy is gone, it just ends."""
+
+    class Full:
+        n_pages, closed = 7, 0
+
+        async def close(self):
+            self.closed += 1
+            raise StoreError("pages.db: database or disk is full")
+
+    async def opened(settings):
+        return full
+
+    full = Full()
+    monkeypatch.setattr(desk_process, "_open", opened)
+    monkeypatch.setattr(desk_process.compiling, "say_by", lambda say: None)
+    monkeypatch.setattr(desk_process.compiling, "announce", lambda: None)
+    monkeypatch.setattr(logging.getLogger("recrawl"), "handlers", [])
+
+    async def use():
+        mine, theirs = socket.socketpair()
+        serving = asyncio.ensure_future(desk_process.serve(theirs))
+        done = subprocess.Popen([sys.executable, "-c", ""])
+        source = ProcessSource(done, *await asyncio.open_unix_connection(sock=mine, limit=BUFFER))
+        _, begun = source._expected()
+        source._writer.write(packed(Settings(database="pages.db", budget="1/s")))
+        assert await begun == 7
+        if killed:
+            await source._end()
+        else:
+            with pytest.raises(StoreError, match=r"^pages\.db: database or disk is full$"):
+                await source.close()
+        await serving
+
+    asyncio.run(use())
+    assert full.closed == 1
 
 
 def test_an_opening_that_is_cancelled_ends_the_process_at_once(tmp_path, monkeypatch):

@@ -26,6 +26,8 @@ class Site:
 
     def __init__(self):
         self.log, self.version, self.origin = [], 1, ""
+        self.leases = []  # of the requests in the log, as `crawl.py` names them; "" without
+        self.starts = []  # how many requests were in the log when each run began
         self.tags = True  # whether answers have an ETag; without it none is 304
         self.n_waiting = 0  # requests that wait at the gate
         self.gate = threading.Event()  # answers wait until it is set
@@ -53,6 +55,7 @@ class Site:
             await asyncio.sleep(0.01)
         self.n_waiting -= 1
         status, body, headers = self._answer(request.path, request.headers.get("If-None-Match"))
+        self.leases.append(request.headers.get("X-Lease", ""))
         self.log.append((request.path, status, time.time()))
         return web.Response(body=body.encode(), status=status, headers=headers)
 
@@ -104,7 +107,9 @@ class Run:
         if not where:
             where = {"RECRAWL_BUDGET": None}
         task = {"settings": {**where, **settings}, "urls": [site.origin + path for path in paths]}
-        (folder / "task.json").write_text(json.dumps(task | {"stats": str(self._stats)}))
+        files = {"stats": str(self._stats), "words": str(folder / "words.txt")}
+        (folder / "task.json").write_text(json.dumps(task | files))
+        site.starts.append(len(site.log))
         with self._errors.open("w") as log:
             command = [sys.executable, str(PROGRAM), str(folder / "task.json")]
             self.process = subprocess.Popen(command, stderr=log, env={**os.environ, "NO_PROXY": "*"}, cwd=folder)
@@ -155,6 +160,19 @@ def stored(database):
         store = opened(database)
         try:
             return [one async for one in store.observations()], await store.leases()
+        finally:
+            await store.close()
+
+    return asyncio.run(read())
+
+
+def leases(database, ids):
+    """Leases by id, those that have ended too."""
+
+    async def read():
+        store = opened(database)
+        try:
+            return {lease.id: lease for lease in await store.leases(ids)}
         finally:
             await store.close()
 

@@ -165,6 +165,33 @@ def test_a_page_of_two_managed_crawls_stays_while_one_has_it(tmp_path):
     served(test, tmp_path, Modes.of("managed"))
 
 
+@pytest.mark.parametrize("by", ["queue", "crawl", "put"])
+def test_a_page_that_leaves_while_it_is_served_leaves_no_lease(tmp_path, by):
+    """Added again, it is a new page that nobody holds: it is served at once, not when the old lease has ended."""
+
+    async def test(world, client):
+        urls, desk = ["http://a.example/1", "http://b.example/2"], world.desks.desk
+        await put(client, *(discovered(url, "news") for url in urls))
+        assert sorted(await get(client, delay_requestable=600)) == urls
+        assert desk.n_held == 2
+        if by == "queue":
+            await client.DeleteQueue(crawlID="news", key="a.example")
+        elif by == "crawl":
+            await client.DeleteCrawl(value="news")
+        else:
+            await put(client, fetched(urls[0], date=0, cause="HTTP_410"))
+        await world.service.crawls.swept()
+        kept = [] if by == "crawl" else urls[1:]
+        assert (desk.n_held, len(desk.leases_of(urls))) == (len(kept), len(kept))
+        world.clock._now += 5.0
+        await world.service.crawls.swept()
+        assert [one.url for one in await world.desks.store.leases()] == kept
+        await put(client, discovered(urls[0], "news"))
+        assert await get(client) == ([] if by == "put" else urls[:1])
+
+    served(test, tmp_path, MANAGED)
+
+
 def test_a_strict_crawl_can_become_managed_and_strict_again(tmp_path):
     async def test(world, client):
         await put(client, *(known(f"http://h{k}.example/", "news", FAR) for k in range(3)), known("x://y", "news", 1))

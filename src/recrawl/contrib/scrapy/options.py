@@ -15,8 +15,9 @@ from recrawl.errors import ParameterError
 from recrawl.store.postgres.address import is_postgres
 
 CHANGES = ("page", "items")
+PREFIX = "RECRAWL_"
 NAMES = tuple(
-    f"RECRAWL_{name}"
+    f"{PREFIX}{name}"
     for name in (
         "BUDGET", "CHANGE", "DATABASE", "IGNORED_FIELDS", "LEASE", "LINKS",
         "PROCESS", "REQUESTS", "SETTINGS", "START", "TOKEN", "URL",
@@ -49,13 +50,13 @@ class Options:
     @classmethod
     def read(cls, settings: BaseSettings) -> Options:
         """The options in Scrapy's settings, or ParameterError that names the setting."""
+        _check_names(settings)
         text = {name: str(settings.get(f"RECRAWL_{name}") or "").strip() for name in ("DATABASE", "URL", "BUDGET")}
         if bool(text["DATABASE"]) == bool(text["URL"]):
             raise ParameterError("give one of RECRAWL_DATABASE and RECRAWL_URL")
         if bool(text["BUDGET"]) != bool(text["DATABASE"]):
             given = "RECRAWL_DATABASE needs RECRAWL_BUDGET, such as 10/s"
             raise ParameterError(given if text["DATABASE"] else "RECRAWL_BUDGET: a service has its own")
-        _check_names(settings)
         change = settings.get("RECRAWL_CHANGE", "page")
         if change not in CHANGES:
             raise ParameterError(f"RECRAWL_CHANGE is {change!r}: must be page or items")
@@ -89,15 +90,16 @@ class Options:
 
 def _check_names(settings: BaseSettings) -> None:
     """ParameterError for a setting of recrawl that there is not, such as one that is misspelt."""
-    for name in sorted(name for name in settings if str(name).startswith("RECRAWL_") and name not in NAMES):
-        near = get_close_matches(name, NAMES, 1)
-        raise ParameterError(f"{name} is not a setting{f'; did you mean {near[0]}?' if near else ''}")
+    for name in sorted(name for name in settings if str(name).startswith(PREFIX) and name not in NAMES):
+        known = {one.removeprefix(PREFIX): one for one in NAMES}  # all names are alike with it
+        near = get_close_matches(name.removeprefix(PREFIX), known, 1)
+        raise ParameterError(f"{name} is not a setting{f'; did you mean {known[near[0]]}?' if near else ''}")
 
 
 def _flag(settings: BaseSettings, name: str, default: bool) -> bool:
     try:
         return bool(settings.getbool(name, default))
-    except ValueError:
+    except (TypeError, ValueError):
         raise ParameterError(f"{name} is {settings.get(name)!r}: must be True or False") from None
 
 

@@ -207,7 +207,8 @@ class Managed:
         found = self._file.of_pages(some) if some else {}
         gone = [page for page in some if self._first(None, found.get(page, ())) is None]
         if gone:
-            await self._desk.release(self._desk.leases_of(gone))
+            if held := self._desk.leases_of(gone):  # else there is nothing to wait for
+                await self._desk.release(held)
             await self._desk.remove(gone)
 
 
