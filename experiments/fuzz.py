@@ -1,10 +1,12 @@
 """Fuzz what reads the web with broken inputs; nothing may be raised.
 
 python experiments/fuzz.py [--what detectors robots charset] [--inputs 140000] [--seed 1]
-python experiments/fuzz.py --what listings receivers --inputs 200000 --output experiments/detect/fuzz_signals.json
+python experiments/fuzz.py --what listings receivers requests --inputs 300000 \\
+    --output experiments/detect/fuzz_signals.json
 
 Writes detect/fuzz.json: inputs, calls, errors (none are allowed), the slowest call, processor seconds. An error is
-printed with the seed and number that make it again. `receivers` is what hubs and pings can send.
+printed with the seed and number that make it again. `receivers` is what hubs and pings can send, `requests` the
+bodies of `POST /v1/signals`, and host and origin headers.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
+from fuzz_requests import request_calls  # noqa: E402
 from fuzzing import charset_calls, detector_calls, listing_calls, receiver_calls, robots_calls, run  # noqa: E402
 
 PARTS = {  # with their weights among the inputs
@@ -25,6 +28,7 @@ PARTS = {  # with their weights among the inputs
     "charset": (charset_calls, 2),
     "listings": (listing_calls, 2),
     "receivers": (receiver_calls, 2),
+    "requests": (request_calls, 2),
 }
 
 

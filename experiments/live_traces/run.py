@@ -82,7 +82,7 @@ def run_trace(name: str, folder: Path, order: int, given: argparse.Namespace) ->
     if order < given.live:
         names = LIVE if name.endswith(SIGNALS) else ["live"]
         ways |= {way: partial(run_live, way=way) for way in names}
-    ways = {way: run for way, run in ways.items() if way not in held}
+    ways = {way: run for way, run in ways.items() if way not in held and way in given.ways.split(",")}
     if not ways:
         return
     trace = read_trace(folder, days=given.days).shuffled(np.random.default_rng(order))
@@ -155,10 +155,13 @@ def main() -> int:
     parser.add_argument("--traces", default=",".join(NAMES), help="traces, a comma list; default: all")
     parser.add_argument("--orders", type=int, default=10, help="orders among equals that are simulated; default: 10")
     parser.add_argument("--live", type=int, default=10, help="the first orders that are crawled live; default: 10")
+    parser.add_argument("--ways", default=",".join(WAYS[1:]), help="what is run, a comma list; default: all")
     parser.add_argument("--days", type=float, default=365.0, help="the last days of each trace; default: 365")
     parser.add_argument("--json", type=Path, help="file of results, to add to")
     given = parser.parse_args()
     names = given.traces.split(",")
+    if unknown := set(given.ways.split(",")) - set(WAYS[1:]):
+        parser.error(f"{min(unknown)!r} is not one of {', '.join(WAYS[1:])}")
     for name in names:
         if name not in NAMES:
             parser.error(f"trace {name!r} is not one of {', '.join(NAMES)}")

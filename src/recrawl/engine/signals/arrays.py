@@ -39,7 +39,7 @@ class SignalArrays(NamedTuple):
     kappas: Array  # −ln(1 − precision) of each class
     groups: Ids  # component that each class belongs to
     delays: Array  # mean delays of signals that are candidates
-    statistics: Array  # (rows, sources, N_STATISTICS): fading sums
+    statistics: Array  # (rows, sources, N_STATISTICS): fading sums; CHANGED_REPEATS are Σ ln signals
     both: Array  # (rows, 2): changed intervals with signals of several sources, Σ ln interval
     ended: Array  # (rows, N_ENDED): the last interval if it had no signal: copy before, clock time, exponent, change
     heard: Array  # (rows, sources): signals since the copy

@@ -105,7 +105,7 @@ def add_outcome(b: SignalArrays, row: int, elapsed: float, changed: bool, keep: 
         else:
             st[CHANGED] += 1.0
             st[LOG_TIME] += math.log(elapsed)
-            st[CHANGED_REPEATS] += repeats
+            st[CHANGED_REPEATS] += math.log1p(repeats)  # as of times: the mean of ln P(changed) is met best
 
 
 @jit_lean

@@ -106,7 +106,7 @@ def fill_source(b: SignalArrays, row: int, source: tuple[int, int], bin_: int, a
     exposed = st[UNCHANGED] + way * st[UNCHANGED_REPEATS]
     changed = st[CHANGED]
     time = math.exp(st[LOG_TIME] / changed) if changed > 0.0 else 0.0
-    n = 1.0 + way * st[CHANGED_REPEATS] / changed if changed > 0.0 else 0.0
+    n = min(math.exp(way * st[CHANGED_REPEATS] / changed), MOST_SIGNALS) if changed > 0.0 else 0.0
     for a in range(out.shape[0]):
         decays[a] = math.exp(-b.rates[a] * time) if changed > 0.0 else 0.0
     top = -math.inf
