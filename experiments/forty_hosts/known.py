@@ -49,10 +49,10 @@ class KnowingEngine(Engine):
         self.scheduler.update(ids, change_rate=true.change_rate, evidence=np.inf, **quality)
         return ids
 
-    def _learn(self, rows: Ids, copies: Array, changed: NDArray[np.bool_], now: float) -> None:
+    def learn_crawls(self, rows: Ids, copies: Array, changed: NDArray[np.bool_], now: float) -> None:
         """Learn nothing."""
 
-    def _renew(self, rows: Ids, copies: Array, now: float) -> None:
+    def renew_copies(self, rows: Ids, copies: Array, now: float) -> None:
         """Learn nothing."""
 
     def signal(

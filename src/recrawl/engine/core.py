@@ -202,7 +202,7 @@ class Core:
             access.lower_levels(self.scheduler)
         access.place(self.scheduler, rows[placed], self.now)
 
-    def _learn(self, rows: Ids, copies: Array, changed: NDArray[np.bool_], now: float) -> None:
+    def learn_crawls(self, rows: Ids, copies: Array, changed: NDArray[np.bool_], now: float) -> None:
         """Learn from crawls; `copies` has the times of the copies before and of the new ones."""
         done = np.zeros(len(START), np.int64)
         self._end(Crawls(rows, changed, copies), now, done)
@@ -270,7 +270,7 @@ class Core:
             refresh_pages(header, belief, rows, self.now)
             access.place_waiting(self.scheduler, pages)
 
-    def _join_groups(self, rows: Ids, now: float) -> None:
+    def join_groups(self, rows: Ids, now: float) -> None:
         """Pages have their first copy: they follow their clocks, and are believed to be like others of their folders.
 
         A page that was added by an engine of few pages was believed to be like any page until now.
@@ -288,7 +288,7 @@ class Core:
             self.clocks.join(self.scheduler, self.ids())
             access.place_all(self.scheduler)
 
-    def _renew(self, rows: Ids, copies: Array, now: float) -> None:
+    def renew_copies(self, rows: Ids, copies: Array, now: float) -> None:
         """New copies without an outcome: the signals before them no longer count."""
         if len(rows) == 0:
             return
@@ -427,7 +427,7 @@ class Core:
             self.scheduler.update(mine, host=np.full(len(mine), host, dtype=object))
             self.eligibility.cohorts.split(self.scheduler, np.sort(mine), self.no_copy_at)
 
-    def _weigh(self, rows: Ids, now: float) -> None:
+    def weigh_pages(self, rows: Ids, now: float) -> None:
         """Set importance to what was given plus readers' requests per day, as of now."""
         if self.requests is None or len(rows) == 0:
             return

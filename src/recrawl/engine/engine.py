@@ -383,7 +383,7 @@ class Engine(Questions):
         self.requests.update(rows, now)
         asked = np.unique(rows)
         self.eligibility.cohorts.leave(self.scheduler, asked)
-        self._weigh(asked, now)
+        self.weigh_pages(asked, now)
         self._counts["requests"] += len(rows)
 
     def pause(self, ids: ArrayLike) -> None:

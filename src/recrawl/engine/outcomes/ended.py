@@ -64,12 +64,12 @@ def record_crawls(engine: Core, said: Said) -> None:
     judged = none if changed is None else found & copied
     if judged.any():
         assert changed is not None
-        engine._learn(rows[judged], _copies(before, began, judged), changed[judged], here)
+        engine.learn_crawls(rows[judged], _copies(before, began, judged), changed[judged], here)
     others = fetched & ~judged
     if others.any():
-        engine._join_groups(rows[fetched & ~copied], here)
-        engine._renew(rows[others], _copies(before, began, others), here)
-    engine._weigh(rows[fetched], here)
+        engine.join_groups(rows[fetched & ~copied], here)
+        engine.renew_copies(rows[others], _copies(before, began, others), here)
+    engine.weigh_pages(rows[fetched], here)
     if type(engine.choice) is not Choice:
         elapsed, seen = np.where(copied, began - before, np.nan), none if changed is None else changed
         ended = Ended(rows[valid], found[valid], elapsed[valid], judged[valid], seen[valid])
