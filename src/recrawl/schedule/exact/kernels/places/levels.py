@@ -21,7 +21,8 @@ from recrawl.schedule.exact.layout import ASLEEP, BANDS, BLOCK, DONE, FAR, GROW_
 
 _RATIO = 16  # of the sizes of new bands
 _CLOCKED_RATIO = 8  # the same where a group can lift many pages at once
-_LEAST_RATIO = 3  # bands whose sizes are nearer to each other are joined
+_LEAST_RATIO = 4  # bands whose sizes are nearer to each other are joined
+_LIFTED_LEAST_RATIO = 3  # the same where signals or clocks lift pages; elsewhere it makes picks slower
 
 
 @jit
@@ -176,9 +177,10 @@ def shrink(s: State, now: float, keep: int) -> int:
 @jit_lean
 def _make_geometric(s: State) -> None:
     """Join bands until each is several times the one above: a page then climbs through few of them."""
+    least = _LEAST_RATIO if s.member.size == 0 and s.head[0].n_log == 0 else _LIFTED_LEAST_RATIO
     k = 0
     while k + 1 < s.head[0].n_bands:
-        if s.bands[s.band_order[k + 1]].size < _LEAST_RATIO * s.bands[s.band_order[k]].size:
+        if s.bands[s.band_order[k + 1]].size < least * s.bands[s.band_order[k]].size:
             _join(s, k)
             k = max(k - 1, 0)
         else:
