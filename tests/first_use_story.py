@@ -1,4 +1,4 @@
-"""A story of an engine, told by a process without compiled kernels and by one with them (test_first_use.py).
+"""A story of an engine, run by a process without compiled kernels; test_first_use.py compares it with compiled ones.
 
 python tests/first_use_story.py FILE
 """
@@ -53,7 +53,7 @@ if __name__ == "__main__":
     from recrawl._compile.jit import KERNELS
 
     first_use._calls = -(10**9)  # no other process compiles meanwhile
-    told = [story(seed) for seed in SEEDS]
+    plain = [story(seed) for seed in SEEDS]
     compiled = [kernel.py_func.__name__ for kernel in KERNELS if kernel.overloads]
     with open(sys.argv[1], "wb") as file:
-        pickle.dump((told, compiled), file)
+        pickle.dump((plain, compiled), file)

@@ -38,15 +38,15 @@ def flat(state, name=""):
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
+def story_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kernels")
-    run([first_use_story.__file__, str(folder / "told")], folder / "cache")
-    return pickle.loads((folder / "told").read_bytes())
+    run([first_use_story.__file__, str(folder / "plain")], folder / "cache")
+    return pickle.loads((folder / "plain").read_bytes())
 
 
 @pytest.mark.parametrize("seed", first_use_story.SEEDS)
-def test_picks_beliefs_and_reasons_are_those_of_compiled_kernels(told, seed):
-    stories, compiled = told
+def test_picks_beliefs_and_reasons_are_those_of_compiled_kernels(story_run, seed):
+    stories, compiled = story_run
     assert compiled == []
     found, state = first_use_story.story(seed)
     assert stories[seed][0] == found

@@ -44,5 +44,5 @@ def test_every_named_policy_has_cases(same):
 
 
 def test_explanations_change_nothing(same):
-    told = same.digest(same.CASES["engine with signals, explained on the way"]())
-    assert told == same.digest(same.CASES["engine with signals"]())
+    explained = same.digest(same.CASES["engine with signals, explained on the way"]())
+    assert explained == same.digest(same.CASES["engine with signals"]())

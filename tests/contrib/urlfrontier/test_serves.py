@@ -132,7 +132,7 @@ def test_leases_that_the_store_has_not_got_outlive_a_crash(tmp_path):
         assert sorted(await get(client, delay_requestable=100)) == URLS
         assert await store.leases() == [], "the store gets them later"
         await world.open()
-        assert sorted(lease.url for lease in await store.leases()) == URLS, "the queues told it"
+        assert sorted(lease.url for lease in await store.leases()) == URLS, "the queues say so"
         assert {round(lease.until - lease.picked_at, 1) for lease in await store.leases()} == {100.0}
         async with type(client)(world.address) as again:
             world.clock._now += 90.0
