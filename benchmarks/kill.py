@@ -3,7 +3,9 @@
     python benchmarks/kill.py --kills 200 --out benchmarks/results/kill.json
 
 A server on loopback shows pages that change and notes every request. The crawl is a process of its own, killed with
-SIGKILL and started again on the same database. What it says is acknowledged goes through a file that the killer reads.
+SIGKILL and started again on the same database. What it says is acknowledged goes through a file that the killer reads,
+what is in flight through one that both have mapped. Both processes are started anew, not forked: the killer may hold
+threads and locks.
 """
 
 from __future__ import annotations
@@ -17,11 +19,13 @@ import random
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -29,16 +33,19 @@ from aiohttp import web
 from aiohttp.abc import AbstractResolver
 
 from recrawl import Engine
+from recrawl._system.sockets import knock
 from recrawl.crawl.clock import SystemClock
 from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.http.fetcher import HttpFetcher
 from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.run.opening.pages import add_pages, open_engine, save_pages
+from recrawl.errors import ParameterError
 from recrawl.store import BlockingStore, SqliteStore
 
 BUDGET, DELAY, HOSTS, PAGES = 40.0, 0.2, 20, 300
 SLACK = 0.005  # seconds by which a gap may be shorter than the delay
+PATIENCE = 60.0  # seconds until a process that does nothing is given up
 
 
 class Loopback(AbstractResolver):
@@ -52,10 +59,16 @@ class Loopback(AbstractResolver):
 
 
 class Shared:
-    """What the crawl tells its killer without a call that could fail: fetches and writes in flight."""
+    """What the crawl tells its killer without a call that could fail, in a file: see the names of the places."""
 
-    def __init__(self) -> None:
-        self._map = mmap.mmap(-1, 16)
+    FETCHES, WRITES, BEGUN = range(3)  # fetches and writes in flight; whether the crawl has begun
+    BYTES = 24
+
+    def __init__(self, file: Path) -> None:
+        if not file.exists():
+            file.write_bytes(bytes(self.BYTES))
+        with file.open("r+b") as opened:
+            self._map = mmap.mmap(opened.fileno(), self.BYTES)
 
     def add(self, place: int, by: int) -> None:
         struct.pack_into("q", self._map, 8 * place, self.get(place) + by)
@@ -64,10 +77,10 @@ class Shared:
         return int(struct.unpack_from("q", self._map, 8 * place)[0])
 
     def clear(self) -> None:
-        self._map[:] = bytes(16)
+        self._map[:] = bytes(self.BYTES)
 
 
-def serve(port: int, log: Path, seed: int) -> None:
+def serve(port: int, log: str, seed: int) -> None:
     """Pages that change every few seconds, some slowly answered; every request is noted when it comes in."""
     rng, file = random.Random(seed), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
@@ -85,25 +98,27 @@ def serve(port: int, log: Path, seed: int) -> None:
     web.run_app(app, host="127.0.0.1", port=port, print=None, handle_signals=False)
 
 
-def crawl(database: Path, acknowledged: Path, shared: Shared, port: int) -> None:
+def crawl(database: str, acknowledged: str, flight: str, port: int) -> None:
     """The crawl that is killed: it ends in no other way."""
+    shared = Shared(Path(flight))
+    shared.add(Shared.BEGUN, 1)
     file = os.open(acknowledged, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     class Fetcher(HttpFetcher):
         async def fetch(self, url, **options):
-            shared.add(0, 1)
+            shared.add(Shared.FETCHES, 1)
             try:
                 return await super().fetch(url, **options)
             finally:
-                shared.add(0, -1)
+                shared.add(Shared.FETCHES, -1)
 
     class Store(SqliteStore):
         async def save(self, outcomes=(), rows=None, **more):
-            shared.add(1, len(outcomes))
+            shared.add(Shared.WRITES, len(outcomes))
             try:
                 await super().save(outcomes, rows, **more)
             finally:
-                shared.add(1, -len(outcomes))
+                shared.add(Shared.WRITES, -len(outcomes))
 
     def heard(name, fields):
         if name == "saved":
@@ -124,32 +139,50 @@ def crawl(database: Path, acknowledged: Path, shared: Shared, port: int) -> None
     asyncio.run(main())
 
 
-def forked(work, *arguments) -> int:
-    """Run something in a process of its own; its id."""
-    child = os.fork()
-    if child:
-        return child
-    code = 1
+def started(script: str, part: str, *arguments: object) -> subprocess.Popen[bytes]:
+    """Run a function of a script in a process of its own; its arguments pass through JSON."""
+    return subprocess.Popen([sys.executable, script, part, json.dumps(arguments, default=str)])
+
+
+def killed(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process that has not ended by itself."""
+    process.kill()
+    status = process.wait()
+    assert status == -signal.SIGKILL, f"the process ended by itself, with {status}"
+
+
+@contextmanager
+def serving(script: str, port: int, log: Path, seed: int) -> Iterator[None]:
+    """The server of a script, until the block ends."""
+    server, give_up_at = started(script, "serve", port, log, seed), time.monotonic() + PATIENCE
     try:
-        work(*arguments)
-        code = 0
+        while True:
+            try:
+                knock(f"127.0.0.1:{port}")
+                break
+            except ParameterError:
+                assert server.poll() is None, "the server has ended"
+                assert time.monotonic() < give_up_at, "the server has not begun"
+                time.sleep(0.02)
+        yield
     finally:
-        os._exit(code)
+        killed(server)
 
 
-def kill_one(database: Path, acknowledged: Path, shared: Shared, port: int, rng: random.Random) -> dict[str, int]:
+def kill_one(database: Path, acknowledged: Path, flight: Path, port: int, rng: random.Random) -> dict[str, int]:
     """Start the crawl, let it run for a while, kill it with a fetch and a write in flight; how many of each."""
+    shared = Shared(flight)
     shared.clear()
-    child = forked(crawl, database, acknowledged, shared, port)
-    kill_at, give_up_at = time.monotonic() + rng.uniform(1.1, 2.2), time.monotonic() + 30.0
+    child = started(__file__, "crawl", database, acknowledged, flight, port)
+    while shared.get(Shared.BEGUN) == 0 and child.poll() is None:
+        time.sleep(0.002)
+    kill_at, give_up_at = time.monotonic() + rng.uniform(1.1, 2.2), time.monotonic() + PATIENCE
     while time.monotonic() < give_up_at:
-        if time.monotonic() >= kill_at and shared.get(0) > 0 and shared.get(1) > 0:
+        if time.monotonic() >= kill_at and shared.get(Shared.FETCHES) > 0 and shared.get(Shared.WRITES) > 0:
             break
         time.sleep(0.0003)
-    os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status), f"the crawl ended by itself, with {status}"
-    return {"fetches": shared.get(0), "writes": shared.get(1)}
+    killed(child)
+    return {"fetches": shared.get(Shared.FETCHES), "writes": shared.get(Shared.WRITES)}
 
 
 def judge(database: Path, acknowledged: Path) -> dict[str, int]:
@@ -201,27 +234,23 @@ def windows(log: Path, restarts: list[float]) -> dict[str, float]:
 
 def run(kills: int, seed: int, folder: Path, show=lambda text: None) -> dict[str, object]:
     """Kill again and again; the figures of the whole run."""
-    rng, shared = random.Random(seed), Shared()
+    rng = random.Random(seed)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    database, acknowledged, log = folder / "kill.db", folder / "acknowledged", folder / "requests"
+    database, acknowledged, flight = folder / "kill.db", folder / "acknowledged", folder / "flight"
+    log = folder / "requests"
     acknowledged.touch()
     began = time.time()
-    server = forked(serve, port, log, seed)
     in_flight, restarts, worst = [], [], Counter()
-    try:
-        time.sleep(0.5)
+    with serving(__file__, port, log, seed):
         for k in range(kills):
             restarts.append(time.time())
-            in_flight.append(kill_one(database, acknowledged, shared, port, rng))
+            in_flight.append(kill_one(database, acknowledged, flight, port, rng))
             found = judge(database, acknowledged)
             for name in list(found)[2:]:
                 worst[name] = max(worst[name], found[name])
             show(f"{k + 1} of {kills}: {found}, {in_flight[-1]}")
-    finally:
-        os.kill(server, signal.SIGKILL)
-        os.waitpid(server, 0)
     both = sum(one["fetches"] > 0 and one["writes"] > 0 for one in in_flight)
     return {
         "kills": kills,
@@ -235,7 +264,10 @@ def run(kills: int, seed: int, folder: Path, show=lambda text: None) -> dict[str
 
 
 def command_line(description: str, kills: int, run: Callable[..., dict]) -> None:
-    """Read the options of a run that kills a crawl, run it, print and write what was found."""
+    """Read the options of a run that kills a crawl, run it, print and write what was found. Or be one of its parts."""
+    if len(sys.argv) == 3 and sys.argv[1] in ("serve", "crawl"):
+        vars(sys.modules["__main__"])[sys.argv[1]](*json.loads(sys.argv[2]))
+        return
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=kills)
     parser.add_argument("--seed", type=int, default=1)

@@ -13,7 +13,6 @@ import asyncio
 import json
 import os
 import random
-import signal
 import socket
 import time
 from collections import defaultdict
@@ -40,7 +39,7 @@ SECRET = "known to both of them"
 HOSTS, PAGES = 20, 120
 
 
-def serve(port: int, log: Path, seed: int) -> None:
+def serve(port: int, log: str, seed: int) -> None:
     """Pages that change, and the receiver, which writes down what it takes."""
     rng, file = random.Random(seed), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
@@ -76,7 +75,7 @@ def serve(port: int, log: Path, seed: int) -> None:
     web.run_app(app, host="127.0.0.1", port=port, print=None, handle_signals=False)
 
 
-def crawl(database: Path, port: int, seconds: float | None) -> None:
+def crawl(database: str, port: int, seconds: float | None) -> None:
     """The crawl; it is killed, unless it is given seconds to run."""
     delivery.FIRST_WAIT, delivery.LONGEST_WAIT = 0.02, 0.2
 
@@ -150,24 +149,16 @@ def run(kills: int, seed: int, folder: Path, show=lambda text: None) -> dict[str
     database, log = folder / "events.db", folder / "posts"
     log.touch()
     began = time.time()
-    server = kill.forked(serve, port, log, seed)
-    try:
-        time.sleep(0.5)
+    with kill.serving(__file__, port, log, seed):
         for k in range(kills):
-            before, give_up_at = log.stat().st_size, time.monotonic() + 15.0
-            child = kill.forked(crawl, database, port, None)
+            before, give_up_at = log.stat().st_size, time.monotonic() + kill.PATIENCE
+            child = kill.started(__file__, "crawl", database, port, None)
             while log.stat().st_size == before and time.monotonic() < give_up_at:
                 time.sleep(0.002)
             time.sleep(rng.uniform(0.0, 0.6))  # events come all the time now
-            os.kill(child, signal.SIGKILL)
-            _, status = os.waitpid(child, 0)
-            assert os.WIFSIGNALED(status), f"the crawl ended by itself, with {status}"
+            kill.killed(child)
             show(f"{k + 1} of {kills}")
-        child = kill.forked(crawl, database, port, 0.5)
-        assert os.waitpid(child, 0)[1] == 0, "the last run ends by itself"
-    finally:
-        os.kill(server, signal.SIGKILL)
-        os.waitpid(server, 0)
+        assert kill.started(__file__, "crawl", database, port, 0.5).wait() == 0, "the last run ends by itself"
     return {"kills": kills, "seconds": round(time.time() - began, 1), **judge(database, log)}
 
 
