@@ -1,4 +1,4 @@
-"""A leading underscore is respected: no package uses a private name of another one."""
+"""A leading underscore is respected: no package uses a private name of another one. No constructor is wide."""
 
 import ast
 from collections import defaultdict
@@ -102,3 +102,44 @@ def parsed(path: Path) -> list[ast.AST]:
 def test_a_reach_in_would_be_found():
     tree = ast.parse("class A:\n    def _own(self):\n        self._mine = 1\n        return other._theirs\n")
     assert owned(ast.walk(tree)) == {"_own", "_mine"}
+
+
+def constructors(tree: ast.Module) -> dict[str, tuple[list[str], bool]]:
+    """Parameters of the ``__init__`` of each class, and whether they are the columns (``__slots__``) of a record."""
+    found = {}
+    for kind in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+        for part in kind.body:
+            if isinstance(part, ast.FunctionDef) and part.name == "__init__":
+                given = [*part.args.posonlyargs, *part.args.args[1:], *part.args.kwonlyargs]
+                given += [one for one in (part.args.vararg, part.args.kwarg) if one is not None]
+                names = [one.arg for one in given]
+                found[kind.name] = names, sorted(names) == sorted(slots(kind))
+    return found
+
+
+def slots(kind: ast.ClassDef) -> list[str]:
+    values = [
+        part.value
+        for part in kind.body
+        if isinstance(part, ast.Assign) and "__slots__" in map(ast.unparse, part.targets)
+    ]
+    return list(ast.literal_eval(values[0])) if values else []
+
+
+def test_no_constructor_has_more_than_six_parameters():
+    """A record of columns is itself the options object (docs/architecture.md); there is one."""
+    made = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        for name, (given, is_record) in constructors(ast.parse(path.read_text(encoding="utf-8"))).items():
+            made[f"{path.relative_to(SOURCE).as_posix()}: {name}"] = len(given), is_record
+    wide = {name for name, (n, _) in made.items() if n > 6}
+    assert len(made) > 100
+    assert wide == {"model/pages.py: Pages"}
+    assert all(made[name][1] for name in wide)
+
+
+def test_a_wide_constructor_would_be_found():
+    text = "class A:\n    def __init__(self, a, b, c, *d, e, f=1, **g): pass\n"
+    assert constructors(ast.parse(text)) == {"A": (["a", "b", "c", "e", "f", "d", "g"], False)}
+    text = "class B:\n    __slots__ = ('b', 'a')\n    def __init__(self, a, b): pass\n"
+    assert constructors(ast.parse(text)) == {"B": (["a", "b"], True)}
