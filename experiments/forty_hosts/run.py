@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parent))
+from informed import QUALITIES, InformedEngine
 from known import KnowingEngine
 
 from recrawl.demo import ReplayOptions, even_budget, replay_trace
@@ -91,50 +92,65 @@ def draw(world: World, seed: int) -> Drawn:
 
 
 def ways(drawn: Drawn) -> dict[str, ReplayOptions]:
-    """The four rows: engines that learn or know, without and with polls of the sitemaps."""
+    """The rows: engines that learn, that learn rates alone, and that know; without and with polls of the sitemaps."""
     urls = drawn.trace.url
     assert urls is not None
     row_of = {str(url): row for row, url in enumerate(urls)}
     know = partial(KnowingEngine, pages=drawn.pages, row_of=row_of)
+    told = partial(InformedEngine, pages=drawn.pages, row_of=row_of, honest=drawn.honest, given=QUALITIES)
     bins = round((drawn.trace.end - drawn.trace.start) / DAY / BIN)
     return {
         "no signals": ReplayOptions(signals="none", bins=bins),
         "learned": ReplayOptions(signals="polls", bins=bins),
+        "known qualities": ReplayOptions(signals="polls", bins=bins, engine=told),
         "known rates": ReplayOptions(signals="none", bins=bins, engine=partial(know, ignoring=True)),
-        "known qualities": ReplayOptions(signals="polls", bins=bins, engine=know),
+        "known rates and qualities": ReplayOptions(signals="polls", bins=bins, engine=know),
     }
 
 
-def measure(world: World, seed: int, log: Callable[[str], None] = print) -> dict[str, Any]:
-    """Freshness by ten days of each row, with its requests and polls."""
-    drawn, found = draw(world, seed), {}
+def measure(world: World, seed: int, held: dict[str, Any], keep: Callable[[], None]) -> None:
+    """Run the rows of a seed that are not held: freshness by ten days, requests and polls; ``keep`` after each."""
+    drawn = draw(world, seed)
     for name, options in ways(drawn).items():
-        began = time.perf_counter()
+        if name in held:
+            continue
+        began = time.process_time()
         live = replay_trace(drawn.trace, drawn.budget, options)
         polls = np.array([live.polls.get(f"h{h:02}.example", 0) for h in range(world.hosts)])
-        found[name] = {
+        held[name] = {
             "freshness": [round(float(one), 5) for one in live.run.window_freshness],
             "requests": live.requests,
             "polls": {"honest": int(polls[drawn.honest].sum()), "stamping": int(polls[~drawn.honest].sum())},
             "wrong": live.wrong,
         }
-        mean, took = np.mean(found[name]["freshness"][FROM:]), time.perf_counter() - began
-        log(f"seed {seed}, {name}: {mean:.4f} after day 20, {live.requests} requests, {took:.0f} s")
-    return found
+        mean, took = np.mean(held[name]["freshness"][FROM:]), time.process_time() - began
+        print(f"seed {seed}, {name}: {mean:.4f} after day 20, {live.requests} requests, {took:.0f} CPU-s", flush=True)
+        keep()
 
 
 def figures(results: dict[str, Any]) -> dict[str, float]:
-    """What was asked for, of means over seeds."""
+    """What was asked for, of means over seeds: shares of what knowing gains, and the worst ten days."""
     by_bin = {name: np.mean([run[name]["freshness"] for run in results.values()], axis=0) for name in names(results)}
     later = {name: float(row[FROM:].mean()) for name, row in by_bin.items()}
-    gain, knowing = later["learned"] - later["no signals"], later["known qualities"] - later["known rates"]
+    gain, knowing = later["learned"] - later["no signals"], later["known qualities"] - later["no signals"]
+    with_rates = later["known rates and qualities"]
     return {
         "gain_learned": gain,
         "gain_known": knowing,
         "share": gain / knowing,
-        "share_of_all": gain / (later["known qualities"] - later["no signals"]),
+        "share_where_rates_are_known": gain / (with_rates - later["known rates"]),
+        "share_of_rates_and_qualities": gain / (with_rates - later["no signals"]),
         "worst_ten_days": float((by_bin["learned"] - by_bin["no signals"]).min()),
     }
+
+
+def keep(file: Path, results: dict[str, Any]) -> dict[str, float]:
+    """Write the results; the figures, once all rows of all seeds were run."""
+    whole = len({tuple(sorted(runs)) for runs in results.values()}) == 1
+    found = figures(results) if whole and "known rates and qualities" in names(results) else {}
+    rounded = {name: round(value, 5) for name, value in found.items()}
+    file.write_text(json.dumps({"figures": rounded, "seeds": results}, indent=1) + "\n")
+    return found
 
 
 def names(results: dict[str, Any]) -> list[str]:
@@ -166,7 +182,7 @@ def draw_plot(results: dict[str, Any], path: Path) -> None:
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
-    for name, colour in zip(names(results), ("tab:gray", "tab:red", "silver", "tab:green"), strict=True):
+    for name, colour in zip(names(results), ("tab:gray", "tab:red", "tab:orange", "silver", "tab:green"), strict=True):
         fresh = np.mean([run[name]["freshness"] for run in results.values()], axis=0)
         axes.plot(BIN * (np.arange(len(fresh)) + 0.5), fresh, marker="o", color=colour, label=name)
     axes.set_xlabel("day")
@@ -183,15 +199,18 @@ def main() -> int:
     parser.add_argument("--days", type=float, default=World.days)
     parser.add_argument("--pages", type=int, default=World.pages, help="pages of a host")
     parser.add_argument("--budget", type=float, default=World.budget, help="requests per page and day")
+    parser.add_argument("--add", action="store_true", help="run what the file of results does not have")
     parser.add_argument("--out", type=Path, default=HERE)
     given = parser.parse_args()
     world = World(pages=given.pages, days=given.days, budget=given.budget)
-    log = partial(print, flush=True)
-    results = {str(seed): measure(world, seed, log) for seed in range(given.first, given.first + given.seeds)}
-    found = figures(results)
     given.out.mkdir(parents=True, exist_ok=True)
-    rounded = {name: round(value, 5) for name, value in found.items()}
-    (given.out / "results.json").write_text(json.dumps({"figures": rounded, "seeds": results}, indent=1) + "\n")
+    file = given.out / "results.json"
+    results: dict[str, Any] = json.loads(file.read_text())["seeds"] if given.add and file.is_file() else {}
+    for seed in range(given.first, given.first + given.seeds):
+        runs = results.setdefault(str(seed), {})
+        measure(world, seed, runs, lambda: keep(file, results))
+    results = {seed: {name: runs[name] for name in ways(draw(world, 0))} for seed, runs in results.items()}
+    found = keep(file, results)
     draw_plot(results, given.out / "freshness.png")
     print(table(results), *(f"{name} {value:.4f}" for name, value in found.items()), sep="\n")
     readme = HERE / "README.md"

@@ -31,7 +31,7 @@ from recrawl.crawl.http.fetched import Fetched
 from recrawl.crawl.http.memory import ManualClock, MemoryWeb
 from recrawl.crawl.listings import poll_queue, worths
 from recrawl.crawl.listings.discovery import Discovery
-from recrawl.crawl.listings.poll_queue import Pace
+from recrawl.crawl.listings.poll_queue import PollTerms
 from recrawl.crawl.listings.polls import PollHooks, Polls
 from recrawl.crawl.signals.inbox import Inbox, Taken
 from recrawl.crawl.signals.sorting import Signal
@@ -76,7 +76,7 @@ class Year:
         self.engine = learning(sources=int(way != "none"))(trace, budget, np.random.default_rng(0))
         self.inbox = Inbox(self.engine, MemoryStore(keep=0), self.clock)
         self.inbox.copies = self.copies
-        hooks = PollHooks(self._add, self._pace, lambda task: None, self._report)
+        hooks = PollHooks(self._add, self._terms, lambda task: None, self._report)
         discovery = Discovery(CrawlOptions().rules, lambda urls: [True] * len(urls))
         self.polls = Polls(self.engine, self.inbox._store, self.clock, self.inbox, discovery, hooks)
         self.polls.attach(Web(self.web, self.clock))  # type: ignore[arg-type]
@@ -96,8 +96,8 @@ class Year:
     async def _save(self, notes: Mapping[str, Any] | None = None) -> None:
         self.polls.registry.pending = {}
 
-    def _pace(self) -> Pace:
-        return Pace(self.threshold, self.budget, DAY)
+    def _terms(self) -> PollTerms:
+        return PollTerms(self.threshold, self.budget, DAY)
 
     def _report(self, name: str, **fields: Any) -> None:
         if name == "error":
@@ -153,7 +153,7 @@ class Year:
             if self.way != "none" and await self._poll(now):
                 slot += 1
                 continue
-            at = min(self.polls.registry.next_at(now, self._pace()), math.inf if coming is None else coming[0])
+            at = min(self.polls.registry.next_at(now, self._terms()), math.inf if coming is None else coming[0])
             at = min(at, now + HOUR, trace.end)
             stop = min(max(math.ceil((at - trace.start) * self.budget), slot + 1), n_slots + 1)
             self._crawl(runner, slot, stop)
@@ -176,7 +176,7 @@ class Year:
 
     async def _poll(self, now: float) -> bool:
         self.polls._worths.renew(now)
-        listing = self.polls.registry.due(now, self._pace())
+        listing = self.polls.registry.due(now, self._terms())
         if listing is not None:
             await self.polls._poll(listing)
         return listing is not None
