@@ -33,7 +33,8 @@ _CONTROLLER = "SELECT worker FROM shard_lease WHERE shard = -1 AND until > clock
 
 
 @asynccontextmanager
-async def _connected(cluster: Cluster) -> AsyncIterator[Any]:
+async def connected(cluster: Cluster) -> AsyncIterator[Any]:
+    """A connection to the schema of a cluster."""
     connection = await tables.connect(cluster.address)
     try:
         yield connection
@@ -45,7 +46,7 @@ async def _connected(cluster: Cluster) -> AsyncIterator[Any]:
 
 async def overview(cluster: Cluster) -> dict[str, Any]:
     """Shards with their owners and shares, workers, and the budget as they are now."""
-    async with _connected(cluster) as connection:
+    async with connected(cluster) as connection:
         return await read_overview(connection, cluster)
 
 
@@ -73,7 +74,7 @@ async def read_overview(connection: Any, cluster: Cluster) -> dict[str, Any]:
 
 async def shares_at(cluster: Cluster, budget: str, hours: Hours | None = None) -> dict[int, float]:
     """The share of each shard if the budget were another, from the plans that shards published."""
-    async with _connected(cluster) as connection:
+    async with connected(cluster) as connection:
         said = await read_published(connection)
     plans = {shard: plan_said(one) for shard, one in said.items()}
     return split_shares(plans, cluster_rate(budget, plans.values(), hours)[0]) if plans else {}
@@ -81,13 +82,13 @@ async def shares_at(cluster: Cluster, budget: str, hours: Hours | None = None) -
 
 async def set_budget(cluster: Cluster, budget: str) -> None:
     """Set the budget of all shards together, in words."""
-    async with _connected(cluster) as connection:
+    async with connected(cluster) as connection:
         await connection.execute("UPDATE cluster SET budget = $1", budget)
 
 
 async def drain(cluster: Cluster, worker: str) -> None:
     """Let a worker give back its shards and end; ParameterError if there is none of that name."""
-    async with _connected(cluster) as connection:
+    async with connected(cluster) as connection:
         done = await connection.fetchval("UPDATE worker SET draining = true WHERE name = $1 RETURNING name", worker)
         if done is None:
             known = [row["name"] for row in await connection.fetch(_WORKERS)]

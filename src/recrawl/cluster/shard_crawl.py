@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,14 +22,17 @@ from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.polite.budget import Budget
 from recrawl.crawl.polite.hours import rates
 from recrawl.crawl.run.opening.assemble import LiveCrawl, Web, open_crawl
+from recrawl.crawl.run.opening.reload import reload_settings
 from recrawl.engine.outcomes.lessons import Lessons
 from recrawl.logs import event
 from recrawl.store import PostgresStore
 
 log = logging.getLogger(__name__)
 
+_SHARED_AFTER = 3.0  # leases after which the controller has given shares for other hours
 
-@dataclass(frozen=True)
+
+@dataclass
 class Surroundings:
     """What the crawls of a worker share."""
 
@@ -50,6 +54,7 @@ class ShardCrawl:
         self._around, self._share = around, share or Share()
         self._live: LiveCrawl | None = None
         self._published_at, self._published_pages = float("-inf"), -1
+        self._scale, self._scaled_until = 1.0, float("inf")  # of the share: below 1 after other hours, for a while
 
     async def run(self) -> None:
         """Open the shard, crawl until it is stopped or lost, and close it."""
@@ -85,12 +90,17 @@ class ShardCrawl:
         chosen = {"budget": budget, "may_ask": is_own, **around.options(self.gate)}
         live = await open_crawl(settings, web=web, store=store, may_be_empty=True, **chosen)
         access.opened()
+        while settings is not around.settings:  # read again meanwhile
+            old, settings = settings, around.settings
+            await reload_settings(live.crawler.components, old, settings)
         return live
 
     def renew(self, held: Held, share: Share | None, found: Round) -> None:
         """The lease goes on, with a share that may have changed; from time to time a plan is published."""
-        if share is not None and share.number != self._share.number:
-            self._use(share)
+        over = self._scale < 1.0 and time.monotonic() > self._scaled_until
+        if over or (share is not None and share.number != self._share.number):
+            self._scale = 1.0
+            self._use(share or self._share)
         self.gate.held = held
         self.gate.renewed()
         if self._live is None or self.stopping:
@@ -104,9 +114,9 @@ class ShardCrawl:
         self._share = share
         if self._live is not None:
             crawler = self._live.crawler
-            crawler.budget.set_share(share.rate, crawler.now())
+            crawler.budget.set_share(share.rate * self._scale, crawler.now())
             if len(crawler.engine) and share.rate > 0:
-                crawler.engine.budget = share.rate
+                crawler.engine.budget = share.rate * self._scale
             crawler.components.pool.wake()
             self.gate.n_waiting = lambda: crawler.components.recorder.n_pending
         self._around.wanted.acknowledge[self.gate.held.shard] = share.number
@@ -121,6 +131,16 @@ class ShardCrawl:
         plan = plan_of(engine, now, share=share, by_pages=by_pages)
         lessons = engine.lessons(self._source_names()).as_dict() if len(engine) else None
         self._around.wanted.publish[self.gate.held.shard] = Published(len(engine), plan.as_dict(), lessons)
+
+    async def reload(self, old: Settings, new: Settings, found: Round) -> None:
+        """Use other settings from now on. Until the share is one for other hours, no more is spent than both allow."""
+        if self._live is None or self.stopping:
+            return  # it is opened with the settings of the worker
+        before, after = (rates(found.budget, found.pages, one.opening())[0] for one in (old, new))
+        self._scale = min(self._scale * after / before, 1.0) if before > 0.0 else self._scale
+        self._scaled_until = time.monotonic() + _SHARED_AFTER * self._around.cluster.seconds
+        await reload_settings(self._live.crawler.components, old, new)
+        self._use(self._share)
 
     def learn(self) -> None:
         """Let the engine learn from the pages of other shards."""

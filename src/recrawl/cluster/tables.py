@@ -15,6 +15,7 @@ from recrawl.errors import ParameterError, StoreError
 from recrawl.store.postgres.address import Address
 from recrawl.store.postgres.failures import PROBLEMS, failure
 from recrawl.store.postgres.migrate import CLUSTER, migrate
+from recrawl.store.sqlite.migrate import newer_schema
 
 MOST_SHARDS = 4096
 N_SHARDS = 64  # unless it is given
@@ -60,6 +61,11 @@ CREATE TABLE published (
     sums text
 );
 """
+_RELOADS = f"""
+ALTER TABLE {CLUSTER} ADD COLUMN reload bigint NOT NULL DEFAULT 0;  -- the number of the last order to reload
+ALTER TABLE worker ADD COLUMN reloaded bigint NOT NULL DEFAULT 0, ADD COLUMN answer text;  -- what a worker did; JSON
+"""
+_STEPS = (_TABLES, _RELOADS)  # the number of steps is the version
 
 
 @dataclass(frozen=True)
@@ -125,9 +131,10 @@ async def create(address: Address, shards: int, budget: str, *, seconds: float =
         async with connection.transaction():
             await connection.execute(f"CREATE SCHEMA IF NOT EXISTS {address.schema}")
             await connection.execute(f"SET LOCAL search_path = {address.schema}")
-            await connection.execute(_TABLES)
-            add = f"INSERT INTO {CLUSTER} (version, shards, seconds, budget) VALUES (1, $1, $2, $3)"
-            await connection.execute(add, shards, seconds, budget)
+            for step in _STEPS:
+                await connection.execute(step)
+            add = f"INSERT INTO {CLUSTER} (version, shards, seconds, budget) VALUES ($1, $2, $3, $4)"
+            await connection.execute(add, len(_STEPS), shards, seconds, budget)
         return cluster
     except PROBLEMS as problem:
         raise failure(address.name, problem) from None
@@ -154,7 +161,7 @@ async def _read(connection: Any, address: Address) -> Cluster | None:
 
 
 async def bring_up_to_date(cluster: Cluster) -> None:
-    """Apply the migrations that the schemas of shards lack; one process at a time."""
+    """Apply the migrations that the cluster and the schemas of shards lack; one process at a time."""
     connection = await connect(cluster.address)
     try:
         async with connection.transaction():
@@ -163,6 +170,13 @@ async def bring_up_to_date(cluster: Cluster) -> None:
                 place = cluster.shard_address(shard)
                 await connection.execute(f"SET LOCAL search_path = {place.schema}")
                 await migrate(connection, place, create=False)
+            await connection.execute(f"SET LOCAL search_path = {cluster.address.schema}")
+            at = await connection.fetchval(f"SELECT version FROM {CLUSTER}")
+            if at > len(_STEPS):
+                raise newer_schema(cluster.address.name, at, len(_STEPS))
+            for step in _STEPS[at:]:
+                await connection.execute(step)
+            await connection.execute(f"UPDATE {CLUSTER} SET version = $1 WHERE version < $1", len(_STEPS))
     except PROBLEMS as problem:
         raise failure(cluster.address.name, problem) from None
     finally:

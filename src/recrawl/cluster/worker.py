@@ -15,11 +15,14 @@ from recrawl.cluster import tables
 from recrawl.cluster.ownership.gate import Gate
 from recrawl.cluster.ownership.keeper import Keeper, Round
 from recrawl.cluster.ownership.sessions import Connections
+from recrawl.cluster.reloading import answer_text, taken_over
 from recrawl.cluster.shard_crawl import ShardCrawl, Surroundings
 from recrawl.cluster.shares.control_round import Controller
 from recrawl.cluster.tables import Cluster
+from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.run.opening.assemble import Web, check_settings
+from recrawl.crawl.run.opening.reload import Reloaded
 from recrawl.engine.outcomes.lessons import Lessons
 from recrawl.errors import ParameterError, RecrawlError
 from recrawl.logs import event
@@ -38,8 +41,6 @@ def worker_name() -> str:
 def check_cluster_settings(settings: Settings) -> None:
     """Raise ParameterError for settings that a worker does not support."""
     check_settings(settings)
-    if any(rule.render for rule in settings.rules().rules):
-        raise ParameterError("a cluster renders no pages: remove render from the rules")
     for name in ("listen", "notify"):
         if getattr(settings, name):
             raise ParameterError(f"a cluster does not support {name}: remove it from the settings")
@@ -48,7 +49,8 @@ def check_cluster_settings(settings: Settings) -> None:
 class ShardWorker:
     """One process of a cluster. ``run`` ends when it is stopped, drained, or a time is reached.
 
-    ``options`` gives fields of `CrawlOptions` for the crawl of a shard, by its lease.
+    ``options`` gives fields of `CrawlOptions` for the crawl of a shard, by its lease. ``web`` may be made from the
+    rules, which a reload replaces in place. ``read`` reads the settings again; without it they are not reloaded.
     """
 
     def __init__(
@@ -57,12 +59,14 @@ class ShardWorker:
         settings: Settings,
         *,
         name: str = "",
-        web: Web | None = None,
+        web: Web | Callable[[Rules], Web] | None = None,
         options: Callable[[Gate], dict[str, Any]] | None = None,
+        read: Callable[[], Settings] | None = None,
     ) -> None:
         check_cluster_settings(settings)
         self.cluster, self.settings, self.name = cluster, settings, name or worker_name()
-        self._web = web or Web.http(settings)
+        self._rules, self._read = settings.rules(), read
+        self._web = web(self._rules) if callable(web) else web or Web.http(settings)
         self._connections = Connections(cluster, patience=_PATIENCE * cluster.seconds)
         self._crawls: dict[int, ShardCrawl] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
@@ -71,8 +75,11 @@ class ShardWorker:
         self._stop_at: float | None = None  # by the monotonic clock
         self._woken = asyncio.Event()
         self._problem: RecrawlError | None = None
-        control = Controller(cluster, settings.opening())
-        self._keeper = Keeper(cluster, self.name, self._on_round, control.step)
+        self._control = Controller(cluster, settings.opening())
+        self._keeper = Keeper(cluster, self.name, self._on_round, self._control.step)
+        self._reloads, self._reloading = 0, asyncio.Lock()
+        self._reload_tasks: set[asyncio.Task[Reloaded]] = set()
+        self._found = Round({}, {})  # the last round
         wanted, chosen = self._keeper.wanted, options or _nothing_else
         self._around = Surroundings(settings, cluster, self._web, self._connections, self._may_wait, wanted, chosen)
 
@@ -125,10 +132,53 @@ class ShardWorker:
         except TimeoutError:
             pass
 
+    # --- settings -----------------------------------------------------------------------------------------------------
+
+    async def reload(self) -> Reloaded:
+        """Read the settings again and use what can be used without a restart; the budget is the cluster's.
+
+        Settings that are not valid are refused and those in use stay.
+        """
+        async with self._reloading:
+            try:
+                if self._read is None:
+                    raise ParameterError("the settings of this worker were not read from a file")
+                new = self._read()
+                check_cluster_settings(new)
+            except (RecrawlError, OSError) as problem:
+                done = Reloaded(error=" ".join(str(problem).split()))
+                event(log, logging.ERROR, "settings.refused", error=done.error)
+                return done
+            old = self.settings
+            done, self.settings = taken_over(old, new)
+            self._around.settings = self.settings
+            self._rules.replace(self.settings.rules().rules)
+            for crawl in list(self._crawls.values()):
+                await crawl.reload(old, self.settings, self._found)
+            self._control.hours = self.settings.opening()
+            named = {name: ",".join(getattr(done, name)) for name in ("changed", "needs_restart")}
+            event(log, logging.INFO, "settings.reloaded", **named)
+            return done
+
+    def _follow(self, number: int) -> None:
+        """Follow an order to reload that was not followed yet; at first any: it may be younger than the settings."""
+        if number > self._reloads:
+            self._reloads = number
+            task = asyncio.create_task(self.reload())
+            self._reload_tasks.add(task)
+            task.add_done_callback(self._reload_tasks.discard)
+            task.add_done_callback(lambda ended: self._answer(number, ended))
+
+    def _answer(self, number: int, task: asyncio.Task[Reloaded]) -> None:
+        if not task.cancelled() and task.exception() is None:
+            self._keeper.wanted.answer = number, answer_text(task.result())
+
     # --- rounds -------------------------------------------------------------------------------------------------------
 
     def _on_round(self, found: Round) -> None:
         """Use what a round of the keeper found: leases, shares, shards that come and go."""
+        self._found = found
+        self._follow(found.reload)
         for shard in found.lost & self._crawls.keys():
             self._crawls[shard].lose()
         for shard, held in found.held.items():
@@ -188,6 +238,8 @@ class ShardWorker:
         self.stop()
         if self._tasks:
             await asyncio.wait(self._tasks.values())
+        if self._reload_tasks:
+            await asyncio.wait(self._reload_tasks)
         await self._keeper.end()
         await self._connections.close()
         await self._web.close()

@@ -99,7 +99,7 @@ def run(
         return
     _check_start(settings)
     if cluster is not None:
-        _print_found(asyncio.run(_work(cluster, settings, seconds)), as_json)
+        _print_found(asyncio.run(_work(cluster, read, seconds)), as_json)
         return
     _print_found(asyncio.run(_run(read, seconds, once, quiet or as_json, settings_file(config))), as_json)
 
@@ -132,15 +132,21 @@ def _check_worker(budget: str | None, once: bool) -> None:
         raise ParameterError("--once is not supported on a cluster")
 
 
-async def _work(cluster: Cluster, settings: Settings, seconds: float | None) -> dict[str, Any]:
+async def _work(cluster: Cluster, read: Callable[[], Settings], seconds: float | None) -> dict[str, Any]:
     """Work on a cluster, as one of its workers."""
-    from recrawl.cli.shared.options.interrupts import stop_on_signals
-    from recrawl.cluster.worker import ShardWorker
+    from recrawl.cli.shared.options.interrupts import note_hangups, reload_on_hangup, stop_on_signals
+    from recrawl.cli.shared.options.opening import worker_of
     from recrawl.crawl.run.opening.warming import warm_up_beside
 
+    settings, noted = read(), note_hangups()
     await warm_up_beside()
-    worker, began = ShardWorker(cluster, settings), time.monotonic()
-    counted = await worker.run(seconds, on_start=lambda: stop_on_signals(worker))
+    worker, began = worker_of(cluster, settings, read=read), time.monotonic()
+
+    def take_signals() -> None:
+        stop_on_signals(worker)
+        reload_on_hangup(worker.reload, worker.stop, noted)
+
+    counted = await worker.run(seconds, on_start=take_signals)
     return {"worker": worker.name, "seconds": round(time.monotonic() - began, 3), **counted}
 
 

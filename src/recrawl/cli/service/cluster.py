@@ -152,8 +152,9 @@ async def _work_on_ray(
     cluster: Any, settings: Any, workers: int, address: str, seconds: float | None
 ) -> dict[str, Any]:
     from recrawl.cli.shared.options.interrupts import stop_on_signals
+    from recrawl.cli.shared.options.opening import worker_of
     from recrawl.contrib.ray import RayWorkers, connected
 
     with connected(address):
-        team = RayWorkers(cluster, settings, workers)
+        team = RayWorkers(cluster, settings, workers, build=worker_of)
         return await team.run(seconds, on_start=lambda: stop_on_signals(team))

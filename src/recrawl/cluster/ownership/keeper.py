@@ -46,7 +46,8 @@ _FREE = (
     "WHERE NOT EXISTS (SELECT 1 FROM shard_lease AS held WHERE held.shard = shard.shard AND until > clock_timestamp()) "
     "ORDER BY random()"
 )
-_WHOLE = "SELECT budget, (SELECT coalesce(sum(pages), 0)::bigint FROM published) FROM cluster"
+_WHOLE = "SELECT budget, (SELECT coalesce(sum(pages), 0)::bigint FROM published), reload FROM cluster"
+_ANSWER = "UPDATE worker SET reloaded = $2, answer = $3 WHERE name = $1"
 _OLD = "DELETE FROM worker WHERE seen < clock_timestamp() - interval '1 day'"
 
 Control = Callable[[Any, Held], Awaitable[None]]
@@ -63,6 +64,7 @@ class Round:
     draining: bool = False
     budget: str = ""  # of all shards together, in words
     pages: int = 0  # of all shards together
+    reload: int = 0  # the number of the last order to read the settings again
     sums: Mapping[int, Mapping[str, Any]] | None = None  # what shards published of their pages; from time to time
 
 
@@ -73,6 +75,7 @@ class Wanted:
     release: dict[int, int] = field(default_factory=dict)  # shards that are closed, with the epochs of their leases
     publish: dict[int, Published] = field(default_factory=dict)
     acknowledge: dict[int, int] = field(default_factory=dict)  # numbers of the shares that are in use
+    answer: tuple[int, str] | None = None  # to an order to read the settings again: its number, and JSON
     stopping: bool = False
 
 
@@ -154,11 +157,13 @@ class Keeper:
         for shard in lost:
             self._held.pop(shard, None)
         await self._publish(connection)
+        if self.wanted.answer is not None:
+            await connection.execute(_ANSWER, self.name, *self.wanted.answer)
         await self._controlling(connection)
         excess = max(len(self._held) - target, 0)
-        budget, pages = await connection.fetchrow(_WHOLE)
+        budget, pages, order = await connection.fetchrow(_WHOLE)
         sums = await self._sums(connection)
-        return Round(dict(self._held), shares, lost, excess, draining, budget, pages, sums)
+        return Round(dict(self._held), shares, lost, excess, draining, budget, pages, order, sums)
 
     def _target(self, live: list[str]) -> int:
         """How many shards this worker should have: all workers together have each shard once."""

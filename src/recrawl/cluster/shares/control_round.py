@@ -22,7 +22,7 @@ class Controller:
     """Runs in the keeper of the worker that has the controller's lease."""
 
     def __init__(self, cluster: Cluster, hours: Hours | None = None) -> None:
-        self._cluster, self._hours = cluster, hours
+        self._cluster, self.hours = cluster, hours
 
     async def step(self, connection: Any, lease: Held) -> None:
         """Read leases, plans and shares, and write the shares that change; nothing while shards are being taken."""
@@ -37,7 +37,7 @@ class Controller:
             owners = await share_tables.read_owners(connection, self._cluster.shards)
             shares = await share_tables.read_shares(connection)
             last, pages = _round(text), {shard: one.pages for shard, one in said.items()}
-            rate = cluster_rate(budget, plans.values(), self._hours)[0]
+            rate = cluster_rate(budget, plans.values(), self.hours)[0]
             counted = json.loads(text).get("pages", {})
             if any(differs(counted.get(str(shard), 0), n) for shard, n in pages.items()):
                 last = replace(last, at=-math.inf)

@@ -12,6 +12,7 @@ from recrawl.contrib.browser.options import Render
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.http.fetcher import Limits
+from recrawl.crawl.polite.robots import Robots
 from recrawl.crawl.run.opening.assemble import LiveCrawl, Web, http_fetcher, open_crawl
 from recrawl.errors import ParameterError
 
@@ -23,15 +24,30 @@ async def open_rendered(settings: Settings, **options: Any) -> LiveCrawl:
 
     Rules that are reloaded count.
     """
-    web = Web.http(settings)
-    total, most = settings.seconds("timeout"), settings.concurrency
-    further = http_fetcher(settings, Limits(body=settings.largest_body, total=total, connections=most), web.clock)
-    path, rules = settings.browser.strip() or _found(), by_rules(settings.rules())
-    fetcher = BrowserFetcher(web.pages, further, rules, user_agent=web.user_agent, executable=path)
-    live = await open_crawl(settings, web=replace(web, pages=fetcher), **options)
+    web, fetcher = _rendering(settings, settings.rules())
+    live = await open_crawl(settings, web=web, **options)
     components = live.crawler.components
     fetcher.render, fetcher.robots = by_rules(components.options.rules), components.robots
     return live
+
+
+def rendered_web(settings: Settings, rules: Rules) -> Web:
+    """The web of a worker, whose shards share a browser; ``rules`` may be replaced while it is in use.
+
+    What scripts may ask for is read from the robots.txt of their hosts, whichever shards these belong to.
+    """
+    web, fetcher = _rendering(settings, rules)
+    fetcher.robots = None if web.robots is None else Robots(web.robots, web.user_agent, web.clock)
+    return web
+
+
+def _rendering(settings: Settings, rules: Rules) -> tuple[Web, BrowserFetcher]:
+    web = Web.http(settings)
+    total, most = settings.seconds("timeout"), settings.concurrency
+    further = http_fetcher(settings, Limits(body=settings.largest_body, total=total, connections=most), web.clock)
+    path = settings.browser.strip() or _found()
+    fetcher = BrowserFetcher(web.pages, further, by_rules(rules), user_agent=web.user_agent, executable=path)
+    return replace(web, pages=fetcher), fetcher
 
 
 def by_rules(rules: Rules) -> Callable[[str], Render | None]:

@@ -229,6 +229,11 @@ class Budget:
         self._text, self._hours = text, hours
         self.set_share(rates(text, n_pages, hours)[0], now)
 
+    def set_hours(self, hours: Hours | None, now: float) -> None:
+        """Other hours at the same rate from now on."""
+        self._hours = hours
+        self._follow_hours(now)
+
     def set_share(self, rate: float, now: float) -> None:
         """Another rate from now on, with the time that can be made up for at this rate."""
         self.set_rate(rate, now)
