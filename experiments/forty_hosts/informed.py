@@ -1,4 +1,4 @@
-"""An engine that learns, and is told some of what is true: gates, precisions, change rates."""
+"""An engine that learns, and is given some of what is true: gates, precisions, change rates."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ QUALITIES = ("gate", "class")  # whether the signals of a host count, and its pr
 
 
 class InformedEngine(Engine):
-    """The learning engine; ``given`` is what it is told: ``gate``, ``class`` (of precision), ``rates``.
+    """The learning engine; ``given`` is what it knows: ``gate``, ``class`` (of precision), ``rates``.
 
-    ``row_of`` gives the row of a URL in ``pages``; ``honest`` is by host, ``h00`` and so on. It has no recall to be
-    told: what signals miss is a rate of each page (`recrawl.engine.signals.posterior`), which it learns.
+    ``row_of`` gives the row of a URL in ``pages``; ``honest`` is by host, ``h00`` and so on. There is no recall that
+    could be given: what signals miss is a rate of each page (`recrawl.engine.signals.posterior`), which it learns.
     """
 
     def __init__(
@@ -34,30 +34,30 @@ class InformedEngine(Engine):
         given: Sequence[str] = (),
     ) -> None:
         super().__init__(budget, start=start, min_change_probability=0.0, host_spacing=0.0, host_concurrency=1)
-        self._true, self._row_of, self._honest, self._told = pages, row_of, honest, given
+        self._true, self._row_of, self._honest, self._known = pages, row_of, honest, given
 
     def _append(self, urls: Any, weight: Any, fetched: Any, now: float, own: Any) -> Any:
-        if "rates" in self._told:
+        if "rates" in self._known:
             rows = np.array([self._row_of[url] for url in urls.packed.texts()])
             own = own_belief(self._true.change_rate[rows], 1e4, len(rows), np.arange(len(rows)), self.beliefs.prior)
         return super()._append(urls, weight, fetched, now, own)
 
     def reserve_signals(self, rows: Any) -> None:
-        """Tell the truth about hosts that are new."""
+        """Write the truth about hosts that are new."""
         super().reserve_signals(rows)
-        self._tell()
+        self._inform()
 
     def fit_signals(self, until: float) -> None:
-        """Tell the truth again after a refit."""
+        """Write the truth again after a refit."""
         super().fit_signals(until)
-        self._tell()
+        self._inform()
 
-    def _tell(self) -> None:
+    def _inform(self) -> None:
         b = self.beliefs.belief.signals
         for number, host in enumerate(self.beliefs.signals.hosts):
             honest = bool(self._honest[int(host[1:3])])
-            if "gate" in self._told:
+            if "gate" in self._known:
                 b.host_gate[number, :, OPEN], b.host_gate[number, :, SHUT_AT] = OPENED if honest else SHUT, np.inf
-            if "class" in self._told:
+            if "class" in self._known:
                 b.host_prior[number], b.host_share[number] = 1e6, 0.0
                 b.host_share[number, :, len(PRECISIONS) - 1 if honest else 0] = 1e12

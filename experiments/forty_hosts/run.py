@@ -97,12 +97,12 @@ def ways(drawn: Drawn) -> dict[str, ReplayOptions]:
     assert urls is not None
     row_of = {str(url): row for row, url in enumerate(urls)}
     know = partial(KnowingEngine, pages=drawn.pages, row_of=row_of)
-    told = partial(InformedEngine, pages=drawn.pages, row_of=row_of, honest=drawn.honest, given=QUALITIES)
+    informed = partial(InformedEngine, pages=drawn.pages, row_of=row_of, honest=drawn.honest, given=QUALITIES)
     bins = round((drawn.trace.end - drawn.trace.start) / DAY / BIN)
     return {
         "no signals": ReplayOptions(signals="none", bins=bins),
         "learned": ReplayOptions(signals="polls", bins=bins),
-        "known qualities": ReplayOptions(signals="polls", bins=bins, engine=told),
+        "known qualities": ReplayOptions(signals="polls", bins=bins, engine=informed),
         "known rates": ReplayOptions(signals="none", bins=bins, engine=partial(know, ignoring=True)),
         "known rates and qualities": ReplayOptions(signals="polls", bins=bins, engine=know),
     }

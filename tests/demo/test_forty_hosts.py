@@ -58,7 +58,7 @@ def test_the_known_engine_drops_what_stampers_say(experiment):
     assert (engine.scheduler.value(ids, later) > before).tolist() == [True] * 3 + [False] * 3
 
 
-def test_the_informed_engine_is_told_gates_and_precisions(experiment):
+def test_the_informed_engine_knows_gates_and_precisions(experiment):
     drawn = experiment.draw(experiment.World(hosts=2, pages=3, days=10.0), seed=2)
     engine = experiment.ways(drawn)["known qualities"].engine(drawn.budget, drawn.trace.start)
     ids = engine.add(list(drawn.trace.url), drawn.trace.start, fetched_at=np.full(6, drawn.trace.start))
