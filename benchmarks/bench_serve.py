@@ -75,7 +75,7 @@ def served(path: Path, token: str) -> Iterator[int]:
 
 
 class Way:
-    """A way to crawl, which does so when it is told to."""
+    """A way to crawl, which does so on command."""
 
     def __init__(self, name: str, *given: str) -> None:
         command = [sys.executable, str(WAYS), name, *given]

@@ -4,7 +4,7 @@
 
 A server on loopback shows pages that change and notes every request. The crawl is a process of its own, killed with
 SIGKILL and started again on the same database. What it says is acknowledged goes through a file that the killer reads,
-what is in flight through one that both have mapped. Both processes are started anew, not forked: the killer may hold
+what is in flight through one that both have mapped. Both are processes of their own, not forks: the killer may hold
 threads and locks.
 """
 
@@ -139,6 +139,13 @@ def crawl(database: str, acknowledged: str, flight: str, port: int) -> None:
     asyncio.run(main())
 
 
+def free_port() -> int:
+    """A port on loopback that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 def started(script: str, part: str, *arguments: object) -> subprocess.Popen[bytes]:
     """Run a function of a script in a process of its own; its arguments pass through JSON."""
     return subprocess.Popen([sys.executable, script, part, json.dumps(arguments, default=str)])
@@ -234,10 +241,7 @@ def windows(log: Path, restarts: list[float]) -> dict[str, float]:
 
 def run(kills: int, seed: int, folder: Path, show=lambda text: None) -> dict[str, object]:
     """Kill again and again; the figures of the whole run."""
-    rng = random.Random(seed)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    rng, port = random.Random(seed), free_port()
     database, acknowledged, flight = folder / "kill.db", folder / "acknowledged", folder / "flight"
     log = folder / "requests"
     acknowledged.touch()

@@ -13,7 +13,6 @@ import asyncio
 import json
 import os
 import random
-import socket
 import time
 from collections import defaultdict
 from importlib.util import module_from_spec, spec_from_file_location
@@ -142,10 +141,7 @@ def judge(database: Path, log: Path) -> dict[str, int]:
 
 def run(kills: int, seed: int, folder: Path, show=lambda text: None) -> dict[str, object]:
     """Kill again and again; the figures of the whole run."""
-    rng = random.Random(seed)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    rng, port = random.Random(seed), kill.free_port()
     database, log = folder / "events.db", folder / "posts"
     log.touch()
     began = time.time()

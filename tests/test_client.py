@@ -243,7 +243,7 @@ def test_the_example_crawls(tmp_path):
 
     async def test(one):
         command = [sys.executable, str(EXAMPLE), one.url, one.tokens["crawl"], "1"]
-        done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=120)
+        done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
         found = [outcome async for outcome in one.live.store.observations()]
         assert {(o.url, o.status) for o in found} <= {(url, 404 if url.endswith("3") else 200) for url in urls}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from importlib import import_module
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
@@ -56,6 +57,21 @@ def canonical(url: str) -> str:
         return _canonical(text)
     except (ValueError, UnicodeError) as error:
         raise ParameterError(f"{text[:200]!r} is no http or https URL: {error}") from None
+
+
+def usable(urls: Iterable[str]) -> list[str]:
+    """The canonical forms of those URLs that have one: others come from files and pages that the user did not write.
+
+    >>> usable(["HTTPS://a.example", "mailto:me@a.example"])
+    ['https://a.example/']
+    """
+    found = []
+    for url in urls:
+        try:
+            found.append(canonical(url))
+        except ParameterError:
+            continue
+    return found
 
 
 def _canonical(text: str) -> str:

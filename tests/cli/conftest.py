@@ -65,7 +65,7 @@ def run_apart() -> Callable[..., Result]:
 
     def call(*argv: object) -> Result:
         command = [sys.executable, "-m", "recrawl", *map(str, argv)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         lines = [line for line in done.stderr.splitlines(keepends=True) if "compiling kernels" not in line]
         return Result(done.returncode, done.stdout, "".join(lines))
 

@@ -85,7 +85,7 @@ def test_pages_come_from_everywhere_once(run, site, here, monkeypatch):
 def test_pages_come_from_standard_input(run_apart, here):
     command = [sys.executable, "-m", "recrawl", "add", "-"]
     text = "https://a.example/1\nhttps://a.example/2\n"
-    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120, check=False, cwd=here)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=300, check=False, cwd=here)
     assert done.stdout == "2 pages added, 0 known already, 2 in recrawl.db\n", done
 
 
@@ -192,7 +192,7 @@ def test_sigterm_ends_a_crawl_cleanly_and_pages_can_be_added_meanwhile(run, site
             assert f"{site.url}/p/50" in store.urls()
             assert f"{site.url}/p/0" not in store.urls()
         crawl.send_signal(signal.SIGTERM)
-        out, err = crawl.communicate(timeout=60)
+        out, err = crawl.communicate(timeout=300)
     assert crawl.returncode == 0, err
     counts = json.loads(out)
     with BlockingStore(SqliteStore("recrawl.db")) as store:

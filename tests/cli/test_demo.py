@@ -88,7 +88,7 @@ def test_the_next_demo_replaces_it_ctrl_c_ends_it_and_its_commands_work(short_de
         assert store.check() == []
     commands = [line for line in found.out.splitlines() if line.startswith("  ") and " -m recrawl " in line]
     assert len(commands) == 3
-    done = subprocess.run(commands[0], shell=True, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(commands[0], shell=True, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     program, *others = map(shlex.split, commands)
     for words in others:  # in this process: a start takes two seconds

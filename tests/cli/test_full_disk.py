@@ -46,5 +46,5 @@ def test_the_lock_of_a_database_is_named(run, tmp_path, monkeypatch):
 def test_standard_output_is_named(tmp_path):
     with open(FULL, "w") as full:
         command = [sys.executable, "-m", "recrawl", "--version"]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=300, check=False)
     assert (done.returncode, done.stderr) == (2, "recrawl: standard output: No space left on device\n")

@@ -55,7 +55,7 @@ def test_options_that_switch_off_are_of_what_is_on():
 def test_completion_offers_commands(here):
     script = {"_RECRAWL_COMPLETE": "complete_bash", "COMP_WORDS": "recrawl est", "COMP_CWORD": "1"}
     code = f"import os; os.environ.update({script}); from recrawl.cli import main; main([])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert done.stdout.split() == ["estimate"], done.stderr
 
 
@@ -103,7 +103,7 @@ main({argv!r})
 
 def hooked(names, then, *argv):
     code = HIDDEN.format(names=set(names), then=then, argv=list(argv))
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""``recrawl serve`` as a process: clients pick and record until it is told to end; nothing acknowledged is missing."""
+"""``recrawl serve`` as a process: clients pick and record until it must end; nothing acknowledged is missing."""
 
 import os
 import signal
@@ -31,7 +31,7 @@ class Crawling(threading.Thread):
         self.acknowledged, self.unsure = Counter(), Counter()  # outcomes by URL; sent, but no answer came
 
     def run(self):
-        with Client(self.url, self.token, patience=0.0, timeout=60.0) as client:
+        with Client(self.url, self.token, patience=0.0, timeout=300) as client:
             try:
                 while True:
                     self.crawl(client)
@@ -57,7 +57,7 @@ def until(condition, process):
 
 def is_ready(url):
     try:
-        with urllib.request.urlopen(f"{url}/readyz", timeout=60) as answer:
+        with urllib.request.urlopen(f"{url}/readyz", timeout=300) as answer:
             return answer.status == 200
     except OSError:
         return False

@@ -94,7 +94,7 @@ def test_the_budget_pays_for_what_scripts_ask_for(n_further):
 
 
 class Route:
-    """What the browser is told about one request."""
+    """What the browser learns about one request."""
 
     def __init__(self):
         self.status = None

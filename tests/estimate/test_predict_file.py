@@ -61,7 +61,7 @@ from recrawl.estimate.predict.predictor import Predictor
 print(repr(float(Predictor.load({str(tmp_path / "m.json")!r}).log_rate(
     {{"url": ["https://a.example/news/7"], "kind": ["news"], "size": [0.5]}})[0])))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
     here = model.log_rate({"url": ["https://a.example/news/7"], "kind": ["news"], "size": [0.5]})[0]
     assert float(done.stdout) == here
 

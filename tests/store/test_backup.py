@@ -32,7 +32,7 @@ def test_a_backup_while_a_crawl_runs_is_a_prefix_of_it(tmp_path, monkeypatch):
     def step(done, total):
         steps.append((done, total))
         asked.release()
-        assert answered.acquire(timeout=60)
+        assert answered.acquire(timeout=300)
 
     def copy():
         try:
@@ -46,7 +46,7 @@ def test_a_backup_while_a_crawl_runs_is_a_prefix_of_it(tmp_path, monkeypatch):
         world.run(n=30)
         before = world.store.counts()["observations"]
         thread.start()
-        while asked.acquire(timeout=60) and not over.is_set():
+        while asked.acquire(timeout=300) and not over.is_set():
             assert not (tmp_path / "copy.db").exists(), "it appears when it is complete"
             if len(steps) < 4:
                 world.run(n=3)

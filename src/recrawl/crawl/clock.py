@@ -61,6 +61,17 @@ class MonotonicClock:
         return hold(self._clock)
 
 
+async def sleep_unless(clock: Clock, seconds: float, event: asyncio.Event) -> None:
+    """Sleep for some seconds of a clock, or until an event is set."""
+    timer = asyncio.ensure_future(clock.sleep(seconds))
+    over = asyncio.ensure_future(event.wait())
+    try:
+        await asyncio.wait({timer, over}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        timer.cancel()
+        over.cancel()
+
+
 def hold(clock: Clock) -> AbstractContextManager[None]:
     """Keep a manual clock where it is while a thread works; nothing for other clocks."""
     held: AbstractContextManager[None] = getattr(clock, "hold", nullcontext)()

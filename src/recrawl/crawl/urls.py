@@ -2,3 +2,4 @@
 
 from recrawl.urls import MOST as MOST
 from recrawl.urls import canonical as canonical
+from recrawl.urls import usable as usable

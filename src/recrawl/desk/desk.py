@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from operator import attrgetter
 
+from recrawl.crawl.clock import sleep_unless
 from recrawl.crawl.run.crawler import Crawler
 from recrawl.crawl.signals.group_commit import GroupCommit
 from recrawl.desk.lease_book import KEPT, LONGEST, Holding, LeaseBook, new_ids
@@ -212,13 +213,7 @@ class Desk:
     async def _rest(self, seconds: float) -> None:
         """Sleep until something may be found, or has happened."""
         self._news.clear()
-        timer = asyncio.ensure_future(self._clock.sleep(max(seconds, 0.001)))
-        news = asyncio.ensure_future(self._news.wait())
-        try:
-            await asyncio.wait({timer, news}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            timer.cancel()
-            news.cancel()
+        await sleep_unless(self._clock, max(seconds, 0.001), self._news)
 
     # --- what came of them --------------------------------------------------------------------------------------------
 

@@ -62,6 +62,27 @@ def _clip(rate: float, low: float, high: float) -> float:
 
 
 @inline
+def _rate_within(
+    kind: Kinds,
+    change_rate: Array,
+    importance: Array,
+    shape: Array,
+    alpha: Array,
+    gamma: Array,
+    kappa: Array,
+    low: Array,
+    high: Array,
+    exponent: Array,
+    i: int,
+    price: float,
+) -> float:
+    """The rate of row i at a price, within its limits."""
+    k = kind[i] if kind.size > 1 else kind[0]
+    rate = _rate(k, change_rate[i], importance[i], at(shape, i), alpha, gamma, kappa, exponent, i, price)
+    return _clip(rate, at(low, i), at(high, i))
+
+
+@inline
 def _common_rate(
     kind: int, change_rate: float, importance: float, shape: float, low: float, high: float, price: float
 ) -> float:
@@ -180,10 +201,8 @@ def totals(
         c = at(cost, i)
         if price * c < at(skip_below, i):
             continue
-        k = kind[i] if kind.size > 1 else kind[0]
-        d, m, a = change_rate[i], importance[i], at(shape, i)
-        rate = _rate(k, d, m, a, alpha, gamma, kappa, exponent, i, price * c + surcharge)
-        rate = _clip(rate, at(low, i), at(high, i))
+        paid = price * c + surcharge
+        rate = _rate_within(kind, change_rate, importance, shape, alpha, gamma, kappa, low, high, exponent, i, paid)
         spent += c * rate
         crawls += rate
     return spent, crawls
@@ -218,10 +237,8 @@ def fill_rates(
         c = at(cost, i)
         if price * c < at(skip_below, i):
             continue
-        k = kind[i] if kind.size > 1 else kind[0]
-        d, m, a = change_rate[i], importance[i], at(shape, i)
-        rate = _rate(k, d, m, a, alpha, gamma, kappa, exponent, i, price * c + surcharge)
-        out[i] = _clip(rate, at(low, i), at(high, i))
+        paid = price * c + surcharge
+        out[i] = _rate_within(kind, change_rate, importance, shape, alpha, gamma, kappa, low, high, exponent, i, paid)
     return 0.0
 
 

@@ -36,5 +36,5 @@ asyncio.run(main())
 def test_copies_of_a_process_with_grpc_do_their_work():
     given = {name: value for name, value in os.environ.items() if not name.startswith("GRPC_")}
     command = [sys.executable, "-c", SCRIPT]
-    done = subprocess.run(command, env=given, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, env=given, capture_output=True, text=True, timeout=300, check=False)
     assert done.stdout.split("\n")[0] == str([True] * 8), done.stderr

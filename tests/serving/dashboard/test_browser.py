@@ -203,7 +203,7 @@ def test_live_crawls_appear_by_themselves(browser):
             listener("crawled", {"outcome": outcome})
 
     browser.server.call(report())
-    page.wait_for_selector("text=https://live.example.org/<b>now</b>", timeout=30_000)
+    page.wait_for_selector("text=https://live.example.org/<b>now</b>", timeout=300_000)
     assert page.locator(".feed-list b").count() == 0
 
 
@@ -211,9 +211,9 @@ def test_a_dashboard_without_its_server_says_so(browser):
     page = browser.page
     page.goto(f"{browser.server.url}/feed")
     page.route("**/feed**", lambda route: route.abort())
-    page.wait_for_selector("text=The crawl does not answer.", timeout=30_000)
+    page.wait_for_selector("text=The crawl does not answer.", timeout=300_000)
     page.unroute("**/feed**")
-    page.wait_for_selector("#lost", state="detached", timeout=30_000)
+    page.wait_for_selector("#lost", state="detached", timeout=300_000)
 
 
 @pytest.mark.full

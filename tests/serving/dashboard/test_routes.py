@@ -54,7 +54,7 @@ class Person(requests.Session):
         self.trust_env, self.server = False, server
 
     def request(self, method, url, **more):
-        return super().request(method, self.server.url + url, timeout=60, **{**more, "allow_redirects": False})
+        return super().request(method, self.server.url + url, timeout=300, **{**more, "allow_redirects": False})
 
     def sign_in(self, token):
         """Sign in; the answer."""

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
-from recrawl.crawl.clock import Clock
+from recrawl.crawl.clock import Clock, sleep_unless
 from recrawl.errors import RecrawlError
 from recrawl.store.events import Event, Subscriber
 from recrawl.store.protocol import Store
@@ -176,13 +176,7 @@ class Delivery:
 
     async def _pause(self, seconds: float, until: asyncio.Event | None = None) -> None:
         """Wait, unless the end comes, or another event is set."""
-        timer = asyncio.ensure_future(self._clock.sleep(seconds))
-        over = asyncio.ensure_future((until or self._over).wait())
-        try:
-            await asyncio.wait({timer, over}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            timer.cancel()
-            over.cancel()
+        await sleep_unless(self._clock, seconds, until or self._over)
 
 
 class Deliveries:

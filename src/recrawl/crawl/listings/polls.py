@@ -40,7 +40,7 @@ from recrawl.engine.names.addresses import host_of
 from recrawl.engine.views.sources import counts_on
 from recrawl.errors import RecrawlError
 from recrawl.store.protocol import Outcome, Store
-from recrawl.urls import canonical
+from recrawl.urls import canonical, usable
 
 AT_ONCE = 8  # polls at a time
 _LARGEST = 10 << 20  # bytes of a listing that is no sitemap
@@ -262,7 +262,7 @@ class Polls:
         host = host_of(url)
         if not self.is_on or not len(self._engine.addresses.on_host(host)):
             return
-        named = _canonical(sitemaps[:_MOST_NAMED])
+        named = usable(sitemaps[:_MOST_NAMED])
         if not named and SITEMAP in self.discovery.scope(url).discover:
             named = [urljoin(url, "/sitemap.xml")]
         self.registry.named(host, named)
@@ -297,7 +297,7 @@ class Polls:
     async def links_named(self, url: str, links: Sequence[str]) -> None:
         """A page names links, as somebody else has read them."""
         if self.is_on and self.discovery.is_on and "links" in self.discovery.scope(url).discover:
-            found = self.discovery.new_pages("links", _canonical(links), self._clock.now())
+            found = self.discovery.new_pages("links", usable(links), self._clock.now())
             if found.pages:
                 await self._hooks.add(found.pages)
 
@@ -344,16 +344,6 @@ def _stored(url: str, listing: Listing | None) -> Any:
     from recrawl.store.listings import StoredListing
 
     return StoredListing(url, None) if listing is None else listing.stored()
-
-
-def _canonical(urls: Iterable[str]) -> list[str]:
-    found = []
-    for url in urls:
-        try:
-            found.append(canonical(url))
-        except ValueError:
-            continue
-    return found
 
 
 def good_for(fetched: Fetched, now: float) -> float:

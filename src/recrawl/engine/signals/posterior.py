@@ -78,15 +78,15 @@ def _is_given(totals: Array) -> bool:
 
 
 @inline
-def host_factor(b: SignalArrays, row: int, k: int, c: int, way: int) -> float:
+def host_factor(b: SignalArrays, row: int, k: int, c: int, model: int) -> float:
     """What the host's other pages say about class c: their posterior over their prior."""
     h = b.host[row]
     own = b.bins[row, k]
     posterior, prior = b.host_share[h, k, c], b.host_prior[h, k, c]
     if own >= 0:
         posterior -= b.share[row, k, c]
-        prior -= b.bin_classes[way, k, own, c]
-    least = _HOST_PAGES * b.classes[way, k, c]
+        prior -= b.bin_classes[model, k, own, c]
+    least = _HOST_PAGES * b.classes[model, k, c]
     return float((max(posterior, 0.0) + least) / (max(prior, 0.0) + least))
 
 
@@ -101,21 +101,21 @@ def fill_source(b: SignalArrays, row: int, source: tuple[int, int], bin_: int, a
 
     With `alone` nothing but the silent terms (`fill_common`) is added later: what they exclude is not computed.
     """
-    k, way = source
+    k, model = source
     st, common, decays = b.statistics[row, k], b.work[b.statistics.shape[1]], b.room[0]
-    exposed = st[UNCHANGED] + way * st[UNCHANGED_REPEATS]
+    exposed = st[UNCHANGED] + model * st[UNCHANGED_REPEATS]
     changed = st[CHANGED]
     time = math.exp(st[LOG_TIME] / changed) if changed > 0.0 else 0.0
-    n = min(math.exp(way * st[CHANGED_REPEATS] / changed), MOST_SIGNALS) if changed > 0.0 else 0.0
+    n = min(math.exp(model * st[CHANGED_REPEATS] / changed), MOST_SIGNALS) if changed > 0.0 else 0.0
     for a in range(out.shape[0]):
         decays[a] = math.exp(-b.rates[a] * time) if changed > 0.0 else 0.0
     top = -math.inf
     for c in range(b.kappas.size):
         kappa = b.kappas[c]
-        constant = math.log(host_factor(b, row, k, c, way)) - kappa * exposed
+        constant = math.log(host_factor(b, row, k, c, model)) - kappa * exposed
         decay = math.exp(-kappa * n)
         for a in range(out.shape[0]):
-            value = b.log_table[way, k, bin_, a, c] + constant
+            value = b.log_table[model, k, bin_, a, c] + constant
             if changed > 0.0:
                 if alone and value + common[a, 0] < top - _EXCLUDED:
                     value = -math.inf
@@ -210,8 +210,8 @@ def posterior(b: SignalArrays, row: int, totals: Array, elapsed: float, out: Arr
 def source_posterior(
     b: SignalArrays, row: int, source: tuple[int, int], totals: Array, several: int, out: Array
 ) -> float:
-    """Posterior of (source, way), the others as they are in `work` and at their mean weights; its log evidence."""
-    k, way = source
+    """Posterior of (source, model), the others as they are in `work` and at their mean weights; its log evidence."""
+    k, model = source
     last = b.statistics.shape[1]
     common, messages = b.work[last], b.messages
     both = b.both[row, BOTH] if several > 1 else 0.0
@@ -222,7 +222,7 @@ def source_posterior(
             signalled -= b.rate[row, j] * math.expm1(-b.mean_kappa[row, j])
             if both > 0.0 and b.mean_kappa[row, j] > 0.0:
                 exponent += b.mean_kappa[row, j] * both_count(b, row, j, int(b.repeats[j])) / both
-    n = both_count(b, row, k, way) / both if both > 0.0 else 0.0
+    n = both_count(b, row, k, model) / both if both > 0.0 else 0.0
     given = _is_given(totals)
     for a in range(out.shape[0]):
         start = common[a, 0]
@@ -243,7 +243,7 @@ def source_posterior(
 
 
 @inline
-def both_count(b: SignalArrays, row: int, k: int, way: int) -> float:
+def both_count(b: SignalArrays, row: int, k: int, model: int) -> float:
     """Signals of source k in the changed intervals in which several sources signalled."""
     st = b.statistics[row, k]
-    return float(st[BOTH_FIRSTS] + way * st[BOTH_REPEATS])
+    return float(st[BOTH_FIRSTS] + model * st[BOTH_REPEATS])

@@ -63,23 +63,23 @@ def set_tables(b: SignalArrays, counts: Array) -> None:
     """Tables and classes from the pages' posteriors, summed; with none, what is assumed at first."""
     n, m = b.rates.size, b.kappas.size
     table = np.zeros((n, m))
-    for way in range(2):
+    for model in range(2):
         for k in range(b.rate.shape[1]):
-            classes = b.classes[way, k]
+            classes = b.classes[model, k]
             for c in range(m):
-                classes[c] = _PSEUDO * _FIRST_CLASSES[c] + counts[way, k, :, :, c].sum()
+                classes[c] = _PSEUDO * _FIRST_CLASSES[c] + counts[model, k, :, :, c].sum()
             classes /= classes.sum()
             classes[:] = np.maximum(classes, 1e-4)
             classes /= classes.sum()
             for q in range(N_BINS):
                 structure(b, classes, b.rates[0] * 2.0 ** (q - 0.5), table)
-                total = counts[way, k, q].sum() + _STRUCTURE
+                total = counts[model, k, q].sum() + _STRUCTURE
                 for c in range(m):
-                    b.bin_classes[way, k, q, c] = 0.0
+                    b.bin_classes[model, k, q, c] = 0.0
                     for a in range(n):
-                        share = (counts[way, k, q, a, c] + _STRUCTURE * table[a, c]) / total
-                        b.log_table[way, k, q, a, c] = math.log(share + _LEAST)
-                        b.bin_classes[way, k, q, c] += share
+                        share = (counts[model, k, q, a, c] + _STRUCTURE * table[a, c]) / total
+                        b.log_table[model, k, q, a, c] = math.log(share + _LEAST)
+                        b.bin_classes[model, k, q, c] += share
 
 
 @jit
@@ -96,10 +96,10 @@ def count_rows(b: SignalArrays, rows: Ids, totals: Array, elapsed: Array, counts
             if not has_signals(b, row, k):
                 continue
             bin_ = rate_bin(b, b.rate[row, k])
-            for way in range(2):
-                fill_source(b, row, (k, way), bin_, False, b.work[k, :limit])
-                evidence[way, k] += source_posterior(b, row, (k, way), totals[row], several, table[:limit])
-                counts[way, k, bin_, :limit] += table[:limit]
+            for model in range(2):
+                fill_source(b, row, (k, model), bin_, False, b.work[k, :limit])
+                evidence[model, k] += source_posterior(b, row, (k, model), totals[row], several, table[:limit])
+                counts[model, k, bin_, :limit] += table[:limit]
     return evidence
 
 
@@ -117,10 +117,10 @@ def sum_hosts(b: SignalArrays, n_rows: int) -> None:
 @inline
 def add_to_host(b: SignalArrays, row: int, k: int, sign: float) -> None:
     """Add a page's classes to its host's, or take them away."""
-    h, way = b.host[row], int(b.repeats[k])
+    h, model = b.host[row], int(b.repeats[k])
     for c in range(b.kappas.size):
         b.host_share[h, k, c] += sign * b.share[row, k, c]
-        b.host_prior[h, k, c] += sign * b.bin_classes[way, k, b.bins[row, k], c]
+        b.host_prior[h, k, c] += sign * b.bin_classes[model, k, b.bins[row, k], c]
 
 
 @jit_lean

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._compile.jit import inline, jit
-from recrawl.estimate.rates.kernels import count_multiples, expm1_small, gather, solve_page
+from recrawl.estimate.rates.kernels import count_multiples, expm1_small, gather, longest_log, solve_page
 
 Array = NDArray[np.float64]
 
@@ -87,9 +87,7 @@ def counted_rates(
     offset: NDArray[np.int64], interval: Array, changed: NDArray[np.bool_], unit: float, out: Array
 ) -> None:
     """As ``mle_rates`` without pseudo-observations, faster where intervals are 1 … 8 units."""
-    longest = 24
-    for page in range(len(out)):
-        longest = max(longest, offset[page + 1] - offset[page] + 16)
+    longest = longest_log(offset, len(out), 16)
     t, w, buffer = np.empty(longest), np.empty(longest), np.empty((3, longest))
     weight, unchanged, rate, work = np.ones((BINS, LANES)), np.ones(LANES), np.ones(LANES), np.empty((5, LANES))
     place = np.empty(LANES, np.int64)

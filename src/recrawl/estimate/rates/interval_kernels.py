@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._compile.jit import inline, jit
-from recrawl.estimate.rates.kernels import gather
+from recrawl.estimate.rates.kernels import add_pseudo, gather, longest_log
 
 Array = NDArray[np.float64]
 
@@ -61,17 +61,12 @@ def likelihood_intervals(
     information: Array,
 ) -> None:
     """Where the log likelihood has fallen by ``drop`` below its top, and rate²·(expected information) per page."""
-    longest = len(pseudo_t) + 16
-    for page in range(len(rate)):
-        longest = max(longest, offset[page + 1] - offset[page] + len(pseudo_t) + 8)
+    longest = longest_log(offset, len(rate), len(pseudo_t) + 8)
     t, w = np.empty(longest), np.empty(longest)
     for page in range(len(rate)):
         start, stop = offset[page], offset[page + 1]
         n, unchanged = gather(interval, changed, start, stop, unit, t, w)
-        for k in range(len(pseudo_t)):
-            t[n] = pseudo_t[k]
-            w[n] = pseudo_w[k]
-            n += 1
+        n = add_pseudo(t, w, n, pseudo_t, pseudo_w)
         unchanged += pseudo_unchanged
         low[page], high[page] = page_interval(t, w, n, unchanged, rate[page], drop)
         total = 0.0

@@ -189,6 +189,24 @@ def drop_empty(t: Array, w: Array) -> int:
 
 
 @inline
+def longest_log(offset: NDArray[np.int64], n_pages: int, more: int) -> int:
+    """Entries of the longest log of a page, and so many more."""
+    longest = more + 8
+    for page in range(n_pages):
+        longest = max(longest, offset[page + 1] - offset[page] + more)
+    return longest
+
+
+@inline
+def add_pseudo(t: Array, w: Array, n: int, pseudo_t: Array, pseudo_w: Array) -> int:
+    """Add the changed intervals of a prior to the n of a page; how many entries they are."""
+    for k in range(len(pseudo_t)):
+        t[n + k] = pseudo_t[k]
+        w[n + k] = pseudo_w[k]
+    return n + len(pseudo_t)
+
+
+@inline
 def pad(t: Array, w: Array, n: int) -> int:
     """Fill up to a multiple of 8 with entries of weight 0."""
     filled = (n + 7) & ~7
@@ -210,16 +228,11 @@ def mle_rates(
     out: Array,
 ) -> None:
     """The MLE per page; without it, 1/(total time) when nothing changed and 1/(shortest interval) when all did."""
-    longest = len(pseudo_t) + 16
-    for page in range(len(out)):
-        longest = max(longest, offset[page + 1] - offset[page] + len(pseudo_t) + 8)
+    longest = longest_log(offset, len(out), len(pseudo_t) + 8)
     t, w, buffer = np.empty(longest), np.empty(longest), np.empty((3, longest))
     for page in range(len(out)):
         n, unchanged = gather(interval, changed, offset[page], offset[page + 1], unit, t, w)
-        for k in range(len(pseudo_t)):
-            t[n] = pseudo_t[k]
-            w[n] = pseudo_w[k]
-            n += 1
+        n = add_pseudo(t, w, n, pseudo_t, pseudo_w)
         out[page] = solve_page(t, w, n, unchanged + pseudo_unchanged, buffer)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._compile.jit import inline, jit
-from recrawl.estimate.rates.kernels import MAX_EXPONENT, expm1_small, gather, pad, score_sums
+from recrawl.estimate.rates.kernels import MAX_EXPONENT, expm1_small, gather, longest_log, pad, score_sums
 
 Array = NDArray[np.float64]
 
@@ -221,9 +221,7 @@ def posteriors(
 ) -> None:
     """Per page: ln evidence, mean, variance, mean of ln rate; and the rates at the given probabilities (one row or
     one per page)."""
-    longest = 24
-    for page in range(len(shape)):
-        longest = max(longest, offset[page + 1] - offset[page] + 16)
+    longest = longest_log(offset, len(shape), 16)
     t, w, buffer = np.empty(longest), np.empty(longest), np.empty((3, longest))
     edge, value, area = np.empty((MAX_PANELS, 2)), np.empty((MAX_PANELS, N_NODES)), np.empty(MAX_PANELS)
     for page in range(len(shape)):

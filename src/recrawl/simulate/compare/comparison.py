@@ -101,8 +101,8 @@ def is_rival(policy: str) -> bool:
 
 
 def _capped(policies: Sequence[str], budgets: Sequence[str]) -> list[tuple[str, str, str]]:
-    ways = [(name, way) for name in policies for way in (caps(name) if is_rival(name) else [name])]
-    return [(budget, *way) for budget in dict.fromkeys(budgets) for way in ways]
+    named = [(name, one) for name in policies for one in (caps(name) if is_rival(name) else [name])]
+    return [(budget, *one) for budget in dict.fromkeys(budgets) for one in named]
 
 
 def _own_demand(policies: Sequence[str]) -> list[tuple[None, str, str, tuple[str, ...]]]:
@@ -155,15 +155,15 @@ def _contender(policy: str, trace: Trace) -> Contender:
 
 def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """One object for each policy: means over repetitions, and of a rival the cap that kept copies freshest."""
-    ways: dict[tuple[Any, ...], dict[str, list[Row]]] = {}
+    cases: dict[tuple[Any, ...], dict[str, list[Row]]] = {}
     for row in rows:
-        case = ways.setdefault((row.source, row.budget, row.requests_of, row.asked), {})
+        case = cases.setdefault((row.source, row.budget, row.requests_of, row.asked), {})
         case.setdefault(row.policy, []).append(row)
-    return [_best(list(case.values())) for case in ways.values()]
+    return [_best(list(case.values())) for case in cases.values()]
 
 
-def _best(ways: list[list[Row]]) -> dict[str, Any]:
-    rows = min(ways, key=lambda rows: float(np.mean([row.figures["staleness"] for row in rows])))
+def _best(capped: list[list[Row]]) -> dict[str, Any]:
+    rows = min(capped, key=lambda rows: float(np.mean([row.figures["staleness"] for row in rows])))
     first = rows[0]
     system, _, cap = first.policy.partition(":") if is_rival(first.policy) else (first.policy, "", "")
     columns = {name: [row.figures[name] for row in rows] for name in first.figures}

@@ -17,7 +17,7 @@ from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.formats.sitemaps import read_sitemap
 from recrawl.crawl.http.fetcher import Limits
 from recrawl.crawl.run.opening.assemble import http_fetcher
-from recrawl.crawl.urls import canonical
+from recrawl.crawl.urls import canonical, usable
 from recrawl.crawl.views.reasons import in_words
 from recrawl.errors import ParameterError
 from recrawl.logs import event
@@ -91,18 +91,7 @@ def _entries(data: bytes, name: str) -> list[str]:
     indexed = [entry.url for entry in entries if entry.is_index]
     if indexed:
         raise ParameterError(f"{name}: an index of {len(indexed)} sitemaps; give their URLs with --sitemap")
-    return _usable(entry.url for entry in entries)
-
-
-def _usable(urls: Iterable[str]) -> list[str]:
-    """Canonical URLs. Bad URLs are skipped, because the user did not write the sitemap."""
-    usable = []
-    for url in urls:
-        try:
-            usable.append(canonical(url))
-        except ParameterError:
-            continue
-    return usable
+    return usable(entry.url for entry in entries)
 
 
 async def _from_web(
@@ -129,10 +118,10 @@ async def _sitemap(fetcher: PoliteFetcher, url: str, *, index: bool) -> list[str
     entries = list(read_sitemap(fetched.body))
     if not entries:
         raise ParameterError(f"{url}: no sitemap, or one without entries")
-    found = _usable(entry.url for entry in entries if not entry.is_index)
+    found = usable(entry.url for entry in entries if not entry.is_index)
     event(log, logging.INFO, "sitemap.read", url=url, pages=len(found))
     inner = [entry.url for entry in entries if entry.is_index][: _MOST_SITEMAPS if index else 0]
-    for one in _usable(inner):
+    for one in usable(inner):
         found += await _sitemap(fetcher, one, index=False)
         if len(found) > _MOST_PAGES:
             raise ParameterError(f"{url}: more than {_MOST_PAGES} pages; give some of its sitemaps instead")

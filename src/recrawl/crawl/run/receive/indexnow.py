@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import math
 from collections import Counter, deque
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 
 from recrawl.crawl.clock import Clock
 from recrawl.crawl.polite.side_requests import SideRequests
-from recrawl.crawl.run.receive.pauses import Pause
+from recrawl.crawl.run.receive.pauses import FewTasks
 from recrawl.crawl.signals.group_commit import GroupCommit
 from recrawl.crawl.signals.inbox import Inbox
 from recrawl.crawl.signals.indexnow.keys import KeyCheck, Keys
@@ -51,8 +50,7 @@ class IndexNow:
         self.keys = Keys(is_page)
         self.counts: Counter[int] = Counter()  # answers by status
         self._checks: deque[KeyCheck] = deque()
-        self._checking: set[asyncio.Task[None]] = set()
-        self._pause: Pause | None = None
+        self._tasks = FewTasks(clock, _AT_A_TIME)
         self._commit = GroupCommit[None](self._write, clock)
 
     def restore(self, notes: Mapping[str, Any]) -> None:
@@ -86,8 +84,7 @@ class IndexNow:
         finally:
             if check is not None:
                 self._checks.append(check)
-                if self._pause is not None:
-                    self._pause.wake()
+                self._tasks.wake()
 
     def _signals(self, location: str, urls: Sequence[str]) -> list[Signal]:
         source = Source("indexnow", host_of(location))
@@ -112,26 +109,11 @@ class IndexNow:
 
     async def run(self) -> None:
         """Fetch key files, a few at a time, until cancelled."""
-        self._pause = Pause(self._clock)
-        try:
+        async with self._tasks.running():
             while True:
-                while self._checks and len(self._checking) < _AT_A_TIME:
-                    self._begin(self._checks.popleft())
-                await self._pause.sleep(math.inf)
-                for task in [task for task in self._checking if task.done()]:
-                    self._checking.discard(task)
-                    task.result()
-        finally:
-            for task in self._checking:
-                task.cancel()
-            await asyncio.gather(*self._checking, return_exceptions=True)
-            self._checking.clear()
-            self._pause = None
-
-    def _begin(self, check: KeyCheck) -> None:
-        task = asyncio.create_task(self._check(check))
-        self._checking.add(task)
-        task.add_done_callback(lambda _: self._pause.wake() if self._pause is not None else None)
+                while self._checks and self._tasks.free > 0:
+                    self._tasks.begin(self._check(self._checks.popleft()))
+                await self._tasks.sleep(math.inf)
 
     async def _check(self, check: KeyCheck) -> None:
         """Fetch a key file and signal what waited for it; the signals are stored before they wait no more."""

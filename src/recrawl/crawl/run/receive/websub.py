@@ -6,9 +6,7 @@ as often as its changes and the signals that were seen are worth.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import math
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,7 +16,7 @@ from recrawl.crawl.http.fetched import Fetched
 from recrawl.crawl.listings.polls import Polls
 from recrawl.crawl.polite.side_requests import SideRequests
 from recrawl.crawl.run.progress import Counters
-from recrawl.crawl.run.receive.pauses import Pause
+from recrawl.crawl.run.receive.pauses import FewTasks
 from recrawl.crawl.run.receive.pushed import PushedCopies
 from recrawl.crawl.signals.inbox import Inbox
 from recrawl.crawl.signals.sorting import Signal
@@ -58,44 +56,18 @@ class WebSub:
         self._reach, self._clock = reach, reach.clock
         self.table = Subscriptions(public_url, rng or random.Random())
         self._items = ItemMemory()
-        self._pause: Pause | None = None
-        self._asking: set[asyncio.Task[None]] = set()
+        self._tasks = FewTasks(reach.clock, _AT_A_TIME)
 
     # --- the task -----------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Ask hubs when it is time, until cancelled."""
-        self._pause = Pause(self._clock)
-        try:
+        async with self._tasks.running():
             while True:
-                free = _AT_A_TIME - len(self._asking)
-                for request in self.table.due(self._clock.now(), free):
-                    self._begin(request)
+                for request in self.table.due(self._clock.now(), self._tasks.free):
+                    self._tasks.begin(self._ask(request))
                 await self._save()
-                wait = self.table.next_at() - self._clock.now()
-                await self._pause.sleep(wait if len(self._asking) < _AT_A_TIME else math.inf)
-                self._raise_problems()
-        finally:
-            for task in self._asking:
-                task.cancel()
-            await asyncio.gather(*self._asking, return_exceptions=True)
-            self._asking.clear()
-            self._pause = None
-
-    def _begin(self, request: HubRequest) -> None:
-        task = asyncio.create_task(self._ask(request))
-        self._asking.add(task)
-        task.add_done_callback(lambda _: self._wake())
-
-    def _raise_problems(self) -> None:
-        ended = {task for task in self._asking if task.done()}
-        self._asking -= ended
-        for task in ended:
-            task.result()
-
-    def _wake(self) -> None:
-        if self._pause is not None:
-            self._pause.wake()
+                await self._tasks.sleep(self.table.next_at() - self._clock.now())
 
     async def _ask(self, request: HubRequest) -> None:
         """Send one request to a hub."""
@@ -135,12 +107,12 @@ class WebSub:
         self.table.found(url, links, now)
         one = self.table.of_page(url) if links is not None else None
         if one is not None and one.next_at <= now:
-            self._wake()
+            self._tasks.wake()
 
     def removed(self, url: str) -> None:
         """A page was removed."""
         self.table.left(url, self._clock.now())
-        self._wake()
+        self._tasks.wake()
 
     def _page_of(self, url: str) -> int:
         return self._reach.pages_of([url])[0]
@@ -159,7 +131,7 @@ class WebSub:
         answer = self.table.verify(name, query, self._clock.now())
         if answer is not None:
             await self._save()
-            self._wake()
+            self._tasks.wake()
             words = {"mode": query.get("hub.mode", ""), "topic": query.get("hub.topic", "")}
             event(log, logging.INFO, "websub.answered", **words)
         return answer
