@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from recrawl.cluster import tables
+from recrawl.cluster.passes import LEFT
 from recrawl.cluster.shares.control_round import plan_said
 from recrawl.cluster.shares.controller import cluster_rate, split_shares
 from recrawl.cluster.shares.share_tables import read_published
@@ -26,7 +27,7 @@ _SHARDS = (
     "LEFT JOIN published ON published.shard = shard.shard ORDER BY 1"
 )
 _WORKERS = (
-    "SELECT name, host, pid, draining, extract(epoch FROM clock_timestamp() - seen)::float8 AS seen_ago "
+    "SELECT name, host, pid, draining, pass, extract(epoch FROM clock_timestamp() - seen)::float8 AS seen_ago "
     "FROM worker ORDER BY name"
 )
 _CONTROLLER = "SELECT worker FROM shard_lease WHERE shard = -1 AND until > clock_timestamp()"
@@ -52,6 +53,7 @@ async def overview(cluster: Cluster) -> dict[str, Any]:
 
 async def read_overview(connection: Any, cluster: Cluster) -> dict[str, Any]:
     """The same on a connection to the schema of the cluster."""
+    await tables.check_version(connection, cluster.address)
     shards = [dict(row) for row in await connection.fetch(_SHARDS, cluster.shards)]
     workers = [dict(row) for row in await connection.fetch(_WORKERS)]
     controller = await connection.fetchval(_CONTROLLER)
@@ -60,11 +62,14 @@ async def read_overview(connection: Any, cluster: Cluster) -> dict[str, Any]:
         mine = [one for one in shards if one["worker"] == worker["name"]]
         worker |= {"shards": len(mine), "rate": sum(one["rate"] or 0.0 for one in mine)}
         worker["live"] = worker["seen_ago"] < cluster.seconds
+    number = max((worker["pass"] or 0 for worker in workers if worker["live"]), default=0)
+    left = await connection.fetchval(LEFT, cluster.shards, number) if number else None
     return {
         "database": cluster.address.name,
         "budget": cluster.budget,
         "lease": cluster.seconds,
         "controller": controller,
+        "pass": {"number": number, "left": left} if number else None,
         "rate": sum(one["rate"] or 0.0 for one in shards),
         "reserved": sum(one["reserved"] or 0.0 for one in shards),
         "workers": workers,

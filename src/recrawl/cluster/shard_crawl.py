@@ -13,6 +13,7 @@ from recrawl.cluster.ownership.gate import Gate, leased
 from recrawl.cluster.ownership.keeper import PUBLISH_EVERY, Round, Wanted
 from recrawl.cluster.ownership.leases import Held
 from recrawl.cluster.ownership.sessions import Connections
+from recrawl.cluster.passes import ShardPass
 from recrawl.cluster.shares.control_round import differs
 from recrawl.cluster.shares.controller import plan_of
 from recrawl.cluster.shares.share_tables import Published
@@ -43,6 +44,7 @@ class Surroundings:
     may_wait: Callable[[], bool]  # whether transactions wait for a database that is away
     wanted: Wanted
     options: Callable[[Gate], dict[str, Any]]  # fields of `CrawlOptions` for the crawl of a shard
+    pass_number: int | None = None  # of the pass that is made; None: crawls do not end
     lessons: dict[int, Lessons] = field(default_factory=dict)  # what the pages of shards teach about all pages
 
 
@@ -53,6 +55,7 @@ class ShardCrawl:
         self.gate, self.stopping = gate, False
         self._around, self._share = around, share or Share()
         self._live: LiveCrawl | None = None
+        self._pass: ShardPass | None = None
         self._published_at, self._published_pages = float("-inf"), -1
         self._scale, self._scaled_until = 1.0, float("inf")  # of the share: below 1 after other hours, for a while
 
@@ -65,9 +68,12 @@ class ShardCrawl:
             self._use(self._share)
             await live.crawler.components.load()
             self.learn()
+            done = set[str]() if self._pass is None else await self._pass.begin()
             if self.stopping:
                 live.crawler.stop()
-            await live.crawler.run()
+            await live.crawler.run(once=self._pass is not None, done=done)
+            if self._pass is not None and not self.stopping:
+                await self._pass.end()
         finally:
             await live.close()
             event(log, logging.INFO, "shard.closed", shard=shard, lost=self.gate.lost)
@@ -90,6 +96,8 @@ class ShardCrawl:
         chosen = {"budget": budget, "may_ask": is_own, **around.options(self.gate)}
         live = await open_crawl(settings, web=web, store=store, may_be_empty=True, **chosen)
         access.opened()
+        if around.pass_number is not None:
+            self._pass = ShardPass(access, around.cluster.address.schema, shard, around.pass_number)
         while settings is not around.settings:  # read again meanwhile
             old, settings = settings, around.settings
             await reload_settings(live.crawler.components, old, settings)

@@ -65,7 +65,17 @@ _RELOADS = f"""
 ALTER TABLE {CLUSTER} ADD COLUMN reload bigint NOT NULL DEFAULT 0;  -- the number of the last order to reload
 ALTER TABLE worker ADD COLUMN reloaded bigint NOT NULL DEFAULT 0, ADD COLUMN answer text;  -- what a worker did; JSON
 """
-_STEPS = (_TABLES, _RELOADS)  # the number of steps is the version
+_PASSES = f"""
+ALTER TABLE {CLUSTER} ADD COLUMN pass bigint NOT NULL DEFAULT 0;  -- the number of the last pass over all pages
+ALTER TABLE worker ADD COLUMN pass bigint;                        -- that it makes; NULL: it crawls without end
+CREATE TABLE shard_pass (
+    shard integer PRIMARY KEY,
+    number bigint NOT NULL,
+    after bigint NOT NULL,                      -- the last observation of the shard before the pass
+    ended boolean NOT NULL
+);
+"""
+_STEPS = (_TABLES, _RELOADS, _PASSES)  # the number of steps is the version
 
 
 @dataclass(frozen=True)
@@ -158,6 +168,15 @@ async def _read(connection: Any, address: Address) -> Cluster | None:
         return None
     row = await connection.fetchrow(f"SELECT shards, seconds, budget FROM {address.schema}.{CLUSTER}")
     return Cluster(address, *row)
+
+
+async def check_version(connection: Any, address: Address) -> None:
+    """Raise StoreError unless the tables of a cluster are of this version."""
+    at = await connection.fetchval(f"SELECT version FROM {CLUSTER}")
+    if at > len(_STEPS):
+        raise newer_schema(address.name, at, len(_STEPS))
+    if at < len(_STEPS):
+        raise StoreError(f"{address.name}: its tables are version {at}, not {len(_STEPS)}; recrawl run brings them up")
 
 
 async def bring_up_to_date(cluster: Cluster) -> None:

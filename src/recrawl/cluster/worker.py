@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from recrawl.cluster import tables
+from recrawl.cluster import passes, tables
 from recrawl.cluster.ownership.gate import Gate
 from recrawl.cluster.ownership.keeper import Keeper, Round
 from recrawl.cluster.ownership.sessions import Connections
@@ -83,15 +83,22 @@ class ShardWorker:
         wanted, chosen = self._keeper.wanted, options or _nothing_else
         self._around = Surroundings(settings, cluster, self._web, self._connections, self._may_wait, wanted, chosen)
 
-    async def run(self, seconds: float | None = None, *, on_start: Callable[[], None] | None = None) -> dict[str, Any]:
-        """Work until ``stop``, a drain, or for some seconds; what was counted."""
+    async def run(
+        self, seconds: float | None = None, *, once: bool = False, on_start: Callable[[], None] | None = None
+    ) -> dict[str, Any]:
+        """Work until ``stop``, a drain, or for some seconds; what was counted.
+
+        With ``once``, make a pass with the other workers: every page of all shards once. It ends when all are done.
+        """
         began = time.monotonic()
-        await tables.bring_up_to_date(self.cluster)
-        self._keeper.start()
-        if on_start is not None:
-            on_start()
-        event(log, logging.INFO, "worker.started", worker=self.name, shards=self.cluster.shards)
         try:
+            await tables.bring_up_to_date(self.cluster)
+            number = await passes.enter(self.cluster, self.name, once=once)
+            self._keeper.pass_number = self._around.pass_number = number
+            self._keeper.start()
+            if on_start is not None:
+                on_start()
+            event(log, logging.INFO, "worker.started", worker=self.name, shards=self.cluster.shards)
             while self._stop_at is None or self._tasks:
                 left = None if seconds is None else began + seconds - time.monotonic()
                 if left is not None and left <= 0 and self._stop_at is None:
@@ -102,7 +109,7 @@ class ShardWorker:
         event(log, logging.INFO, "worker.ended", worker=self.name, **self._counted)
         if self._problem is not None:
             raise self._problem
-        return dict(self._counted)
+        return dict(self._counted) | ({"pass": number, "shards_left": self._found.left} if once else {})
 
     def stop(self) -> None:
         """Start no more crawls, save everything, give all shards back."""
@@ -195,6 +202,8 @@ class ShardWorker:
         leaving = len(self._crawls) - len(running)
         for crawl in running[: max(found.excess - leaving, 0)]:
             crawl.stop()
+        if self._around.pass_number is not None and not found.left:
+            self.stop()
         if found.draining and self._stop_at is None:
             event(log, logging.INFO, "worker.drained", worker=self.name)
             self.stop()

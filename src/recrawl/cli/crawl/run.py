@@ -90,7 +90,7 @@ def run(
     settings = read()
     cluster = cluster_of(settings)
     if cluster is not None:
-        _check_worker(budget, once)
+        _check_worker(budget)
     from recrawl.crawl.config.rules import span
 
     seconds = None if duration is None else span(duration, "--for")
@@ -99,7 +99,7 @@ def run(
         return
     _check_start(settings)
     if cluster is not None:
-        _print_found(asyncio.run(_work(cluster, read, seconds)), as_json)
+        _print_found(asyncio.run(_work(cluster, read, seconds, once)), as_json)
         return
     _print_found(asyncio.run(_run(read, seconds, once, quiet or as_json, settings_file(config))), as_json)
 
@@ -124,15 +124,13 @@ def _check_start(settings: Settings) -> None:
         need("serve")
 
 
-def _check_worker(budget: str | None, once: bool) -> None:
+def _check_worker(budget: str | None) -> None:
     """Raise ParameterError for options that a worker of a cluster does not have."""
     if budget is not None:
         raise ParameterError("the budget of a cluster is that of all workers: recrawl cluster budget sets it")
-    if once:
-        raise ParameterError("--once is not supported on a cluster")
 
 
-async def _work(cluster: Cluster, read: Callable[[], Settings], seconds: float | None) -> dict[str, Any]:
+async def _work(cluster: Cluster, read: Callable[[], Settings], seconds: float | None, once: bool) -> dict[str, Any]:
     """Work on a cluster, as one of its workers."""
     from recrawl.cli.shared.options.interrupts import note_hangups, reload_on_hangup, stop_on_signals
     from recrawl.cli.shared.options.opening import worker_of
@@ -146,7 +144,7 @@ async def _work(cluster: Cluster, read: Callable[[], Settings], seconds: float |
         stop_on_signals(worker)
         reload_on_hangup(worker.reload, worker.stop, noted)
 
-    counted = await worker.run(seconds, on_start=take_signals)
+    counted = await worker.run(seconds, once=once, on_start=take_signals)
     return {"worker": worker.name, "seconds": round(time.monotonic() - began, 3), **counted}
 
 

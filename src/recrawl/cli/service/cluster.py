@@ -74,6 +74,8 @@ def _status_lines(found: dict[str, Any]) -> list[str]:
         f"{'in force, reserved':<26}{found['rate']:.4g}/s, {found['reserved']:.4g}/s",
         f"{'controller':<26}{found['controller'] or 'none'}",
     ]
+    if found["pass"] is not None:
+        lines.append(f"{'pass':<26}{found['pass']['number']}, {found['pass']['left']} shards left")
     for one in found["workers"]:
         state = "draining" if one["draining"] else "works" if one["live"] else "not seen"
         text = f"{one['shards']} shards, {one['rate']:.4g}/s, {state}, seen {format_span(one['seen_ago'])} ago"

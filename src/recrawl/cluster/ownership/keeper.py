@@ -20,6 +20,7 @@ from typing import Any
 
 from recrawl.cluster import tables
 from recrawl.cluster.ownership.leases import Held, ShardLeases
+from recrawl.cluster.passes import LEFT
 from recrawl.cluster.shares import share_tables
 from recrawl.cluster.shares.share_tables import Published
 from recrawl.cluster.shares.shares import Share
@@ -34,8 +35,9 @@ CONTROLLER = -1  # the number of the controller's lease
 PUBLISH_EVERY = 300.0  # seconds between two plans and sums of a shard
 _ROUNDS = 3  # in one lease
 _SEEN = (
-    "INSERT INTO worker AS known (name, host, pid, began, seen) "
-    "VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp()) ON CONFLICT (name) DO UPDATE SET seen = excluded.seen"
+    "INSERT INTO worker AS known (name, host, pid, began, seen, pass) "
+    "VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp(), $4) "
+    "ON CONFLICT (name) DO UPDATE SET seen = excluded.seen"
 )
 _LIVE = (
     "SELECT name, draining FROM worker WHERE seen > clock_timestamp() - make_interval(secs => $1) OR name = $2 "
@@ -44,6 +46,7 @@ _LIVE = (
 _FREE = (
     "SELECT shard FROM generate_series(0, $1 - 1) AS shard "
     "WHERE NOT EXISTS (SELECT 1 FROM shard_lease AS held WHERE held.shard = shard.shard AND until > clock_timestamp()) "
+    "AND NOT EXISTS (SELECT 1 FROM shard_pass AS done WHERE done.shard = shard.shard AND number = $2 AND ended) "
     "ORDER BY random()"
 )
 _WHOLE = "SELECT budget, (SELECT coalesce(sum(pages), 0)::bigint FROM published), reload FROM cluster"
@@ -64,6 +67,7 @@ class Round:
     draining: bool = False
     budget: str = ""  # of all shards together, in words
     pages: int = 0  # of all shards together
+    left: int = 0  # shards that the pass has not crawled yet
     reload: int = 0  # the number of the last order to read the settings again
     sums: Mapping[int, Mapping[str, Any]] | None = None  # what shards published of their pages; from time to time
 
@@ -86,11 +90,12 @@ class Keeper:
         self, cluster: Cluster, name: str, on_round: Callable[[Round], None], control: Control | None = None
     ) -> None:
         self.cluster, self.name, self.wanted = cluster, name, Wanted()
+        self.pass_number: int | None = None  # of the pass that the worker makes; None: it crawls without end
+        self._left = cluster.shards
         self._on_round, self._control = on_round, control
         self._leases = ShardLeases(name, time.monotonic, seconds=cluster.seconds)
         self._held: dict[int, Held] = {}
         self._controller: Held | None = None
-        self._began = False
         self._sums_at = -math.inf  # when sums are read next
         self._connection: Any = None
         self._loop = asyncio.get_running_loop()
@@ -137,13 +142,12 @@ class Keeper:
             self._connection = await tables.connect(self.cluster.address, command_timeout=self.cluster.seconds)
             await self._leases.prepare(self._connection)
             await self._connection.execute(_OLD)
-            if not self._began:  # of an earlier process of the same name nothing is left but its row
-                await self._connection.execute("DELETE FROM worker WHERE name = $1", self.name)
-                self._began = True
         return self._connection
 
     async def _keep(self, connection: Any) -> Round:
-        await connection.execute(_SEEN, self.name, socket.gethostname(), os.getpid())
+        await connection.execute(_SEEN, self.name, socket.gethostname(), os.getpid(), self.pass_number)
+        if self.pass_number is not None:
+            self._left = await connection.fetchval(LEFT, self.cluster.shards, self.pass_number)
         live = await connection.fetch(_LIVE, self.cluster.seconds, self.name)
         draining = any(drains for name, drains in live if name == self.name)
         renewed = await self._leases.renew_all(connection, self._held.values())
@@ -163,12 +167,17 @@ class Keeper:
         excess = max(len(self._held) - target, 0)
         budget, pages, order = await connection.fetchrow(_WHOLE)
         sums = await self._sums(connection)
-        return Round(dict(self._held), shares, lost, excess, draining, budget, pages, order, sums)
+        return Round(dict(self._held), shares, lost, excess, draining, budget, pages, self._left, order, sums)
 
     def _target(self, live: list[str]) -> int:
-        """How many shards this worker should have: all workers together have each shard once."""
+        """How many shards this worker should have: all workers together have each shard once.
+
+        In a pass each may have its share rounded up: a shard does not move because another has ended.
+        """
         if self.name not in live:
             return 0
+        if self.pass_number is not None:
+            return -(-self._left // len(live))
         share, rest = divmod(self.cluster.shards, len(live))
         return share + (live.index(self.name) < rest)
 
@@ -194,7 +203,7 @@ class Keeper:
                 if (again := await self._retaken(connection, self._held[shard])) is not None:
                     taken[shard] = again
             most = target - (len(self._held) - len(over) + len(taken))
-            free = [shard for (shard,) in await connection.fetch(_FREE, self.cluster.shards)]
+            free = [shard for (shard,) in await connection.fetch(_FREE, self.cluster.shards, self.pass_number)]
             for shard in [shard for shard in free if shard not in self._held][: max(most, 0)]:
                 if (held := await self._leases.take(connection, shard)) is not None:
                     taken[shard] = held

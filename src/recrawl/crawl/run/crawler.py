@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from recrawl.crawl.audit.audits import Audits
@@ -50,11 +50,14 @@ class Crawler:
         until: float | None = None,
         *,
         once: bool = False,
+        done: Collection[str] = (),
         n: int | None = None,
         audit: tuple[int, float] | None = None,
         crawl: bool = True,
     ) -> Counters:
         """Crawl until a time, until n crawls have started, until every page was crawled once, or until ``stop()``.
+
+        With ``once``, the pages ``done`` (URLs) are left out.
 
         With ``audit`` (draws, level) only an audit is made. Without ``crawl`` nothing is fetched: others
         crawl the pages, and the loop writes what they found and applies commands.
@@ -74,7 +77,7 @@ class Crawler:
         progress = loop.books.begin_log(began)
         try:
             at = math.inf if until is None else until
-            await (sweep(loop, at) if once else loop.run(at, n))
+            await (sweep(loop, at, done) if once else loop.run(at, n))
         except Exception as problem:
             components.report.failed(problem, components.counters)
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Collection
 
 import numpy as np
 
@@ -14,12 +15,12 @@ from recrawl.engine.names.addresses import host_of
 Pair = tuple[int, str]
 
 
-async def sweep(loop: CrawlLoop, until: float) -> None:
-    """Crawl every page once, or until a time comes or the loop is stopped."""
+async def sweep(loop: CrawlLoop, until: float, done: Collection[str] = ()) -> None:
+    """Crawl every page once but those ``done`` already, or until a time comes or the loop is stopped."""
     components = loop.components
     loop.starter.picking = False  # the loop does not wake for pages that could be picked
     concurrency = components.options.concurrency
-    queues, slots = hosts_in_order(components.engine, components.clock.now()), asyncio.Semaphore(concurrency)
+    queues, slots = hosts_in_order(components.engine, components.clock.now(), done), asyncio.Semaphore(concurrency)
     most = components.engine.settings.host_concurrency or concurrency
     shares = [pages for pages in queues for _ in range(min(most, len(pages)))]
     workers = [asyncio.create_task(_crawl_all(loop, pages, slots)) for pages in shares]
@@ -56,10 +57,10 @@ async def _crawl_all(loop: CrawlLoop, pages: deque[Pair], slots: asyncio.Semapho
                 crawled = await asyncio.shield(starter.attempts.begin(page, url, copies))
 
 
-def hosts_in_order(engine: Engine, now: float) -> list[deque[Pair]]:
-    """Per host its pages with their URLs, most valuable first; pages that the user paused are left out."""
+def hosts_in_order(engine: Engine, now: float, done: Collection[str] = ()) -> list[deque[Pair]]:
+    """Per host its pages with their URLs, most valuable first, without those that are done or that the user paused."""
     ids = engine.ids()
-    ids = ids[~engine.is_paused(ids)]
+    ids = np.setdiff1d(ids[~engine.is_paused(ids)], engine.addresses.known(list(done)) if done else ())
     if not len(ids):
         return []
     order = ids[np.argsort(-engine.scheduler.value(ids, now), kind="stable")].tolist()
