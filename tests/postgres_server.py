@@ -40,6 +40,12 @@ def _other_user():
     raise RuntimeError("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
 
 
+def _is_ready(lines):
+    """Whether the file in which the server says how far it is says so; it is empty when it has just been made."""
+    last = lines.read_text().splitlines()[-1:] if lines.is_file() else []
+    return [line.strip() for line in last] == ["ready"]
+
+
 def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
@@ -76,7 +82,7 @@ class Server:
                 command, cwd=self.folder, env=self._env, stdout=log, stderr=log, stdin=subprocess.DEVNULL, **self._as
             )
         lines, deadline = self.folder / "data" / "postmaster.pid", time.monotonic() + 300.0
-        while not (lines.is_file() and lines.read_text().splitlines()[-1].strip() == "ready"):
+        while not _is_ready(lines):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError((self.folder / "log").read_text())
             time.sleep(0.01)
