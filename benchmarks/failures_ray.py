@@ -102,7 +102,7 @@ def play(failures: int, hosts: int, *, seed: int, folder: Path) -> dict[str, Any
     server = Server(synchronous_commit="on", max_connections="100")
     try:
         side = Side(server.port, 0, seed)
-        pages, budget = make_cluster(server, side, hosts, folder)
+        pages, budget = make_cluster(server, side, hosts, folder, LEASE)
         scene = Scene(server.address("crawl"), folder, seed)
         try:
             with connected(scene.address):

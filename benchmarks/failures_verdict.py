@@ -18,6 +18,7 @@ from recrawl.cluster import tables
 from recrawl.cluster.ownership.stores import ShardStores
 from recrawl.store.postgres.address import Address
 
+STOPS = ("stop", "hold")  # failures in which a worker goes on later
 _WINDOWS = (1.0, 5.0, 20.0)
 _SLACK = 0.02  # seconds that a server may see a request late
 
@@ -37,7 +38,7 @@ class Run:
 
 def verdict(run: Run) -> dict[str, Any]:
     """Every promise, with the number of times that it was broken."""
-    lines = [json.loads(line) for file in run.folder.glob("*.jsonl") for line in _whole(file)]
+    lines = [json.loads(line) for file in run.folder.glob("*.jsonl") for line in whole_lines(file)]
     return {
         "requests": len(run.asked),
         "seconds_of_crawling": round(run.asked[-1].at - run.asked[0].at),
@@ -48,7 +49,7 @@ def verdict(run: Run) -> dict[str, Any]:
     }
 
 
-def _whole(file: Path) -> list[str]:
+def whole_lines(file: Path) -> list[str]:
     """Complete lines: a killed worker may have left a part of one."""
     return [line for line in file.read_text().split("\n")[:-1] if line]
 
@@ -121,7 +122,7 @@ def _hosts(run: Run) -> dict[str, Any]:
 
 def _stopped(run: Run, one: Asked) -> bool:
     """Whether a worker was stopped within moments of its request."""
-    stops = [failure for failure in run.failures if failure["kind"] == "stop" and failure["worker"] == one.worker]
+    stops = [failure for failure in run.failures if failure["kind"] in STOPS and failure["worker"] == one.worker]
     return any(abs(one.at - failure["at"]) < 0.5 or abs(one.at - failure["until"]) < 0.5 for failure in stops)
 
 
@@ -162,6 +163,6 @@ def _recovered(run: Run) -> dict[str, Any]:
 def _disturbs(run: Run, other: dict[str, Any], at: float) -> bool:
     """Whether another failure keeps shards from their owners within three leases from a time on."""
     spans = [(other["at"], other["until"] + run.lease)]
-    if other["kind"] == "stop":
+    if other["kind"] in STOPS:
         spans = [(other["at"], other["at"] + 2 * run.lease), (other["until"], other["until"] + run.lease)]
     return any(begin < at + 3 * run.lease and end > at for begin, end in spans)
