@@ -48,8 +48,9 @@ class ShardPages:
 class ShardReader:
     """All shards on two connections; nothing of it needs a lease. Commands are queued for the owners of shards."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster, self._connections = cluster, Connections(cluster, writers=1)
+    def __init__(self, cluster: Cluster, connections: Connections | None = None) -> None:
+        self.cluster, self._given = cluster, connections is not None
+        self._connections = connections or Connections(cluster, writers=1)
         self._stores: dict[int, PostgresStore] = {}
 
     def store(self, shard: int) -> PostgresStore:
@@ -170,5 +171,6 @@ class ShardReader:
         return await self._connections.reader.call(work)
 
     async def close(self) -> None:
-        """End the connections."""
-        await self._connections.close()
+        """End the connections, unless they were given."""
+        if not self._given:
+            await self._connections.close()

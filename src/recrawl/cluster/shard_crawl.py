@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from recrawl.cluster.hosts import HostsOfShard
+from recrawl.cluster.notices.book import Position
 from recrawl.cluster.ownership.gate import Gate, leased
 from recrawl.cluster.ownership.keeper import PUBLISH_EVERY, Round, Wanted
 from recrawl.cluster.ownership.leases import Held
 from recrawl.cluster.ownership.sessions import Connections
 from recrawl.cluster.passes import ShardPass
+from recrawl.cluster.shard_settings import without_notify
 from recrawl.cluster.shares.control_round import differs
 from recrawl.cluster.shares.controller import plan_of
 from recrawl.cluster.shares.share_tables import Published
 from recrawl.cluster.shares.shares import Share
 from recrawl.cluster.tables import Cluster
 from recrawl.crawl.config.settings import Settings
+from recrawl.crawl.deliver.notify.notifier import PREFIX
 from recrawl.crawl.polite.budget import Budget
 from recrawl.crawl.polite.hours import rates
 from recrawl.crawl.run.opening.assemble import LiveCrawl, Web, open_crawl
+from recrawl.crawl.run.opening.notifiers import texts_wanted
 from recrawl.crawl.run.opening.reload import reload_settings
 from recrawl.engine.outcomes.lessons import Lessons
 from recrawl.logs import event
 from recrawl.store import PostgresStore
+from recrawl.store.events import Subscriber
 
 log = logging.getLogger(__name__)
 
@@ -94,13 +100,14 @@ class ShardCrawl:
         budget = Budget(self._share.rate, clock.now(), hours=settings.opening())
         budget.earn_first()  # the last owner may have asked just now
         chosen = {"budget": budget, "may_ask": is_own, **around.options(self.gate)}
-        live = await open_crawl(settings, web=web, store=store, may_be_empty=True, **chosen)
+        chosen["texts"] = settings.event_text or texts_wanted(settings)
+        live = await open_crawl(without_notify(settings), web=web, store=store, may_be_empty=True, **chosen)
         access.opened()
         if around.pass_number is not None:
             self._pass = ShardPass(access, around.cluster.address.schema, shard, around.pass_number)
         while settings is not around.settings:  # read again meanwhile
             old, settings = settings, around.settings
-            await reload_settings(live.crawler.components, old, settings)
+            await _reload(live, old, settings)
         return live
 
     def renew(self, held: Held, share: Share | None, found: Round) -> None:
@@ -113,10 +120,31 @@ class ShardCrawl:
         self.gate.renewed()
         if self._live is None or self.stopping:
             return
+        if found.notified is not None:
+            self._live.crawler.components.pool.watch(asyncio.create_task(self._mark(self._live, found.notified)))
         now, n_pages = self._live.clock.now(), len(self._live.crawler.engine)
         if now >= self._published_at + PUBLISH_EVERY or differs(self._published_pages, n_pages):
             self._published_at, self._published_pages = now, n_pages
             self._publish(found, now)
+
+    async def _mark(self, live: LiveCrawl, positions: Mapping[str, Position]) -> None:
+        """Keep events and their texts until they are notified: in the shard, a notification is a subscriber."""
+        shard, store = self.gate.held.shard, live.store
+        there = {one.name: one for one in await store.subscribers() if one.name.startswith(PREFIX)}
+        for name, position in positions.items():
+            before = there.pop(name, None)
+            mine = Subscriber(
+                name,
+                position.cursors[shard],
+                failures=position.failures,
+                failure=position.failure,
+                failed_at=position.failed_at,
+                taken_at=position.taken_at,
+            )
+            if before is None or replace(before, dropped=0) != mine:
+                await store.save_subscriber(mine)
+        for name in there:
+            await store.remove_subscriber(name)
 
     def _use(self, share: Share) -> None:
         self._share = share
@@ -147,7 +175,7 @@ class ShardCrawl:
         before, after = (rates(found.budget, found.pages, one.opening())[0] for one in (old, new))
         self._scale = min(self._scale * after / before, 1.0) if before > 0.0 else self._scale
         self._scaled_until = time.monotonic() + _SHARED_AFTER * self._around.cluster.seconds
-        await reload_settings(self._live.crawler.components, old, new)
+        await _reload(self._live, old, new)
         self._use(self._share)
 
     def learn(self) -> None:
@@ -179,3 +207,10 @@ class ShardCrawl:
     def counted(self) -> dict[str, Any]:
         """What the crawl has done."""
         return {} if self._live is None else self._live.crawler.counters.as_dict()
+
+
+async def _reload(live: LiveCrawl, old: Settings, new: Settings) -> None:
+    """Give a crawl other settings; notifications are not its own, but need the texts of its pages."""
+    components = live.crawler.components
+    await reload_settings(components, without_notify(old), without_notify(new))
+    components.comparer.texts = new.event_text or texts_wanted(new)

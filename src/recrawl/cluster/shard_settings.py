@@ -12,3 +12,8 @@ _LEAST = 1e-9  # requests per second: the budget of a shard without a share, for
 def shard_settings(settings: Settings, share: float | None) -> Settings:
     """The settings of a shard: its budget is its share, in requests per second."""
     return replace(settings, budget=f"{max(share or 0.0, _LEAST):.12g}/s")
+
+
+def without_notify(settings: Settings) -> Settings:
+    """The settings of a shard's crawl: notifications are sent for all shards together."""
+    return replace(settings, notify=())

@@ -28,7 +28,7 @@ CREATE TABLE {CLUSTER} (
     budget text NOT NULL,                       -- of all shards together, in words
     round text NOT NULL DEFAULT '{{}}'          -- when shares were last computed, and for what; JSON
 );
-CREATE TABLE shard_lease (                      -- -1: the controller's
+CREATE TABLE shard_lease (                      -- -1: the controller's; -2: of notifications
     shard integer PRIMARY KEY,
     epoch bigint NOT NULL,
     worker text NOT NULL,
@@ -75,7 +75,10 @@ CREATE TABLE shard_pass (
     ended boolean NOT NULL
 );
 """
-_STEPS = (_TABLES, _RELOADS, _PASSES)  # the number of steps is the version
+_NOTICES = """
+CREATE TABLE notice (name text PRIMARY KEY, state text NOT NULL);  -- how far a notification is; JSON
+"""
+_STEPS = (_TABLES, _RELOADS, _PASSES, _NOTICES)  # the number of steps is the version
 
 
 @dataclass(frozen=True)

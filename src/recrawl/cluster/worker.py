@@ -12,8 +12,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from recrawl.cluster import passes, tables
+from recrawl.cluster.notices.notices import Notices
 from recrawl.cluster.ownership.gate import Gate
 from recrawl.cluster.ownership.keeper import Keeper, Round
+from recrawl.cluster.ownership.leases import Held
 from recrawl.cluster.ownership.sessions import Connections
 from recrawl.cluster.reloading import answer_text, taken_over
 from recrawl.cluster.shard_crawl import ShardCrawl, Surroundings
@@ -41,9 +43,8 @@ def worker_name() -> str:
 def check_cluster_settings(settings: Settings) -> None:
     """Raise ParameterError for settings that a worker does not support."""
     check_settings(settings)
-    for name in ("listen", "notify"):
-        if getattr(settings, name):
-            raise ParameterError(f"a cluster does not support {name}: remove it from the settings")
+    if settings.listen:
+        raise ParameterError("a cluster does not support listen: remove it from the settings")
 
 
 class ShardWorker:
@@ -77,9 +78,12 @@ class ShardWorker:
         self._problem: RecrawlError | None = None
         self._control = Controller(cluster, settings.opening())
         self._keeper = Keeper(cluster, self.name, self._on_round, self._control.step)
+        self._keeper.wanted.notices = bool(settings.notifications())
         self._reloads, self._reloading = 0, asyncio.Lock()
         self._reload_tasks: set[asyncio.Task[Reloaded]] = set()
         self._found = Round({}, {})  # the last round
+        self._notices: Notices | None = None
+        self._leaving: set[asyncio.Task[None]] = set()  # notices that end
         wanted, chosen = self._keeper.wanted, options or _nothing_else
         self._around = Surroundings(settings, cluster, self._web, self._connections, self._may_wait, wanted, chosen)
 
@@ -163,6 +167,8 @@ class ShardWorker:
             for crawl in list(self._crawls.values()):
                 await crawl.reload(old, self.settings, self._found)
             self._control.hours = self.settings.opening()
+            self._keeper.wanted.notices = bool(self.settings.notifications())
+            self._end_notices()  # they begin with the next round
             named = {name: ",".join(getattr(done, name)) for name in ("changed", "needs_restart")}
             event(log, logging.INFO, "settings.reloaded", **named)
             return done
@@ -186,6 +192,7 @@ class ShardWorker:
         """Use what a round of the keeper found: leases, shares, shards that come and go."""
         self._found = found
         self._follow(found.reload)
+        self._notify(found.notices)
         for shard in found.lost & self._crawls.keys():
             self._crawls[shard].lose()
         for shard, held in found.held.items():
@@ -207,6 +214,22 @@ class ShardWorker:
         if found.draining and self._stop_at is None:
             event(log, logging.INFO, "worker.drained", worker=self.name)
             self.stop()
+
+    def _notify(self, held: Held | None) -> None:
+        """Send notifications while the lease for them lasts, or was taken again before anybody else."""
+        if self._notices is not None and held is not None and held.epoch <= self._notices.gate.held.epoch + 1:
+            self._notices.renew(held)
+            return
+        self._end_notices()
+        if held is not None and self._stop_at is None and not self._leaving:
+            self._notices = Notices(self._connections, self.settings, self._web.clock, held)
+
+    def _end_notices(self) -> None:
+        if self._notices is not None:
+            task = asyncio.create_task(self._notices.end())
+            self._leaving.add(task)
+            task.add_done_callback(self._leaving.discard)
+            self._notices = None
 
     def _learn(self, sums: Mapping[int, Mapping[str, Any]]) -> None:
         """Let all engines learn from what shards have published."""
@@ -249,6 +272,10 @@ class ShardWorker:
             await asyncio.wait(self._tasks.values())
         if self._reload_tasks:
             await asyncio.wait(self._reload_tasks)
+        if self._notices is not None:
+            await self._notices.finish()
+        if self._leaving:
+            await asyncio.wait(self._leaving)
         await self._keeper.end()
         await self._connections.close()
         await self._web.close()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from recrawl.cluster.ownership.leases import Held, LeaseLostError, check
 from recrawl.crawl.http.fetched import Fetched, Fetcher, Sink, Streamer
 from recrawl.store.postgres.address import Address
+
+T = TypeVar("T")
 
 MOST_WAITING = 10_000  # outcomes of a shard that wait for the database; beyond it no request starts
 _LOOK = 0.05  # seconds between two looks at a lease that has run out
@@ -55,7 +57,7 @@ class Gate:
             if not limit.expired():
                 limit.reschedule(0.0)
 
-    async def during(self, call: Callable[[], Awaitable[Fetched]], ended: Callable[[], Fetched]) -> Fetched:
+    async def during(self, call: Callable[[], Awaitable[T]], ended: Callable[[], T]) -> T:
         """A request while the lease lasts: the next owner asks no host that this one still asks."""
         await self.wait()
         limit = asyncio.timeout_at(self.held.until)

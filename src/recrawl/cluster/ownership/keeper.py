@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recrawl.cluster import tables
+from recrawl.cluster.notices.book import READ, Position, positions_of
 from recrawl.cluster.ownership.leases import Held, ShardLeases
 from recrawl.cluster.passes import LEFT
 from recrawl.cluster.shares import share_tables
@@ -31,7 +32,8 @@ from recrawl.store.postgres.failures import PROBLEMS
 
 log = logging.getLogger(__name__)
 
-CONTROLLER = -1  # the number of the controller's lease
+CONTROLLER, NOTICES = -1, -2  # the numbers of the leases of the controller and of notifications
+NOTICES_EVERY = 15.0  # seconds between two looks at how far notifications are
 PUBLISH_EVERY = 300.0  # seconds between two plans and sums of a shard
 _ROUNDS = 3  # in one lease
 _SEEN = (
@@ -69,6 +71,8 @@ class Round:
     pages: int = 0  # of all shards together
     left: int = 0  # shards that the pass has not crawled yet
     reload: int = 0  # the number of the last order to read the settings again
+    notices: Held | None = None  # the lease of notifications, if the worker has it
+    notified: Mapping[str, Position] | None = None  # how far notifications are; from time to time
     sums: Mapping[int, Mapping[str, Any]] | None = None  # what shards published of their pages; from time to time
 
 
@@ -80,6 +84,7 @@ class Wanted:
     publish: dict[int, Published] = field(default_factory=dict)
     acknowledge: dict[int, int] = field(default_factory=dict)  # numbers of the shares that are in use
     answer: tuple[int, str] | None = None  # to an order to read the settings again: its number, and JSON
+    notices: bool = False  # the lease of notifications
     stopping: bool = False
 
 
@@ -96,6 +101,8 @@ class Keeper:
         self._leases = ShardLeases(name, time.monotonic, seconds=cluster.seconds)
         self._held: dict[int, Held] = {}
         self._controller: Held | None = None
+        self._notices: Held | None = None
+        self._notified_at = -math.inf
         self._sums_at = -math.inf  # when sums are read next
         self._connection: Any = None
         self._loop = asyncio.get_running_loop()
@@ -164,10 +171,23 @@ class Keeper:
         if self.wanted.answer is not None:
             await connection.execute(_ANSWER, self.name, *self.wanted.answer)
         await self._controlling(connection)
+        await self._noticing(connection)
         excess = max(len(self._held) - target, 0)
         budget, pages, order = await connection.fetchrow(_WHOLE)
-        sums = await self._sums(connection)
-        return Round(dict(self._held), shares, lost, excess, draining, budget, pages, self._left, order, sums)
+        return Round(
+            dict(self._held),
+            shares,
+            lost,
+            excess,
+            draining,
+            budget,
+            pages,
+            left=self._left,
+            reload=order,
+            notices=self._notices,
+            notified=await self._notified(connection),
+            sums=await self._sums(connection),
+        )
 
     def _target(self, live: list[str]) -> int:
         """How many shards this worker should have: all workers together have each shard once.
@@ -244,11 +264,28 @@ class Keeper:
         if self._controller is not None:
             await self._control(connection, self._controller)
 
+    async def _noticing(self, connection: Any) -> None:
+        """Hold the lease of notifications if it is wanted and nobody else has it; a worker that ends keeps it."""
+        if self._notices is not None:
+            self._notices = (await self._leases.renew_all(connection, [self._notices])).get(NOTICES)
+        if self._notices is None and self.wanted.notices and not self.wanted.stopping:
+            self._notices = await self._leases.take(connection, NOTICES)
+        if self._notices is not None and not self.wanted.notices:
+            await self._leases.release(connection, self._notices)
+            self._notices = None
+
+    async def _notified(self, connection: Any) -> dict[str, Position] | None:
+        if time.monotonic() < self._notified_at:
+            return None
+        self._notified_at = time.monotonic() + NOTICES_EVERY
+        return positions_of(await connection.fetch(READ))
+
     async def _leave(self, connection: Any) -> Round:
         """The last round: give back everything."""
         for held in self._held.values():
             await self._leases.release(connection, held)
-        if self._controller is not None:
-            await self._leases.release(connection, self._controller)
+        for own in (self._controller, self._notices):
+            if own is not None:
+                await self._leases.release(connection, own)
         await connection.execute("DELETE FROM worker WHERE name = $1", self.name)
         return Round({}, {})

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from recrawl.crawl.clock import Clock, hold
 from recrawl.crawl.deliver.notify.message import SHOWN, Message, message_of
 from recrawl.store.events import Event
-from recrawl.store.protocol import Store
 
 PREFIX = "notify:"  # of the names of subscribers, and of the notes of what waits
 _MOST = 1000  # events that wait by number; further ones are counted
@@ -55,10 +54,23 @@ class Send(Protocol):
         ...
 
 
+class Kept(Protocol):
+    """Where a notifier keeps what waits, and finds events again: a store."""
+
+    async def notes(self, prefix: str = "") -> dict[str, Any]:
+        """See `Store.notes`."""
+
+    async def save(self, *, notes: Mapping[str, Any]) -> None:
+        """See `Store.save`."""
+
+    async def events(self, after: int = 0, many: int = 200) -> list[Event]:
+        """See `Store.events`."""
+
+
 class Notifier:
     """A callback of `Delivery` that may send later."""
 
-    def __init__(self, rule: NotifyRule, send: Send, store: Store, clock: Clock) -> None:
+    def __init__(self, rule: NotifyRule, send: Send, store: Kept, clock: Clock) -> None:
         self.rule, self._send, self._store, self._clock = rule, send, store, clock
         self._numbers: list[int] = []
         self._n_more, self._since = 0, math.inf
