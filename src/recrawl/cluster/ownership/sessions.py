@@ -107,15 +107,23 @@ class PatientSession:
     """A shard's session that tries again while the lease may come back; ``lock`` is given where it writes.
 
     A write is numbered in its own transaction. After a lost answer the next attempt takes the lock of writes, which the
-    first holds until it ended, and looks whether its number is there.
+    first holds until it ended, and looks whether its number is there. The next write waits until this one is settled:
+    it would put its own number in that place.
     """
 
     def __init__(self, session: Sessions, gate: Gate, may_wait: Callable[[], bool], lock: int | None = None) -> None:
         self.session, self._gate, self._may_wait, self._lock = session, gate, may_wait, lock
         self._numbers = itertools.count(random.getrandbits(60))
+        self._turn = asyncio.Lock()
 
     async def call(self, work: Work[T]) -> T:
         """Run work in a transaction, once."""
+        if self._lock is None:
+            return await self._patiently(work)
+        async with self._turn:
+            return await self._patiently(work)
+
+    async def _patiently(self, work: Work[T]) -> T:
         number, again = next(self._numbers), False
         while True:
             self._gate.check_not_lost()
