@@ -7,6 +7,7 @@ not share lessons; rounds ten times as frequent; a shard whose rates rise tenfol
 
     python experiments/shards/controller.py            about ten minutes on one core; controller.json, controller.png
     python experiments/shards/controller.py --expected   seconds: only what the shares of known rates lose
+    python experiments/shards/controller.py --met        a minute: only how far thresholds of learned rates are apart
     python experiments/shards/controller.py --smallest   whether it runs; nothing is written
 """
 
@@ -122,6 +123,20 @@ def compare(size: Size) -> list[dict[str, Any]]:
     return rows
 
 
+def met(size: Size) -> list[dict[str, Any]]:
+    """How far planned thresholds of learned rates are apart, at the shares computed from them and at those before."""
+    rows = []
+    for seed in range(size.seeds):
+        pages, trace = world(size, seed)
+        for n in size.shards:
+            parts = parts_of(trace, shard_of(pages.host, n), n)
+            options = ShardOptions(every=EVERY, count_from=size.skip)
+            row = row_of(simulate_shards(parts, PER_PAGE * len(trace), options))
+            rows.append({"pages": size.pages, "seed": seed, "shards": n, "met": row["met"], "spread": row["spread"]})
+            print(rows[-1], flush=True)
+    return rows
+
+
 def frequent(size: Size) -> list[dict[str, Any]]:
     """Rounds ten times as frequent."""
     pages, trace = world(size, 0)
@@ -197,15 +212,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smallest", action="store_true", help="only whether it runs; nothing is written")
     parser.add_argument("--expected", action="store_true", help="only what the shares of known rates lose")
+    parser.add_argument("--met", action="store_true", help="only how far planned thresholds are apart, fewer pages")
     given = parser.parse_args()
     small = given.smallest
     size = Size(400, 20, 12.0, 4.0, 1, (4,)) if small else Size()
-    if given.expected:
+    few = replace(size, pages=min(size.pages, 1000), hosts=min(size.hosts, 50), days=40.0)
+    if given.expected or given.met:
         path = HERE / "controller.json"
-        path.write_text(json.dumps({**json.loads(path.read_text()), "expected": expected(size)}, indent=1) + "\n")
+        kept = json.loads(path.read_text())
+        kept |= {"expected": expected(size)} if given.expected else {"met": met(few)}
+        path.write_text(json.dumps(kept, indent=1) + "\n")
         return
     results: dict[str, Any] = {"expected": expected(size), "compare": compare(size)}
-    results |= {"frequent": frequent(size), "tenfold": tenfold(size)}
+    results |= {"met": met(few), "frequent": frequent(size), "tenfold": tenfold(size)}
     settings = {
         "pages": size.pages,
         "hosts": size.hosts,
