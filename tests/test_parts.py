@@ -165,6 +165,29 @@ def test_large_tuples_are_passed_by_address_and_their_arrays_are_those_of_python
     assert str(next(iter(add_to._parts))[0]).startswith("recrawl.Reference.Large")
 
 
+@uncached(jit.jit)
+def spread(n):
+    return np.arange(n) / n
+
+
+def allocated():
+    return Inner(spread(4), np.zeros(2))
+
+
+opened_allocated = unpacker(allocated)
+
+
+@uncached(jit.jit_lean)
+def last_of(numbers):
+    return opened_allocated(numbers).a[3]
+
+
+def test_an_example_may_need_kernels_that_allocate_and_are_not_compiled_yet():
+    assert not spread.overloads
+    assert last_of(pack(Inner(np.arange(4.0), np.zeros(2)))) == 3.0
+    assert spread.overloads
+
+
 def test_a_version_of_numba_that_was_not_tried_compiles_kernels_its_own_way(monkeypatch):
     monkeypatch.setattr(parts, "TRIED", ())
     plain_half, plain_total = jit.jit(half.py_func), jit.jit(lambda values: values.sum() / 2)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numba import typeof, types
-from numba.core import cgutils
+from numba.core import cgutils, compiler, targetconfig
 from numba.extending import intrinsic
 from numba.np import arrayobj
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ Numbers = NDArray[np.int64]
 _types: Any = types
 _typeof: Any = typeof
 _code_parts: Any = cgutils
+_compiler: Any = compiler
+_flags: Any = targetconfig
 _arrays: Any = arrayobj
 
 
@@ -47,7 +49,9 @@ def unpacker(example: Callable[[], Any]) -> Any:
     """For kernels: the tuple from its numbers. `example` makes a tuple of the same types, when a kernel is compiled."""
 
     def typed(_context: Any, numbers: Any) -> Any:
-        return Reference(_typeof(example()))(numbers), _unpack
+        with _flags.ConfigStack().enter(_usual_flags()):
+            made = example()
+        return Reference(_typeof(made))(numbers), _unpack
 
     made = cache(example)
 
@@ -55,6 +59,13 @@ def unpacker(example: Callable[[], Any]) -> Any:
         return _read(made(), iter(numbers.tolist()))
 
     return with_form(intrinsic(typed), uncompiled)
+
+
+def _usual_flags() -> Any:
+    """What kernels that an example needs inherit, instead of the flags of the kernel that is being compiled."""
+    flags = _compiler.Flags()
+    flags.nrt = True
+    return flags
 
 
 def _read(example: Any, numbers: Iterator[int]) -> Any:
