@@ -1,7 +1,7 @@
 """A leading underscore is respected: no package uses a private name of another one. No constructor is wide."""
 
 import ast
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -143,3 +143,12 @@ def test_a_wide_constructor_would_be_found():
     assert constructors(ast.parse(text)) == {"A": (["a", "b", "c", "e", "f", "d", "g"], False)}
     text = "class B:\n    __slots__ = ('b', 'a')\n    def __init__(self, a, b): pass\n"
     assert constructors(ast.parse(text)) == {"B": (["a", "b"], True)}
+
+
+def test_packages_and_the_crawler_stay_small():
+    modules = Counter(path.parent for path in SOURCE.rglob("*.py") if path.name != "__init__.py")
+    large = {folder.relative_to(SOURCE).as_posix() for folder, n in modules.items() if n > 15}
+    assert large == set(), "about fifteen modules; a sub-package is missing"
+    tree = ast.parse((SOURCE / "crawl/run/crawler.py").read_text(encoding="utf-8"))
+    froms = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert sum(name.startswith("recrawl") for name in froms) <= 12

@@ -13,7 +13,7 @@ from recrawl.cli import main
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs/tutorial.md").read_text()
-CHANGED = {"http://127.0.0.1:8000": "http://127.0.0.1:{port}", "--for 120s": "--for 5s"}
+CHANGED = {"http://127.0.0.1:8000": "http://127.0.0.1:{port}", "--for 300s": "--for 5s"}
 SETTINGS = {'"2/s"': '"20/s"', '"0.1 s"': '"0.01 s"'}
 SKIPPED = ("python3 -m venv", ". .venv", "pip install", "python examples/site.py", "rm ", "recrawl --version")
 

@@ -146,7 +146,7 @@ def test_a_share_of_a_crawl_goes_to_audits(run, run_until, sites):
 
 
 @pytest.mark.parametrize("sites", [False], indirect=True)
-def test_a_crawl_that_runs_is_left_word_and_makes_the_audit(run, run_until, sites):
+def test_a_running_crawl_gets_a_command_and_makes_the_audit(run, run_until, sites):
     crawled(run, sites)
     with BlockingStore(SqliteStore("recrawl.db")):  # as a crawl would have it
         result = run("audit", *QUICK, "--requests", 20)
