@@ -31,6 +31,8 @@ _PAGES = (
     "count(*) FILTER (WHERE times_gone > 0) AS gone, "
     "coalesce(sum(importance) FILTER (WHERE NOT paused), 0.0)::float8 AS importance FROM {schema}.page)"
 )
+_QUEUED = "SELECT coalesce(sum(octet_length(value)), 0) AS size FROM {schema}.command"
+MOST_QUEUED = 64 << 20  # bytes of commands of a shard, beyond which nothing more is received for it
 _AFTER = "SELECT id, url FROM page WHERE id > $1 ORDER BY id LIMIT $2"
 _HOLDS = "SELECT name, spacing, held_until FROM host WHERE name = ANY ($1::text[])"
 
@@ -106,6 +108,12 @@ class ShardReader:
             found |= asked & set(command.get("add", ()))
             found -= set(command.get("remove", ()))
         return found
+
+    async def has_room(self, shard: int) -> bool:
+        """Whether the queue of a shard takes what was received."""
+        schema = shard_schema(self.cluster.address.schema, shard)
+        size = (await self._ask(_QUEUED.format(schema=schema)))[0]["size"]
+        return bool(size < MOST_QUEUED)
 
     async def overview(self) -> dict[str, Any]:
         """Shards with their owners and shares, workers, and the budget as they are now."""

@@ -9,14 +9,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from recrawl.cluster.hosts import HostsOfShard
+from recrawl.cluster.hosts import HostsOfShard, OtherShards
 from recrawl.cluster.notices.book import Position
 from recrawl.cluster.ownership.gate import Gate, leased
 from recrawl.cluster.ownership.keeper import PUBLISH_EVERY, Round, Wanted
 from recrawl.cluster.ownership.leases import Held
 from recrawl.cluster.ownership.sessions import Connections
 from recrawl.cluster.passes import ShardPass
-from recrawl.cluster.shard_settings import without_notify
+from recrawl.cluster.reading import ShardReader
+from recrawl.cluster.shard_settings import callback_of_shard, without_notify
 from recrawl.cluster.shares.control_round import differs
 from recrawl.cluster.shares.controller import plan_of
 from recrawl.cluster.shares.share_tables import Published
@@ -49,6 +50,7 @@ class Surroundings:
     connections: Connections
     may_wait: Callable[[], bool]  # whether transactions wait for a database that is away
     wanted: Wanted
+    reader: ShardReader  # of other shards
     options: Callable[[Gate], dict[str, Any]]  # fields of `CrawlOptions` for the crawl of a shard
     pass_number: int | None = None  # of the pass that is made; None: crawls do not end
     lessons: dict[int, Lessons] = field(default_factory=dict)  # what the pages of shards teach about all pages
@@ -84,6 +86,11 @@ class ShardCrawl:
             await live.close()
             event(log, logging.INFO, "shard.closed", shard=shard, lost=self.gate.lost)
 
+    def _may_wait(self) -> bool:
+        """Whether what is sent to other shards waits for a database that is away."""
+        self.gate.check_not_lost()
+        return self._around.may_wait()
+
     async def _opened(self) -> LiveCrawl:
         around, shard = self._around, self.gate.held.shard
         settings, name = around.settings, around.cluster.shard_database(shard)
@@ -99,7 +106,10 @@ class ShardCrawl:
         web = Web(around.web.user_agent, pages, robots, clock)
         budget = Budget(self._share.rate, clock.now(), hours=settings.opening())
         budget.earn_first()  # the last owner may have asked just now
-        chosen = {"budget": budget, "may_ask": is_own, **around.options(self.gate)}
+        others = OtherShards(is_own, around.cluster.shards, around.reader.store, self._may_wait)
+        chosen = {"budget": budget, "others": others, **around.options(self.gate)}
+        if callback := settings.callback_url():
+            chosen["callback_url"] = callback_of_shard(callback, shard)
         chosen["texts"] = settings.event_text or texts_wanted(settings)
         live = await open_crawl(without_notify(settings), web=web, store=store, may_be_empty=True, **chosen)
         access.opened()

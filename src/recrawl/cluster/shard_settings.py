@@ -17,3 +17,12 @@ def shard_settings(settings: Settings, share: float | None) -> Settings:
 def without_notify(settings: Settings) -> Settings:
     """The settings of a shard's crawl: notifications are sent for all shards together."""
     return replace(settings, notify=())
+
+
+def callback_of_shard(callback_url: str, shard: int) -> str:
+    """Where hubs reach a shard, whichever worker answers: below this URL are the callbacks of its subscriptions.
+
+    >>> callback_of_shard("https://crawl.example.org/", 7)
+    'https://crawl.example.org/shards/7'
+    """
+    return f"{callback_url.rstrip('/')}/shards/{shard}"

@@ -17,6 +17,7 @@ from recrawl.cluster.ownership.gate import Gate
 from recrawl.cluster.ownership.keeper import Keeper, Round
 from recrawl.cluster.ownership.leases import Held
 from recrawl.cluster.ownership.sessions import Connections
+from recrawl.cluster.reading import ShardReader
 from recrawl.cluster.reloading import answer_text, taken_over
 from recrawl.cluster.shard_crawl import ShardCrawl, Surroundings
 from recrawl.cluster.shares.control_round import Controller
@@ -43,8 +44,6 @@ def worker_name() -> str:
 def check_cluster_settings(settings: Settings) -> None:
     """Raise ParameterError for settings that a worker does not support."""
     check_settings(settings)
-    if settings.listen:
-        raise ParameterError("a cluster does not support listen: remove it from the settings")
 
 
 class ShardWorker:
@@ -85,7 +84,10 @@ class ShardWorker:
         self._notices: Notices | None = None
         self._leaving: set[asyncio.Task[None]] = set()  # notices that end
         wanted, chosen = self._keeper.wanted, options or _nothing_else
-        self._around = Surroundings(settings, cluster, self._web, self._connections, self._may_wait, wanted, chosen)
+        reader = ShardReader(cluster, self._connections)
+        self._around = Surroundings(
+            settings, cluster, self._web, self._connections, self._may_wait, wanted, reader, chosen
+        )
 
     async def run(
         self, seconds: float | None = None, *, once: bool = False, on_start: Callable[[], None] | None = None

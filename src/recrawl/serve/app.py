@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 
 from recrawl.crawl.run.receive.receivers import Receivers
 from recrawl.crawl.signals.inbox import Taken
@@ -57,6 +57,7 @@ class Context:
     service: Service | None = None  # of the routes beside those for signals; None: there are none
     metrics: Metrics | None = None
     why_not_ready: Callable[[], str | None] | None = None  # gives None while the crawl is served
+    routers: Sequence[APIRouter] = ()  # further routes
 
 
 def build_app(context: Context) -> FastAPI:
@@ -82,6 +83,8 @@ def build_app(context: Context) -> FastAPI:
         app.include_router(indexnow_routes(context.receivers.indexnow))
         if context.receivers.websub is not None:
             app.include_router(websub_routes(context.receivers.websub))
+    for router in context.routers:
+        app.include_router(router)
     if context.dashboard is not None:
         from recrawl.serve.dashboard.routes import add_dashboard
 

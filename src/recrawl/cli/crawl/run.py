@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -134,6 +135,7 @@ async def _work(cluster: Cluster, read: Callable[[], Settings], seconds: float |
     """Work on a cluster, as one of its workers."""
     from recrawl.cli.shared.options.interrupts import note_hangups, reload_on_hangup, stop_on_signals
     from recrawl.cli.shared.options.opening import worker_of
+    from recrawl.cluster.tables import bring_up_to_date
     from recrawl.crawl.run.opening.warming import warm_up_beside
 
     settings, noted = read(), note_hangups()
@@ -144,7 +146,13 @@ async def _work(cluster: Cluster, read: Callable[[], Settings], seconds: float |
         stop_on_signals(worker)
         reload_on_hangup(worker.reload, worker.stop, noted)
 
-    counted = await worker.run(seconds, once=once, on_start=take_signals)
+    async with AsyncExitStack() as stack:
+        if settings.listen.strip():
+            from recrawl.serve.cluster_service import beside_worker
+
+            await bring_up_to_date(cluster)  # the service reads its tables before the worker begins
+            print_sign_in(await stack.enter_async_context(beside_worker(cluster, settings)))
+        counted = await worker.run(seconds, once=once, on_start=take_signals)
     return {"worker": worker.name, "seconds": round(time.monotonic() - began, 3), **counted}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 from recrawl.cluster.ownership.leases import Held, LeaseLostError, check
-from recrawl.crawl.http.fetched import Fetched, Fetcher, Sink, Streamer
+from recrawl.crawl.http.fetched import Fetched, Fetcher, Poster, Sink, Streamer
 from recrawl.store.postgres.address import Address
 
 T = TypeVar("T")
@@ -132,7 +132,19 @@ class LeasedStreamer(LeasedFetcher):
         return await self._during(url, lambda: fetcher.stream(url, sink, etag=etag, last_modified=last_modified))
 
 
+class LeasedPoster(LeasedStreamer):
+    """The same of a fetcher that can also send forms."""
+
+    async def post(self, url: str, form: Mapping[str, str]) -> Fetched:
+        """See `Poster.post`."""
+        fetcher = self._fetcher
+        assert isinstance(fetcher, Poster)
+        return await self._during(url, lambda: fetcher.post(url, form))
+
+
 def leased(fetcher: Fetcher, gate: Gate, is_own: Callable[[str], bool], clock: Callable[[], float]) -> LeasedFetcher:
     """A fetcher that asks only while the lease lasts."""
     kind = LeasedStreamer if isinstance(fetcher, Streamer) else LeasedFetcher
+    if isinstance(fetcher, Streamer) and isinstance(fetcher, Poster):
+        kind = LeasedPoster
     return kind(fetcher, gate, is_own, clock)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,6 +13,19 @@ from recrawl.crawl.deliver.subscribers import Callback
 from recrawl.crawl.detect.detector import Detector
 from recrawl.crawl.polite.budget import Budget
 from recrawl.errors import ParameterError
+
+
+class Others(Protocol):
+    """The crawls of other hosts, such as those of other shards."""
+
+    def has(self, url: str) -> bool:
+        """Whether the host of a URL is theirs: this crawl does not ask it."""
+        ...
+
+    async def send(self, url: str, command: Mapping[str, Any]) -> None:
+        """Queue a command for the crawl that has the host of a URL; returns when it is written."""
+        ...
+
 
 OnEvent = Callable[[str, Mapping[str, Any]], None]
 
@@ -45,7 +58,7 @@ class CrawlOptions:
     signal_delay: float = 0.0  # signals wait so long for others to be written with
     callback_url: str = ""  # where hubs reach the crawler; empty: it subscribes to none
     texts: bool | Callable[[str], bool] = False  # whether events carry the text of pages: of all, or by URL
-    may_ask: Callable[[str], bool] | None = None  # whether redirects to a URL are followed; default: all
+    others: Others | None = None  # who crawls the other hosts; default: this crawl crawls all
     on_event: OnEvent | None = None  # called with a name and fields: "crawled", "saved", "commands", "error" …
 
     def __post_init__(self) -> None:

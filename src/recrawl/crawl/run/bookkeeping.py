@@ -28,7 +28,8 @@ class Bookkeeper:
             components.set_token,
             components.polls.add,
             components.polls.follow,
-            components.inbox.take,
+            components.inbox.take_queued,
+            components.receivers.received,
             components.polls.remove,
         )
         self._commands = CommandQueue(components.engine, components.store, rules, hooks)

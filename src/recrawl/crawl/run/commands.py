@@ -73,8 +73,13 @@ def signals_command(signals: Sequence[Signal]) -> dict[str, Any]:
     return {"signals": rows}
 
 
-async def _take_none(_: Sequence[Signal]) -> None:
-    """By default signals are not taken."""
+def received_command(kind: str, **fields: Any) -> dict[str, Any]:
+    """The command that takes what another process has received for this crawl (`Receivers.received`)."""
+    return {"received": {"kind": kind, **fields}}
+
+
+async def _take_none(_: object) -> None:
+    """By default nothing is taken."""
 
 
 def _nothing(*_: object) -> None:
@@ -92,6 +97,7 @@ class CommandHooks:
     listing: Callable[[str, str], None] = _nothing  # URL and kind
     follow: Callable[[Site], None] = _nothing
     signals: Callable[[Sequence[Signal]], Awaitable[object]] = _take_none
+    received: Callable[[Mapping[str, Any]], Awaitable[object]] = _take_none
     ended: Callable[[list[str]], None] = _nothing  # URLs that are not to be crawled or polled any more
 
 
@@ -121,6 +127,9 @@ class CommandQueue:
             elif "signals" in command:
                 rows = command["signals"]
                 await self._hooks.signals([Signal(url, Source(WEBHOOK, name), *when) for url, name, *when in rows])
+                await self._store.save(applied=[number])
+            elif "received" in command:
+                await self._hooks.received(command["received"])
                 await self._store.save(applied=[number])
             elif "token" in command:
                 name, note = command["token"], command.get("note")

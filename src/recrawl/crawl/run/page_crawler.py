@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from recrawl.crawl.clock import Clock
+from recrawl.crawl.config.options import Others
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.http.cache_headers import fresh_for
 from recrawl.crawl.http.fetched import Fetched, Fetcher
@@ -45,7 +46,7 @@ class PageCrawler:
         self._fetcher, self._gate, self._comparer, self._rules = fetcher, gate, comparer, rules
         self._clock, self._is_page = clock, is_page
         self._limiter, self._budget = gate.limiter, gate.budget
-        self.may_ask: Callable[[str], bool] | None = None  # whether redirects to a URL are followed; None: all
+        self.others: Others | None = None  # who crawls the hosts that this crawl does not ask
         self.on_fetched: Callable[[str, Fetched], None] | None = None  # gets the page and the last answer to a crawl
         self.on_changed: Callable[[str, Fetched], None] | None = None  # gets pages that are new or changed
 
@@ -102,7 +103,7 @@ class PageCrawler:
         hop.at = goal
         if first and status in _PERMANENT and self._is_page(goal):
             return "moved"
-        if self.may_ask is not None and not self.may_ask(goal):
+        if self.others is not None and self.others.has(goal):
             return "redirects"
         permission = await self._gate.check(goal)
         if permission is None:

@@ -36,6 +36,9 @@ class ShardInbox:
         by_shard: dict[int, list[Signal]] = {}
         for one in accepted:
             by_shard.setdefault(self._crawl.reader.shard_of(str(one.page)), []).append(one)
+        for shard in by_shard:
+            if not await self._crawl.reader.has_room(shard):
+                return Taken(limited=len(signals), retry_after=60.0)
         for shard, mine in by_shard.items():
             await self._crawl.reader.store(shard).queue([signals_command(mine)])
         return Taken(accepted=len(accepted), unknown=len(signals) - len(accepted))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Protocol
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from recrawl.crawl.offload import LARGE
-from recrawl.crawl.run.receive.indexnow import IndexNow
+from recrawl.crawl.run.receive.indexnow import Answer
 from recrawl.crawl.signals.indexnow.ping import LARGEST, Ping, Refusal
 from recrawl.crawl.signals.indexnow.ping import read_body as read_ping
 from recrawl.crawl.signals.indexnow.ping import read_query as read_query_ping
@@ -16,7 +17,14 @@ from recrawl.serve.guard import read_body
 from recrawl.serve.problems import ProblemError
 
 
-def indexnow_routes(indexnow: IndexNow) -> APIRouter:
+class PingTaker(Protocol):
+    """What takes pings: a crawl, or the queues of shards."""
+
+    async def receive(self, ping: Ping | Refusal) -> Answer:
+        """See `IndexNow.receive`."""
+
+
+def indexnow_routes(indexnow: PingTaker) -> APIRouter:
     """The routes for pings."""
     router = APIRouter()
 

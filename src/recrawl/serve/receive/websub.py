@@ -10,7 +10,7 @@ from recrawl.crawl.signals.websub.subscriptions import PATH
 from recrawl.serve.guard import read_body
 from recrawl.serve.problems import ProblemError
 
-_SAFE = {"x-content-type-options": "nosniff"}  # a challenge is somebody else's text
+SAFE = {"x-content-type-options": "nosniff"}  # a challenge is somebody else's text
 
 
 def websub_routes(websub: WebSub) -> APIRouter:
@@ -22,7 +22,7 @@ def websub_routes(websub: WebSub) -> APIRouter:
         answer = await websub.verify(name, dict(request.query_params))
         if answer is None:
             raise ProblemError(404, "this was not asked for")
-        return PlainTextResponse(answer, headers=_SAFE)
+        return PlainTextResponse(answer, headers=SAFE)
 
     @router.post(PATH + "{name}")
     async def deliver(name: str, request: Request) -> Response:

@@ -91,7 +91,7 @@ class Components:
         self.gate = gate
         self.comparer = Comparer(options, self.feeds, self.not_modified, self.clock)
         self.page_crawler = PageCrawler(fetcher, gate, self.comparer, options.rules, self.clock, self._is_page)
-        self.page_crawler.may_ask = options.may_ask
+        self.page_crawler.others = options.others
         self.side = SideRequests(fetcher, gate, self.clock, self._count_requests)
         self.polls = self._polls()
         self.audits = Audits(engine, self.limiter, options)
@@ -119,6 +119,7 @@ class Components:
         pushed = PushedCopies(self.comparer, recorder, clock, self.counters, self.pool.wake)
         save, feeds = recorder.save_notes, self.feeds
         reach = Reach(side, self.inbox, pushed, clock, save, self._pages_of, feeds.length, self.polls, self.counters)
+        reach = reach._replace(others=self.options.others)
         receivers = Receivers(reach, self.options.callback_url)
         self.page_crawler.on_fetched = self.polls.on_fetched = receivers.page_fetched
         return receivers

@@ -57,13 +57,13 @@ class IndexNow:
         """Take up the notes of earlier runs; checks that were not finished are made again."""
         self._checks.extend(self.keys.restore(notes, self._clock.now()))
 
-    async def receive(self, ping: Ping | Refusal) -> Answer:
-        """Take a ping; returns when what was taken is stored."""
-        answer = await self._received(ping)
+    async def receive(self, ping: Ping | Refusal, *, queued: bool = False) -> Answer:
+        """Take a ping; returns when what was taken is stored. One that was ``queued`` is acknowledged already."""
+        answer = await self._received(ping, queued)
         self.counts[answer.status] += 1
         return answer
 
-    async def _received(self, ping: Ping | Refusal) -> Answer:
+    async def _received(self, ping: Ping | Refusal, queued: bool) -> Answer:
         if isinstance(ping, Refusal):
             return Answer(*ping)
         taken = self.keys.take(ping, self._clock.now())
@@ -72,7 +72,8 @@ class IndexNow:
         if taken.status == 202:
             await self._wait(taken.check)
         if taken.urls:
-            done = await self._inbox.take(self._signals(ping.location, taken.urls), whole=True)
+            signals = self._signals(ping.location, taken.urls)
+            done = await (self._inbox.take_queued(signals) if queued else self._inbox.take(signals, whole=True))
             if done.limited:
                 return Answer(429, "too many URLs of this host", done.retry_after)
         return Answer(taken.status)

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+import base64
+import logging
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from recrawl.crawl.http.fetched import Fetched
 from recrawl.crawl.run.receive.indexnow import IndexNow
 from recrawl.crawl.run.receive.websub import Reach, WebSub
 from recrawl.crawl.signals.indexnow.keys import PREFIX as KEYS
+from recrawl.crawl.signals.indexnow.ping import Ping
 from recrawl.crawl.signals.websub.subscriptions import PREFIX as SUBSCRIPTIONS
+from recrawl.logs import event
 from recrawl.store.protocol import Store
+
+log = logging.getLogger(__name__)
 
 
 class Receivers:
@@ -47,6 +54,24 @@ class Receivers:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
 
+    async def received(self, said: Mapping[str, Any]) -> None:
+        """Take what another process has received and acknowledged; returns when it is stored."""
+        kind = said["kind"]
+        if kind == "indexnow":
+            await self.indexnow.receive(
+                Ping(said["site"], said["key"], said["location"], tuple(said["urls"])), queued=True
+            )
+        elif self.websub is None:
+            event(log, logging.WARNING, "websub.dropped", kind=kind)
+        elif kind == "verification":
+            await self.websub.verify(said["name"], said["query"])
+        elif kind == "delivery":
+            await self.websub.deliver(said["name"], said["signature"], said["headers"], unpacked(said["body"]))
+        elif kind == "hub":
+            self.websub.ask_for(said)
+        elif kind == "hub answer":
+            await self.websub.answered(said)
+
     def page_fetched(self, url: str, fetched: Fetched) -> None:
         """A page was fetched."""
         if self.websub is not None:
@@ -57,3 +82,13 @@ class Receivers:
         if self.websub is not None:
             for url in urls:
                 self.websub.removed(url)
+
+
+def packed(body: bytes) -> str:
+    """A body as a command holds it."""
+    return base64.b64encode(zlib.compress(body, 1)).decode()
+
+
+def unpacked(text: str) -> bytes:
+    """The body of `packed`."""
+    return zlib.decompress(base64.b64decode(text))

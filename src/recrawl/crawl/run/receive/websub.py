@@ -12,9 +12,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from recrawl.crawl.clock import Clock
+from recrawl.crawl.config.options import Others
 from recrawl.crawl.http.fetched import Fetched
 from recrawl.crawl.listings.polls import Polls
 from recrawl.crawl.polite.side_requests import SideRequests
+from recrawl.crawl.run.commands import received_command
 from recrawl.crawl.run.progress import Counters
 from recrawl.crawl.run.receive.pauses import FewTasks
 from recrawl.crawl.run.receive.pushed import PushedCopies
@@ -47,6 +49,7 @@ class Reach(NamedTuple):
     feed_length: Callable[[str], int]  # items that a feed had lately
     listings: Polls
     counters: Counters
+    others: Others | None = None
 
 
 class WebSub:
@@ -64,19 +67,43 @@ class WebSub:
         """Ask hubs when it is time, until cancelled."""
         async with self._tasks.running():
             while True:
-                for request in self.table.due(self._clock.now(), self._tasks.free):
+                due = self.table.due(self._clock.now(), self._tasks.free)
+                await self._save()  # a hub may verify at once, and reach another process
+                for request in due:
                     self._tasks.begin(self._ask(request))
-                await self._save()
                 await self._tasks.sleep(self.table.next_at() - self._clock.now())
 
     async def _ask(self, request: HubRequest) -> None:
-        """Send one request to a hub."""
+        """Send one request to a hub, or let the crawl send it that has the hub's host."""
+        others = self._reach.others
+        if others is not None and others.has(request.hub):
+            fields = {"hub": request.hub, "fields": request.fields, "name": request.name}
+            page = self.table.get(request.name)
+            if page is not None:
+                await others.send(request.hub, received_command("hub", **fields, page=page.page))
+                self._sent(request.name)
+            return
         fetched = await self._reach.side.post(request.hub, request.fields, lambda: self._sent(request.name))
         accepted = fetched.failure is None
         self.table.answered(request.name, accepted, self._clock.now(), fetched.retry_after)
         words = {"mode": request.fields["hub.mode"], "hub": request.hub, "topic": request.fields["hub.topic"]}
         level = logging.DEBUG if accepted else logging.INFO
         event(log, level, "websub.asked", **words, status=fetched.status, failure=fetched.failure)
+
+    def ask_for(self, asked: Mapping[str, Any]) -> None:
+        """Send a request of another crawl to a hub, and send back whether it was accepted."""
+        self._tasks.begin(self._ask_for(asked))
+
+    async def _ask_for(self, asked: Mapping[str, Any]) -> None:
+        fetched = await self._reach.side.post(asked["hub"], asked["fields"], lambda: None)
+        assert self._reach.others is not None
+        accepted, words = fetched.failure is None, {"name": asked["name"], "wait": fetched.retry_after}
+        await self._reach.others.send(asked["page"], received_command("hub answer", accepted=accepted, **words))
+
+    async def answered(self, said: Mapping[str, Any]) -> None:
+        """What became of a request that another crawl has sent."""
+        self.table.answered(said["name"], said["accepted"], self._clock.now(), said["wait"])
+        await self._save()
 
     def _sent(self, name: str) -> None:
         self.table.sent(name, self._clock.now())
