@@ -12,6 +12,7 @@ from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.config.rules import Rule, Rules
 from recrawl.crawl.config.shares import share_of
 from recrawl.crawl.http.memory import Answer
+from recrawl.crawl.polite.robots_gate import RobotsGate
 from recrawl.crawl.run.commands import audit_command
 from recrawl.estimate.audit import verdict
 
@@ -86,6 +87,26 @@ def test_an_audit_finds_what_is_true_and_costs_a_request_a_page(crawled):
     low, high = found.interval
     assert low < fresh.mean() <= high
     assert abs(found.forecast - fresh.mean()) < 0.15
+
+
+@pytest.mark.slow
+def test_a_page_that_waits_for_the_store_or_a_slot_costs_no_request(crawled, monkeypatch):
+    """What is known of robots.txt may come late from the store, as it did on a busy machine: nothing was asked then."""
+    recall, late = RobotsGate.recall, []
+
+    async def slow(gate, urls):
+        if len(late) < 30:
+            late.extend(urls)
+            return set(urls)
+        return await recall(gate, urls)
+
+    monkeypatch.setattr(RobotsGate, "recall", slow)
+    crawled.web.requests.clear()
+    crawled.budget = 5.0
+    found = audit(crawled, 60)
+    assert len(late) >= 30
+    assert found.draws == 60
+    assert found.requests == len(crawled.web.requests)
 
 
 @pytest.mark.slow

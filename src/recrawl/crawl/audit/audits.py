@@ -181,10 +181,10 @@ class Audits:
             open_.judged[url] = (fresh, float(expected_fresh(self._engine, [page], outcome.began_at)[0]))
         self._end_if_done(now)
 
-    def retry(self, url: str) -> None:
-        """A page was not fetched, and is due again."""
+    def retry(self, url: str, n_requests: int = 0) -> None:
+        """A page was not fetched, and is due again; ``n_requests`` were made for the robots.txt of its host."""
         if self._open is not None:
-            self._open.retry(url)
+            self._open.retry(url, n_requests)
 
     def forbidden(self, url: str, now: float) -> None:
         """A page may not be fetched."""

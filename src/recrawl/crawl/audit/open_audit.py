@@ -47,11 +47,11 @@ class OpenAudit:
         del self.waiting[url]
         self.running.add(url)
 
-    def retry(self, url: str) -> None:
-        """A page that was not fetched waits again; the request for its robots.txt counts."""
+    def retry(self, url: str, n_requests: int) -> None:
+        """A page that was not fetched waits again; requests for its robots.txt count."""
         if url in self.running:
             self.running.discard(url)
-            self.requests += 1
+            self.requests += n_requests
             self.waiting[url] = None
 
     def suspend(self) -> None:

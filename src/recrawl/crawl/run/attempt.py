@@ -34,7 +34,7 @@ class Attempts:
             result, copy = await self._in_slot(url, copies, full=audit)
         finally:
             if audit and result.outcome is None:
-                self._audits.retry(url)
+                self._audits.retry(url, result.n_requests)
             elif result.outcome is None and self._engine.addresses.known([url])[0] == page:
                 self._engine.release([page], self._clock.now())
         if result.outcome is None:
