@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from recrawl.crawl.clock import Clock
-from recrawl.crawl.config.options import Others
 from recrawl.crawl.config.rules import Rules
 from recrawl.crawl.http.cache_headers import fresh_for
 from recrawl.crawl.http.fetched import Fetched, Fetcher
 from recrawl.crawl.http.semantics import redirect_goal
 from recrawl.crawl.polite.robots_gate import LONGEST_WAIT, RobotsGate
 from recrawl.crawl.run.compare import Comparer, Hop
+from recrawl.crawl.run.receive.handover import Handover
 from recrawl.engine.names.addresses import host_of
-from recrawl.store.protocol import Copy, Outcome
+from recrawl.store.protocol import Copy, Outcome, body_key
 
 MOST_HOPS = 5
 _PERMANENT = frozenset({301, 308})
@@ -46,7 +46,7 @@ class PageCrawler:
         self._fetcher, self._gate, self._comparer, self._rules = fetcher, gate, comparer, rules
         self._clock, self._is_page = clock, is_page
         self._limiter, self._budget = gate.limiter, gate.budget
-        self.others: Others | None = None  # who crawls the hosts that this crawl does not ask
+        self.handover: Handover | None = None  # of goals on hosts that this crawl does not ask
         self.on_fetched: Callable[[str, Fetched], None] | None = None  # gets the page and the last answer to a crawl
         self.on_changed: Callable[[str, Fetched], None] | None = None  # gets pages that are new or changed
 
@@ -64,6 +64,8 @@ class PageCrawler:
             goal = redirect_goal(hop.at, fetched)
             if goal is None:
                 break
+            if self.handover is not None and self.handover.is_foreign(goal):
+                return CrawlResult(await self._handed_over(hop, goal, fetched, copy))
             failure = await self._follow(hop, goal, fetched.status)
             if failure is not None:
                 return CrawlResult(self._stopped(hop, fetched, failure))
@@ -103,8 +105,6 @@ class PageCrawler:
         hop.at = goal
         if first and status in _PERMANENT and self._is_page(goal):
             return "moved"
-        if self.others is not None and self.others.has(goal):
-            return "redirects"
         permission = await self._gate.check(goal)
         if permission is None:
             await self._budget.further()
@@ -123,6 +123,20 @@ class PageCrawler:
         else:
             self._limiter.charge(goal)
         return None
+
+    async def _handed_over(self, hop: Hop, goal: str, fetched: Fetched, copy: Copy | None) -> Outcome:
+        """The outcome of a redirect to a host that another crawl asks: the goal becomes a page of that crawl.
+
+        A permanent redirect makes this page gone, as one to another page does. Of any other, the goal is the content.
+        """
+        assert self.handover is not None
+        if not await self.handover.add(goal, hop.url, copy):
+            return self._stopped(hop, fetched, "redirects")
+        if not hop.passed and fetched.status in _PERMANENT:
+            hop.at = goal
+            return self._stopped(hop, fetched, "moved")
+        there = replace(fetched, failure=None, final_url=goal, body=b"")
+        return await self._comparer.outcome(hop, there, copy, digest=body_key(goal.encode()).hex())
 
     def _stopped(self, hop: Hop, fetched: Fetched, failure: str) -> Outcome:
         """The outcome of a redirect that was not followed; a permanent one to another page makes this page gone."""

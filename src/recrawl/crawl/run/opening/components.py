@@ -37,6 +37,7 @@ from recrawl.crawl.run.commands import add_command
 from recrawl.crawl.run.compare import Comparer
 from recrawl.crawl.run.page_crawler import PageCrawler
 from recrawl.crawl.run.progress import Counters, Reporter
+from recrawl.crawl.run.receive.handover import Handover
 from recrawl.crawl.run.receive.pushed import PushedCopies
 from recrawl.crawl.run.receive.receivers import Receivers
 from recrawl.crawl.run.receive.websub import Reach
@@ -91,7 +92,8 @@ class Components:
         self.gate = gate
         self.comparer = Comparer(options, self.feeds, self.not_modified, self.clock)
         self.page_crawler = PageCrawler(fetcher, gate, self.comparer, options.rules, self.clock, self._is_page)
-        self.page_crawler.others = options.others
+        if options.others is not None:
+            self.page_crawler.handover = Handover(options.others, self._importance_of, self.clock)
         self.side = SideRequests(fetcher, gate, self.clock, self._count_requests)
         self.polls = self._polls()
         self.audits = Audits(engine, self.limiter, options)
@@ -200,6 +202,10 @@ class Components:
 
     def _is_page(self, url: str) -> bool:
         return self._pages_of([url])[0] >= 0
+
+    def _importance_of(self, url: str) -> float:
+        page = self._pages_of([url])[0]
+        return float(self.engine.rows([page])["importance"][0]) if page >= 0 else 1.0
 
     def _count_requests(self, n: int) -> None:
         self.counters.requests += n
