@@ -2,11 +2,17 @@
 
     python benchmarks/bench_signals.py                   about two minutes
     python benchmarks/bench_signals.py --quick           phases of 3 s; results are not written
+    python benchmarks/bench_signals.py --only "no budget, web in memory" --by-cpu
 
 The demo's web is served by one process and crawled by another, first once, then at a budget. A third process sends
 5,000 signals a second in batches of 100, and 200 requests a second with one signal each, for 10 s; each signal has a
 new ``changed_at``, so that each is written. Before and after, nothing is sent for as long. The crawl is measured at the
-demo's budget, at the largest that the demo takes, and without a budget, where signals and crawls compete for one core.
+demo's budget, at the largest that the demo takes, and without a budget, where signals and crawls compete for one core:
+there with the setting ``signal_share`` as it is by default, and without it; and with the web in the crawl's own
+process, so that it waits for nothing. ``ratio`` is of crawls per second,
+``ratio_of_cpu`` of crawls per second of the processor, which says what crawls keep where they use all of it. With
+``--by-cpu`` all seconds are those of the processor that the crawl has used, so that a machine that is busy with other
+things slows signals and crawl alike.
 """
 
 from __future__ import annotations
@@ -19,15 +25,21 @@ import resource
 import sys
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
+from recrawl._system import loops
 from recrawl.crawl.clock import SystemClock
 from recrawl.crawl.config.options import CrawlOptions
 from recrawl.crawl.config.rules import Rules
+from recrawl.crawl.config.settings import Settings
 from recrawl.crawl.http.fetcher import HttpFetcher
+from recrawl.crawl.http.memory import MemoryWeb
 from recrawl.crawl.polite.budget import Budget
 from recrawl.crawl.run.opening.assemble import Web, new_crawler
 from recrawl.crawl.run.opening.pages import add_pages
@@ -42,15 +54,25 @@ from recrawl.demo.web import DemoWeb
 from recrawl.demo.world import DAY, DemoWorld, draw_world
 from recrawl.engine import Engine
 from recrawl.serve import Context, HttpServer, build_app
+from recrawl.serve.server import share_for
 from recrawl.store import SqliteStore
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable
 
 HERE = Path(__file__)
 RESULTS = HERE.parent / "results" / "signals.json"
 BATCHES, SINGLES, BATCH = 50.0, 200.0, 100  # requests a second; signals of a batch
-BUDGETS = {"the demo's budget": BUDGET, "the demo's largest budget": 200.0, "no budget": 1e6}  # requests a second
+CONNECTIONS = 500
+CASES = {  # requests a second, share of the loop's time
+    "the demo's budget": (BUDGET, Settings.signal_share),
+    "the demo's largest budget": (200.0, Settings.signal_share),
+    "no budget": (1e6, Settings.signal_share),
+    "no budget, no share": (1e6, ""),
+    "no budget, web in memory": (1e6, Settings.signal_share),
+    "no budget, web in memory, no share": (1e6, ""),
+}
+IN_MEMORY = 0  # instead of the port of a web
 AGENT = "recrawl-bench/1 (+http://127.0.0.1/)"
 
 
@@ -66,16 +88,18 @@ async def serve() -> None:
         await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
 
 
-async def crawl(port: int, budget: float, folder: Path) -> None:
+async def crawl(port: int, budget: float, share: str, folder: Path) -> None:
     """Crawl the demo's web, take signals, and print what was done every quarter of a second."""
-    clock, web = SystemClock(), DemoWeb(world(), SystemClock(), port)
+    clock, web = SystemClock(), DemoWeb(world(), SystemClock(), port or 80)
     warm_up()
     text, token = new_token("sender", ["signal"], clock.now())
     engine = Engine(
         budget, start=clock.now(), day=DAY, host_spacing=0.0, host_concurrency=8, min_change_probability=0.0
     )
     add_pages(engine, Rules(), web.urls, clock.now(), importance=web.world.trace.importance)
-    fetcher = HttpFetcher(AGENT, allow_private=True, resolver=LoopbackResolver(), clock=clock)
+    fetcher: Any = HttpFetcher(AGENT, allow_private=True, resolver=LoopbackResolver(), clock=clock)
+    if port == IN_MEMORY:
+        fetcher = MemoryWeb(web.ask, clock)
     async with SqliteStore(folder / "crawl.db") as store:
         await store.save(rows=engine.rows(), notes={f"{PREFIX}sender": token.as_note()})
         options = CrawlOptions(budget=Budget(budget, clock.now()), signal_delay=0.05, longest_hint=0.0)
@@ -83,8 +107,9 @@ async def crawl(port: int, budget: float, folder: Path) -> None:
         components = crawler.components
         await components.load()
         components.inbox.limits.set(Source("webhook", "sender"), Limit(1e5, 1e9))
-        context = Context(store, components.inbox, components.tokens)
-        server = HttpServer(build_app(context), "127.0.0.1:0")
+        gate = share_for(components, Settings(signal_share=share))
+        context = Context(store, components.inbox, components.tokens, share=gate)
+        server = HttpServer(build_app(context), "127.0.0.1:0", share=gate)
         await server.start()
         await crawler.run(clock.now() + 60.0, once=True)
         print(json.dumps({"url": server.url, "token": text, "pages": web.urls}), flush=True)
@@ -108,29 +133,44 @@ class Sender:
     def __init__(self, client: aiohttp.ClientSession, url: str, pages: list[str]) -> None:
         self._client, self._url, self._pages = client, f"{url}/v1/signals", pages
         self.took: list[float] = []
-        self.accepted = self.refused = 0
+        self.offered = 0  # signals
+        self.statuses, self.became = Counter[int](), Counter[str]()  # of requests, of signals
         self._next = 0
 
     async def send(self, n: int) -> None:
         """One request with n signals about the next pages."""
         some = [self._pages[(self._next + k) % len(self._pages)] for k in range(n)]
+        self.offered += n
         self._next += n
         began, now = time.monotonic(), time.time()
         async with self._client.post(self._url, json=[{"url": url, "changed_at": now} for url in some]) as answer:
-            found = await answer.json()
-            self.accepted += found.get("accepted", 0)
-            self.refused += answer.status != 200
+            found = await answer.json(content_type=None)
+            self.statuses[answer.status] += 1
+            if answer.status == 200:
+                self.became.update(found)
         self.took.append(time.monotonic() - began)
 
-    async def at_rate(self, rate: float, n: int, seconds: float) -> None:
+    async def at_rate(self, rate: float, n: int, seconds: float, clock: Callable[[], float]) -> None:
         """Requests of n signals at a rate."""
-        began, sent, tasks = time.monotonic(), 0, set[asyncio.Task[None]]()
-        while (passed := time.monotonic() - began) < seconds:
+        began, sent, tasks = clock(), 0, set[asyncio.Task[None]]()
+        while (passed := clock() - began) < seconds:
             for _ in range(int(passed * rate) - sent):
                 tasks.add(asyncio.create_task(self.send(n)))
                 sent += 1
             await asyncio.sleep(0.002)
         await asyncio.gather(*tasks)
+
+
+async def pause(seconds: float, clock: Callable[[], float]) -> None:
+    """Wait for some seconds of a clock."""
+    until = clock() + seconds
+    while clock() < until:
+        await asyncio.sleep(0.01)
+
+
+def processor_time(pid: int) -> float:
+    """Seconds of the processor that a process has used (Linux)."""
+    return time.clock_gettime(~pid << 3 | 2)
 
 
 async def child(*words: str) -> asyncio.subprocess.Process:
@@ -139,13 +179,16 @@ async def child(*words: str) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(sys.executable, str(HERE), *words, **pipes, limit=1 << 20)
 
 
-async def measure(budget: float, seconds: float) -> dict[str, Any]:
+async def measure(case: str, seconds: float, *, by_cpu: bool = False) -> dict[str, Any]:
     """Rates without signals, with them, and without."""
     with tempfile.TemporaryDirectory() as folder:
         server = await child("--role", "server")
         assert server.stdout is not None
         port = int(await server.stdout.readline())
-        crawler = await child("--role", "crawl", "--port", str(port), "--budget", str(budget), "--folder", folder)
+        port = IN_MEMORY if "memory" in case else port
+        budget, share = CASES[case]
+        words = {"role": "crawl", "port": port, "budget": budget, "share": share, "folder": folder}
+        crawler = await child(*(f"--{name}={value}" for name, value in words.items()))
         assert crawler.stdout is not None
         begun = json.loads(await crawler.stdout.readline())
         lines: list[list[float]] = []
@@ -156,7 +199,8 @@ async def measure(budget: float, seconds: float) -> dict[str, Any]:
 
         reading = asyncio.create_task(read())
         try:
-            return await phases(begun, lines, seconds)
+            clock = partial(processor_time, crawler.pid) if by_cpu else time.monotonic
+            return await phases(begun, lines, seconds, clock)
         finally:
             for process in (crawler, server):
                 if process.stdin is not None:
@@ -164,17 +208,21 @@ async def measure(budget: float, seconds: float) -> dict[str, Any]:
             await asyncio.wait_for(asyncio.gather(crawler.wait(), server.wait(), reading), 60.0)
 
 
-async def phases(begun: dict[str, Any], lines: list[list[float]], seconds: float) -> dict[str, Any]:
+async def phases(
+    begun: dict[str, Any], lines: list[list[float]], seconds: float, clock: Callable[[], float]
+) -> dict[str, Any]:
     """Three phases, and what the crawl did in each."""
     headers = {"authorization": f"Bearer {begun['token']}"}
-    async with aiohttp.ClientSession(headers=headers) as client:
+    async with aiohttp.ClientSession(headers=headers, connector=aiohttp.TCPConnector(limit=CONNECTIONS)) as client:
         sender = Sender(client, begun["url"], begun["pages"])
         await asyncio.sleep(3.0)
         found: list[dict[str, float]] = []
         work: list[Callable[[], Awaitable[object]]] = [
-            lambda: asyncio.sleep(seconds),
-            lambda: asyncio.gather(sender.at_rate(BATCHES, BATCH, seconds), sender.at_rate(SINGLES, 1, seconds)),
-            lambda: asyncio.sleep(seconds),
+            lambda: pause(seconds, clock),
+            lambda: asyncio.gather(
+                sender.at_rate(BATCHES, BATCH, seconds, clock), sender.at_rate(SINGLES, 1, seconds, clock)
+            ),
+            lambda: pause(seconds, clock),
         ]
         for one in work:
             began = time.monotonic()
@@ -182,14 +230,17 @@ async def phases(begun: dict[str, Any], lines: list[list[float]], seconds: float
             found.append(rate_of(lines, began, time.monotonic()))
             await asyncio.sleep(1.0)
     quiet = (found[0]["crawls_per_second"] + found[2]["crawls_per_second"]) / 2
+    per_cpu = [one["crawls_per_second"] / max(one["cpu"], 1e-9) for one in found]
     took = sorted(sender.took)
     return {
         "crawls_per_second": [round(one["crawls_per_second"], 1) for one in found],
         "cpu": [round(one["cpu"], 3) for one in found],
         "ratio": round(found[1]["crawls_per_second"] / quiet, 3) if quiet else None,
+        "ratio_of_cpu": round(2.0 * per_cpu[1] / (per_cpu[0] + per_cpu[2]), 3) if quiet else None,
+        "load": round(os.getloadavg()[0], 1),
         "requests": len(took),
-        "refused": sender.refused,
-        "accepted_per_second": round(sender.accepted / seconds, 1),
+        "answers": {str(status): n for status, n in sorted(sender.statuses.items())},
+        "signals": {"offered": sender.offered, **sender.became},
         "answer_seconds": {str(q): round(took[int(q * (len(took) - 1))], 4) for q in (0.5, 0.99)},
     }
 
@@ -211,22 +262,26 @@ def main() -> None:
     parser.add_argument("--role", choices=["server", "crawl"])
     parser.add_argument("--port", type=int)
     parser.add_argument("--budget", type=float)
+    parser.add_argument("--share", default="")
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--only", help="one case")
+    parser.add_argument("--by-cpu", action="store_true", help="seconds of the processor that the crawl uses")
     given = parser.parse_args()
     if given.role == "server":
         asyncio.run(serve())
         return
     if given.role == "crawl":
-        asyncio.run(crawl(given.port, given.budget, given.folder))
+        loops.run(crawl(given.port, given.budget, given.share, given.folder))
         return
     if given.smallest:
-        print(asyncio.run(measure(BUDGET, 0.4)))
+        print(asyncio.run(measure("the demo's budget", 0.4)))
         return
     seconds = 3.0 if given.quick else 10.0
-    found = {name: asyncio.run(measure(budget, seconds)) for name, budget in BUDGETS.items()}
+    cases = [name for name in CASES if given.only in (None, name)]
+    found = {name: asyncio.run(measure(name, seconds, by_cpu=given.by_cpu)) for name in cases}
     text = json.dumps({"seconds": seconds, "cores": os.cpu_count(), **found}, indent=1)
     print(text)
-    if not given.quick:
+    if not given.quick and given.only is None:
         RESULTS.write_text(text + "\n")
 
 

@@ -86,13 +86,13 @@ def measure(seed: int) -> dict[str, float]:
 
 
 def table(results: Mapping[str, Mapping[str, float]]) -> str:
-    """A row per way: means over seeds, and the gain over the row without signals that belongs to it."""
+    """A row per way: means over seeds, and the gain over the row without signals that knows the rates as it does."""
     mean = {name: float(np.mean([one[name] for one in results.values()])) for name in next(iter(results.values()))}
     lines = ["| | after day 20 | gain over no signals | share |", "|---|---|---|---|"]
     knowing = mean["known rates and qualities"] - mean["known rates"]
     free = mean["known, signals free and at once"] - mean["known rates"]
     for name, fresh in mean.items():
-        gain = fresh - mean["known rates" if name.startswith("known") else "no signals"]
+        gain = fresh - mean["known rates" if name.startswith(("known rates", "known,")) else "no signals"]
         share = gain / (free if "free" in name else knowing)
         cells = f"{gain:+.4f} | {share:.0%}" if name not in ("no signals", "known rates") else " | "
         lines.append(f"| {name} | {fresh:.4f} | {cells} |")

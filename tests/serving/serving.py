@@ -20,7 +20,7 @@ URLS = [f"https://a.example/{k}" for k in range(20)] + [f"https://b.example/x/{k
 class Interface:
     """A server with an engine, a store, an inbox and two tokens, one of them without a scope."""
 
-    def __init__(self, store=None, public_url="", **options):
+    def __init__(self, store=None, public_url="", share=None, **options):
         self.clock, self.store = SystemClock(), store or MemoryStore()
         now = self.clock.now()
         self.engine = Engine(1.0, start=now)
@@ -29,14 +29,15 @@ class Interface:
         self.token, kept = new_token("cms", ["signal"], now)
         self.other, bare = new_token("other", ["signal"], now)
         self.tokens = Tokens([kept, Token(**{**vars(bare), "scopes": ()})])
+        self.share = share
         self.public_url, self.url, self.client, self.server = public_url, "", None, None
 
     @asynccontextmanager
     async def serving(self):
         """Serve while the block runs."""
         await self.store.save(rows=self.engine.rows())
-        context = Context(self.store, self.inbox, self.tokens, self.public_url)
-        self.server = HttpServer(build_app(context), "127.0.0.1:0")
+        context = Context(self.store, self.inbox, self.tokens, self.public_url, share=self.share)
+        self.server = HttpServer(build_app(context), "127.0.0.1:0", share=self.share)
         await self.server.start()
         self.url = self.server.url
         try:

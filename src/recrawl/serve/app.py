@@ -19,6 +19,7 @@ from recrawl.serve.health import health_routes
 from recrawl.serve.metrics import Metrics, metric_routes
 from recrawl.serve.problems import answer_with_problems
 from recrawl.serve.receive.indexnow import indexnow_routes
+from recrawl.serve.receive.share import LoopShare, Metered
 from recrawl.serve.receive.signals import signal_route
 from recrawl.serve.receive.websub import websub_routes
 from recrawl.store.events import Event
@@ -56,6 +57,7 @@ class Context:
     dashboard: Dashboard | None = None
     service: Service | None = None  # of the routes beside those for signals; None: there are none
     metrics: Metrics | None = None
+    share: LoopShare | None = None  # of the event loop's time that signals may take; None: any
     why_not_ready: Callable[[], str | None] | None = None  # gives None while the crawl is served
     routers: Sequence[APIRouter] = ()  # further routes
 
@@ -89,5 +91,7 @@ def build_app(context: Context) -> FastAPI:
         from recrawl.serve.dashboard.routes import add_dashboard
 
         add_dashboard(app, context.dashboard)
+    if context.share is not None:
+        app.add_middleware(Metered, share=context.share)
     app.add_middleware(HostGuard, public_url=context.public_url)
     return app

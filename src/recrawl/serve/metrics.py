@@ -84,6 +84,9 @@ _CRAWLS = (
     _counter("pushed_copies", "copies that came without a request", "pushed"),
     _counter("hub_deliveries", "signed deliveries of hubs", "deliveries"),
     _counter("hub_deliveries_ignored", "deliveries of hubs without a valid signature", "deliveries_ignored"),
+    _counter(
+        "signal_requests_turned_away", "requests with signals that were answered 429: the crawl was busy", "turned_away"
+    ),
     _counter("listing_polls", "polls of sitemaps, feeds and index pages", "polls"),
     _counter("pages_discovered", "new pages that listings and links named", "discovered"),
     _counter("errors", "errors in a fetcher or detector", "errors"),

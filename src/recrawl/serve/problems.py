@@ -33,11 +33,15 @@ class ProblemError(Exception):
         return cls(429, detail, headers={"retry-after": str(max(math.ceil(seconds), 1))})
 
 
+def members(problem: ProblemError) -> dict[str, Any]:
+    """The members of a problem."""
+    title = HTTPStatus(problem.status).phrase
+    return {"type": "about:blank", "title": title, "status": problem.status, "detail": problem.detail, **problem.more}
+
+
 def answer(problem: ProblemError) -> Response:
     """The answer to a request that is refused."""
-    title = HTTPStatus(problem.status).phrase
-    body = {"type": "about:blank", "title": title, "status": problem.status, "detail": problem.detail, **problem.more}
-    text = json.dumps(body)  # in ASCII: requests may hold what UTF-8 cannot
+    text = json.dumps(members(problem))  # in ASCII: requests may hold what UTF-8 cannot
     return Response(text, problem.status, headers=problem.headers, media_type=MEDIA_TYPE)
 
 

@@ -7,13 +7,18 @@ import logging
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 
+from recrawl._system.loops import idle_of_loop
 from recrawl.crawl.config.listening import listen_address
+from recrawl.crawl.config.settings import Settings
+from recrawl.crawl.config.shares import share_of
 from recrawl.crawl.run.opening.assemble import LiveCrawl
+from recrawl.crawl.run.opening.components import Components
 from recrawl.errors import ParameterError
 from recrawl.logs import event
 from recrawl.serve.api.service import Service
@@ -22,6 +27,7 @@ from recrawl.serve.connection import Connection
 from recrawl.serve.crawls.local import LocalCrawl
 from recrawl.serve.dashboard.board import Dashboard
 from recrawl.serve.metrics import CrawlCollector
+from recrawl.serve.receive.share import LoopShare
 
 _GRACE = 5  # seconds that requests have to end after close()
 _BACKLOG = 512  # connections that wait to be accepted
@@ -42,7 +48,13 @@ class HttpServer:
     """A server that runs until ``close``; `url` is where it listens."""
 
     def __init__(
-        self, app: Any, listen: str | socket.socket, dashboard: Dashboard | None = None, *, quiet: bool = False
+        self,
+        app: Any,
+        listen: str | socket.socket,
+        dashboard: Dashboard | None = None,
+        *,
+        quiet: bool = False,
+        share: LoopShare | None = None,
     ) -> None:
         self._socket = bound_socket(listen) if isinstance(listen, str) else listen
         self.dashboard, self._level = dashboard, logging.DEBUG if quiet else logging.INFO
@@ -52,7 +64,7 @@ class HttpServer:
             access_log=False,
             lifespan="off",
             ws="none",
-            http=Connection,
+            http=cast(type[asyncio.Protocol], partial(Connection, share=share)),
             server_header=False,
             proxy_headers=False,
             timeout_graceful_shutdown=_GRACE,
@@ -123,14 +135,29 @@ async def serve_crawl(
         dashboard,
         service,
         CrawlCollector(components),
+        share_for(components, live.settings),
         crawl.why_not_ready,
     )
     return await started(context, listen)
 
 
+def share_for(components: Components, settings: Settings) -> LoopShare | None:
+    """The share of the running loop's time that signals may take; None: any, or the loop does not know its own time."""
+    share, idle = share_of(settings.signal_share, "signal_share"), idle_of_loop()
+    if share == 0.0 or idle is None:
+        return None
+
+    def count() -> None:
+        components.counters.turned_away += 1
+
+    found = LoopShare(share, idle, on_turned_away=count)
+    components.inbox.charge = found.charge
+    return found
+
+
 async def started(context: Context, listen: str | socket.socket) -> HttpServer:
     """A server of an app that accepts connections."""
-    server = HttpServer(build_app(context), listen, context.dashboard)
+    server = HttpServer(build_app(context), listen, context.dashboard, share=context.share)
     await server.start()
     return server
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from recrawl._system import loops
 from recrawl.cli.shared.files.short_urls import printed_url
 from recrawl.cli.shared.options.crawl_options import (
     AsJson,
@@ -102,7 +103,7 @@ def run(
     if cluster is not None:
         _print_found(asyncio.run(_work(cluster, read, seconds, once)), as_json)
         return
-    _print_found(asyncio.run(_run(read, seconds, once, quiet or as_json, settings_file(config))), as_json)
+    _print_found(loops.run(_run(read, seconds, once, quiet or as_json, settings_file(config))), as_json)
 
 
 def _print_found(found: dict[str, Any], as_json: bool) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from recrawl._system import loops
 from recrawl.cli.shared.options.crawl_options import Config, Database, LogFormat, settings_file, settings_of
 from recrawl.cli.shared.options.extras import need
 from recrawl.cli.shared.options.own_server import print_sign_in
@@ -63,7 +64,7 @@ def serve(
     if not no_crawl:
         settings.agent(__version__)
     check_settings(settings)
-    asyncio.run(_serve(read, settings_file(config), crawl=not no_crawl))
+    loops.run(_serve(read, settings_file(config), crawl=not no_crawl))
 
 
 def _settings(config: Any, listen: str | None, **flags: Any) -> Settings:

@@ -80,6 +80,7 @@ class Settings:
     listen: str = ""  # where the HTTP interface listens, such as 127.0.0.1:8321; empty: nowhere
     websub: bool = True  # whether hubs that pages name are subscribed to, if listen and public_url are given
     public_url: str = ""  # the URL under which others reach it
+    signal_share: str = "7%"  # of the event loop's time, for signals by HTTP while the crawl wants it; empty: any
     smtp: str = ""  # the mail server of notifications, such as smtp.example.org:587; empty: none
     smtp_tls: str = "starttls"  # starttls, tls or none
     smtp_from: str = ""  # the sender's address
@@ -109,6 +110,7 @@ class Settings:
         self.notifications()
         share_of(self.audit_share)
         share_of(self.min_change_probability, "min_change_probability")
+        share_of(self.signal_share, "signal_share")
         self.choices()
 
     @classmethod

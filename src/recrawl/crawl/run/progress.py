@@ -50,6 +50,7 @@ class Counters:
     pushed: int = 0  # copies that came without a request; no crawls
     deliveries: int = 0  # of hubs, signed
     deliveries_ignored: int = 0  # not signed, or wrongly
+    turned_away: int = 0  # requests with signals, because the crawl was busy
     set_aside: int = 0
     polls: int = 0  # of listings
     discovered: int = 0  # new pages that listings and links named

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from time import perf_counter
 
 import numpy as np
 
@@ -69,6 +70,7 @@ class Inbox:
         self._engine, self._store, self._clock = engine, store, clock
         self._heard = HeardTable()
         self._commit = GroupCommit(self._write, clock, self.options.gather)
+        self.charge: Callable[[float], None] | None = None  # gets the seconds for which stored signals kept the loop
         self.copies: Copies = store.copies  # the newest copies by URL; a crawl has some that are not stored yet
 
     async def load(self) -> None:
@@ -230,8 +232,11 @@ class Inbox:
                 if self._heard.of(one.page, one.signal.source) is one.heard:
                     self._heard.drop(one.page, one.signal.source)  # the next signal is written again
             raise
+        began = perf_counter()
         here = self._engine.addresses.known([one.signal.url for one in rows]).tolist()
         self._hear([one for one, page in zip(rows, here, strict=True) if one.page == page])
+        if self.charge is not None:
+            self.charge(perf_counter() - began)
 
     def _hear(self, rows: Iterable[New]) -> None:
         """Give stored signals to the engine; of pages that are being crawled, later."""

@@ -15,6 +15,7 @@ from recrawl.crawl.signals.indexnow.ping import read_body as read_ping
 from recrawl.crawl.signals.indexnow.ping import read_query as read_query_ping
 from recrawl.serve.guard import read_body
 from recrawl.serve.problems import ProblemError
+from recrawl.serve.receive.share import admitted
 
 
 class PingTaker(Protocol):
@@ -30,10 +31,12 @@ def indexnow_routes(indexnow: PingTaker) -> APIRouter:
 
     @router.get("/indexnow")
     async def one(request: Request) -> Response:
+        await admitted(request)
         return await answered(read_query_ping(dict(request.query_params)))
 
     @router.post("/indexnow")
     async def many(request: Request) -> Response:
+        await admitted(request)
         body = await read_body(request, LARGEST)
         large = len(body) > LARGE  # thousands of URLs take a while
         return await answered(await asyncio.to_thread(read_ping, body) if large else read_ping(body))

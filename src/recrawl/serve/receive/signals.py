@@ -17,6 +17,7 @@ from recrawl.crawl.urls import canonical
 from recrawl.errors import ParameterError
 from recrawl.serve.guard import authorize, read_body
 from recrawl.serve.problems import ProblemError
+from recrawl.serve.receive.share import admitted
 
 if TYPE_CHECKING:
     from recrawl.serve.app import Context, Listings
@@ -42,6 +43,7 @@ def signal_route(context: Context) -> Route:
 
     async def take_signals(request: Request) -> JSONResponse:
         token = authorize(request, context.tokens, "signal")
+        await admitted(request)
         rows = parse_signals(await read_body(request, MOST_BYTES))
         signals = await _expanded(rows, Source(WEBHOOK, token.name), context.store)
         taken = await context.inbox.take(signals, whole=True)

@@ -9,6 +9,7 @@ from recrawl.crawl.run.receive.websub import LARGEST, WebSub
 from recrawl.crawl.signals.websub.subscriptions import PATH
 from recrawl.serve.guard import read_body
 from recrawl.serve.problems import ProblemError
+from recrawl.serve.receive.share import admitted
 
 SAFE = {"x-content-type-options": "nosniff"}  # a challenge is somebody else's text
 
@@ -28,6 +29,7 @@ def websub_routes(websub: WebSub) -> APIRouter:
     async def deliver(name: str, request: Request) -> Response:
         if not websub.knows(name):
             raise ProblemError(410, "there is no such subscription")
+        await admitted(request)
         body = await read_body(request, LARGEST)
         if not await websub.deliver(name, request.headers.get("x-hub-signature", ""), request.headers, body):
             raise ProblemError(410, "there is no such subscription")
