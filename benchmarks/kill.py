@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import mmap
 import os
 import random
@@ -45,7 +46,8 @@ from recrawl.store import BlockingStore, SqliteStore
 
 BUDGET, DELAY, HOSTS, PAGES = 40.0, 0.2, 20, 300
 SLACK = 0.005  # seconds by which a gap may be shorter than the delay
-PATIENCE = 60.0  # seconds until a process that does nothing is given up
+LONGEST = 100  # outcomes in a life, at most
+PATIENCE = 120.0  # seconds until a process that does nothing is given up
 
 
 class Loopback(AbstractResolver):
@@ -61,7 +63,7 @@ class Loopback(AbstractResolver):
 class Shared:
     """What the crawl tells its killer without a call that could fail, in a file: see the names of the places."""
 
-    FETCHES, WRITES, BEGUN = range(3)  # fetches and writes in flight; whether the crawl has begun
+    FETCHES, WRITES, ACKNOWLEDGED = range(3)  # fetches and outcomes that are being written; outcomes that are kept
     BYTES = 24
 
     def __init__(self, file: Path) -> None:
@@ -101,7 +103,6 @@ def serve(port: int, log: str, seed: int) -> None:
 def crawl(database: str, acknowledged: str, flight: str, port: int) -> None:
     """The crawl that is killed: it ends in no other way."""
     shared = Shared(Path(flight))
-    shared.add(Shared.BEGUN, 1)
     file = os.open(acknowledged, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     class Fetcher(HttpFetcher):
@@ -124,6 +125,7 @@ def crawl(database: str, acknowledged: str, flight: str, port: int) -> None:
         if name == "saved":
             lines = [f"{o.url} {o.began_at!r} {o.digest}\n" for o in fields["outcomes"]]
             os.write(file, "".join(lines).encode())
+            shared.add(Shared.ACKNOWLEDGED, len(lines))
 
     async def main() -> None:
         clock, store = SystemClock(), Store(database)
@@ -177,15 +179,12 @@ def serving(script: str, port: int, log: Path, seed: int) -> Iterator[None]:
 
 
 def kill_one(database: Path, acknowledged: Path, flight: Path, port: int, rng: random.Random) -> dict[str, int]:
-    """Start the crawl, let it run for a while, kill it with a fetch and a write in flight; how many of each."""
-    shared = Shared(flight)
+    """Start the crawl, kill it after some outcomes, with a fetch and a write in flight; how many of each."""
+    shared, n = Shared(flight), rng.randint(0, LONGEST)
     shared.clear()
-    child = started(__file__, "crawl", database, acknowledged, flight, port)
-    while shared.get(Shared.BEGUN) == 0 and child.poll() is None:
-        time.sleep(0.002)
-    kill_at, give_up_at = time.monotonic() + rng.uniform(1.1, 2.2), time.monotonic() + PATIENCE
-    while time.monotonic() < give_up_at:
-        if time.monotonic() >= kill_at and shared.get(Shared.FETCHES) > 0 and shared.get(Shared.WRITES) > 0:
+    child, give_up_at = started(__file__, "crawl", database, acknowledged, flight, port), time.monotonic() + PATIENCE
+    while time.monotonic() < give_up_at and child.poll() is None:
+        if shared.get(Shared.ACKNOWLEDGED) >= n and shared.get(Shared.FETCHES) > 0 and shared.get(Shared.WRITES) > 0:
             break
         time.sleep(0.0003)
     killed(child)
@@ -234,7 +233,7 @@ def windows(log: Path, restarts: list[float]) -> dict[str, float]:
     return {
         "requests": len(at),
         "largest_share_of_allowed": round(worst, 4),
-        "smallest_gap": round(float(min(gap.min() for gap in gaps if len(gap))), 5),
+        "smallest_gap": round(float(min((gap.min() for gap in gaps if len(gap)), default=math.inf)), 5),
         "delay": DELAY,
     }
 
