@@ -89,7 +89,15 @@ def _put_on_stack(context: Any, builder: Any, whole: Any, reference: Any, value:
 def _from_python(kind: Any, given: Any, c: Any) -> Any:
     found = c.unbox(kind.whole, given)
     place = _code_parts.alloca_once_value(c.builder, found.value)
-    return _native(place, is_error=found.is_error, cleanup=found.cleanup)
+
+    def release() -> None:
+        """Let go of the arrays after the call: Numba does so for arguments that it knows, not for an address."""
+        if found.cleanup is not None:
+            found.cleanup()
+        if c.context.enable_nrt:
+            c.context.nrt.decref(c.builder, kind.whole, found.value)
+
+    return _native(place, is_error=found.is_error, cleanup=release)
 
 
 _lower_cast(types.BaseTuple, Reference)(_put_on_stack)
