@@ -1,9 +1,10 @@
 """The workers of a cluster as actors on a local Ray cluster; actors and nodes are killed, everything is checked.
 
 Each node has one processor and so one worker. Nodes are on 127.0.0.2, because Ray replaces 127.0.0.1 by the machine's
-address. The hosts, the pages and the verdict are those of `failures_cluster.py`.
+address. The hosts, the pages and the verdict are those of `failures_cluster.py`. Ray runs its workers at niceness 15;
+here they have that of this process, so that other work on the machine does not hold them up more than its servers.
 
-Run: python benchmarks/failures_ray.py [--failures 12] [--hosts 20] [--json FILE]
+Run: python benchmarks/failures_ray.py [--failures 30] [--hosts 20] [--json FILE]
 """
 
 from __future__ import annotations
@@ -98,6 +99,7 @@ def _node_of(actor: Any) -> str:
 def play(failures: int, hosts: int, *, seed: int, folder: Path) -> dict[str, Any]:
     """The whole run; its verdict."""
     here = str(Path(__file__).parent)
+    os.environ.setdefault("RAY_worker_niceness", "0")
     os.environ["PYTHONPATH"] = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
     server = Server(synchronous_commit="on", max_connections="100")
     try:
@@ -119,7 +121,7 @@ def play(failures: int, hosts: int, *, seed: int, folder: Path) -> dict[str, Any
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--failures", type=int, default=12)
+    parser.add_argument("--failures", type=int, default=30)
     parser.add_argument("--hosts", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, default=None)
