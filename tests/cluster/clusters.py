@@ -14,7 +14,7 @@ from recrawl.store.postgres.address import Address
 NUMBER = itertools.count()
 
 
-def made(postgres, urls, *, shards=4, seconds=1.5, budget="100/s"):
+def made(postgres, urls, *, shards=4, seconds=1.5, budget="40/s"):
     """The address of a new cluster with pages."""
     address = postgres.address(f"w{next(NUMBER)}")
     asyncio.run(tables.create(Address.parse(address), shards, budget, seconds=seconds))

@@ -147,7 +147,7 @@ def test_an_earlier_cluster_gets_the_columns_that_it_lacks(postgres):
 
     async def main():
         connection = await tables.connect(cluster.address)
-        await connection.execute("DROP TABLE cluster, shard_lease, worker, share, published")
+        await connection.execute("DROP TABLE cluster, shard_lease, worker, share, published, shard_pass, notice")
         await connection.execute(tables._STEPS[0])
         await connection.execute("INSERT INTO cluster (version, shards, seconds, budget) VALUES (1, 1, 5, '1/s')")
         for _ in range(2):
