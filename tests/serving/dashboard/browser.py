@@ -54,8 +54,10 @@ class Browser:
         self.page = self.signed_in(token)
 
     def context(self, width=1280, height=800, scheme="light", **more):
-        """A context of its own."""
-        return self.chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, **more)
+        """A context of its own; it waits long, because the machine may be busy."""
+        made = self.chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, **more)
+        made.set_default_timeout(300_000)
+        return made
 
     def signed_in(self, token, **looks):
         """A page of somebody who signed in with a token."""
