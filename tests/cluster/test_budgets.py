@@ -28,7 +28,7 @@ def test_the_shares_of_all_shards_are_the_budget_of_one_machine(budget, hours):
     assert sum(split_shares(plans, one[0]).values()) == pytest.approx(one[0])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_pages_and_hosts_get_what_they_get_on_one_machine(postgres, capsys):
     """The rate follows the number of pages; a host's budget holds while its shard moves; status speaks of the whole."""
     per_page = 1.5

@@ -26,7 +26,7 @@ def test_goals_are_crawled_by_the_worker_of_their_shard_at_the_pace_of_their_hos
     temporary, permanent, chain = (f"https://{FIRST}/{name}" for name in ("t", "p", "c"))
     goals = [f"https://{SECOND}/a", f"https://{SECOND}/b"]
     there = [f"https://{SECOND}/{k}" for k in range(3)]  # pages of the goal's host
-    database = made(postgres, [temporary, permanent, chain, *there], shards=N_SHARDS, budget="30/s")
+    database = made(postgres, [temporary, permanent, chain, *there], shards=N_SHARDS, budget="15/s")
     cluster, n_asked = cluster_of(database), itertools.count()
     leads = {temporary: goals[0]}
 

@@ -82,7 +82,7 @@ class ShardWorker:
         self._reload_tasks: set[asyncio.Task[Reloaded]] = set()
         self._found = Round({}, {})  # the last round
         self._notices: Notices | None = None
-        self._leaving: set[asyncio.Task[None]] = set()  # notices that end
+        self._leaving: dict[asyncio.Task[None], Notices] = {}  # notices that end
         wanted, chosen = self._keeper.wanted, options or _nothing_else
         reader = ShardReader(cluster, self._connections)
         self._around = Surroundings(
@@ -170,7 +170,7 @@ class ShardWorker:
                 await crawl.reload(old, self.settings, self._found)
             self._control.hours = self.settings.opening()
             self._keeper.wanted.notices = bool(self.settings.notifications())
-            self._end_notices()  # they begin with the next round
+            self._end_notices(lost=False)  # they begin with a later round
             named = {name: ",".join(getattr(done, name)) for name in ("changed", "needs_restart")}
             event(log, logging.INFO, "settings.reloaded", **named)
             return done
@@ -219,18 +219,20 @@ class ShardWorker:
 
     def _notify(self, held: Held | None) -> None:
         """Send notifications while the lease for them lasts, or was taken again before anybody else."""
-        if self._notices is not None and held is not None and held.epoch <= self._notices.gate.held.epoch + 1:
-            self._notices.renew(held)
+        for one in (*self._leaving.values(), self._notices):
+            if one is not None and held is not None and held.epoch <= one.gate.held.epoch + 1:
+                one.renew(held)
+        if self._notices is not None and self._notices.gate.held is held:
             return
-        self._end_notices()
+        self._end_notices(lost=True)
         if held is not None and self._stop_at is None and not self._leaving:
             self._notices = Notices(self._connections, self.settings, self._web.clock, held)
 
-    def _end_notices(self) -> None:
+    def _end_notices(self, *, lost: bool) -> None:
         if self._notices is not None:
-            task = asyncio.create_task(self._notices.end())
-            self._leaving.add(task)
-            task.add_done_callback(self._leaving.discard)
+            task = asyncio.create_task(self._notices.end(lost=lost))
+            self._leaving[task] = self._notices
+            task.add_done_callback(self._leaving.pop)
             self._notices = None
 
     def _learn(self, sums: Mapping[int, Mapping[str, Any]]) -> None:
@@ -277,7 +279,7 @@ class ShardWorker:
         if self._notices is not None:
             await self._notices.finish()
         if self._leaving:
-            await asyncio.wait(self._leaving)
+            await asyncio.wait(set(self._leaving))
         await self._keeper.end()
         await self._connections.close()
         await self._web.close()

@@ -45,7 +45,8 @@ class Notices:
         while not self._over.is_set():
             try:
                 await self._open()
-                await asyncio.gather(*(rule.run() for rule in self._rules.values()))
+                await asyncio.gather(*(rule.run(self._over) for rule in self._rules.values()))
+                await self._over.wait()
             except RecrawlError as problem:
                 event(log, logging.WARNING, "notices.interrupted", error=" ".join(str(problem).split()))
             finally:
@@ -70,9 +71,7 @@ class Notices:
 
     async def finish(self) -> None:
         """Send what is left, without retries, for a short time."""
-        self._over.set()
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await self.end()
         with suppress(RecrawlError, TimeoutError):
             async with asyncio.timeout(_LAST):
                 await self._open()
@@ -81,10 +80,12 @@ class Notices:
                         pass
         await self._shut()
 
-    async def end(self) -> None:
-        """Send nothing any more."""
+    async def end(self, *, lost: bool = False) -> None:
+        """Begin no further message; where the lease is ``lost``, break off what is being sent."""
         self._over.set()
-        self.gate.lost = True
-        self.gate.end_requests()
+        if lost:
+            self.gate.lost = True
+            self.gate.end_requests()
+        await asyncio.wait({self._task}, timeout=0.0 if lost else _LAST)
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from recrawl.cluster.notices.book import NoticeBook, Position
@@ -60,10 +61,13 @@ class RuleNotices:
 
     # --- steps --------------------------------------------------------------------------------------------------------
 
-    async def run(self) -> None:
-        """Deliver until cancelled."""
-        while True:
-            await asyncio.sleep(await self.step())
+    async def run(self, over: asyncio.Event) -> None:
+        """Deliver until it is over; what is being sent then is sent and written."""
+        while not over.is_set():
+            wait = await self.step()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await over.wait()
 
     async def step(self) -> float:
         """Send what is due, or take a batch of events; seconds until the next step."""
