@@ -131,6 +131,9 @@ def test_what_cannot_be_copied_is_refused_and_leaves_nothing(database, postgres,
     call(["cluster", "create", "--shards", "2", "--database", other])
     assert "has 2 shards, not 3: hosts do not move between shards" in refused("copy", database, other)
     assert "is not empty: it has rows of page" in refused("copy", str(tmp_path / "one"), database)
+    single = postgres.address(f"b{next(NUMBER)}")
+    assert call(["add", URLS[0], "--database", single]) == 0
+    assert "back it up with pg_dump" in refused("backup", str(tmp_path / "x.db"), "--database", single)
     assert "the copy of a cluster is a cluster" in refused("copy", database, str(tmp_path / "new.db"))
     (tmp_path / "one" / "s01.db").unlink()
     goal = postgres.address(f"b{next(NUMBER)}")

@@ -73,7 +73,7 @@ async def reload_settings(components: Components, old: Settings, new: Settings) 
     done = compare(old, new)
     changed = set(done.changed)
     engine, now = components.engine, components.clock.now()
-    if changed & {"budget", "hours"} and components.budget.text is None:
+    if changed & {"budget", "hours"} == {"hours"} and components.budget.text is None:
         components.budget.set_hours(new.opening(), now)  # the rate is another's to set
     elif changed & {"budget", "hours"}:
         components.budget.set_words(new.budget, len(engine), now, new.opening())
