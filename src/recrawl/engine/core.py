@@ -230,12 +230,12 @@ class Core:
             access.grow(self.scheduler, status)
         self.beliefs.crawls += len(crawls.ids)
         self.crawls_since += len(crawls.ids)
-        self._counts["changed"] += int(np.count_nonzero(crawls.changed))
+        self._counts["changed"] += np.count_nonzero(crawls.changed)
         return DONE
 
     def _place_learned(self, rows: Ids, now: float, done: Ids) -> None:
         """Place pages after outcomes were learned from, as far as that is not done; fit and publish what is due."""
-        if done[-1] < len(rows):
+        if done.item(-1) < len(rows):
             self.move_gates()
             access.repeat(self.scheduler, lambda header: place_crawled(header, rows, now, done))
         self.refit_if_due()

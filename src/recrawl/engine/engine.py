@@ -191,10 +191,12 @@ class Engine(Questions):
             return False
         if self.requests is not None or type(self.choice) is not Choice or self.eligibility.cohorts.any_of(rows):
             return False
-        if not self.end_plain(rows, max(time_of(now), self.now), np.ascontiguousarray(flags)):
+        if not flags.flags.c_contiguous:
+            flags = np.ascontiguousarray(flags)
+        if not self.end_plain(rows, max(time_of(now), self.now), flags):
             return False
         self.eligibility.fetched(rows)
-        self.count_recorded(len(rows))
+        self._counts["recorded"] += len(rows)
         return True
 
     def release(self, ids: ArrayLike, now: float) -> None:
@@ -233,23 +235,30 @@ class Engine(Questions):
         if not 0 <= source < max(n_sources, 1):
             raise ParameterError(f"source is {source}: there are {n_sources}, counted from 0")
         about = column_of("changed_at", changed_at, len(rows), math.inf)
-        about = np.minimum(
-            about + column_of("resolution", resolution, len(rows), 0.0), np.where(np.isinf(about), about, now)
-        )
+        uncertain = column_of("resolution", resolution, len(rows), 0.0)
+        about = np.minimum(about + uncertain, np.where(np.isinf(about), about, now))
         now = max(time_of(now), self.now)
         self._counts["signals"] += len(rows)
         if not self.settings.uses_signals:
             return
         last = access.last_fetched(scheduler, rows)
-        late = (about <= last) & (last > self.no_copy_at)
-        if late.any():
-            confirm_signals(access.header(scheduler), self.beliefs.belief, rows[late], source, about[late], now)
-            access.place_waiting(scheduler, rows[late])
-        new, dated = (about > last) & (last > self.no_copy_at), np.isfinite(about)
-        if new.any():
-            self._hear(rows[new], source, about[new], now)
-        if dated.any():
+        copied = last > self.no_copy_at
+        if changed_at is not None:
+            late = copied & (about <= last)
+            self._confirm(rows[late], source, about[late], now)
+            copied &= about > last
+        new = rows if copied.all() else rows[copied]
+        if len(new):
+            self._hear(new, source, about if new is rows else about[copied], now)
+        dated = np.isfinite(about)
+        if changed_at is not None and dated.any():
             self.beliefs.signals.learn_stated_delays(rows[dated], source, now - about[dated])
+
+    def _confirm(self, rows: Ids, source: int, about: Array, now: float) -> None:
+        """Signals about changes that the copies have already."""
+        if len(rows):
+            confirm_signals(access.header(self.scheduler), self.beliefs.belief, rows, source, about, now)
+            access.place_waiting(self.scheduler, rows)
 
     def _hear(self, rows: Ids, source: int, about: Array, now: float) -> None:
         """Signals about changes after the copies."""

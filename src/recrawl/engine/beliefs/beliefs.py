@@ -158,7 +158,8 @@ class Beliefs:
     def reserve_signals(self, rows: Ids, hosts: Iterable[str]) -> int:
         """Room for what is learned of pages by their signals; how many pages had none yet."""
         new = self.signals.reserve(rows, hosts, len(self.belief.watched))
-        self.belief = self.belief._replace(signals=self.signals.arrays)
+        if self.belief.signals is not self.signals.arrays:
+            self.belief = self.belief._replace(signals=self.signals.arrays)
         return new
 
     def refit_signals(self, elapsed: Array) -> None:

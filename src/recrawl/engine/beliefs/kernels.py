@@ -13,7 +13,14 @@ from recrawl.engine.beliefs.arrays import CHANGES, LOG_INTERVALS, UNCHANGED, Bel
 from recrawl.engine.beliefs.posterior_kernels import believe, by_signals
 from recrawl.engine.beliefs.staleness_kernels import doubts, stale_when_found
 from recrawl.engine.outcomes.calibration import Calibration, update_calibration
-from recrawl.schedule.exact.access_kernels import Header, State, importance_of, opened, write_belief
+from recrawl.schedule.exact.access_kernels import (
+    Header,
+    State,
+    has_components,
+    importance_of,
+    opened,
+    write_belief,
+)
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -54,7 +61,7 @@ def learn_outcome(
     if interval <= 0.0:
         return 0.0, 0.0, 0.0, 0.0
     time, doubt, missed = doubts(s, b, i, begin, end)
-    own = b.gamma[i, 0] * math.log1p(time / b.gamma[i, 1])
+    own = missed if not has_components(s, i) else b.gamma[i, 0] * math.log1p(time / b.gamma[i, 1])
     update_calibration(c, doubt, changed)
     if b.counted[i]:
         b.ledger[0] += importance_of(s, i) * interval

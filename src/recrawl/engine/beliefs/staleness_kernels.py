@@ -149,24 +149,6 @@ def exponent_of(knots: Array, probability: float) -> float:
     return -math.log1p(-min(computed_chance(knots, probability), 1.0 - 1e-12))
 
 
-@jit_lean
-def all_likely(header: Header, gamma: Array, knots: Array, ids: Ids, limits: tuple[float, float, float]) -> bool:
-    """Whether all of some pages without components have no copy, or have changed with a calibrated probability.
-
-    `limits`: now, that probability, and the time of fetching that stands for "no copy".
-    """
-    s, (now, probability, no_copy_at) = opened(header), limits
-    exponent = exponent_of(knots, probability)
-    for i in ids:
-        begin = fetched_at(s, i)
-        if begin > no_copy_at:
-            if has_components(s, i):
-                return False
-            if gamma[i, 0] * math.log1p(clock_between(s, i, begin, now) / gamma[i, 1]) < exponent:
-                return False
-    return True
-
-
 @jit
 def fill_fresh(header: Header, b: Belief, ids: Ids, now: float, out: Array) -> None:
     """The probability that each page's copy is fresh."""

@@ -221,14 +221,9 @@ class Cohorts:
         if self._examined != (examine is not None):
             self._examined = examine is not None
             self.lists.bar[:] = self._base if self._examined else 0.0
-        out, taken, found = np.empty(n, np.int64), 0, list[int]()
+        out, found = np.empty(n, np.int64), list[int]()
+        status, taken = self._pick(scheduler, now, n, out)
         while True:
-            header, rest = access.header(scheduler), out[taken:] if taken else out
-            if self.lists.waiting[0] == 0:
-                status, more = access.pick(header, now, n - taken, rest)
-            else:
-                status, more = access.pick_promoting(header, self.lists, now, n - taken, rest)
-            taken, now = taken + more, access.now(scheduler)  # a time that went back is counted once
             if status == access.EXAMINE and examine is not None:
                 last = out[taken - 1 : taken]
                 bar = examine(int(last[0]))
@@ -241,7 +236,16 @@ class Cohorts:
             if status == access.DONE or taken == n:
                 if found:
                     self.lists.bar[found] = self._base[found]
-                return out[:taken]
+                return out if taken == n else out[:taken]
+            status, more = self._pick(scheduler, access.now(scheduler), n - taken, out[taken:])
+            taken += more
+
+    def _pick(self, scheduler: Scheduler, now: float, n: int, out: Ids) -> tuple[int, int]:
+        """What the kernel of picks answers, with promotions where pages wait; a time that went back is counted."""
+        header = access.header(scheduler)
+        if self.lists.waiting[0] == 0:
+            return access.pick(header, now, n, out)
+        return access.pick_promoting(header, self.lists, now, n, out)
 
     def close(self, page: int) -> int:
         """A page that was picked is withdrawn again, and its cohort with it: no other page is promoted."""

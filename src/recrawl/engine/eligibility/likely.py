@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.engine.beliefs.staleness_kernels import all_likely, fill_doubted_at
+from recrawl.engine.beliefs.staleness_kernels import fill_doubted_at
+from recrawl.engine.eligibility.likely_kernels import all_likely
 from recrawl.engine.policies.price import worth_at
 from recrawl.schedule.exact import access
 
@@ -103,9 +104,10 @@ def pick_likely(engine: Core, now: float, n: int) -> Ids:
         access.return_picked(scheduler, ids[~unlikely], threshold, withdraw=False)
         engine.eligibility.set_unlikely(ids[unlikely], until[unlikely], threshold)
         ask = min(2 * ask, max(len(scheduler), 1))
-    if len(ids) > n:
-        least = float(scheduler.value(ids[n - 1 : n], engine.now)[0])
-        access.return_picked(scheduler, ids[n:], least, withdraw=False)
+    if len(ids) <= n:
+        return ids
+    least = float(scheduler.value(ids[n - 1 : n], engine.now)[0])
+    access.return_picked(scheduler, ids[n:], least, withdraw=False)
     return np.asarray(ids[:n])
 
 
@@ -114,9 +116,8 @@ def _all_likely(engine: Core, ids: Ids) -> bool:
     settings = engine.settings
     if settings.price > 0.0 or settings.very_stale_share > 0.0 or engine.beliefs.fits == 0:
         return False
-    limits = engine.now, settings.min_change_probability, engine.no_copy_at
-    gamma, knots = engine.beliefs.belief.gamma, engine.calibration.knots
-    return bool(all_likely(access.header(engine.scheduler), gamma, knots, ids, limits))
+    limits = access.now(engine.scheduler), settings.min_change_probability, settings.no_copy_at
+    return bool(all_likely(access.header(engine.scheduler), engine.packed, ids, limits))
 
 
 def hasten(engine: Core, now: float) -> None:

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from recrawl._compile.jit import inline, jit_lean
 from recrawl._compile.packed import Numbers, unpacker
-from recrawl.engine.beliefs.arrays import Belief
+from recrawl.engine.beliefs.arrays import FOLDER, HOST, Belief
 from recrawl.engine.beliefs.kernels import fade_of, learn_outcome
 from recrawl.engine.clocks.arrays import Clocks
 from recrawl.engine.clocks.publish_kernels import learn_clock
 from recrawl.engine.outcomes.calibration import Calibration
+from recrawl.engine.signals.arrays import row_of
 from recrawl.engine.signals.pages import learn_signals
 from recrawl.schedule.exact.access import DONE, reinsert_members, renew_copy, return_pages
 from recrawl.schedule.exact.access_kernels import (
@@ -137,6 +138,28 @@ def _fetch_learned(b: Belief, i: int) -> None:
     prefetch(b.gamma[i], 0)
     prefetch(b.table[i], 0)
     prefetch(b.evidence[i], 0)
+    prefetch(b.watched, i)
+    prefetch(b.n_crawls, i)
+    prefetch(b.n_changes, i)
+    prefetch(b.counted, i)
+    if b.signals.row_of.size > 0:
+        prefetch(b.signals.row_of, i)
+
+
+@inline
+def _fetch_tables(b: Belief, i: int) -> None:
+    """Load the tables of a page's host and folder into the cache, and its row of signals."""
+    for k in range(0, b.rates.size, _LINE):
+        prefetch(b.tables[b.table[i, HOST]], k)
+        prefetch(b.tables[b.table[i, FOLDER]], k)
+    row = row_of(b.signals, i)
+    if row >= 0:
+        for k in range(b.signals.statistics.shape[1]):
+            prefetch(b.signals.statistics[row, k], 0)
+            prefetch(b.signals.statistics[row, k], _LINE)
+            prefetch(b.signals.share[row, k], 0)
+        prefetch(b.signals.components[row, 0], 0)
+        prefetch(b.signals.ended[row], 0)
 
 
 @inline
@@ -170,6 +193,7 @@ def end_crawls(header: Header, packed: Numbers, crawls: Crawls, now: float, no_c
                 fetch_page(s, ids[k + _SOON])
                 _fetch_learned(learned.belief, ids[k + _SOON])
             if k + _NEXT < ids.size:
+                _fetch_tables(learned.belief, ids[k + _NEXT])
                 _fetch_groups(s, learned.clocks, ids[k + _NEXT])
             both = (fetched_at(s, ids[k]), now) if plain else (crawls.copies[k, 0], crawls.copies[k, 1])
             learn_crawl(s, learned, ids[k], both, now, (crawls.changed[k], few))

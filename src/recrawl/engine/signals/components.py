@@ -1,6 +1,7 @@
 """From a page's posterior to the few components by which the scheduler values it, and what those predict."""
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from recrawl.model.kernels.mixture import component_value, gamma_exponent
 
 Array = NDArray[np.float64]
 
+_short: Any = np.float32  # as components are kept
 _MOST_SHAPE = 1e4
 _SUREST = float(PRECISIONS[-1])
 
@@ -42,24 +44,24 @@ def update_components(b: SignalArrays, row: int, totals: Array, elapsed: float, 
     components = b.components[row]
     components[:] = 0.0
     for c in range(b.kappas.size):
-        m = b.groups[c]
+        part = components[b.groups[c]]
+        weight, mean, log, precision = part[WEIGHT], part[MEAN], part[SHAPE], part[KAPPA]
         for a in range(b.rates.size):
             w = out[best, a, c]
             if w == 0.0:
                 continue
-            components[m, WEIGHT] += w
-            components[m, MEAN] += w * b.rates[a]
-            components[m, SHAPE] += w * b.log_rates[a]
-            components[m, KAPPA] += w * PRECISIONS[c]
+            weight, mean = _short(weight + w), _short(mean + w * b.rates[a])
+            log, precision = _short(log + w * b.log_rates[a]), _short(precision + w * PRECISIONS[c])
+        part[WEIGHT], part[MEAN], part[SHAPE], part[KAPPA] = weight, mean, log, precision
     for m in range(components.shape[0]):
         w = components[m, WEIGHT]
         if w < 1e-6:
             components[m] = 0.0
             components[m, SHAPE] = 1.0
             continue
-        mean = components[m, MEAN] / w
-        components[m, SHAPE] = min(matched_shape(math.log(mean) - components[m, SHAPE] / w), _MOST_SHAPE)
-        components[m, MEAN] = mean
+        rate = components[m, MEAN] / w
+        components[m, SHAPE] = min(matched_shape(math.log(rate) - components[m, SHAPE] / w), _MOST_SHAPE)
+        components[m, MEAN] = rate
         components[m, KAPPA] = -math.log1p(-components[m, KAPPA] / w)
 
 

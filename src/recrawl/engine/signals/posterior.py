@@ -78,6 +78,12 @@ def _is_given(totals: Array) -> bool:
 
 
 @inline
+def is_alone(several: int, totals: Array) -> bool:
+    """Whether nothing but the silent terms is added to what a source says: there is no other, and no given rate."""
+    return several == 1 and not _is_given(totals)
+
+
+@inline
 def host_factor(b: SignalArrays, row: int, k: int, c: int, model: int) -> float:
     """What the host's other pages say about class c: their posterior over their prior."""
     h = b.host[row]
@@ -105,23 +111,29 @@ def fill_source(b: SignalArrays, row: int, source: tuple[int, int], bin_: int, a
     st, common, decays = b.statistics[row, k], b.work[b.statistics.shape[1]], b.room[0]
     exposed = st[UNCHANGED] + model * st[UNCHANGED_REPEATS]
     changed = st[CHANGED]
-    time = math.exp(st[LOG_TIME] / changed) if changed > 0.0 else 0.0
-    n = min(math.exp(model * st[CHANGED_REPEATS] / changed), MOST_SIGNALS) if changed > 0.0 else 0.0
+    table = b.log_table[model, k, bin_]
+    if not changed > 0.0:
+        for c in range(b.kappas.size):
+            constant = math.log(host_factor(b, row, k, c, model)) - b.kappas[c] * exposed
+            for a in range(out.shape[0]):
+                out[a, c] = table[a, c] + constant
+        return
+    time = math.exp(st[LOG_TIME] / changed)
+    n = min(math.exp(model * st[CHANGED_REPEATS] / changed), MOST_SIGNALS)
     for a in range(out.shape[0]):
-        decays[a] = math.exp(-b.rates[a] * time) if changed > 0.0 else 0.0
+        decays[a] = math.exp(-b.rates[a] * time)
     top = -math.inf
     for c in range(b.kappas.size):
         kappa = b.kappas[c]
         constant = math.log(host_factor(b, row, k, c, model)) - kappa * exposed
         decay = math.exp(-kappa * n)
         for a in range(out.shape[0]):
-            value = b.log_table[model, k, bin_, a, c] + constant
-            if changed > 0.0:
-                if alone and value + common[a, 0] < top - _EXCLUDED:
-                    value = -math.inf
-                else:
-                    value += _changed_term(changed, decay * decays[a])
-                    top = max(top, value + common[a, 0])
+            value = table[a, c] + constant
+            if alone and value + common[a, 0] < top - _EXCLUDED:
+                value = -math.inf
+            else:
+                value += _changed_term(changed, decay * decays[a])
+                top = max(top, value + common[a, 0])
             out[a, c] = value
 
 
@@ -188,7 +200,7 @@ def posterior(b: SignalArrays, row: int, totals: Array, elapsed: float, out: Arr
             b.rate[row, k] = 0.0
             continue
         b.rate[row, k] = signal_rate(b, row, k, elapsed)
-        alone = several == 1 and not _is_given(totals)
+        alone = is_alone(several, totals)
         fill_source(b, row, (k, int(b.repeats[k])), rate_bin(b, b.rate[row, k]), alone, b.work[k, :limit])
         out[k, limit:] = 0.0
     if several > 1:
@@ -203,7 +215,7 @@ def posterior(b: SignalArrays, row: int, totals: Array, elapsed: float, out: Arr
         for k in range(n_sources):
             if has_signals(b, row, k):
                 source_posterior(b, row, (k, int(b.repeats[k])), totals, several, out[k, :limit])
-                b.mean_kappa[row, k] = -math.log1p(-_mean_precision(out[k]))
+                b.mean_kappa[row, k] = -math.log1p(-_mean_precision(out[k, :limit]))
 
 
 @jit_lean
@@ -230,7 +242,7 @@ def source_posterior(
             for j in range(last):
                 if j != k and has_signals(b, row, j):
                     start += messages[a, j]
-        decay = math.exp(-b.rates[a] * time - exponent)
+        decay = math.exp(-b.rates[a] * time - exponent) if both > 0.0 else 0.0
         for c in range(b.kappas.size):
             value = start + b.work[k, a, c]
             if both > 0.0:

@@ -227,6 +227,8 @@ class Signals:
 
     def _make_room(self, rows: int, hosts: int) -> None:
         b = self.arrays
+        if rows <= len(b.page) and hosts <= len(b.host_pages):
+            return
         self.arrays = b._replace(
             **{name: _larger(getattr(b, name), rows) for name in _PER_ROW},
             **{name: _larger(getattr(b, name), hosts) for name in _PER_HOST},
