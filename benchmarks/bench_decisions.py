@@ -9,6 +9,7 @@ the second week. Parts are measured by a second run of the same decisions under 
     python benchmarks/bench_decisions.py --label before     the same, kept under that label
     python benchmarks/bench_decisions.py --largest 10000000 and 1e7; ten minutes and 5 GB more
     python benchmarks/bench_decisions.py --smallest         1e3 pages; nothing is written
+    python benchmarks/bench_decisions.py --beside TREE      this code and that of another tree in turns; beside.json
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import cProfile
 import json
 import os
 import pstats
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -35,6 +38,8 @@ RUNS = (  # pages, pages per pick, sources of signals, weeks before
     (1_000_000, 1000, 0, 5),
     (10_000_000, 1000, 0, 1),
 )
+BESIDE = ((50_000, 1000, 0), (50_000, 100, 1), (30_000, 1, 0))  # pages, pages per pick, sources of two source trees
+ROUNDS, OF_ROUND = 6, 6000  # in turns, and decisions of each
 PARTS = {  # kernels by what they do
     "pick": ("pick", "pick_promoting"),
     "learn": ("learn_crawls", "end_crawls"),
@@ -123,12 +128,57 @@ def parts_of(profile: cProfile.Profile, n: int) -> dict[str, float]:
     return {part: round(1e6 * seconds / n, 2) for part, seconds in took.items()}
 
 
+def take_turns() -> None:
+    """The process of one source tree: an engine after a week makes decisions each time a line comes in."""
+    pages, batch, sources = (int(number) for number in sys.argv[2:5])
+    run = Run(pages, sources)
+    run.decide(pages, max(batch, 100))
+    run.decide(100 * batch if batch < 100 else 0, batch)
+    print(flush=True)
+    for _ in sys.stdin:
+        run.cpu, before = dict.fromkeys(run.cpu, 0.0), run.engine.stats["recorded"]
+        run.decide(OF_ROUND, batch)
+        spent = 1e6 * sum(run.cpu.values()) / (run.engine.stats["recorded"] - before)
+        print(json.dumps([spent, run.engine.threshold]), flush=True)
+
+
+def beside(tree: Path, pages: int, batch: int, sources: int) -> dict[str, Any]:
+    """Microseconds per decision of this code and another, in turns; how many times as fast this one is."""
+    command = [sys.executable, __file__, "--turns", str(pages), str(batch), str(sources)]
+    folders = [str(each.resolve() / "src") for each in (tree, Path(__file__).parents[1])]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    runs = [subprocess.Popen(command, env={**os.environ, "PYTHONPATH": folder}, **pipes) for folder in folders]
+    for run in runs:
+        run.stdout.readline()
+    found: list[list[list[float]]] = [[], []]
+    for turn in range(2 * ROUNDS):
+        which = (turn + turn // 2) % 2  # each code comes first as often as the other
+        print(file=runs[which].stdin, flush=True)
+        found[which].append(json.loads(runs[which].stdout.readline()))
+    for run in runs:
+        run.communicate()
+    assert [each[1] for each in found[0]] == [each[1] for each in found[1]]  # the same decisions
+    before, now = (np.array([each[0] for each in part]) for part in found)
+    spent = {"us_before": round(float(np.median(before)), 1), "us_now": round(float(np.median(now)), 1)}
+    speed = {"times_as_fast": round(float(np.median(before / now)), 3), "load": round(os.getloadavg()[0], 1)}
+    return {"pages": pages, "batch": batch, "sources": sources, **spent, **speed}
+
+
 def main() -> None:
+    if sys.argv[1:2] == ["--turns"]:
+        take_turns()
+        return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--label", default="now", help="under which the figures are kept")
     parser.add_argument("--largest", type=int, default=1_000_000, help="runs of more pages are left out")
     parser.add_argument("--smallest", action="store_true", help="only whether it runs; nothing is written")
+    parser.add_argument("--beside", type=Path, help="a source tree with other code, to be measured in turns with this")
     given = parser.parse_args()
+    if given.beside:
+        rows = [beside(given.beside, *run) for run in BESIDE]
+        print(json.dumps(rows, indent=1))
+        RESULTS.joinpath("beside.json").write_text(json.dumps(rows, indent=1) + "\n")
+        return
     if given.smallest:
         print(measure(1000, 100, 0), measure(1000, 100, 1))
         return

@@ -187,6 +187,12 @@ def end_crawls(header: Header, packed: Numbers, crawls: Crawls, now: float, no_c
     if done[_LEARNED] == 0:
         if plain and not _are_plain(s, ids, now, no_copy_at):
             return NOT_PLAIN
+        for k in range(min(ids.size, _SOON)):
+            fetch_page(s, ids[k])
+            _fetch_learned(learned.belief, ids[k])
+        for k in range(min(ids.size, _NEXT)):
+            _fetch_tables(learned.belief, ids[k])
+            _fetch_groups(s, learned.clocks, ids[k])
         few = ids.size <= _FEW
         for k in range(ids.size):
             if k + _SOON < ids.size:
