@@ -230,7 +230,7 @@ class Core:
             access.grow(self.scheduler, status)
         self.beliefs.crawls += len(crawls.ids)
         self.crawls_since += len(crawls.ids)
-        self._counts["changed"] += np.count_nonzero(crawls.changed)
+        self._counts["changed"] += int(np.count_nonzero(crawls.changed))
         return DONE
 
     def _place_learned(self, rows: Ids, now: float, done: Ids) -> None:
