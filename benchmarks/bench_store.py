@@ -5,7 +5,8 @@
 Both write to disk before they acknowledge (SQLite: synchronous = FULL; PostgreSQL: fsync and synchronous_commit on, on
 loopback). A batch is what a crawler saves at a time: outcomes, each with a copy, and the rows of their pages. Workers
 are processes, each with a database of its own kind: a file, a schema of the one server, or a shard of a cluster on it,
-whose lease every transaction checks.
+whose lease every transaction checks. Up to a million rows are saved as a crawler adds pages; a larger database is
+written as `recrawl copy` writes one, in one transaction, with the rows of fewer pages again and again under new URLs.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,11 +32,12 @@ from recrawl.cluster.ownership.leases import Held, ShardLeases
 from recrawl.cluster.ownership.sessions import Connections
 from recrawl.store import BlockingStore, Outcome, OwnedStore, PostgresStore, open_store
 from recrawl.store.postgres.address import Address
+from recrawl.store.tables import Row, Table
 from recrawl.store.testing.rows import example_rows
 
 HERE = Path(__file__).parent
 _BATCHES = {500: 40, 20: 200}  # outcomes in a batch, and how many batches are saved
-_MANY = 20_000
+_MANY, _SAVED = 20_000, 1_000_000  # rows saved at a time; largest number of rows that are saved so
 _OPEN: list[Connections] = []  # of this process
 
 
@@ -53,6 +55,34 @@ def fill(database: str, n: int) -> float:
             store.save(rows=rows)
             took += time.perf_counter() - start
     return took
+
+
+def multiply(database: str, n: int) -> float:
+    """Seconds to write the rows of n pages in one transaction, copies of those of few pages."""
+    with tempfile.TemporaryDirectory() as folder:
+        fill(f"{folder}/few.db", _MANY)
+
+        async def copied() -> float:
+            few, many = open_store(f"{folder}/few.db"), open_store(database, keep=0)
+
+            async def source(table: Table) -> AsyncIterator[list[Row]]:
+                if table.name != "page":
+                    async for rows in few.table_rows(table):
+                        yield rows
+                    return
+                known = [row async for rows in few.table_rows(table) for row in rows]
+                for k in range(0, n, len(known)):
+                    urls = urls_of(k, min(k + len(known), n))
+                    yield [(k + j + 1, url, *known[j][2:]) for j, url in enumerate(urls)]
+
+            begin = time.perf_counter()
+            await many.restore(source)
+            took = time.perf_counter() - begin
+            await few.close()
+            await many.close()
+            return took
+
+        return asyncio.run(copied())
 
 
 def opened(database: str) -> OwnedStore:
@@ -123,10 +153,11 @@ def several(n_workers: int, databases: list[str], n: int, size: int, batches: in
 
 def measure_rows(kind: str, database: str, n: int) -> dict[str, float]:
     """What saving and starting cost with so many rows."""
-    filled = in_process("fill", database, n)
+    filled = in_process("fill" if n <= _SAVED else "multiply", database, n)
     batch = in_process("save", database, n, 500, _BATCHES[500])
     begun = in_process("start", database)
-    found = {"fill_seconds": filled, "fill_per_second": n / filled, "batch_ms": batch["ms"]}
+    name = "fill" if n <= _SAVED else "copy"
+    found = {f"{name}_seconds": filled, f"{name}_per_second": n / filled, "batch_ms": batch["ms"]}
     found |= {"start_seconds": begun["seconds"], "start_peak_mb": begun["peak_mb"]}
     print(kind, n, found, flush=True)
     return found
@@ -216,7 +247,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.work:
         what, database, *numbers = given.work
-        work: dict[str, Any] = {"fill": fill, "save": save_batches, "start": start}
+        work: dict[str, Any] = {"fill": fill, "multiply": multiply, "save": save_batches, "start": start}
         print(json.dumps(work[what](database, *map(int, numbers))))
         for one in _OPEN:
             one.end()
