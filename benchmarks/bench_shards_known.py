@@ -220,13 +220,9 @@ def run(size: Size, folder: Path, processes: int) -> dict[str, Any]:
             control.step(plans, PER_PAGE * size.total, begin, 0.0)
             shares.append([control.shares[k].rate for k in range(size.shards)])
             tasks = [Task(size, folder, k, stretch, share) for k, share in enumerate(shares[-1])]
-            waiting = {task.shard: pool.submit(run_shard, task) for task in tasks if not task.file.exists()}
-            for task in tasks:
-                if task.shard in waiting:
-                    waiting[task.shard].result()
-                    print(
-                        f"stretch {stretch + 1}, shard {task.shard + 1} of {size.shards}", file=sys.stderr, flush=True
-                    )
+            waiting = [task for task in tasks if not task.file.exists()]
+            for done, _ in enumerate(pool.imap_unordered(run_shard, waiting), 1):
+                print(f"stretch {stretch + 1}, shard {done} of {len(waiting)}", file=sys.stderr, flush=True)
             stretches.append([json.loads(task.file.read_text()) for task in tasks])
             plans = {task.shard: ShardPlan.of(one["plan"]) for task, one in zip(tasks, stretches[-1], strict=True)}
     return report(size, folder, shares, stretches)
