@@ -64,6 +64,7 @@ HERE = Path(__file__)
 RESULTS = HERE.parent / "results" / "signals.json"
 BATCHES, SINGLES, BATCH = 50.0, 200.0, 100  # requests a second; signals of a batch
 CONNECTIONS = 500
+UNANSWERED = 0  # instead of a status
 CASES = {  # requests a second, share of the loop's time
     "the demo's budget": (BUDGET, Settings.signal_share),
     "the demo's largest budget": (200.0, Settings.signal_share),
@@ -143,11 +144,14 @@ class Sender:
         self.offered += n
         self._next += n
         began, now = time.monotonic(), time.time()
-        async with self._client.post(self._url, json=[{"url": url, "changed_at": now} for url in some]) as answer:
-            found = await answer.json(content_type=None)
-            self.statuses[answer.status] += 1
-            if answer.status == 200:
-                self.became.update(found)
+        try:
+            async with self._client.post(self._url, json=[{"url": url, "changed_at": now} for url in some]) as answer:
+                found = await answer.json(content_type=None)
+                self.statuses[answer.status] += 1
+                if answer.status == 200:
+                    self.became.update(found)
+        except aiohttp.ClientError:
+            self.statuses[UNANSWERED] += 1
         self.took.append(time.monotonic() - began)
 
     async def at_rate(self, rate: float, n: int, seconds: float, clock: Callable[[], float]) -> None:

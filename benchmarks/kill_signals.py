@@ -9,7 +9,7 @@ or a crawl of its page that did not fail must have begun after the signal was se
     python benchmarks/kill_signals.py --pings --kills 5
 
 The same with IndexNow pings, of a new key after each kill (a host may try five a day). One that was answered with 202
-may also wait for its key.
+may also wait for its key. Requests that a busy crawl turns away are counted apart from those that it refuses.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 PAGES, RATE = 300, 200.0  # pages; signals per second
+TURNED_AWAY = 429  # the crawl was busy: it is on a machine with other work, or compiles
 RUN = ["run", "--listen", "127.0.0.1:0", "--allow-private", "--contact", "kill@example.org", "--budget", "100/s"]
 LOGS = ["--delay", "0.005", "--quiet", "--log-level", "info", "--log-format", "json"]
 
@@ -111,7 +112,7 @@ class Sender:
     def __init__(self, client: aiohttp.ClientSession, url: str, urls: list[str], rng: random.Random) -> None:
         self._client, self._url, self._urls, self._rng = client, url, urls, rng
         self.answered: list[Answered] = []
-        self.refused, self.in_flight = 0, 0
+        self.refused, self.turned_away, self.in_flight = 0, 0, 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def send(self, seconds: float) -> None:
@@ -133,18 +134,19 @@ class Sender:
         self.in_flight += 1
         with suppress(aiohttp.ClientError, ConnectionError):
             try:
-                accepted = await self._accepted(url)
+                status, accepted = await self._sent(url)
                 if accepted is None:
-                    self.refused += 1
+                    self.turned_away += status == TURNED_AWAY
+                    self.refused += status != TURNED_AWAY
                 else:
                     self.answered.append(Answered(url, sent_at, accepted))
             finally:
                 self.in_flight -= 1
 
-    async def _accepted(self, url: str) -> int | None:
-        """Send a signal; how many were new, None if it was refused."""
+    async def _sent(self, url: str) -> tuple[int, int | None]:
+        """Send a signal; the status, and how many were new, None if it was refused."""
         async with self._client.post(f"{self._url}/v1/signals", json=[url]) as answer:
-            return int((await answer.json())["accepted"]) if answer.status == 200 else None
+            return answer.status, int((await answer.json())["accepted"]) if answer.status == 200 else None
 
     async def end(self) -> None:
         """Wait for the answers that still come."""
@@ -156,9 +158,9 @@ class Pinger(Sender):
 
     key = ""
 
-    async def _accepted(self, url: str) -> int | None:
+    async def _sent(self, url: str) -> tuple[int, int | None]:
         async with self._client.get(f"{self._url}/indexnow", params={"url": url, "key": self.key}) as answer:
-            return {200: 0, 202: 1}.get(answer.status)
+            return answer.status, {200: 0, 202: 1}.get(answer.status)
 
 
 async def missing(database: Path, answered: list[Answered]) -> dict[str, int]:
@@ -199,6 +201,7 @@ async def kill_all(
             totals["acknowledged"] += len(sender.answered)
             totals["accepted"] += sum(one.accepted for one in sender.answered)
             totals["refused"] += sender.refused
+            totals["turned_away"] += sender.turned_away
             totals["missing"] += found["missing"]
             totals["damage"] += found["damage"]
     return {"kills": kills, **totals}

@@ -237,6 +237,33 @@ def test_a_connection_goes_on_after_requests_that_were_turned_away():
     with_interface(test, share=share)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_requests_in_any_pieces_are_answered_in_turn(seed):
+    """Some are turned away as bytes, some, whose heads come in pieces, after they were parsed: each once, in order."""
+    rng = random.Random(seed)
+
+    async def test(one):
+        host, _, port = one.url.removeprefix("http://").partition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        bodies = [json.dumps([URLS[0]] * rng.randint(0, 40)).encode() for _ in range(30)]
+        other = b"GET /v1/nothing HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
+        followed = [rng.random() < 0.2 for _ in bodies]
+        token = f"authorization: Bearer {one.token}"
+        sent = b"".join(request_bytes(body, token) + other * more for body, more in zip(bodies, followed, strict=True))
+        while sent:
+            n = rng.choice([1, 20, 200, 2000, 20000])
+            writer.write(sent[:n])
+            await writer.drain()
+            await asyncio.sleep(0)
+            sent = sent[n:]
+        expected = [status for more in followed for status in ([429, 404] if more else [429])]
+        assert await answers_of(reader, len(expected)) == expected
+        assert await one.store.signals() == []
+        writer.close()
+
+    with_interface(test, share=behind(ManualClock(), 0))
+
+
 HEADS = [
     b"host: a.example",
     b"content-type: application/json",
