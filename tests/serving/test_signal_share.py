@@ -27,7 +27,7 @@ class World:
         self.takes, self.period = takes, period
         self.crawls = self.served = self.refused = self.most_seen = 0
         self.share = LoopShare(
-            SHARE, lambda: self.idle, most_waiting=most_waiting, now=lambda: self.time, sleep=self.sleep
+            SHARE, lambda: self.idle, most_waiting=most_waiting, now=lambda: self.time - self.idle, sleep=self.sleep
         )
 
     async def sleep(self, seconds):
@@ -107,6 +107,27 @@ def test_a_crawl_that_leaves_time_keeps_its_pace_in_a_flood(takes):
     free = 1.0 - takes / world.period
     assert 0.4 * free <= world.by_then / 20.0 <= 2.0 / 3.0 * free + SHARE
     assert world.crawls >= 0.98 * world.time / world.period
+
+
+def test_nobody_is_limited_while_the_budget_does_not_lapse():
+    world, lapsed = World(takes=0.003, period=0.003), [7.0]
+    world.share = LoopShare(
+        SHARE,
+        lambda: 0.0,
+        most_waiting=0,
+        now=lambda: world.time,
+        wall=lambda: world.time,
+        sleep=world.sleep,
+        lapsed=lambda: lapsed[0],
+    )
+    world.run(10.0, rate=200.0, cost=0.004)
+    assert world.refused == 0
+    lapsed[0] += 1.0
+    world.share.charge(0.2)
+    assert world.share._due() > 0.0
+    world.time += 5.1
+    world.share.charge(0.2)
+    assert world.share._due() == 0.0
 
 
 def test_refusals_beyond_the_share_are_forgotten_soon():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from time import perf_counter
+from time import thread_time
 from typing import Any, cast
 
 import h11
@@ -49,9 +49,9 @@ class _Corked:
     def _flush(self) -> None:
         parts, self._parts = self._parts, []
         if parts and not self._transport.is_closing():
-            began = perf_counter()
+            began = thread_time()
             self._transport.write(b"".join(parts))
-            self._flushed(perf_counter() - began)
+            self._flushed(thread_time() - began)
 
 
 class Connection(H11Protocol):
@@ -77,15 +77,15 @@ class Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse what has come; requests with signals that may not even wait are turned away."""
-        began = perf_counter()
+        began = thread_time()
         rest = self._without_refused(data) if self._skipped or self._refuses else data
         if self._share is not None and len(rest) < len(data):
-            self._share.charge(perf_counter() - began)
+            self._share.charge(thread_time() - began)
         if rest:
             super().data_received(rest)
             scope = cast(dict[str, Any] | None, self.scope)
             if scope is not None:
-                scope[PARSING] = scope.get(PARSING, 0.0) + perf_counter() - began
+                scope[PARSING] = scope.get(PARSING, 0.0) + thread_time() - began
 
     @property
     def _refuses(self) -> bool:

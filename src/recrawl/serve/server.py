@@ -150,7 +150,7 @@ def share_for(components: Components, settings: Settings) -> LoopShare | None:
     def count() -> None:
         components.counters.turned_away += 1
 
-    found = LoopShare(share, idle, on_turned_away=count)
+    found = LoopShare(share, idle, on_turned_away=count, lapsed=lambda: components.budget.lapsed)
     components.inbox.charge = found.charge
     return found
 

@@ -1,6 +1,6 @@
 """The share of the event loop's time that requests with signals may take while the crawl wants all of it.
 
-A request is charged for the time that its steps keep the loop. A second for which others kept it busy pays
+A request is charged for the time of the processor that its steps use in the loop. A second that others used pays
 share/(1 − share), so that requests get that share of a loop that is never idle. A second in which it was idle pays 2:
 they get about two thirds of what nobody else wants. A request that is due waits while more is owed than was paid. A
 bounded number waits; further ones are turned away, as a rule before they are parsed (`recrawl.serve.receive.refusal`).
@@ -12,7 +12,7 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Awaitable, Callable
-from time import perf_counter
+from time import perf_counter, thread_time
 
 from fastapi import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -28,6 +28,7 @@ _SAVED = 0.05  # seconds that quiet times save up
 _MOST_OWED = 1.0  # seconds: what requests that are turned away cost beyond it is forgotten
 _FIRST_COST = 0.002  # seconds of a request, before any was measured
 _SMOOTH = 0.1
+_BEHIND = 5.0  # seconds for which a crawl counts as behind its budget after a part of it has lapsed
 _SHORTEST = 0.001  # seconds between two looks whether the next may begin
 
 
@@ -63,7 +64,10 @@ class Ticket:
 
 
 class LoopShare:
-    """Admits requests within a share of the time; ``idle`` gives the seconds in which the loop had nothing to do."""
+    """Admits requests within a share of the time; ``idle`` gives the seconds in which the loop had nothing to do.
+
+    ``lapsed`` gives the requests of the crawl's budget that have lapsed: while none do, nobody is limited.
+    """
 
     def __init__(
         self,
@@ -71,13 +75,16 @@ class LoopShare:
         idle: Callable[[], float],
         *,
         most_waiting: int = MOST_WAITING,
-        now: Callable[[], float] = perf_counter,
+        now: Callable[[], float] = thread_time,
+        wall: Callable[[], float] = perf_counter,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         on_turned_away: Callable[[], None] = lambda: None,
+        lapsed: Callable[[], float] | None = None,
     ) -> None:
         self._rate, self._most = share / (1.0 - share), most_waiting
-        self._idle, self._now, self._sleep = idle, now, sleep
+        self._idle, self._now, self._wall, self._sleep = idle, now, wall, sleep
         self._on_turned_away = on_turned_away
+        self._lapsed, self._lapsed_before, self._behind_until = lapsed, 0.0 if lapsed is None else lapsed(), -math.inf
         self._at, self._idle_at = now(), idle()
         self._owed = 0.0
         self._queue: deque[asyncio.Future[None]] = deque()
@@ -141,13 +148,25 @@ class LoopShare:
 
     def _due(self) -> float:
         self._settle(0.0)
+        if not self._is_behind():
+            self._owed = min(self._owed, 0.0)
+            return 0.0
         return self._owed + self.reserved
+
+    def _is_behind(self) -> bool:
+        """Whether a part of the crawl's budget has lapsed lately; without a budget it always wants all of the loop."""
+        if self._lapsed is None:
+            return True
+        lapsed = self._lapsed()
+        if lapsed > self._lapsed_before:
+            self._lapsed_before, self._behind_until = lapsed, self._wall() + _BEHIND
+        return self._wall() < self._behind_until
 
     def _settle(self, own: float) -> None:
         """Pay what has passed since the last time, of which ``own`` seconds were work for signals."""
         at, idle = self._now(), self._idle()
         idled = idle - self._idle_at
-        others = max(at - self._at - idled - own, 0.0)
+        others = max(at - self._at - own, 0.0)
         self._at, self._idle_at = at, idle
         self._owed = max(self._owed - _IDLE_PAYS * idled - self._rate * others, -_SAVED)
         self._owed = min(self._owed + own, _MOST_OWED)
@@ -166,7 +185,7 @@ class Metered:
         ticket = scope[_TICKET] = self._share.ticket()
         ticket.charge(scope.pop(PARSING, 0.0))
         try:
-            await stepped(_awaited(self._app(scope, receive, send)), ticket.charge)
+            await stepped(_awaited(self._app(scope, receive, send)), ticket.charge, thread_time)
         finally:
             ticket.charge(scope.pop(PARSING, 0.0))
             ticket.end()
