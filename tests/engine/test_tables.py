@@ -13,7 +13,7 @@ from profiles import examples
 
 from recrawl import Engine
 from recrawl.engine.beliefs.beliefs import Beliefs
-from recrawl.engine.beliefs.posterior_kernels import fill_prior
+from recrawl.engine.beliefs.posterior_kernels import fill_prior, spread_rates
 
 GROUPS = [("a", "a/x"), ("a", "a/y"), ("b", "b"), ("a", "a/x"), ("b", "b/x"), ("c", "c")]
 STEPS = st.lists(
@@ -57,6 +57,25 @@ def assert_priors(beliefs: Beliefs, rows: list[int]) -> None:
     for i, page in zip(rows, pages, strict=True):
         fill_prior(b, i, out)
         assert out == pytest.approx(naive.prior_of(page, pages, naive.first_table(), b.strength), rel=1e-9, abs=1e-15)
+
+
+def test_a_prior_spreads_and_the_first_distribution_stays() -> None:
+    spread, first = Beliefs(None, 0, np.inf, 1.0).belief.spread, naive.first_table()
+    for table in (first, np.eye(32)[0], np.eye(32)[20], np.eye(32)[31]):
+        out = table.copy()
+        spread_rates(spread, out)
+        assert out == pytest.approx(naive.spread_over(first) @ table, rel=1e-12, abs=1e-290)
+        assert out.sum() == pytest.approx(1.0)
+    assert naive.spread_over(first) @ first == pytest.approx(first, rel=1e-12)
+
+
+def test_pages_that_change_alike_do_not_hold_each_other_to_a_rate_that_none_shows() -> None:
+    """Each of 20 pages makes the prior of the others: rounded tables alone hold all of them to 103 seconds."""
+    rng, engine = np.random.default_rng(1), Engine(20 / 60.0, siblings=False, sources=0)
+    ids = engine.add([f"https://a.example/{k}" for k in range(20)], 0.0, fetched_at=0.0)
+    for crawl in range(1, 16):
+        engine.record(ids, 60.0 * crawl, changed=rng.random(20) < -np.expm1(-60.0 / 30.0))
+    assert 20.0 < 1.0 / engine.pages(ids).change_rate.mean() < 45.0
 
 
 @given(STEPS)

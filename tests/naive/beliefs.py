@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import digamma
 
 RATES = 1e-4 * 2.0 ** np.arange(32)  # per day
-FIRST_PAGES, UNIT, NARROW = 2.0, 255, 8.0
+FIRST_PAGES, UNIT, NARROW, SPREAD = 2.0, 255, 8.0, 0.06
 
 
 class Observed(NamedTuple):
@@ -136,4 +136,16 @@ def prior_of(page, pages, first, strength):
 
     out = pooled(others, first, FIRST_PAGES)
     out = pooled([other for other in others if other.host == page.host], out, strength[0])
-    return pooled([other for other in others if other.folder == page.folder], out, strength[1])
+    out = pooled([other for other in others if other.folder == page.folder], out, strength[1])
+    return spread_over(first) @ out
+
+
+def spread_over(first):
+    """The matrix by which a distribution spreads to neighbouring rates: a Markov chain that leaves the first one."""
+    matrix = np.eye(len(first))
+    for k in range(len(first) - 1):
+        for source, target in ((k, k + 1), (k + 1, k)):
+            moved = SPREAD * min(first[target] / first[source], 1.0)
+            matrix[target, source] += moved
+            matrix[source, source] -= moved
+    return matrix

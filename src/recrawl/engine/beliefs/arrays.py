@@ -35,6 +35,7 @@ class Belief(NamedTuple):
     counted: NDArray[np.bool_]  # whether the time since the copy was fetched belongs to the ledger
     rates: Array  # (rates,): the grid
     first: Array  # (rates,): distribution of the rates before anything was observed
+    spread: Array  # (2, rates − 1): shares of each table that move to the next rate, and back
     tables: Array  # (tables, rates): how many pages (in units of 1/UNIT) have each rate
     sizes: Array  # (tables,): their sums
     strength: Array  # (2,): a host is held to all pages, a folder to its host, as by so many pages

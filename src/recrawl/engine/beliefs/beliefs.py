@@ -19,6 +19,7 @@ from recrawl.engine.beliefs.posterior_kernels import (
     count_all,
     likelihood_of_strengths,
     matched_shape,
+    spread_rates,
 )
 from recrawl.engine.outcomes.lessons import Lessons
 from recrawl.engine.signals.signals import Signals
@@ -32,6 +33,7 @@ _FIRST = (-0.4, 10.0, -1.8)  # density over ln r before anything is known: r^−
 _COUNTS = ("watched", "n_crawls", "n_changes", "fixed_rate", "counted")
 _PER_PAGE = ("seen", "evidence", "share", "table", "gamma", *_COUNTS)
 _WHOLE = ("first", "tables", "sizes", "strength", "prior", "half_life", "ledger")
+_MOST_SPREAD = 0.06  # of a table moves from a rate to the next one, at most
 _FIRST_REFIT, _REFIT_GROWTH = 50, 1.3  # crawls before the tables are fitted, and growth until they are fitted again
 ROUNDS = 3  # of expectation maximisation in a fit
 _FEW_PAGES = 10  # with fewer, the strengths are not fitted
@@ -69,6 +71,7 @@ class Beliefs:
             counted=np.zeros(0, np.bool_),
             rates=rates,
             first=first,
+            spread=_spread(first),
             tables=np.zeros((1, n)),
             sizes=np.zeros(1),
             strength=np.full(2, 5.0),
@@ -238,7 +241,9 @@ class Beliefs:
     def population(self) -> Array:
         """The distribution of the change rates of all pages, over the grid."""
         table = self.belief.tables[ALL] + UNIT * FIRST_PAGES * self.belief.first
-        return np.asarray(table / table.sum())
+        table = np.asarray(table / table.sum())
+        plain(spread_rates)(self.belief.spread, table)
+        return table
 
     def forget(self, rows: Ids) -> None:
         """Pages are removed: they no longer count in the tables."""
@@ -327,7 +332,7 @@ class Beliefs:
         arrays = {name: larger(saved[name], len(saved[name])) for name in _PER_PAGE}
         arrays |= {name: np.array(saved[name]) for name in _WHOLE}
         self.signals.load(saved["signals"])
-        self.belief = self.belief._replace(**arrays, signals=self.signals.arrays)
+        self.belief = self.belief._replace(**arrays, spread=_spread(arrays["first"]), signals=self.signals.arrays)
         self._names = {name: k + 1 for k, name in enumerate(saved["names"])}
         self.crawls, self.fits, self.refit_at = (int(saved[name]) for name in ("crawls", "fits", "refit_at"))
         self.strengths = np.array(saved.get("strengths", self.strengths))
@@ -351,6 +356,12 @@ def _first(per_day: Array) -> Array:
     slow, bend, fast = _FIRST
     table = per_day**slow * (1.0 + per_day / bend) ** fast
     return np.asarray(table / table.sum())
+
+
+def _spread(first: Array) -> Array:
+    """How much of a table moves to the next rate and back; the first distribution stays as it is."""
+    ratio = first[1:] / first[:-1]
+    return _MOST_SPREAD * np.minimum([ratio, 1.0 / ratio], 1.0)
 
 
 def _as_table(prior: GammaPrior, rates: Array) -> Array:

@@ -81,6 +81,21 @@ def _fill_likelihood(b: Belief, i: int, out: Array) -> float:
     return float(most)
 
 
+@inline
+def spread_rates(spread: Array, out: Array) -> None:
+    """Let a distribution spread to neighbouring rates; where it is the first distribution, it stays as it is.
+
+    Shares of pages in tables are rounded, and a rate that no other page is believed to have would keep out all pages:
+    each would be held to the rate of the others, whatever it shows.
+    """
+    risen = 0.0
+    for k in range(out.size - 1):
+        up = spread[0, k] * out[k] - spread[1, k] * out[k + 1]
+        out[k] = max(out[k] + risen - up, 1e-300)
+        risen = up
+    out[out.size - 1] = max(out[out.size - 1] + risen, 1e-300)
+
+
 @jit_lean
 def fill_prior(b: Belief, i: int, out: Array) -> None:
     """The distribution of a page's rate before anything was observed of it, by its folder, host and all pages."""
@@ -96,7 +111,8 @@ def fill_prior(b: Belief, i: int, out: Array) -> None:
         mine = float(share[k])
         p = (everywhere[k] - mine + first * b.first[k]) * of_all
         p = (host[k] - mine + by_host * p) * of_host
-        out[k] = max((folder[k] - mine + by_folder * p) * of_folder, 1e-300)
+        out[k] = (folder[k] - mine + by_folder * p) * of_folder
+    spread_rates(b.spread, out)
 
 
 @jit_lean
