@@ -120,6 +120,8 @@ def test_the_rows_saved_since_bring_a_state_up_to_date(seed, tmp_path):
         engine.scheduler._check()
         engine.eligibility._check()
     found, expected = columns(continued), columns(built)
+    for side in (found, expected):  # a wait that is over is none: the engine forgets it at the next pick
+        side["wait_until"] = np.where(side["wait_until"] > life.now, side["wait_until"], -np.inf)
     assert found["url"] == expected["url"] == sorted(life.engine.url(life.engine.ids()))
     for name in COLUMNS:
         np.testing.assert_array_equal(found[name], expected[name], name)

@@ -19,7 +19,6 @@ from recrawl.engine.beliefs.posterior_kernels import (
     count_all,
     likelihood_of_strengths,
     matched_shape,
-    spread_rates,
 )
 from recrawl.engine.outcomes.lessons import Lessons
 from recrawl.engine.signals.signals import Signals
@@ -241,9 +240,7 @@ class Beliefs:
     def population(self) -> Array:
         """The distribution of the change rates of all pages, over the grid."""
         table = self.belief.tables[ALL] + UNIT * FIRST_PAGES * self.belief.first
-        table = np.asarray(table / table.sum())
-        plain(spread_rates)(self.belief.spread, table)
-        return table
+        return np.asarray(table / table.sum())
 
     def forget(self, rows: Ids) -> None:
         """Pages are removed: they no longer count in the tables."""
