@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-fast test-full lint docs bench bench-check clean
+.PHONY: demo test test-fast test-full lint docs bench bench-check results clean
 
 # A file's tests stay in one process: its fixtures are made and its kernels compiled once. Three processes for two cores,
 # because some tests wait for sockets and other processes. Files run in the order of tests/order.py, the longest first.
@@ -46,6 +46,10 @@ bench: $(VENV)/.test
 # Whether every benchmark still runs: each at its smallest size, nothing is written.
 bench-check: $(VENV)/.test
 	$(BIN)/python benchmarks/check.py
+
+# Which committed results are older than the code they rest on.
+results: $(BIN)/python
+	$(BIN)/python benchmarks/made_with.py
 
 # Where the system's Python lacks ensurepip, virtualenv (unpacked beside the environment) makes it instead.
 $(BIN)/python:
