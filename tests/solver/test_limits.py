@@ -210,6 +210,7 @@ def test_floor_takes_the_whole_budget():
         ({}, {"budget": 1.0}, {"host_limit": {"a": 1.0}}, r"^host is missing"),
         ({"host": ["a", "b"]}, {"budget": 1.0}, {"host_limit": {"c": 1.0}}, r"^host_limit names 'c'"),
         ({"host": ["a", "b"]}, {"budget": 1.0}, {"host_limit": {"a": -1.0}}, r"^host_limit of 'a' is -1\.0"),
+        ({"host": ["a", "b"]}, {"budget": 1.0}, {"host_limit": 20.0}, r"^host_limit is 20\.0: must map hosts"),
         (
             {"host": ["a", "b"]},
             {"budget": 1.0},

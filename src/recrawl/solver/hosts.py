@@ -71,6 +71,10 @@ class Host:
 
 def limited_hosts(pages: Pages, curves: Curves, limits: Mapping[Any, float] | None) -> list[Host]:
     """The hosts whose limit can bind."""
+    if limits is None:
+        return []
+    if not isinstance(limits, Mapping):
+        raise ParameterError(f"host_limit is {limits!r}: must map hosts to crawls per time")
     if not limits:
         return []
     if pages.host is None:
