@@ -12,7 +12,7 @@ from recrawl._system.loops import MeasuredLoop, idle_of_loop, stepped
 from recrawl.crawl.http.memory import ManualClock
 from recrawl.serve.problems import ProblemError
 from recrawl.serve.receive.refusal import busy_answer, turned_away
-from recrawl.serve.receive.share import LoopShare
+from recrawl.serve.receive.share import LoopShare, LoopTimes
 
 from .serving import URLS, Interface, with_interface
 
@@ -26,9 +26,8 @@ class World:
         self.time = self.idle = self.for_signals = 0.0
         self.takes, self.period = takes, period
         self.crawls = self.served = self.refused = self.most_seen = 0
-        self.share = LoopShare(
-            SHARE, lambda: self.idle, most_waiting=most_waiting, now=lambda: self.time - self.idle, sleep=self.sleep
-        )
+        times = LoopTimes(lambda: self.idle, now=lambda: self.time - self.idle, sleep=self.sleep)
+        self.share = LoopShare(SHARE, times, most_waiting=most_waiting)
 
     async def sleep(self, seconds):
         at = self.time + seconds
@@ -111,15 +110,8 @@ def test_a_crawl_that_leaves_time_keeps_its_pace_in_a_flood(takes):
 
 def test_nobody_is_limited_while_the_budget_does_not_lapse():
     world, lapsed = World(takes=0.003, period=0.003), [7.0]
-    world.share = LoopShare(
-        SHARE,
-        lambda: 0.0,
-        most_waiting=0,
-        now=lambda: world.time,
-        wall=lambda: world.time,
-        sleep=world.sleep,
-        lapsed=lambda: lapsed[0],
-    )
+    times = LoopTimes(lambda: 0.0, now=lambda: world.time, wall=lambda: world.time, sleep=world.sleep)
+    world.share = LoopShare(SHARE, times, most_waiting=0, lapsed=lambda: lapsed[0])
     world.run(10.0, rate=200.0, cost=0.004)
     assert world.refused == 0
     lapsed[0] += 1.0
@@ -165,7 +157,8 @@ def test_a_request_that_is_given_up_leaves_the_queue():
 
 def behind(clock, most_waiting):
     """A share whose time is that of a manual clock, and which owes a second."""
-    share = LoopShare(SHARE, lambda: 0.0, most_waiting=most_waiting, now=clock.now, sleep=clock.sleep)
+    times = LoopTimes(lambda: 0.0, now=clock.now, sleep=clock.sleep)
+    share = LoopShare(SHARE, times, most_waiting=most_waiting)
     share.charge(1.0)
     return share
 

@@ -27,7 +27,7 @@ from recrawl.serve.connection import Connection
 from recrawl.serve.crawls.local import LocalCrawl
 from recrawl.serve.dashboard.board import Dashboard
 from recrawl.serve.metrics import CrawlCollector
-from recrawl.serve.receive.share import LoopShare
+from recrawl.serve.receive.share import LoopShare, LoopTimes
 
 _GRACE = 5  # seconds that requests have to end after close()
 _BACKLOG = 512  # connections that wait to be accepted
@@ -150,7 +150,7 @@ def share_for(components: Components, settings: Settings) -> LoopShare | None:
     def count() -> None:
         components.counters.turned_away += 1
 
-    found = LoopShare(share, idle, on_turned_away=count, lapsed=lambda: components.budget.lapsed)
+    found = LoopShare(share, LoopTimes(idle), on_turned_away=count, lapsed=lambda: components.budget.lapsed)
     components.inbox.charge = found.charge
     return found
 

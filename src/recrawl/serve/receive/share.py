@@ -12,6 +12,7 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from time import perf_counter, thread_time
 
 from fastapi import Request
@@ -63,8 +64,18 @@ class Ticket:
             self._share.learn(self._cost)
 
 
+@dataclass(frozen=True)
+class LoopTimes:
+    """The times of a loop: seconds in which it had nothing to do, of its processor, and by the clock; how it waits."""
+
+    idle: Callable[[], float]
+    now: Callable[[], float] = thread_time
+    wall: Callable[[], float] = perf_counter
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
 class LoopShare:
-    """Admits requests within a share of the time; ``idle`` gives the seconds in which the loop had nothing to do.
+    """Admits requests within a share of the time.
 
     ``lapsed`` gives the requests of the crawl's budget that have lapsed: while none do, nobody is limited.
     """
@@ -72,20 +83,17 @@ class LoopShare:
     def __init__(
         self,
         share: float,
-        idle: Callable[[], float],
+        times: LoopTimes,
         *,
         most_waiting: int = MOST_WAITING,
-        now: Callable[[], float] = thread_time,
-        wall: Callable[[], float] = perf_counter,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         on_turned_away: Callable[[], None] = lambda: None,
         lapsed: Callable[[], float] | None = None,
     ) -> None:
         self._rate, self._most = share / (1.0 - share), most_waiting
-        self._idle, self._now, self._wall, self._sleep = idle, now, wall, sleep
+        self._times = times
         self._on_turned_away = on_turned_away
         self._lapsed, self._lapsed_before, self._behind_until = lapsed, 0.0 if lapsed is None else lapsed(), -math.inf
-        self._at, self._idle_at = now(), idle()
+        self._at, self._idle_at = times.now(), times.idle()
         self._owed = 0.0
         self._queue: deque[asyncio.Future[None]] = deque()
         self._admitting: asyncio.Task[None] | None = None
@@ -137,7 +145,7 @@ class LoopShare:
             while self._queue:
                 owed = self._due()
                 if owed > 0.0:
-                    await self._sleep(max(owed, _SHORTEST))
+                    await self._times.sleep(max(owed, _SHORTEST))
                     continue
                 first = self._queue.popleft()
                 if not first.done():
@@ -159,12 +167,12 @@ class LoopShare:
             return True
         lapsed = self._lapsed()
         if lapsed > self._lapsed_before:
-            self._lapsed_before, self._behind_until = lapsed, self._wall() + _BEHIND
-        return self._wall() < self._behind_until
+            self._lapsed_before, self._behind_until = lapsed, self._times.wall() + _BEHIND
+        return self._times.wall() < self._behind_until
 
     def _settle(self, own: float) -> None:
         """Pay what has passed since the last time, of which ``own`` seconds were work for signals."""
-        at, idle = self._now(), self._idle()
+        at, idle = self._times.now(), self._times.idle()
         idled = idle - self._idle_at
         others = max(at - self._at - own, 0.0)
         self._at, self._idle_at = at, idle
