@@ -67,7 +67,7 @@ def test_a_short_demo(short_demo):
 
 
 SMALL = tuple(replace(site, n_pages=site.n_pages // 5) for site in SITES)  # 100 pages
-FOLLOWED = 108 + 20  # observations: all pages once, and then at 15 a second for more than a second in any case
+FOLLOWED = 108 + 45  # observations: all pages once, and then at 15 a second for more than two seconds in any case
 
 
 def test_the_next_demo_replaces_it_ctrl_c_ends_it_and_its_commands_work(short_demo, run_until, monkeypatch):

@@ -119,6 +119,8 @@ def test_rows_written_at_different_times_make_the_engine_that_wrote_them(tmp_pat
     store.close()
     a, b = engine.rows(), again.rows()
     order = [b["url"].index(url) for url in a["url"]]
+    for side in (a, b):  # a wait that is over is none: an engine forgets it when it next looks at the page
+        side["wait_until"] = np.where(side["wait_until"] > now, side["wait_until"], -np.inf)
     for name in ("seen", "fetched_at", "watched", "n_crawls", "n_changes", "wait_until", "failures", "given"):
         assert np.allclose(a[name], b[name][order], rtol=1e-9), name
     current = np.array([saved["prior_at"][saved["url"].index(url)] == engine.beliefs.fits for url in a["url"]])
