@@ -29,6 +29,7 @@ from recrawl.engine.beliefs.arrays import (
     Belief,
 )
 from recrawl.engine.signals.arrays import any_open, row_of
+from recrawl.model.kernels.elementary import exp_all, largest, log_all, sum_of, sum_of_products
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -39,19 +40,10 @@ _FINE = 24  # rates of the finer grid
 _WIDE = 4.0  # it covers so many standard deviations to each side
 _STEPS = 8  # of Newton's method
 _NEAR = 1e-3  # its last step in ln r: the finer grid need not be centred more exactly
-_SMALL, _LARGE = 1.0 / 64.0, 40.0  # where ln(1 − e^−x) is its series, and 0 to the last digit
+_SMALL = 1.0 / 64.0  # where ln(1 − e^−x) is its series
 _NEVER = -200.0  # logarithm of a likelihood, relative to the largest, below which a rate is impossible
 MOST_SHAPE = 1e9
-
-
-@inline
-def _log_changed(x: float, log_x: float) -> float:
-    """ln(1 − e^{−x}); `log_x` is ln x. The first term of the series that is left out is below 1e-16."""
-    if x < _SMALL:
-        return log_x + x * (-0.5 + x * (1.0 / 24.0 - x * x / 2880.0))
-    if x > _LARGE:
-        return 0.0
-    return math.log(-math.expm1(-x))
+_CHANGE, _MORE, _RATES, _LOGS, _WEIGHTS = 2, 2, 3, 4, 5  # rows of `SignalArrays.room`; before them prior, posterior
 
 
 @inline
@@ -61,24 +53,39 @@ def mean_interval(seen: Array) -> tuple[float, float]:
     return math.exp(log), log
 
 
-@inline
-def log_likelihood(seen: Array, given: Array, interval: tuple[float, float], rate: float, log_rate: float) -> float:
-    """Logarithm of the likelihood of a rate, up to a constant; `interval` as `mean_interval` says."""
-    total = -rate * (seen[UNCHANGED] + given[GIVEN_TIME]) + given[GIVEN_CHANGES] * log_rate
-    if seen[CHANGES] > 0.0:
-        total += seen[CHANGES] * _log_changed(rate * interval[0], log_rate + interval[1])
-    return float(total)
+@jit_lean
+def fill_likelihood(seen: Array, given: Array, rates: Array, log_rates: Array, out: Array) -> None:
+    """Logarithms of the likelihood of some rates, up to a constant.
+
+    ln(1 − e^{−x}) is ln x − x/2 + x²/24 − x⁴/2880 for small x: the first term that is left out is below 1e-16.
+    """
+    time, changes, known = seen[UNCHANGED] + given[GIVEN_TIME], seen[CHANGES], given[GIVEN_CHANGES]
+    if not changes > 0.0:
+        for k in range(out.size):
+            out[k] = known * log_rates[k] - rates[k] * time
+        return
+    interval, log_interval = mean_interval(seen)
+    for k in range(out.size):
+        out[k] = -(rates[k] * interval)
+    exp_all(out)
+    for k in range(out.size):
+        out[k] = max(1.0 - out[k], 1e-300)
+    log_all(out)
+    for k in range(out.size):
+        x = rates[k] * interval
+        small = log_rates[k] + log_interval + x * (-0.5 + x * (1.0 / 24.0 - x * x / 2880.0))
+        log_changed = small if x < _SMALL else out[k]
+        out[k] = known * log_rates[k] - rates[k] * time + changes * log_changed
 
 
 @jit_lean
-def _fill_likelihood(b: Belief, i: int, out: Array) -> float:
-    """Logarithms of the likelihood on the grid; the largest of them."""
-    seen, given, most = b.seen[i], b.evidence[i], -math.inf
-    interval = mean_interval(seen)
+def _to_shares(out: Array) -> None:
+    """Turn logarithms into numbers of which the largest is 1."""
+    most = largest(out)
     for k in range(out.size):
-        out[k] = log_likelihood(seen, given, interval, b.rates[k], b.signals.log_rates[k])
-        most = max(most, out[k])
-    return float(most)
+        gap = out[k] - most
+        out[k] = gap if gap > _NEVER else -math.inf
+    exp_all(out)
 
 
 @inline
@@ -107,25 +114,25 @@ def fill_prior(b: Belief, i: int, out: Array) -> None:
     of_all = 1.0 / (b.sizes[ALL] - own + first)
     of_host = 1.0 / (b.sizes[b.table[i, HOST]] - own + by_host)
     of_folder = 1.0 / (b.sizes[b.table[i, FOLDER]] - own + by_folder)
+    at_first = b.first
     for k in range(out.size):
         mine = float(share[k])
-        p = (everywhere[k] - mine + first * b.first[k]) * of_all
+        p = (everywhere[k] - mine + first * at_first[k]) * of_all
         p = (host[k] - mine + by_host * p) * of_host
         out[k] = (folder[k] - mine + by_folder * p) * of_folder
     spread_rates(b.spread, out)
 
 
 @jit_lean
-def fill_posterior(b: Belief, i: int, prior: Array, out: Array) -> float:
-    """The posterior on the grid; the logarithm of the probability of what was observed."""
-    most, total = _fill_likelihood(b, i, out), 0.0
+def fill_posterior(b: Belief, i: int, prior: Array, out: Array) -> None:
+    """The posterior on the grid."""
+    fill_likelihood(b.seen[i], b.evidence[i], b.rates, b.signals.log_rates, out)
+    _to_shares(out)
     for k in range(out.size):
-        gap = out[k] - most
-        out[k] = prior[k] * math.exp(gap) if gap > _NEVER else 0.0
-        total += out[k]
+        out[k] *= prior[k]
+    share = 1.0 / sum_of(out)
     for k in range(out.size):
-        out[k] /= total
-    return float(most + math.log(total))
+        out[k] *= share
 
 
 @inline
@@ -186,26 +193,29 @@ def _fine_gamma(b: Belief, i: int, prior: Array, rate: float, deviation: float) 
     Between the rates of the grid the logarithm of the prior is linear in ln r.
     """
     step = 2.0 * _WIDE * deviation / (_FINE - 1)
-    seen, given, interval = b.seen[i], b.evidence[i], mean_interval(b.seen[i])
-    log_rate, log_rates = math.log(rate), b.signals.log_rates
-    most = log_likelihood(seen, given, interval, rate, log_rate)
-    total, mean, mean_log = 0.0, 0.0, 0.0
+    log_rate, log_rates, room = math.log(rate), b.signals.log_rates, b.signals.room
+    more, rates, logs, weights = room[_MORE, :_FINE], room[_RATES, :_FINE], room[_LOGS, :_FINE], room[_WEIGHTS, :_FINE]
+    for k in range(_FINE):
+        more[k] = (k - 0.5 * (_FINE - 1)) * step
+        logs[k] = log_rate + more[k]
+    exp_all(more)
+    for k in range(_FINE):
+        rates[k] = rate * more[k]
+        more[k] -= 1.0
+    fill_likelihood(b.seen[i], b.evidence[i], rates, logs, weights)
     cell, low, high, last = -1, 0.0, 0.0, prior.size - 2
     for k in range(_FINE):
-        x = (k - 0.5 * (_FINE - 1)) * step
-        place = (log_rate + x - log_rates[0]) / (log_rates[1] - log_rates[0])
+        place = (logs[k] - log_rates[0]) / (log_rates[1] - log_rates[0])
         j = min(max(int(place), 0), last)
         if j != cell:
             cell, low, high = j, math.log(prior[j]), math.log(prior[j + 1])
-        between = min(max(place - j, 0.0), 1.0)
-        more = math.expm1(x)
-        weight = low + between * (high - low) - most
-        weight = math.exp(weight + log_likelihood(seen, given, interval, rate * (1.0 + more), log_rate + x))
-        total += weight
-        mean += weight * more
-        mean_log += weight * x
-    mean, mean_log = mean / total, mean_log / total
-    shape = matched_shape(math.log1p(mean) - mean_log)
+        weights[k] += low + min(max(place - j, 0.0), 1.0) * (high - low)
+    _to_shares(weights)
+    total = sum_of(weights)
+    mean = sum_of_products(weights, more, _FINE) / total
+    for k in range(_FINE):
+        logs[k] -= log_rate
+    shape = matched_shape(math.log1p(mean) - sum_of_products(weights, logs, _FINE) / total)
     return shape, shape / (rate * (1.0 + mean))
 
 
@@ -215,43 +225,45 @@ def gamma_of(b: Belief, i: int, prior: Array, posterior: Array) -> tuple[float, 
 
     The curvature of the likelihood at its mode is c + C·x²e^x/(e^x − 1)² with x = r·τ: at most C + c.
     """
-    mean, mean_log, best = 0.0, 0.0, 0
-    for k in range(posterior.size):
-        mean += posterior[k] * b.rates[k]
-        mean_log += posterior[k] * b.signals.log_rates[k]
-        if posterior[k] > posterior[best]:
-            best = k
+    n, best = posterior.size, 0
+    for k in range(n):
+        best = k if posterior[k] > posterior[best] else best
     if posterior[best] > 0.3 and b.seen[i, CHANGES] + b.evidence[i, GIVEN_CHANGES] > _NARROW:
         rate, curve = _mode(b.seen[i], b.evidence[i], b.rates[best])
         if curve > _NARROW:
             return _fine_gamma(b, i, prior, rate, 1.0 / math.sqrt(curve))
+    mean = sum_of_products(posterior, b.rates, n)
+    mean_log = sum_of_products(posterior, b.signals.log_rates, n)
     width = b.signals.log_rates[1] - b.signals.log_rates[0]  # a rate is known to half a cell
     shape = matched_shape(max(math.log(mean) - mean_log, width * width / 24.0))
     return shape, shape / mean
 
 
+@inline
+def _add_to_table(b: Belief, t: int, change: Array, more: float) -> None:
+    table = b.tables[t]
+    for k in range(table.size):
+        table[k] += change[k]
+    b.sizes[t] += more
+
+
 @jit_lean
 def count_in_tables(b: Belief, i: int, posterior: Array) -> None:
     """Replace what a page adds to the tables of its folder, its host and all pages."""
-    host, folder = b.table[i, HOST], b.table[i, FOLDER]
-    left, rest, more = UNIT, 1.0, 0.0
+    share, change = b.share[i], b.signals.room[_CHANGE]
+    left, rest = UNIT, 1.0
     for k in range(posterior.size):
         new = 0
         if posterior[k] * left >= 0.5 * rest and rest > 1e-12:
             new = min(int(posterior[k] / rest * left + 0.5), left)
             left -= new
         rest -= posterior[k]
-        change = new - float(b.share[i, k])
-        if change != 0.0:
-            b.share[i, k] = new
-            b.tables[ALL, k] += change
-            b.tables[host, k] += change
-            b.tables[folder, k] += change
-            more += change
-    if more != 0.0:
-        b.sizes[ALL] += more
-        b.sizes[host] += more
-        b.sizes[folder] += more
+        change[k] = new - float(share[k])
+        share[k] = new
+    more = sum_of(change)
+    _add_to_table(b, ALL, change, more)
+    _add_to_table(b, b.table[i, HOST], change, more)
+    _add_to_table(b, b.table[i, FOLDER], change, more)
 
 
 @inline
@@ -302,16 +314,12 @@ def likelihood_of_strengths(b: Belief, ids: Ids, host: Array, folder: Array) -> 
     out, kept = np.zeros((host.size, folder.size)), b.strength.copy()
     prior, like = np.empty(n), np.empty(n)
     for i in ids:
-        most = _fill_likelihood(b, i, like)
-        for k in range(n):
-            like[k] = math.exp(like[k] - most)
+        fill_likelihood(b.seen[i], b.evidence[i], b.rates, b.signals.log_rates, like)
+        _to_shares(like)
         for h in range(host.size):
             for f in range(folder.size):
                 b.strength[HOST], b.strength[FOLDER] = host[h], folder[f]
                 fill_prior(b, i, prior)
-                total = 0.0
-                for k in range(n):
-                    total += prior[k] * like[k]
-                out[h, f] += math.log(max(total, 1e-300))
+                out[h, f] += math.log(max(sum_of_products(prior, like, n), 1e-300))
     b.strength[:] = kept
     return out

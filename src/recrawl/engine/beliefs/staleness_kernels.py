@@ -10,6 +10,7 @@ from recrawl._compile.jit import inline, jit, jit_lean
 from recrawl.engine.beliefs.arrays import Belief
 from recrawl.engine.outcomes.calibration import Calibration, calibrated_chance, computed_chance
 from recrawl.engine.signals.arrays import row_of
+from recrawl.model.kernels.elementary import exp_all, log_all
 from recrawl.schedule.exact.access_kernels import (
     Header,
     State,
@@ -26,6 +27,7 @@ from recrawl.schedule.exact.access_kernels import (
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
+_CLEAR = 1e-4  # chances that can be had as a difference from 1: those of shorter times are a part of them
 _NODES, _WEIGHTS = (0.5 * part + shift for part, shift in zip(leggauss(8), (0.5, 0.0), strict=True))  # from 0 to 1
 
 
@@ -89,6 +91,22 @@ def stale_time(s: State, b: Belief, c: Calibration, i: int, begin: float, end: f
     return total
 
 
+@jit_lean
+def _own_stale_time(s: State, b: Belief, i: int, begin: float, end: float) -> float:
+    """The same by the page's own gamma (a, b): P(stale) is 1 − (1 + t/b)^{−a} after a clock time t."""
+    shape, rate, chances = b.gamma[i, 0], b.gamma[i, 1], b.signals.room[0, : _NODES.size]
+    reading, total = page_reading(s, i, begin), 0.0
+    for k in range(_NODES.size):
+        chances[k] = 1.0 + page_clock_from(s, i, begin, reading, begin + (end - begin) * _NODES[k] ** 2) / rate
+    log_all(chances)
+    for k in range(_NODES.size):
+        chances[k] *= -shape
+    exp_all(chances)
+    for k in range(_NODES.size):
+        total += _NODES[k] * _WEIGHTS[k] * (1.0 - chances[k])
+    return 2.0 * (end - begin) * total
+
+
 @inline
 def stale_when_found(s: State, b: Belief, c: Calibration, i: int, copies: tuple[float, float], doubt: float) -> float:
     """Expected stale time given that the crawl at the end found a change; half of it where that was improbable.
@@ -97,6 +115,8 @@ def stale_when_found(s: State, b: Belief, c: Calibration, i: int, copies: tuple[
     """
     begin, end = copies
     chance = -math.expm1(-doubt)
+    if chance > _CLEAR and not has_components(s, i):
+        return _own_stale_time(s, b, i, begin, end) / chance
     return stale_time(s, b, c, i, begin, end, False) / chance if chance > 1e-9 else 0.5 * (end - begin)
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from recrawl._compile.jit import inline, jit_lean
 from recrawl.engine.clocks.arrays import LENGTHS, NEVER, REAL_TIME, TERMS, Clocks
+from recrawl.model.kernels.elementary import sum_of_products
 from recrawl.schedule.exact.access_kernels import BINS
 
 Array = NDArray[np.float64]
@@ -110,21 +111,6 @@ def _fill_lengths(c: Clocks, first: int, bins: int, begin: float, end: float, ou
 
 
 @jit_lean
-def _sum_products(one: Array, other: Array, n: int) -> float:
-    """In four sums: the order of additions is the same in all kernels, however each is optimised."""
-    a = b = c = d = 0.0
-    whole = n - n % 4
-    for j in range(0, whole, 4):
-        a += one[j] * other[j]
-        b += one[j + 1] * other[j + 1]
-        c += one[j + 2] * other[j + 2]
-        d += one[j + 3] * other[j + 3]
-    for j in range(whole, n):
-        a += one[j] * other[j]
-    return (a + b) + (c + d)
-
-
-@jit_lean
 def credit_terms(
     c: Clocks, newest: int, bins: int, terms: Array, paces: Array, crawl: tuple[float, float, float, float]
 ) -> None:
@@ -135,11 +121,11 @@ def credit_terms(
     begin, end, hazard, changes = crawl
     first, lengths = max(bin_of(c, begin) - newest + bins - 1, 0), c.room[LENGTHS]
     _fill_lengths(c, newest - bins + 1 + first, bins - first, begin, end, lengths)
-    total = _sum_products(paces[first:], lengths, bins - first)
+    total = sum_of_products(paces[first:], lengths, bins - first)
     if total <= 0.0:
         return
     for t in range(TERMS):
-        time = _sum_products(terms[t, first:], lengths, bins - first)
+        time = sum_of_products(terms[t, first:], lengths, bins - first)
         c.credit[t] += changes * c.weight[t] * time / total
         c.exposure[t] += hazard * time
 
@@ -175,7 +161,7 @@ def add_to_groups(
         _roll(c, g, newest)
         _add_run(c.expected[g, start:], c.found[g, start:], (hazard, found), turn, lengths, at)
         _add_run(c.expected[g], c.found[g], (hazard, found), n - turn, lengths[turn:], at[turn:])
-    c.usual[0] += found * _sum_products(at, lengths, n)
+    c.usual[0] += found * sum_of_products(at, lengths, n)
     c.usual[1] += hazard * max(min(end, (newest + 1) * c.scale[0]) - max(begin, first * c.scale[0]), 0.0)
 
 

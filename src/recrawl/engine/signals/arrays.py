@@ -15,6 +15,7 @@ Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
 
 PRECISIONS = np.array([0.0, 0.08, 0.2, 0.4, 0.6, 0.8, 0.94, 0.993])  # classes of P(a change is behind a signal)
+N_CLASSES = len(PRECISIONS)
 N_BINS = 20  # tables by octaves of a page's signal rate, from the lowest rate of the grid on
 MOST_SIGNALS = 16.0  # signals since the copy that count at most
 UNCHANGED, UNCHANGED_REPEATS, CHANGED, LOG_TIME, CHANGED_REPEATS, FIRSTS, EXPOSURE = range(7)
@@ -24,6 +25,7 @@ BEGAN, TOOK, EXPECTED, FOUND, N_ENDED = 0, 1, 2, 3, 4
 CLOCK, CHANGES, LOG_CLOCK, GIVEN_CHANGES, GIVEN_TIME = range(5)  # a page's totals, with or without signals
 OPEN, SCORE, ALONE, NEEDED, SHUT_AT, N_GATE = 0, 1, 2, 3, 4, 5
 MOST_MOVED = 256  # gates that can move between two looks at `moved`
+ROOM = 6  # rows of scratch
 NO_ROW = -1  # in `row_of`; a row that is reserved until the first signal comes is its complement − 1
 FOLLOWS, OPENED, SHUT = 0.0, 1.0, -1.0
 WEIGHT, MEAN, SHAPE, KAPPA = range(4)
@@ -74,7 +76,7 @@ class SignalArrays(NamedTuple):
     messages: Array  # (rates, sources): scratch
     totals: Array  # (5,): scratch
     written: Array  # (components, FIELDS): scratch
-    room: Array  # (2, rates): scratch
+    room: Array  # (ROOM, rates): scratch
     out: Array  # (sources, rates, classes): the posterior that was computed last
 
 
@@ -129,7 +131,7 @@ def empty(rates: Array, n_sources: int, n_rows: int, n_hosts: int, groups: Ids) 
         messages=np.zeros((n_rates, n_sources)),
         totals=np.zeros(5),
         written=np.zeros((m, FIELDS)),
-        room=np.zeros((2, n_rates)),
+        room=np.zeros((ROOM, n_rates)),
         out=np.zeros((n_sources, n_rates, n_classes)),
     )
 

@@ -1,7 +1,6 @@
 """From a page's posterior to the few components by which the scheduler values it, and what those predict."""
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from recrawl.engine.beliefs.posterior_kernels import matched_shape
 from recrawl.engine.signals.arrays import (
     KAPPA,
     MEAN,
+    N_CLASSES,
     PRECISIONS,
     SHAPE,
     WEIGHT,
@@ -24,7 +24,7 @@ from recrawl.model.kernels.mixture import component_value, gamma_exponent
 
 Array = NDArray[np.float64]
 
-_short: Any = np.float32  # as components are kept
+_SUMS = 2  # row of scratch, with two more
 _MOST_SHAPE = 1e4
 _SUREST = float(PRECISIONS[-1])
 
@@ -43,16 +43,18 @@ def update_components(b: SignalArrays, row: int, totals: Array, elapsed: float, 
     b.main[row] = best
     components = b.components[row]
     components[:] = 0.0
-    for c in range(b.kappas.size):
+    weight, mean, log = b.room[_SUMS], b.room[_SUMS + 1], b.room[_SUMS + 2]
+    weight[:N_CLASSES] = mean[:N_CLASSES] = log[:N_CLASSES] = 0.0
+    for a in range(b.rates.size):
+        shares, rate, log_rate = out[best, a], b.rates[a], b.log_rates[a]
+        for c in range(N_CLASSES):
+            weight[c] += shares[c]
+            mean[c] += shares[c] * rate
+            log[c] += shares[c] * log_rate
+    for c in range(N_CLASSES):
         part = components[b.groups[c]]
-        weight, mean, log, precision = part[WEIGHT], part[MEAN], part[SHAPE], part[KAPPA]
-        for a in range(b.rates.size):
-            w = out[best, a, c]
-            if w == 0.0:
-                continue
-            weight, mean = _short(weight + w), _short(mean + w * b.rates[a])
-            log, precision = _short(log + w * b.log_rates[a]), _short(precision + w * PRECISIONS[c])
-        part[WEIGHT], part[MEAN], part[SHAPE], part[KAPPA] = weight, mean, log, precision
+        part[WEIGHT], part[MEAN] = part[WEIGHT] + weight[c], part[MEAN] + mean[c]
+        part[SHAPE], part[KAPPA] = part[SHAPE] + log[c], part[KAPPA] + weight[c] * PRECISIONS[c]
     for m in range(components.shape[0]):
         w = components[m, WEIGHT]
         if w < 1e-6:

@@ -29,17 +29,20 @@ from recrawl.engine.signals.arrays import (
     LOG_CLOCK,
     LOG_TIME,
     MOST_SIGNALS,
+    N_CLASSES,
     PRECISIONS,
     UNCHANGED,
     UNCHANGED_REPEATS,
     SignalArrays,
     rate_bin,
 )
+from recrawl.model.kernels.elementary import exp_all, largest, log_all, sum_of
 
 Array = NDArray[np.float64]
 
 _HOST_PAGES = 2.0  # pages that a host's classes are worth before anything is known of them
 _LEAST = 1e-300
+_AT_RATES, _CONSTANTS, _DECAYS = 0, 2, 3  # rows of scratch
 _EXCLUDED = 30.0  # a rate that is less likely by this logarithm is left out
 
 
@@ -78,12 +81,6 @@ def _is_given(totals: Array) -> bool:
 
 
 @inline
-def is_alone(several: int, totals: Array) -> bool:
-    """Whether nothing but the silent terms is added to what a source says: there is no other, and no given rate."""
-    return several == 1 and not _is_given(totals)
-
-
-@inline
 def host_factor(b: SignalArrays, row: int, k: int, c: int, model: int) -> float:
     """What the host's other pages say about class c: their posterior over their prior."""
     h = b.host[row]
@@ -102,13 +99,10 @@ def _changed_term(count: float, decay: float) -> float:
 
 
 @jit_lean
-def fill_source(b: SignalArrays, row: int, source: tuple[int, int], bin_: int, alone: bool, out: Array) -> None:
-    """ln (prior x likelihood) of what a source says, over (missed rate, class); (source, whether repetitions count).
-
-    With `alone` nothing but the silent terms (`fill_common`) is added later: what they exclude is not computed.
-    """
+def fill_source(b: SignalArrays, row: int, source: tuple[int, int], bin_: int, out: Array) -> None:
+    """ln (prior x likelihood) of what a source says, over (missed rate, class); (source, whether repetitions count)."""
     k, model = source
-    st, common, decays = b.statistics[row, k], b.work[b.statistics.shape[1]], b.room[0]
+    st, decays = b.statistics[row, k], b.room[_AT_RATES]
     exposed = st[UNCHANGED] + model * st[UNCHANGED_REPEATS]
     changed = st[CHANGED]
     table = b.log_table[model, k, bin_]
@@ -120,21 +114,20 @@ def fill_source(b: SignalArrays, row: int, source: tuple[int, int], bin_: int, a
         return
     time = math.exp(st[LOG_TIME] / changed)
     n = min(math.exp(model * st[CHANGED_REPEATS] / changed), MOST_SIGNALS)
+    constants, decays_of_class = b.room[_CONSTANTS], b.room[_DECAYS]
+    for c in range(N_CLASSES):
+        constants[c] = math.log(host_factor(b, row, k, c, model)) - b.kappas[c] * exposed
+        decays_of_class[c] = math.exp(-b.kappas[c] * n)
     for a in range(out.shape[0]):
-        decays[a] = math.exp(-b.rates[a] * time)
-    top = -math.inf
-    for c in range(b.kappas.size):
-        kappa = b.kappas[c]
-        constant = math.log(host_factor(b, row, k, c, model)) - kappa * exposed
-        decay = math.exp(-kappa * n)
-        for a in range(out.shape[0]):
-            value = table[a, c] + constant
-            if alone and value + common[a, 0] < top - _EXCLUDED:
-                value = -math.inf
-            else:
-                value += _changed_term(changed, decay * decays[a])
-                top = max(top, value + common[a, 0])
-            out[a, c] = value
+        decays[a] = -b.rates[a] * time
+    exp_all(decays[: out.shape[0]])
+    for a in range(out.shape[0]):
+        for c in range(N_CLASSES):
+            out[a, c] = max(1.0 - decays_of_class[c] * decays[a], _LEAST)
+    log_all(out.reshape(out.size))
+    for a in range(out.shape[0]):
+        for c in range(N_CLASSES):
+            out[a, c] = table[a, c] + constants[c] + changed * out[a, c]
 
 
 @jit_lean
@@ -149,11 +142,18 @@ def fill_common(b: SignalArrays, row: int, totals: Array) -> int:
         changed -= b.statistics[row, k, CHANGED]
         log_time -= b.statistics[row, k, LOG_TIME]
     time = math.exp(log_time / changed) if changed > 1e-9 else 0.0
-    most, limit = -math.inf, 0
+    most, limit, terms = -math.inf, 0, b.room[_AT_RATES]
+    if changed > 1e-9:
+        for a in range(b.rates.size):
+            terms[a] = -b.rates[a] * time
+        exp_all(terms)
+        for a in range(b.rates.size):
+            terms[a] = max(1.0 - terms[a], _LEAST)
+        log_all(terms)
     for a in range(b.rates.size):
         common[a, 0] = -b.rates[a] * totals[CLOCK]
         if changed > 1e-9:
-            common[a, 0] += _changed_term(changed, math.exp(-b.rates[a] * time))
+            common[a, 0] += changed * terms[a]
         most = max(most, common[a, 0])
         if common[a, 0] > most - _EXCLUDED:
             limit = a + 1
@@ -163,18 +163,15 @@ def fill_common(b: SignalArrays, row: int, totals: Array) -> int:
 @inline
 def _normalise(table: Array) -> float:
     """Turn logarithms into shares; the logarithm of their sum."""
-    top = table[0, 0]
-    for a in range(table.shape[0]):
-        for c in range(table.shape[1]):
-            top = max(top, table[a, c])
-    total = 0.0
-    for a in range(table.shape[0]):
-        for c in range(table.shape[1]):
-            table[a, c] = math.exp(table[a, c] - top) if table[a, c] > top - _EXCLUDED else 0.0
-            total += table[a, c]
-    for a in range(table.shape[0]):
-        for c in range(table.shape[1]):
-            table[a, c] /= total
+    flat = table.reshape(table.size)
+    top = largest(flat)
+    for j in range(flat.size):
+        gap = flat[j] - top
+        flat[j] = gap if gap > -_EXCLUDED else -math.inf
+    exp_all(flat)
+    total = sum_of(flat)
+    for j in range(flat.size):
+        flat[j] /= total
     return float(top + math.log(total))
 
 
@@ -200,8 +197,7 @@ def posterior(b: SignalArrays, row: int, totals: Array, elapsed: float, out: Arr
             b.rate[row, k] = 0.0
             continue
         b.rate[row, k] = signal_rate(b, row, k, elapsed)
-        alone = is_alone(several, totals)
-        fill_source(b, row, (k, int(b.repeats[k])), rate_bin(b, b.rate[row, k]), alone, b.work[k, :limit])
+        fill_source(b, row, (k, int(b.repeats[k])), rate_bin(b, b.rate[row, k]), b.work[k, :limit])
         out[k, limit:] = 0.0
     if several > 1:
         for k in range(n_sources):

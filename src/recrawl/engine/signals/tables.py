@@ -12,7 +12,6 @@ from recrawl.engine.signals.posterior import (
     fill_common,
     fill_source,
     has_signals,
-    is_alone,
     posterior,
     source_posterior,
 )
@@ -93,13 +92,12 @@ def count_rows(b: SignalArrays, rows: Ids, totals: Array, elapsed: Array, counts
         posterior(b, row, totals[row], elapsed[row], out)
         limit = fill_common(b, row, totals[row])
         several = count_sources(b, row)
-        alone = is_alone(several, totals[row])
         for k in range(n_sources):
             if not has_signals(b, row, k):
                 continue
             bin_ = rate_bin(b, b.rate[row, k])
             for model in range(2):
-                fill_source(b, row, (k, model), bin_, alone, b.work[k, :limit])
+                fill_source(b, row, (k, model), bin_, b.work[k, :limit])
                 evidence[model, k] += source_posterior(b, row, (k, model), totals[row], several, table[:limit])
                 counts[model, k, bin_, :limit] += table[:limit]
     return evidence
