@@ -25,13 +25,16 @@ from recrawl.schedule.exact.access_kernels import (
     Header,
     State,
     drop_published,
+    fetch_buckets,
     fetch_clock,
+    fetch_due,
     fetch_page,
     fetched_at,
     group_of,
     is_leased,
     opened,
     prefetch,
+    whole,
 )
 
 Array = NDArray[np.float64]
@@ -211,6 +214,17 @@ def end_crawls(header: Header, packed: Numbers, crawls: Crawls, now: float, no_c
     return place_crawled(header, ids, now, done)
 
 
+@inline
+def _fetch_reinserted(s: State, ids: Ids, k: int) -> None:
+    """Load the members that are to be reinserted after the next crawls into the cache, step by step."""
+    if k + 3 < ids.size and group_of(s, ids[k + 3]) >= 0:
+        fetch_buckets(s, group_of(s, ids[k + 3]))
+    if k + 2 < ids.size and group_of(s, ids[k + 2]) >= 0:
+        fetch_due(s, group_of(s, ids[k + 2]), False)
+    if k + 1 < ids.size and group_of(s, ids[k + 1]) >= 0:
+        fetch_due(s, group_of(s, ids[k + 1]), True)
+
+
 @jit_lean
 def place_crawled(header: Header, ids: Ids, now: float, done: Ids) -> int:
     """Place pages whose crawls ended, and reinsert those that follow their clocks: what must grow first, or DONE."""
@@ -218,6 +232,7 @@ def place_crawled(header: Header, ids: Ids, now: float, done: Ids) -> int:
     status, more = return_pages(header, ids[done[_RETURNED] :])
     done[_RETURNED] += more
     while status == DONE and done[_REINSERTED] < ids.size:
+        _fetch_reinserted(s, ids, whole(done[_REINSERTED]))
         g = group_of(s, ids[done[_REINSERTED]])
         if g >= 0:
             status = reinsert_members(header, g, now)

@@ -17,6 +17,8 @@ from recrawl.schedule.exact.kernels.state.signal_log import signals_after as sig
 from recrawl.schedule.exact.kernels.state.view import Header as Header
 from recrawl.schedule.exact.kernels.state.view import opened as opened
 from recrawl.schedule.exact.kernels.state.view import prefetch as prefetch
+from recrawl.schedule.exact.kernels.value.buckets import fetch_buckets as fetch_buckets
+from recrawl.schedule.exact.kernels.value.buckets import fetch_due as fetch_due
 from recrawl.schedule.exact.kernels.value.clocks import clock_between as group_clock_between
 from recrawl.schedule.exact.kernels.value.clocks import page_clock
 from recrawl.schedule.exact.kernels.value.clocks import page_clock_from as page_clock_from
@@ -30,6 +32,8 @@ __all__ = [
     "Header",
     "State",
     "drop_published",
+    "fetch_buckets",
+    "fetch_due",
     "fetch_page",
     "group_clock_between",
     "opened",

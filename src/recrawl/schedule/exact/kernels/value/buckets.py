@@ -96,6 +96,37 @@ def relink(s: State, i: int, wake: float, slack: float) -> None:
     _link(s, i, slack)
 
 
+@inline
+def fetch_buckets(s: State, g: int) -> None:
+    """Load what says which members of a group are due into the cache."""
+    prefetch(s.groups, g)
+    prefetch(s.buckets[g], 0)
+    prefetch(s.buckets[g], BUCKETS // 2)
+    prefetch(s.buckets[g], BUCKETS)
+
+
+@inline
+def _fetch_member(s: State, i: int) -> None:
+    if i >= 0:
+        prefetch(s.member, i)
+        prefetch(s.rec, i)
+
+
+@inline
+def fetch_due(s: State, g: int, following: bool) -> None:
+    """Load the first members, or those after them, of the buckets that are due into the cache."""
+    rise, width = s.groups[g].risen - s.groups[g].reinserted, least_slack(s)
+    for k in range(BUCKETS):
+        if width > rise:
+            break
+        i = s.buckets[g, k]
+        if not following:
+            _fetch_member(s, i)
+        elif i >= 0:
+            _fetch_member(s, s.member[i].next)
+        width *= 2.0
+
+
 @jit_lean
 def take_due(s: State, g: int, before: float, after: float) -> None:
     """Collect the members whose slack is used up when a group has risen from one level to another."""
