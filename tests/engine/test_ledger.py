@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from profiles import examples
 
-from recrawl._compile.plain import plain
+from recrawl._compile.plain import plain, uncompiled
 from recrawl.engine import Engine
-from recrawl.engine.beliefs.staleness_kernels import stale_time
+from recrawl.engine.beliefs.staleness_kernels import stale_time, stale_when_found
 from recrawl.engine.outcomes.calibration import calibrated_chance
 from recrawl.engine.signals.arrays import row_of
 from recrawl.schedule.exact import access
@@ -149,6 +149,18 @@ def test_the_integral_by_clocks_equals_a_plain_one() -> None:
     assert np.ptp(paces) > 0.2
     assert np.max(np.abs(off)) < 0.15
     assert abs(np.mean(off)) < 0.02
+
+
+@pytest.mark.parametrize("log_rate", [-5.0, -3.0, -1.0, 1.0])
+@pytest.mark.parametrize("shape", [0.1, 1.0, 30.0])
+def test_the_time_of_pages_without_signals_equals_that_of_any(log_rate: float, shape: float) -> None:
+    engine = one_page(10.0**log_rate, shape)
+    state, belief, parts = engine.scheduler._memory.state, engine.beliefs.belief, engine.calibration
+    doubt = shape * math.log1p(10.0**log_rate * 10.0 / shape)
+    assert doubt > 0.9e-4
+    found = uncompiled(stale_when_found)(state, belief, parts, 0, (0.0, 10.0), doubt)
+    plain_time = uncompiled(stale_time)(state, belief, parts, 0, 0.0, 10.0, False)
+    assert found == pytest.approx(plain_time / -math.expm1(-doubt), rel=1e-8)
 
 
 def test_what_is_kept_goes_on() -> None:
