@@ -9,13 +9,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numba
-from llvmlite import ir
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from recrawl._compile.plain import with_form
 
 SHIFT = 6755399441055744.0  # 1.5·2^52: a float near it holds a whole number in its last bits
 _types: Any = numba.types
+_code_parts: Any = cgutils
+ir: Any = _code_parts.ir
 _WHOLE, _FLOAT = ir.IntType(64), ir.DoubleType()
 _ONE, _FRACTION, _LARGE = 0x3FF0000000000000, 0x000FFFFFFFFFFFFF, 0x4330000000000000  # 1.0, its fraction, 2^52
 
