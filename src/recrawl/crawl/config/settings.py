@@ -80,7 +80,7 @@ class Settings:
     listen: str = ""  # where the HTTP interface listens, such as 127.0.0.1:8321; empty: nowhere
     websub: bool = True  # whether hubs that pages name are subscribed to, if listen and public_url are given
     public_url: str = ""  # the URL under which others reach it
-    signal_share: str = "5%"  # of the event loop's time, for signals by HTTP while the crawl wants it; empty: any
+    signal_share: str = "3%"  # of the event loop's time, for signals by HTTP while the crawl wants it; empty: any
     smtp: str = ""  # the mail server of notifications, such as smtp.example.org:587; empty: none
     smtp_tls: str = "starttls"  # starttls, tls or none
     smtp_from: str = ""  # the sender's address
