@@ -36,10 +36,10 @@ from recrawl.schedule.exact.kernels.value.wakes import slack_of, wake_time
 from recrawl.schedule.exact.layout import ASLEEP, BANDS, BLOCK, BUCKETS, CHUNK, DONE, FAR, GROW_BLOCKS, GROW_NEAR, State
 
 LEAST = 1e-300  # below every positive value that matters
-_SOON = 0.9  # nearer to a level than this share of the way to the next, a page with a clock sleeps below the next
+_SOON = 0.5  # nearer to a level than this share of the way to the next, a page with a clock sleeps below the next
 _APART = 2.0  # unless the next is more than so many times the level: so it is while new pages are crawled
 _AHEAD = 8  # slots of the wheel whose pages are fetched in advance
-_HALF_WAY = 0.02  # of its clock time up to a level that is left: a page that wakes sleeps on without an evaluation
+_HALF_WAY = 0.05  # of its clock time up to a level that is left: a page that wakes sleeps on without an evaluation
 _BELOW = 1e-6  # a page wakes this much too early: exponents are kept in short floats
 
 

@@ -19,7 +19,6 @@ from recrawl.schedule.exact.kernels.value.ranking import descending, ranked
 from recrawl.schedule.exact.kernels.value.values import evaluate
 from recrawl.schedule.exact.layout import ASLEEP, BANDS, BLOCK, DONE, FAR, GROW_BLOCKS, State
 
-_COVER, _CLOCKED_COVER = 16.0, 48.0  # pages of the bands over √pages; more where a scan is dearer, by clocks
 _RATIO = 16  # of the sizes of new bands
 _CLOCKED_RATIO = 8  # the same where a group can lift many pages at once
 _LEAST_RATIO = 4  # bands whose sizes are nearer to each other are joined
@@ -113,8 +112,7 @@ def _cover(s: State, n: int) -> int:
 
 @inline
 def _usual_cover(s: State) -> int:
-    cover = _COVER if s.member.size == 0 else _CLOCKED_COVER
-    return int(cover * math.sqrt(s.head[0].n_pages)) + 64
+    return int(16.0 * math.sqrt(s.head[0].n_pages)) + 64
 
 
 @inline
