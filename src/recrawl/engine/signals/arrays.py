@@ -61,7 +61,6 @@ class SignalArrays(NamedTuple):
     log_base: Array  # (rates,): ln prior of the change rate
     repeats: Array  # (sources,): 1 where repetitions count in full, else 0
     mean_rate: Array  # (sources,): signals per clock time of a page
-    rate_shape: Array  # (sources,): shape of the gamma distribution of the pages' signal rates
     host_share: Array  # (hosts, sources, classes): Σ posterior of the class
     host_prior: Array  # (hosts, sources, classes): Σ prior of the class
     host_pages: Ids  # (hosts,): how many rows it has
@@ -117,7 +116,6 @@ def empty(rates: Array, n_sources: int, n_rows: int, n_hosts: int, groups: Ids) 
         log_base=np.zeros(n_rates),
         repeats=np.zeros(n_sources),
         mean_rate=np.full(n_sources, rates[n_rates // 2]),
-        rate_shape=np.ones(n_sources),
         host_share=np.zeros((n_hosts, n_sources, n_classes)),
         host_prior=np.zeros((n_hosts, n_sources, n_classes)),
         host_pages=np.zeros(n_hosts, np.int64),

@@ -49,13 +49,12 @@ def signal_rate(b: SignalArrays, row: int, k: int, elapsed: float) -> float:
 
     After each copy the clock stops at the last signal that counts. A flood counts no more than that per crawl.
     """
-    st, heard, shape = b.statistics[row, k], b.heard[row, k], b.rate_shape[k]
-    prior = shape / b.mean_rate[k]
+    st, heard = b.statistics[row, k], b.heard[row, k]
     if b.repeats[k] > 0.0:
         time = b.last[row, k] if heard >= MOST_SIGNALS else elapsed
-        return float((st[COUNTED] + min(heard, MOST_SIGNALS) + shape) / (st[COUNTED_TIME] + time + prior))
+        return float((st[COUNTED] + min(heard, MOST_SIGNALS) + 1.0) / (st[COUNTED_TIME] + time + 1.0 / b.mean_rate[k]))
     time = b.first[row, k] if heard > 0.0 else elapsed
-    return float((st[FIRSTS] + min(heard, 1.0) + shape) / (st[EXPOSURE] + time + prior))
+    return float((st[FIRSTS] + min(heard, 1.0) + 1.0) / (st[EXPOSURE] + time + 1.0 / b.mean_rate[k]))
 
 
 @inline

@@ -28,7 +28,6 @@ from recrawl.engine.signals.arrays import (
     reserved,
 )
 from recrawl.engine.signals.delays import SHARE
-from recrawl.engine.signals.rates import fitted_rates, signal_counts
 from recrawl.engine.signals.shared import SignalSums, move_gates
 from recrawl.engine.signals.stated_delays import StatedDelays
 from recrawl.engine.signals.tables import count_rows, forget_row, set_tables, sum_hosts
@@ -38,7 +37,7 @@ Ids = NDArray[np.int64]
 
 _GROUPS = np.array([0, 1, 2, 3, 3, 4, 4, 4])  # component that each precision class belongs to
 _ROUNDS = 3  # of EM per refit
-_REPEATS = 1.0  # by how much, in ln evidence, repetitions must explain the outcomes better (or worse) to count
+_REPEATS = 5.0  # by how much, in ln evidence, repetitions must explain the outcomes better (or worse) to count
 _SAMPLE = 4000  # pages that a refit reads, at most twice as many
 _REFRESHED = 20_000  # pages that are computed again after a refit; of more, others each time
 _OBSERVED = ("statistics", "both", "heard", "first", "last", "heard_at")  # of a row; all else follows from these
@@ -57,9 +56,8 @@ _PER_ROW = (
     "page",
 )
 _PER_HOST = ("host_share", "host_prior", "host_gate", "host_delay", "host_pages")
-_TAUGHT = ("repeats", "mean_rate", "gate", "delay")
-_FITTED = ("log_table", "bin_classes", "classes", "log_base", "rate_shape")  # these follow from the pages
-_WHOLE = (*_FITTED, *_TAUGHT)
+_TAUGHT = ("repeats", "mean_rate", "gate", "delay")  # tables follow from the pages
+_WHOLE = ("log_table", "bin_classes", "classes", "log_base", "repeats", "mean_rate", "gate", "delay")
 
 
 class Moved(NamedTuple):
@@ -192,7 +190,6 @@ class Signals:
         st = own.statistics if self._others is None else own.statistics + self._others.statistics
         count = np.where(b.repeats > 0.0, st[:, COUNTED], st[:, FIRSTS])
         b.mean_rate[:] = (count + 1.0) / (np.where(b.repeats > 0.0, st[:, COUNTED_TIME], st[:, EXPOSURE]) + mean_time)
-        self._fit_rates(elapsed)
         rows = np.arange(0, n, max(n // _SAMPLE, 1))
         for _ in range(_ROUNDS):
             own.counts[:] = 0.0
@@ -204,19 +201,6 @@ class Signals:
         b.repeats[gain < -_REPEATS] = 0.0
         sum_hosts(b, n)
         self._own = own
-
-    def _fit_rates(self, elapsed: Array) -> None:
-        """Fit how signal rates are spread, where repetitions count; `mean_rate` is that of all time.
-
-        First signals alone do not tell it: they are what makes a page known, at whatever rate.
-        """
-        b = self.arrays
-        b.rate_shape[:] = 1.0
-        for k in np.flatnonzero(b.repeats > 0.0).tolist():
-            counts, times = signal_counts(b, self.n_rows, k, elapsed)
-            if len(counts):
-                shape, share = fitted_rates(counts, times, float(b.mean_rate[k]))
-                b.rate_shape[k], b.mean_rate[k] = shape, b.mean_rate[k] * share
 
     def lessons(self, names: Sequence[str]) -> dict[str, SourceLessons]:
         """What the engine's own pages teach about sources, by their names, as of the last refit."""

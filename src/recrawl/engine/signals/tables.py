@@ -22,42 +22,14 @@ Ids = NDArray[np.int64]
 
 _PSEUDO = 1.0  # pages that the classes before anything is known are worth
 _STRUCTURE = 15.0  # pages that the structure of a table is worth
-_RECALLS = 10.0  # pages that a uniform recall is worth
-_OCTAVES = 8  # recalls are told apart by their odds: octaves from 2^−8 to 2^8
 _LEAST = 1e-30
 _NOTHING = 1e-6  # of a posterior: not worth counting
 _FIRST_CLASSES = first_classes()
 
 
-@inline
-def recall_bin(told: float, missed: float) -> int:
-    """The bin of a recall, by the changes that are told and missed per time."""
-    return int(min(max(math.log2(told / missed) + _OCTAVES, 0.0), 2.0 * _OCTAVES - 1.0))
-
-
 @jit
-def recall_density(b: SignalArrays, counts: Array) -> Array:
-    """Density of the recall by bins, over that of a uniform one; from pages of all signal rates (bins, rates, classes).
-
-    Of a page that is crawled after its signals only, nothing is learned of missed changes. Others tell what is usual.
-    """
-    density = np.zeros(2 * _OCTAVES)
-    for q in range(N_BINS):
-        rate = b.rates[0] * 2.0 ** (q - 0.5)
-        for a in range(b.rates.size):
-            for c in range(1, b.kappas.size):
-                density[recall_bin(PRECISIONS[c] * rate, b.rates[a])] += counts[q, a, c]
-    total, below = density.sum() + _RECALLS, 0.0
-    for j in range(density.size):
-        end = 1.0 if j == density.size - 1 else 1.0 / (1.0 + 2.0 ** (_OCTAVES - j - 1))
-        width, below = end - below, end
-        density[j] = (density[j] / width + _RECALLS) / total
-    return density
-
-
-@jit
-def structure(b: SignalArrays, classes: Array, recalls: Array, rate: float, out: Array) -> None:
-    """Prior where signals come at a rate γ: h(p) P(Δ > pγ) and, given p, f(Δ) ρ(pγ/Δ) a/Δ² with Δ = a + pγ."""
+def structure(b: SignalArrays, classes: Array, rate: float, out: Array) -> None:
+    """Prior where signals come at a rate γ: h(p) P(Δ > pγ) and, given p, f(Δ) a/Δ² with Δ = a + pγ."""
     n = b.rates.size
     step = math.log(b.rates[1] / b.rates[0])
     total = 0.0
@@ -75,9 +47,7 @@ def structure(b: SignalArrays, classes: Array, recalls: Array, rate: float, out:
                 f = math.exp(b.log_base[q]) * max(1.0 - x + q, 0.0)
             if b.rates[a] > signalled:
                 above += math.exp(b.log_base[a])
-            if c > 0:
-                f = (f + 1e-9) * recalls[recall_bin(signalled, b.rates[a])] * b.rates[a] / (d * d)
-            out[a, c] = f
+            out[a, c] = f if c == 0 else (f + 1e-9) * b.rates[a] / (d * d)
             sum_ += out[a, c]
         if c == 0:
             above = 1.0
@@ -102,9 +72,8 @@ def set_tables(b: SignalArrays, counts: Array) -> None:
             classes /= classes.sum()
             classes[:] = np.maximum(classes, 1e-4)
             classes /= classes.sum()
-            recalls = recall_density(b, counts[model, k])
             for q in range(N_BINS):
-                structure(b, classes, recalls, b.rates[0] * 2.0 ** (q - 0.5), table)
+                structure(b, classes, b.rates[0] * 2.0 ** (q - 0.5), table)
                 total = counts[model, k, q].sum() + _STRUCTURE
                 for c in range(m):
                     b.bin_classes[model, k, q, c] = 0.0
