@@ -1,17 +1,18 @@
 """What signals by HTTP cost a crawl: its rate while they arrive, as a share of its rate without them, in one run.
 
-    python benchmarks/bench_signals.py                   about four minutes; --runs 5 for the committed result
+    python benchmarks/bench_signals.py                   ten minutes
     python benchmarks/bench_signals.py --quick           phases of 3 s; results are not written
     python benchmarks/bench_signals.py --only "no budget, web in memory" --by-cpu
 
 The demo's web is served by one process and crawled by another, first once, then at a budget. A third process sends
 5,000 signals a second in batches of 100, and 200 requests a second with one signal each, for 10 s; each signal has a
-new ``changed_at``, so that each is written. Before and after, nothing is sent for as long. The crawl is measured at the
+new ``changed_at``, so that each is written. Before and after, nothing is sent for as long, three times in turns:
+``ratio`` is the mean of each phase over the two around it. The crawl is measured at the
 demo's budget, at the largest that the demo takes, and without a budget, where signals and crawls compete for one core:
 there with the setting ``signal_share`` as it is by default, and without it; and with the web in the crawl's own
-process, so that it waits for nothing. ``ratio`` is of crawls per second, ``ratio_of_cpu`` of crawls per second of the
-processor, which says what crawls keep where they use all of it. With ``--by-cpu`` all seconds are those of the
-processor that the crawl has used, so that a machine that is busy with other things slows signals and crawl alike.
+process, so that it waits for nothing. ``ratio_of_cpu`` is of crawls per second of the processor, which says what crawls
+keep where they use all of it. With ``--by-cpu`` all seconds are those of the processor that the crawl has used, so that
+a machine that is busy with other things slows signals and crawl alike.
 
 The crawl has a core of its own. Sender and web, which are not what is measured, share the others: with all three on
 all cores, what the sender takes of a core while it sends would count as the price of signals. ``--runs`` repeats each
@@ -69,6 +70,7 @@ HERE = Path(__file__)
 RESULTS = HERE.parent / "results" / "signals.json"
 BATCHES, SINGLES, BATCH = 50.0, 200.0, 100  # requests a second; signals of a batch
 CONNECTIONS = 500
+WARM_UP, TURNS = 10.0, 3  # seconds before the first phase; phases with signals, each between two without
 UNANSWERED = 0  # instead of a status
 CASES = {  # requests a second, share of the loop's time
     "the demo's budget": (BUDGET, Settings.signal_share),
@@ -197,7 +199,7 @@ def keep_apart(*, crawl: bool) -> None:
 
 
 async def measure(case: str, seconds: float, *, by_cpu: bool = False) -> dict[str, Any]:
-    """Rates without signals, with them, and without."""
+    """Rates without signals and with them, in turns."""
     with tempfile.TemporaryDirectory() as folder:
         server = await child("--role", "server")
         assert server.stdout is not None
@@ -235,38 +237,51 @@ def of_runs(case: str, runs: int, seconds: float, *, by_cpu: bool) -> dict[str, 
 async def phases(
     begun: dict[str, Any], lines: list[list[float]], seconds: float, clock: Callable[[], float]
 ) -> dict[str, Any]:
-    """Three phases, and what the crawl did in each."""
+    """Phases without and with signals in turns, and what the crawl did in each."""
     headers = {"authorization": f"Bearer {begun['token']}"}
     async with aiohttp.ClientSession(headers=headers, connector=aiohttp.TCPConnector(limit=CONNECTIONS)) as client:
         sender = Sender(client, begun["url"], begun["pages"])
-        await asyncio.sleep(3.0)
+        await asyncio.sleep(min(WARM_UP, 3.0 * seconds))
         found: list[dict[str, float]] = []
-        work: list[Callable[[], Awaitable[object]]] = [
-            lambda: pause(seconds, clock),
-            lambda: asyncio.gather(
-                sender.at_rate(BATCHES, BATCH, seconds, clock), sender.at_rate(SINGLES, 1, seconds, clock)
-            ),
-            lambda: pause(seconds, clock),
-        ]
-        for one in work:
+
+        async def measured(work: Callable[[], Awaitable[object]]) -> None:
             began = time.monotonic()
-            await one()
+            await work()
             found.append(rate_of(lines, began, time.monotonic()))
             await asyncio.sleep(1.0)
-    quiet = (found[0]["crawls_per_second"] + found[2]["crawls_per_second"]) / 2
+
+        for _ in range(TURNS):
+            await measured(lambda: pause(seconds, clock))
+            await measured(
+                lambda: asyncio.gather(
+                    sender.at_rate(BATCHES, BATCH, seconds, clock), sender.at_rate(SINGLES, 1, seconds, clock)
+                )
+            )
+        await measured(lambda: pause(seconds, clock))
     per_cpu = [one["crawls_per_second"] / max(one["cpu"], 1e-9) for one in found]
     took = sorted(sender.took)
     return {
         "crawls_per_second": [round(one["crawls_per_second"], 1) for one in found],
         "cpu": [round(one["cpu"], 3) for one in found],
-        "ratio": round(found[1]["crawls_per_second"] / quiet, 3) if quiet else None,
-        "ratio_of_cpu": round(2.0 * per_cpu[1] / (per_cpu[0] + per_cpu[2]), 3) if quiet else None,
+        "ratio": mean_ratio([one["crawls_per_second"] for one in found]),
+        "ratio_of_cpu": mean_ratio(per_cpu),
         "load": round(os.getloadavg()[0], 1),
         "requests": len(took),
         "answers": {str(status): n for status, n in sorted(sender.statuses.items())},
         "signals": {"offered": sender.offered, **sender.became},
         "answer_seconds": {str(q): round(took[int(q * (len(took) - 1))], 4) for q in (0.5, 0.99)},
     }
+
+
+def mean_ratio(rates: list[float]) -> float | None:
+    """The mean of what each phase with signals is of the two around it: the crawl's rate drifts over a minute.
+
+    None where phases were too short to count crawls.
+    """
+    around = [0.5 * (before + after) for before, after in zip(rates[:-2:2], rates[2::2], strict=True)]
+    if not all(around):
+        return None
+    return round(sum(one / quiet for one, quiet in zip(rates[1::2], around, strict=True)) / len(around), 3)
 
 
 def rate_of(lines: list[list[float]], began: float, ended: float) -> dict[str, float]:

@@ -93,7 +93,10 @@ def stale_time(s: State, b: Belief, c: Calibration, i: int, begin: float, end: f
 
 @jit_lean
 def _own_stale_time(s: State, b: Belief, i: int, begin: float, end: float) -> float:
-    """The same by the page's own gamma (a, b): P(stale) is 1 − (1 + t/b)^{−a} after a clock time t."""
+    """∫ P(stale) dt of a copy of a page without components: P(stale) is 1 − (1 + t/b)^{−a} after a clock time t.
+
+    (a, b) is the page's gamma. The nodes are those of `stale_time`.
+    """
     shape, rate, chances = b.gamma[i, 0], b.gamma[i, 1], b.signals.room[0, : _NODES.size]
     reading, total = page_reading(s, i, begin), 0.0
     for k in range(_NODES.size):
