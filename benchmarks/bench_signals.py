@@ -7,10 +7,10 @@
 The demo's web is served by one process and crawled by another, first once, then at a budget. A third process sends
 5,000 signals a second in batches of 100, and 200 requests a second with one signal each, for 10 s; each signal has a
 new ``changed_at``, so that each is written. Before and after, nothing is sent for as long, three times in turns:
-``ratio`` is the mean of each phase over the two around it. The crawl is measured at the
-demo's budget, at the largest that the demo takes, and without a budget, where signals and crawls compete for one core:
-there with the setting ``signal_share`` as it is by default, and without it; and with the web in the crawl's own
-process, so that it waits for nothing. ``ratio_of_cpu`` is of crawls per second of the processor, which says what crawls
+``ratio`` is the mean of each phase over the two around it. The crawl is measured at the demo's budget, at the largest
+that the demo takes, and without a budget, where signals and crawls compete for one core: there with the setting
+``signal_share`` as it is by default, and without it; and with the web in the crawl's own process, so that it waits for
+nothing. ``ratio_of_cpu`` is of crawls per second of the processor, which says what crawls
 keep where they use all of it. With ``--by-cpu`` all seconds are those of the processor that the crawl has used, so that
 a machine that is busy with other things slows signals and crawl alike.
 
