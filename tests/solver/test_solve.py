@@ -180,3 +180,19 @@ def test_even_is_at_least_as_fresh_as_random(share):
         solve(pages, share * 300, objective="harmonic", spacing=spacing).objective for spacing in ("even", "random")
     ]
     assert harmonic[0] <= harmonic[1]
+
+
+@pytest.mark.parametrize("objective", ["freshness", "harmonic"])
+@pytest.mark.parametrize("cost", [1.0, 2.0])  # of the first page: with 2 the loop for two kinds cannot be used
+def test_pages_of_two_kinds_get_the_rates_that_each_gets_alone(objective, cost):
+    rng = np.random.default_rng(7)
+    n = 60
+    importance, rate, costs = rng.lognormal(size=n), rng.lognormal(size=n), np.ones(n)
+    importance[3] = rate[4] = 0.0
+    costs[0] = cost
+    pages = Pages(rate, importance, recall=rng.random(n) < 0.4, cost=costs)
+    options = {"price": 0.2, "objective": objective, "spacing": "random"}
+    together = solve(pages, **options).crawl_rate
+    for i in np.flatnonzero(importance):
+        assert together[i] == pytest.approx(solve(pages[i : i + 1], **options).crawl_rate[0], rel=1e-12, abs=1e-300)
+    assert together[3] == 0.0

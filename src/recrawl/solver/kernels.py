@@ -9,11 +9,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._compile.jit import inline, inline_sum, jit, jit_sum
+from recrawl._compile.jit import inline, jit
 from recrawl.model.kernels.outcomes import page_outcome
 from recrawl.model.kernels.pages import at
-from recrawl.model.kernels.rates import EVEN, HARMONIC_RANDOM, RANDOM, SIGNALS, rate_at
-from recrawl.model.kernels.signals import ALL_TERMS, signal_count, signal_interval, signal_inverse
+from recrawl.model.kernels.rates import HARMONIC_RANDOM, RANDOM, SIGNALS, rate_at
+from recrawl.model.kernels.signal_inverse import signal_inverse
+from recrawl.model.kernels.signals import ALL_TERMS, signal_count, signal_interval
+from recrawl.solver.plain_kernels import clip, common_fill, common_totals, main_of_two, two_fill, two_totals
 
 Array = NDArray[np.float64]
 Kinds = NDArray[np.uint8]
@@ -57,11 +59,6 @@ def _rate(
 
 
 @inline
-def _clip(rate: float, low: float, high: float) -> float:
-    return max(low, min(rate, high))
-
-
-@inline
 def _rate_within(
     kind: Kinds,
     change_rate: Array,
@@ -79,96 +76,7 @@ def _rate_within(
     """The rate of row i at a price, within its limits."""
     k = kind[i] if kind.size > 1 else kind[0]
     rate = _rate(k, change_rate[i], importance[i], at(shape, i), alpha, gamma, kappa, exponent, i, price)
-    return _clip(rate, at(low, i), at(high, i))
-
-
-@inline
-def _common_rate(
-    kind: int, change_rate: float, importance: float, shape: float, low: float, high: float, price: float
-) -> float:
-    rate = rate_at(kind, change_rate, shape, price / importance)
-    return _clip(rate if importance > 0.0 and change_rate > 0.0 else 0.0, low, high)
-
-
-@inline_sum
-def _common_totals_of(
-    kind: int,
-    start: int,
-    stop: int,
-    change_rate: Array,
-    importance: Array,
-    shape: float,
-    low: float,
-    high: float,
-    price: float,
-) -> float:
-    crawls = 0.0
-    for i in range(start, stop):
-        crawls += _common_rate(kind, change_rate[i], importance[i], shape, low, high, price)
-    return crawls
-
-
-@jit_sum
-def _common_totals(
-    kind: int,
-    start: int,
-    stop: int,
-    change_rate: Array,
-    importance: Array,
-    shape: float,
-    low: float,
-    high: float,
-    price: float,
-) -> float:
-    """Σ rate where all pages have one kind, cost and limits; a loop of its own for each frequent kind is vectorised."""
-    args = (start, stop, change_rate, importance, shape, low, high, price)
-    if kind == RANDOM:
-        return _common_totals_of(RANDOM, *args)
-    if kind == HARMONIC_RANDOM:
-        return _common_totals_of(HARMONIC_RANDOM, *args)
-    if kind == EVEN:
-        return _common_totals_of(EVEN, *args)
-    return _common_totals_of(kind, *args)
-
-
-@inline
-def _common_fill_of(
-    kind: int,
-    start: int,
-    stop: int,
-    change_rate: Array,
-    importance: Array,
-    shape: float,
-    low: float,
-    high: float,
-    price: float,
-    out: Array,
-) -> None:
-    for i in range(start, stop):
-        out[i] = _common_rate(kind, change_rate[i], importance[i], shape, low, high, price)
-
-
-@jit
-def _common_fill(
-    kind: int,
-    start: int,
-    stop: int,
-    change_rate: Array,
-    importance: Array,
-    shape: float,
-    low: float,
-    high: float,
-    price: float,
-    out: Array,
-) -> None:
-    """Rates where all pages have one kind, cost and limits."""
-    args = (start, stop, change_rate, importance, shape, low, high, price, out)
-    if kind == RANDOM:
-        _common_fill_of(RANDOM, *args)
-    elif kind == HARMONIC_RANDOM:
-        _common_fill_of(HARMONIC_RANDOM, *args)
-    else:
-        _common_fill_of(kind, *args)
+    return clip(rate, at(low, i), at(high, i))
 
 
 @jit
@@ -194,7 +102,12 @@ def totals(
     if kind.size == shape.size == cost.size == low.size == high.size == skip_below.size == 1 and kind[0] != SIGNALS:
         crawl = price * cost[0] + surcharge
         args = (start, stop, change_rate, importance, shape[0], low[0], high[0], crawl)
-        crawls = _common_totals(kind[0], *args)
+        crawls = common_totals(kind[0], *args)
+        return cost[0] * crawls, crawls
+    main = main_of_two(start, stop, kind, shape, cost, low, high, skip_below)
+    if main >= 0 and price * cost[0] >= skip_below[0]:
+        crawl = price * cost[0] + surcharge
+        crawls = two_totals(main, start, stop, kind, change_rate, importance, low[0], high, crawl)
         return cost[0] * crawls, crawls
     spent, crawls = 0.0, 0.0
     for i in range(start, stop):
@@ -231,7 +144,11 @@ def fill_rates(
     """Write every page's rate at that price (pages left out keep what is there); returns 0."""
     if kind.size == shape.size == cost.size == low.size == high.size == skip_below.size == 1 and kind[0] != SIGNALS:
         crawl = price * cost[0] + surcharge
-        _common_fill(kind[0], start, stop, change_rate, importance, shape[0], low[0], high[0], crawl, out)
+        common_fill(kind[0], start, stop, change_rate, importance, shape[0], low[0], high[0], crawl, out)
+        return 0.0
+    main = main_of_two(start, stop, kind, shape, cost, low, high, skip_below)
+    if main >= 0 and price * cost[0] >= skip_below[0]:
+        two_fill(main, start, stop, kind, change_rate, importance, low[0], high, price * cost[0] + surcharge, out)
         return 0.0
     for i in range(start, stop):
         c = at(cost, i)

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from recrawl._compile.jit import inline, jit
 from recrawl.model.kernels.pages import at
 from recrawl.model.kernels.rates import COMPLETE, SIGNALS, STEPS, corner_slope, fresh_share, gain
-from recrawl.model.kernels.signals import ALL_TERMS, interval_inverse, signal_interval, signal_value
+from recrawl.model.kernels.signal_inverse import interval_inverse
+from recrawl.model.kernels.signals import ALL_TERMS, signal_interval, signal_value
 
 Array = NDArray[np.float64]
 Kinds = NDArray[np.uint8]
@@ -37,7 +38,7 @@ def _signal_outcome(
         return fresh, value
     s = exponent
     if not (0.0 < s < 1e4 and abs(rate * signal_interval(alpha, gamma, kappa, s, 0.0) - 1.0) < 1e-11):
-        s = interval_inverse(alpha, gamma, kappa, 1.0 / rate)
+        s = interval_inverse(alpha, gamma, kappa, 1.0 / rate, exponent)
     value = 1.0 / change_rate
     if not math.isinf(s):
         value = signal_value(alpha, gamma, kappa, change_rate, s, 0.0, ALL_TERMS)

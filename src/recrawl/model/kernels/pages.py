@@ -17,14 +17,13 @@ from recrawl.model.kernels.fresh import (
     posterior_slope,
     posterior_value,
 )
+from recrawl.model.kernels.signal_inverse import signal_inverse, signal_offset
 from recrawl.model.kernels.signals import (
     _RARE,
     ALL_TERMS,
     _before_and_within,
     signal_count,
     signal_interval,
-    signal_inverse,
-    signal_offset,
     signal_slope,
     signal_value,
 )

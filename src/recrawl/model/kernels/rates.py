@@ -167,6 +167,10 @@ def rate_at(kind: int, change_rate: float, shape: float, v: float) -> float:
         return max(math.sqrt(change_rate / v) - change_rate, 0.0)
     if kind == HARMONIC_RANDOM:
         return 2.0 / (v * (1.0 + math.sqrt(1.0 + 4.0 / (v * change_rate))))
+    if kind == COMPLETE:
+        return change_rate if v * change_rate <= 1.0 else 0.0
+    if kind == COMPLETE_HARMONIC:
+        return min(change_rate, 1.0 / v)
     if kind == EVEN:
         return change_rate / posterior_inverse(v * change_rate, shape)
     if kind == STEPS:
@@ -184,10 +188,6 @@ def _rate_at_other(kind: int, change_rate: float, v: float) -> float:
         return change_rate / age_inverse(v * change_rate * change_rate)
     if kind == AGE_RANDOM:
         return change_rate * _age_random_inverse(v * change_rate * change_rate)
-    if kind == COMPLETE:
-        return change_rate if v * change_rate <= 1.0 else 0.0
-    if kind == COMPLETE_HARMONIC:
-        return min(change_rate, 1.0 / v)
     return change_rate / max(math.ceil(v * change_rate * (1.0 - 1e-15)), 1.0)
 
 

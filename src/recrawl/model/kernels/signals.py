@@ -14,7 +14,7 @@ The exponent is passed as (offset, n), s = offset + n·κ, so that a tiny offset
 import math
 
 from recrawl._compile.jit import inline, jit
-from recrawl.model.kernels.fresh import fresh_inverse, fresh_value, lower_gamma, reciprocal, third_order
+from recrawl.model.kernels.fresh import fresh_value, lower_gamma, reciprocal, third_order
 
 ALL_TERMS = 1 << 62  # "all terms": the exact value; a smaller count gives the j-term approximation
 _SATURATED = 45.0  # beyond this exponent, V equals its limit to the last digit
@@ -78,6 +78,13 @@ def _whole_signals(offset: float, n: float, kappa: float) -> float:
     return math.inf if math.isinf(offset) else math.ceil((n + offset / kappa) * (1.0 - 1e-14))
 
 
+@inline
+def linear_interval(alpha: float, gamma: float, kappa: float, s: float) -> float:
+    """ψ(s) where it has become linear."""
+    drift = alpha + gamma * kappa
+    return (s + 0.5 * kappa * (gamma * kappa / drift)) / drift
+
+
 @jit
 def signal_interval(alpha: float, gamma: float, kappa: float, offset: float, n: float) -> float:
     """ψ: expected time until the exponent reaches offset + n·κ (time units of 1/γ and 1/α)."""
@@ -97,8 +104,7 @@ def signal_interval(alpha: float, gamma: float, kappa: float, offset: float, n: 
     count = n + offset / kappa
     ratio = alpha / (gamma * kappa)
     if _linear_from_here(count, ratio):
-        drift = alpha + gamma * kappa
-        return (offset + n * kappa + 0.5 * kappa * (gamma * kappa / drift)) / drift
+        return linear_interval(alpha, gamma, kappa, offset + n * kappa)
     offset_x = gamma * (offset / alpha)
     per_signal = 1.0 / ratio
     i = _count_settled(offset_x, n, per_signal, math.floor(min(count, _MOST)))
@@ -324,79 +330,6 @@ def signal_count(gamma: float, kappa: float, change_rate: float, value: float, t
 
 
 @jit
-def signal_inverse(
-    alpha: float, gamma: float, kappa: float, change_rate: float, value: float, terms: int, guess: float
-) -> float:
-    """The smallest exponent at which V reaches `value`; infinity at or beyond the limit. `guess` ≤ 0: none."""
-    if value <= 0.0:
-        return 0.0
-    if change_rate == 0.0:
-        return math.inf
-    if gamma == 0.0 or kappa == 0.0:
-        return fresh_inverse(value * change_rate)
-    if alpha == 0.0:
-        count = signal_count(gamma, kappa, change_rate, value, terms)
-        return count * kappa
-    limit = 1.0 / change_rate
-    if terms < ALL_TERMS:
-        limit = signal_value(alpha, gamma, kappa, change_rate, math.inf, 0.0, terms)
-    if value >= limit:
-        return math.inf
-    low, high = 0.0, math.inf
-    s = guess if 0.0 < guess < 1e3 else fresh_inverse(min(value / limit, 0.999))
-    near_limit = value > 0.5 * limit
-    for _ in range(200):
-        reached = signal_value(alpha, gamma, kappa, change_rate, s, 0.0, terms)
-        if reached < value:
-            low = s
-        else:
-            high = s
-        slope = signal_slope(alpha, gamma, kappa, s, terms)
-        if near_limit:
-            better = s + math.log((limit - reached) / (limit - value)) * (limit - reached) / slope
-        else:
-            better = s * math.exp(-math.log(reached / value) * reached / (slope * s))
-        if not (low < better < high):
-            if math.isinf(high):
-                better = 2.0 * s
-            else:
-                better = (
-                    0.5 * (low + high) if low > 0.25 * high else (math.sqrt(low * high) if low > 0.0 else 0.1 * high)
-                )
-        if abs(better - s) <= 1e-11 * s or s > 1e4:
-            return better
-        s = better
-    return s
-
-
-@jit
-def signal_offset(
-    alpha: float, gamma: float, kappa: float, change_rate: float, value: float, n: float, terms: int, guess: float
-) -> float:
-    """The offset beside n·κ at which V reaches `value`, for V(0, n) < value < V(∞, n), also where it is tiny."""
-    low, high = 0.0, math.inf
-    x = guess if guess > 0.0 else 1e-16 * kappa
-    for _ in range(200):
-        reached = signal_value(alpha, gamma, kappa, change_rate, x, n, terms)
-        if abs(reached - value) <= 2e-16 * value:
-            break
-        if reached < value:
-            low = x
-        else:
-            high = x
-        s = x if n == 0.0 else x + n * kappa
-        full = math.exp(-s) * signal_interval(alpha, gamma, kappa, x, n)
-        slope = full if terms >= ALL_TERMS else signal_slope(alpha, gamma, kappa, s, terms)
-        better = x + (value - reached) / slope
-        if not (low < better < high):
-            better = 4.0 * x if math.isinf(high) else (math.sqrt(low * high) if low > 0.0 else 0.01 * high)
-        if abs(better - x) <= 1e-15 * x or x < 1e-300:
-            break
-        x = better
-    return x
-
-
-@jit
 def signal_slope(alpha: float, gamma: float, kappa: float, s: float, terms: int) -> float:
     """dV/ds per unit of importance: e^{−s} ψ(s), ψ from the first `terms` terms."""
     if terms >= ALL_TERMS:
@@ -408,31 +341,3 @@ def signal_slope(alpha: float, gamma: float, kappa: float, s: float, terms: int)
         total += _lower_gamma_any(i + 1.0, gamma * ((s - i * kappa) / alpha))
         i += 1.0
     return math.exp(-s) * total / gamma
-
-
-@jit
-def interval_inverse(alpha: float, gamma: float, kappa: float, interval: float) -> float:
-    """The smallest exponent whose expected interval reaches `interval`; infinity where none does."""
-    if interval <= 0.0:
-        return 0.0
-    if gamma == 0.0 or kappa == 0.0:
-        return alpha * interval if alpha > 0.0 else math.inf
-    if math.isinf(interval):
-        return math.inf
-    if alpha == 0.0:
-        return math.ceil(interval * gamma * (1.0 - 1e-14)) * kappa if not math.isinf(kappa) else math.inf
-    if math.isinf(kappa):
-        share = interval * gamma
-        return -math.log1p(-share) * alpha / gamma if share < 1.0 else math.inf
-    drift = alpha + gamma * kappa
-    low, high = max(interval * drift - kappa, 0.0), interval * drift  # Wald: u ≤ drift·ψ(u) ≤ u + κ
-    if signal_interval(alpha, gamma, kappa, high, 0.0) < interval:
-        return high
-    while True:
-        middle = math.sqrt(low * high) if low > 0.0 and low < 0.25 * high else 0.5 * (low + high)
-        if not (low < middle < high) or high - low <= 2e-16 * high or high < 1e-300:
-            return high
-        if signal_interval(alpha, gamma, kappa, middle, 0.0) < interval:
-            low = middle
-        else:
-            high = middle
