@@ -11,7 +11,7 @@ from recrawl import Engine
 from recrawl.engine.clocks.folders import folder_names
 from recrawl.engine.names.addresses import Addresses, host_of, named, urls_of
 from recrawl.engine.names.arena import Arena, pack
-from recrawl.engine.names.kernels import fingerprint
+from recrawl.engine.names.kernels import BLOCK_BITS, LONGEST, Index, fingerprint, starts_of
 from recrawl.errors import ParameterError
 from recrawl.schedule.testing.trial import same
 from recrawl.urls import _PLAIN, name_of
@@ -175,3 +175,33 @@ def test_arena_costs_little_beside_the_bytes():
     addresses = Addresses()
     addresses.add(pack(urls))
     assert addresses.nbytes - sum(map(len, urls)) < 30 * len(urls)
+
+
+def test_starts_of_names_beyond_four_gigabytes():
+    begin = 2**32 - 5
+    index = Index(
+        np.zeros(0, np.uint8),
+        np.array([begin, 3, 9], np.uint64).astype(np.uint32),
+        np.array([begin]),
+        *[np.zeros(1, kind) for kind in (np.uint8, np.int32, np.uint64)],
+    )
+    out = np.empty(3, np.int64)
+    starts_of(index, np.arange(3), out)
+    assert out.tolist() == [begin, 2**32 + 3, 2**32 + 9]
+
+
+def test_names_of_several_blocks_are_found_after_loading():
+    names = [f"{k:x}" * (k % 3) + "/" for k in range(3 << BLOCK_BITS)]
+    arena = Arena()
+    for first in range(0, len(names), 1000):
+        arena.add(pack(names[first : first + 1000]), fresh=True)
+    arena = Arena.load(arena.saved())
+    assert arena.texts(np.arange(len(arena))) == names
+    assert arena.text(1 << BLOCK_BITS) == names[1 << BLOCK_BITS]
+    assert [names[k] for k in arena.find(pack(names))] == names
+
+
+def test_a_name_of_a_megabyte_is_refused():
+    with pytest.raises(ParameterError, match=f"a name has {LONGEST + 1} bytes: at most {LONGEST}"):
+        Engine(1.0).add(["x" * (LONGEST + 1)], 0.0)
+    assert len(Arena().add(pack(["x" * LONGEST]))) == 1

@@ -35,7 +35,7 @@ def test_every_array_has_the_dtype_of_the_schema():
 
 
 def test_memory_per_page_does_not_grow_unnoticed():
-    assert (at.PAGE.itemsize, at.MEMBER.itemsize, at.BIN.itemsize) == (52, 40, 12)
+    assert (at.PAGE.itemsize, at.MEMBER.itemsize, at.BIN.itemsize) == (36, 40, 12)
 
 
 def test_a_restored_scheduler_saves_the_same_bytes():

@@ -71,8 +71,8 @@ class Core:
         self.addresses = Addresses()
         self.eligibility = Eligibility(self.scheduler, settings.day)
         self.choice = choice_of(settings.policy)
-        self._given = np.zeros(0)  # importance as given, with room for more pages
         self.requests: RequestRates | None = None
+        self._given: Array | None = None  # importance as given, with room for more pages, while there are `requests`
         self.stands_for: Array | None = None  # of a sample: how many pages each page stands for
         self._ruled: set[str] = set()  # hosts with rules
         self.added_without_copy = False
@@ -83,8 +83,17 @@ class Core:
 
     @property
     def given(self) -> Array:
-        """Importance of pages as given."""
-        return self._given[: len(self.addresses)]
+        """Importance of pages as given; where readers' requests count, pages are weighed by another one."""
+        given = access.importance_column(self.scheduler) if self._given is None else self._given
+        return given[: len(self.addresses)]
+
+    def count_requests(self, start: float) -> RequestRates:
+        """Readers' requests, with room for all pages, which are watched from ``start`` on if they were not before."""
+        if self.requests is None:
+            self._given = self.given.copy()
+            self.requests = RequestRates(0, self.request_half_life)
+        self.requests.grow(len(self.addresses), start)
+        return self.requests
 
     @property
     def request_half_life(self) -> float:
@@ -172,6 +181,8 @@ class Core:
         if not ((weight >= 0.0) & (weight <= MOST_IMPORTANT)).all():
             Pages(1.0, weight)  # says which row is wrong, before anything is added
         folders = urls.folders()
+        if first + n > len(self.beliefs.belief.watched):
+            self._packed = None  # it would hold the arrays that are outgrown
         self.beliefs.append([(names[0], names[-1]) for names in folders.names], fetched >= now, own, folders.place)
         shape, rate = self.beliefs.belief.gamma[rows].T
         pages = Pages(shape / rate, weight, host=column, evidence=shape)
@@ -182,9 +193,9 @@ class Core:
         if self.clocks.enabled:
             self._follow_clocks(rows)
         self.choice.added(self, rows)
-        self._given = _with_rows(self._given, first, weight)
-        if self.requests is not None:
-            self.requests.grow(len(self.addresses), now - self.settings.day)
+        if self._given is not None:
+            self._given = _with_rows(self._given, first, weight)
+            self.count_requests(now - self.settings.day)
         self.eligibility.cohorts.reserve(first + n)
         if ruled:
             for host in set(hosts) - self._ruled:

@@ -337,8 +337,8 @@ class Engine(Questions):
         engine.addresses = Addresses.load(state["addresses"])
         engine.eligibility.scheduler = engine.scheduler
         engine.eligibility.load(state["eligibility"])
-        engine._given = np.array(state["given"])
-        engine.requests = None if state["requests"] is None else RequestRates.restore(state["requests"])
+        if state["requests"] is not None:
+            engine.requests, engine._given = RequestRates.restore(state["requests"]), np.array(state["given"])
         engine._ruled = set(state["ruled"])
         engine.added_without_copy = not engine.copied(engine.ids()).all()
         engine._counts = dict(state["counts"])
@@ -386,10 +386,7 @@ class Engine(Questions):
         A page counts as watched for a day at least, so that one request does not make a page important at once.
         """
         rows, now = access.check_ids(self.scheduler, ids), max(time_of(now), self.now)
-        if self.requests is None:
-            self.requests = RequestRates(0, self.request_half_life)
-        self.requests.grow(len(self.addresses), now - self.settings.day)
-        self.requests.update(rows, now)
+        self.count_requests(now - self.settings.day).update(rows, now)
         asked = np.unique(rows)
         self.eligibility.cohorts.leave(self.scheduler, asked)
         self.weigh_pages(asked, now)

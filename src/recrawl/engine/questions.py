@@ -50,7 +50,7 @@ class Questions(Core):
             "clocks": self.clocks.saved(),
             "addresses": self.addresses.saved(),
             "eligibility": self.eligibility.saved(),
-            "given": self.given,
+            "given": None if self._given is None else self.given,
             "requests": None if self.requests is None else self.requests.state(),
             "ruled": sorted(self._ruled),
             "counts": dict(self._counts),

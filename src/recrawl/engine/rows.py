@@ -20,7 +20,6 @@ from recrawl.engine.beliefs.beliefs import estimated_seen
 from recrawl.engine.names.addresses import host_of, urls_of
 from recrawl.engine.signals.signals import moved_gates
 from recrawl.errors import ParameterError
-from recrawl.estimate.importance import RequestRates
 from recrawl.model.pages import Pages
 from recrawl.schedule.exact import access
 
@@ -173,11 +172,10 @@ def _fill_pages(
         getattr(engine.beliefs.belief, name)[ids] = column.reshape(len(ids), -1, 2)[:, 0] if name == "gamma" else column
     engine.beliefs.belief.counted[ids] = np.asarray(saved["n_crawls"]) > 0
     renewed = _fill_observed(engine, ids, saved)
-    access.write(engine.scheduler, ids, Pages(**{name: np.asarray(saved[name], np.float64) for name in _DECIDING}))
     if np.any(saved["watched_from"]) or np.any(saved["request_weight"]):
-        engine.requests = engine.requests or RequestRates(0, engine.request_half_life)
-        engine.requests.grow(len(engine.addresses), 0.0)
-        engine.requests.put(ids, *(saved[name] for name in ("watched_from", "request_weight", "requested_at")))
+        requests = engine.count_requests(0.0)
+        requests.put(ids, *(saved[name] for name in ("watched_from", "request_weight", "requested_at")))
+    access.write(engine.scheduler, ids, Pages(**{name: np.asarray(saved[name], np.float64) for name in _DECIDING}))
     engine._believe(renewed, now)
     _fill_signalled(engine, ids, saved, everyone=everyone)
     return engine.eligibility.fill(ids, saved, now)

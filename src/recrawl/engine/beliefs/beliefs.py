@@ -116,8 +116,10 @@ class Beliefs:
         if self._n > len(self.belief.watched):
             room = max(16, self._n, len(self.belief.watched) * 3 // 2)
             self.signals.grow(room)
-            parts: dict[str, Any] = {name: larger(getattr(self.belief, name), room) for name in _PER_PAGE}
-            self.belief = self.belief._replace(**parts, signals=self.signals.arrays)
+            for name in _PER_PAGE:  # one after the other: two copies of one column are held at a time
+                column: dict[str, Any] = {name: larger(getattr(self.belief, name), room)}
+                self.belief = self.belief._replace(**column)
+            self.belief = self.belief._replace(signals=self.signals.arrays)
         rows = np.arange(first, self._n)
         tables = self._rows(groups)
         self.belief.table[rows] = tables if place is None else tables[place]

@@ -29,7 +29,7 @@ Ids = NDArray[np.int64]
 @jit_lean
 def apply_belief(s: State, b: Belief, i: int) -> None:
     """Write the belief about a page without signals into the scheduler's record; the caller places the page again."""
-    write_belief(s, i, b.gamma[i, 0] / b.gamma[i, 1], 0.0, 0.0, b.gamma[i, 0])
+    write_belief(s, i, b.gamma[i, 0] / b.gamma[i, 1], b.gamma[i, 0])
 
 
 @inline
@@ -38,7 +38,8 @@ def _observe(b: Belief, i: int, time: float, changed: bool, fade: float) -> None
     for k in range(3):
         b.seen[i, k] *= fade
     for k in range(2):
-        b.evidence[i, k] *= fade
+        if b.evidence[i, k] != 0.0:  # zeros that are never written take no memory
+            b.evidence[i, k] *= fade
     if changed:
         b.seen[i, CHANGES] += 1.0
         b.seen[i, LOG_INTERVALS] += math.log(max(time, 1e-300))

@@ -8,7 +8,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl.engine.names.kernels import DELETED, FREE, Bytes, Ids, Index, drop_all, file_all, find_all, put_all
+from recrawl.engine.names.kernels import (
+    BLOCK_BITS,
+    DELETED,
+    FREE,
+    LONGEST,
+    Bytes,
+    Ids,
+    Index,
+    drop_all,
+    file_all,
+    find_all,
+    put_all,
+    starts_of,
+)
+from recrawl.errors import ParameterError
 
 _FEWEST = 16  # slots
 _CODEC = "utf-8", "surrogatepass"  # any two texts differ in their bytes
@@ -57,6 +71,7 @@ class Arena:
     def __init__(self, bits: int = 2**64 - 1) -> None:
         self._index = Index(
             np.zeros(0, np.uint8),
+            np.zeros(1, np.uint32),
             np.zeros(1, np.int64),
             np.full(_FEWEST, FREE, np.uint8),
             np.zeros(_FEWEST, np.int32),
@@ -80,8 +95,10 @@ class Arena:
 
     def add(self, names: Packed, *, fresh: bool = False) -> Ids:
         """The number of each name; those that are not there get the next ones, with ``fresh`` all of them."""
-        out = np.empty(len(names.starts), np.int64)
-        self._reserve(len(out), int((names.ends - names.starts).sum()))
+        out, sizes = np.empty(len(names.starts), np.int64), names.ends - names.starts
+        if len(out) and sizes.max() > LONGEST:
+            raise ParameterError(f"a name has {sizes.max()} bytes: at most {LONGEST}")
+        self._reserve(len(out), int(sizes.sum()))
         put_all(self._index, self._counts, *names, fresh, out)
         return out
 
@@ -100,7 +117,7 @@ class Arena:
 
     def packed(self, numbers: Ids) -> Packed:
         """Names by their numbers; the bytes are those of the arena and not for long."""
-        return Packed(self._index.data, self._index.ends[numbers], self._index.ends[numbers + 1])
+        return Packed(self._index.data, self._starts(numbers), self._starts(numbers + 1))
 
     def texts(self, numbers: Ids) -> list[str]:
         """Names by their numbers."""
@@ -108,31 +125,49 @@ class Arena:
 
     def text(self, number: int) -> str:
         """One name."""
-        first, last = self._index.ends[number : number + 2].tolist()
+        first, last = self._starts(np.array([number, number + 1])).tolist()
         return str(self._index.data.data[first:last], *_CODEC)
 
     def saved(self) -> dict[str, Any]:
         """The names (the arrays themselves), and the numbers by which none is found."""
-        ends, there = self._index.ends[: len(self) + 1], self._index.slots[self._index.tags > DELETED]
         absent = np.ones(len(self), np.bool_)
-        absent[there] = False
-        return {"data": self._index.data[: int(ends[-1])], "ends": ends, "absent": np.flatnonzero(absent)}
+        absent[self._index.slots[self._index.tags > DELETED]] = False
+        n = len(self) + 1
+        return {
+            "data": self._index.data[: self._size()],
+            "low": self._index.low[:n],
+            "block": self._index.block[: _blocks(n)],
+            "absent": np.flatnonzero(absent),
+        }
 
     @classmethod
     def load(cls, saved: Mapping[str, Any]) -> Arena:
         """What was saved."""
         arena = cls()
-        arena._index = arena._index._replace(data=np.array(saved["data"]), ends=np.array(saved["ends"]))
-        n = len(saved["ends"]) - 1
+        arena._index = arena._index._replace(**{name: np.array(saved[name]) for name in ("data", "low", "block")})
+        n = len(saved["low"]) - 1
         arena._counts[0] = n
         arena._file(np.delete(np.arange(n), saved["absent"]))
         return arena
 
+    def _starts(self, numbers: Ids) -> Ids:
+        """Where names begin; of the number after the last one, where that ends."""
+        out = np.empty(len(numbers), np.int64)
+        starts_of(self._index, np.ascontiguousarray(numbers, np.int64), out)
+        return out
+
+    def _size(self) -> int:
+        """Bytes of all names."""
+        return int(self._starts(self._counts[:1])[0])
+
     def _reserve(self, n: int, size: int) -> None:
         """Room for n more names of so many bytes."""
         index, (count, used) = self._index, self._counts.tolist()
-        data, ends = _roomy(index.data, int(index.ends[count]) + size), _roomy(index.ends, count + n + 1)
-        self._index = index._replace(data=data, ends=ends)
+        self._index = index._replace(
+            data=_roomy(index.data, self._size() + size),
+            low=_roomy(index.low, count + n + 1),
+            block=_roomy(index.block, _blocks(count + n + 1)),
+        )
         if 10 * (used + n) > 7 * len(index.tags):
             self._file(self.present(), n)
 
@@ -153,6 +188,11 @@ def _roomy(column: NDArray[Any], n: int) -> NDArray[Any]:
     out = np.zeros(max(n, len(column) * 3 // 2), column.dtype)
     out[: len(column)] = column
     return out
+
+
+def _blocks(n: int) -> int:
+    """Blocks of so many names."""
+    return (n - 1 >> BLOCK_BITS) + 1
 
 
 def new_rows(numbers: Ids, before: int) -> Ids:

@@ -5,24 +5,42 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recrawl._compile.jit import jit
+from recrawl._compile.jit import inline, jit
 
 Bytes = NDArray[np.uint8]
 Ids = NDArray[np.int64]
 
 FREE, DELETED, _TAGS = 0, 1, 254  # tags of slots; those of names follow
+BLOCK_BITS = 12  # of 4,096 names, the place of the first is kept in full
+LONGEST = (1 << (32 - BLOCK_BITS)) - 1  # bytes of a name, so that 32 bits number the bytes of a block
 _OFFSET, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 _MIX, _HALF, _TOP = np.uint64(0xFF51AFD7ED558CCD), np.uint64(32), np.uint64(56)
+_LOW = np.uint64(0xFFFFFFFF)
 
 
 class Index(NamedTuple):
-    """Name i is data[ends[i]:ends[i+1]]; a slot holds the number of a name, its tag eight bits of the fingerprint."""
+    """Name i is data[start_of(i):start_of(i + 1)]; a slot holds a number, its tag eight bits of the fingerprint."""
 
     data: Bytes
-    ends: Ids
+    low: NDArray[np.uint32]  # the lower half of the start of each name; of one more, the end of the last
+    block: Ids  # the start of the first name of each block
     tags: Bytes
     slots: NDArray[np.int32]
     bits: NDArray[np.uint64]  # one number: which bits of fingerprints are used
+
+
+@inline
+def start_of(index: Index, number: int) -> int:
+    """Where a name begins; of the number after the last one, where that ends."""
+    first = index.block[number >> BLOCK_BITS]
+    return int(first + np.int64((np.uint64(index.low[number]) - np.uint64(first)) & _LOW))
+
+
+@inline
+def _set_start(index: Index, number: int, start: int) -> None:
+    if number & ((1 << BLOCK_BITS) - 1) == 0:
+        index.block[number >> BLOCK_BITS] = start
+    index.low[number] = np.uint32(np.uint64(start) & _LOW)
 
 
 @jit
@@ -43,8 +61,9 @@ def _find(index: Index, data: Bytes, start: int, end: int, value: np.uint64) -> 
     slot = np.int64(value & np.uint64(last))
     while index.tags[slot] != FREE:
         if index.tags[slot] == tag:
-            first = index.ends[index.slots[slot]]
-            if index.ends[index.slots[slot] + 1] - first == end - start:
+            number = int(index.slots[slot])
+            first = start_of(index, number)
+            if start_of(index, number + 1) - first == end - start:
                 k = 0
                 while k < end - start and index.data[first + k] == data[start + k]:
                     k += 1
@@ -86,10 +105,10 @@ def put_all(index: Index, counts: Ids, data: Bytes, starts: Ids, ends: Ids, fres
             slot = -1 - slot
             counts[1] += 1
         _put(index, slot, number, value)
-        at = index.ends[number]
+        at = start_of(index, number)
         for k in range(ends[j] - starts[j]):
             index.data[at + k] = data[starts[j] + k]
-        index.ends[number + 1] = at + ends[j] - starts[j]
+        _set_start(index, number + 1, at + ends[j] - starts[j])
         counts[0] += 1
         out[j] = number
 
@@ -98,7 +117,7 @@ def put_all(index: Index, counts: Ids, data: Bytes, starts: Ids, ends: Ids, fres
 def drop_all(index: Index, numbers: Ids) -> None:
     """Let names not be found any more, where they are still found by these numbers."""
     for number in numbers:
-        start, end = index.ends[number], index.ends[number + 1]
+        start, end = start_of(index, number), start_of(index, number + 1)
         value = fingerprint(index.data, start, end) & index.bits[0]
         slot = _find(index, index.data, start, end, value)
         if slot >= 0 and index.slots[slot] == number:
@@ -110,11 +129,18 @@ def file_all(index: Index, numbers: Ids) -> None:
     """Put names with their numbers into an empty index."""
     last = index.tags.size - 1
     for number in numbers:
-        value = fingerprint(index.data, index.ends[number], index.ends[number + 1]) & index.bits[0]
+        value = fingerprint(index.data, start_of(index, number), start_of(index, number + 1)) & index.bits[0]
         slot = np.int64(value & np.uint64(last))
         while index.tags[slot] != FREE:
             slot = (slot + 1) & last
         _put(index, int(slot), number, value)
+
+
+@jit
+def starts_of(index: Index, numbers: Ids, out: Ids) -> None:
+    """Where names begin."""
+    for j in range(numbers.size):
+        out[j] = start_of(index, numbers[j])
 
 
 @jit

@@ -120,6 +120,11 @@ def importance(scheduler: Scheduler, rows: Ids) -> Array:
     return np.asarray(scheduler._memory.state.rec["importance"][rows])
 
 
+def importance_column(scheduler: Scheduler) -> Array:
+    """The importance of all pages, as it changes, with room for more."""
+    return np.asarray(scheduler._memory.state.rec["importance"])
+
+
 def cost(scheduler: Scheduler, rows: Ids) -> Array:
     """The cost of a crawl of pages."""
     row = int(scheduler._memory.state.head[0]["cost_row"])
@@ -170,7 +175,7 @@ def tie_columns(scheduler: Scheduler, rows: Ids) -> list[NDArray[Any]]:
     """
     state = scheduler._memory.state
     by_rates = ("importance",) if scheduler.objective == "rates" else ()
-    names = ("last", "change_rate", "recall", "false_rate", "signals", *by_rates)
+    names = ("last", "change_rate", "signals", *by_rates)
     rec = state.rec[rows]
     optional = [np.asarray(state.extra[row, rows]) for row in scheduler._memory.optional_rows()]
     return [*(rec[name] for name in names), *optional, *([state.host[rows]] if len(state.host) else [])]

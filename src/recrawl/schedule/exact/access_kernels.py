@@ -109,11 +109,9 @@ def wanted(s: State) -> int:
 
 
 @inline
-def write_belief(s: State, i: int, change_rate: float, recall: float, false_rate: float, evidence: float) -> None:
-    """Write the parameters of a page; the caller places it again. The evidence column must exist."""
+def write_belief(s: State, i: int, change_rate: float, evidence: float) -> None:
+    """Write the rate of a page and its evidence; the caller places it again. The evidence column must exist."""
     s.rec[i].change_rate = change_rate
-    s.rec[i].recall = recall
-    s.rec[i].false_rate = false_rate
     forget_bounds(s, i)
     s.extra[s.head[0].evidence_row, i] = evidence
 

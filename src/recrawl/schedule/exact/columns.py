@@ -34,7 +34,7 @@ POLICIES = {
 SCHEDULES: tuple[Schedule, ...] = (*OBJECTIVES, "rates")  # their places are the numbers that kernels know
 _ALL_TERMS = 1 << 62
 _ONE = np.ones(1)
-_DEFAULTS = {"cost": 1.0, "evidence": np.inf}  # optional columns
+_DEFAULTS = {"recall": 0.0, "false_rate": 0.0, "cost": 1.0, "evidence": np.inf}  # optional columns
 
 
 class PageColumns:
@@ -109,17 +109,24 @@ class PageColumns:
         state = self._memory.state
         rec = state.rec[rows]
         names = {index: name for name, index in self._hosts.items()}
-        optional = {
-            name: state.extra[row][rows] if (row := int(state.head[f"{name}_row"][0])) >= 0 else default
-            for name, default in _DEFAULTS.items()
-        }
-        recall, false_rate = rec["recall"], rec["false_rate"]
+        optional = {name: self._optional(name, rows) for name in _DEFAULTS}
         if self._sources is not None:
-            recall, false_rate = self._sources[0][rows], self._sources[1][rows]
+            optional["recall"], optional["false_rate"] = self._sources[0][rows], self._sources[1][rows]
         host = None
         if self._hosts and len(state.host):
             host = np.array([names.get(int(h)) for h in self._memory.state.host[rows]], dtype=object)
-        return Pages(rec["change_rate"], rec["importance"], recall, false_rate, host, **optional)
+        return Pages(rec["change_rate"], rec["importance"], host=host, **optional)
+
+    def _optional(self, name: str, rows: Ids) -> Array | float:
+        """An optional column of some pages; its default while it is not in use."""
+        row = int(self._memory.state.head[f"{name}_row"][0])
+        return _DEFAULTS[name] if row < 0 else np.asarray(self._memory.state.extra[row][rows])
+
+    def _write(self, name: str, rows: Ids, column: Array) -> None:
+        """Write an optional column, which is made when it first differs from its default."""
+        default = _DEFAULTS[name]
+        if self._memory.state.head[f"{name}_row"][0] >= 0 or not (column == default).all():
+            self._memory.optional(name, default)[rows] = column
 
     def whole(self, ids: ArrayLike) -> Ids:
         """Ids as an array of whole numbers; that they exist is left to be checked."""
@@ -154,8 +161,8 @@ class PageColumns:
         if self._memory.state.head[0]["exponent_row"] < 0 or len(rows) == 0:
             return _ONE
         if self._trusting:
-            recall = self._memory.state.rec["recall"][rows] if self._sources is None else self._sources[0][rows, source]
-            return np.where(recall > 0, np.inf, 0.0)
+            recall = self._optional("recall", rows) if self._sources is None else self._sources[0][rows, source]
+            return np.where(np.broadcast_to(recall, len(rows)) > 0, np.inf, 0.0)
         weight = signal_weight(self.read(rows))
         return np.ascontiguousarray(weight if weight.ndim == 1 else weight[:, source])
 
@@ -203,15 +210,11 @@ class PageColumns:
         rec["change_rate"][rows] = pages.change_rate
         rec["importance"][rows] = pages.importance
         rec["least"][rows] = 0.0
-        if self._sources is None:
-            rec["recall"][rows] = pages.recall
-            rec["false_rate"][rows] = pages.false_rate
-        else:
-            self._write_sources(rows, pages)
-        for name, default in _DEFAULTS.items():
-            column = getattr(pages, name)
-            if self._memory.state.head[f"{name}_row"][0] >= 0 or not (column == default).all():
-                self._memory.optional(name, default)[rows] = column
+        recall, false_rate = (pages.recall, pages.false_rate) if self._sources is None else self._as_one(rows, pages)
+        self._write("recall", rows, recall)
+        self._write("false_rate", rows, false_rate)
+        self._write("cost", rows, pages.cost)
+        self._write("evidence", rows, pages.evidence)
         if pages.host is not None:
             self._memory.set_hosts(rows, self._host_indices(pages.host.tolist()))
 
@@ -221,7 +224,8 @@ class PageColumns:
         self._memory.add_hosts(len(new))
         return np.fromiter((self._hosts.get(host, -1) for host in hosts), np.int32, len(hosts))
 
-    def _write_sources(self, rows: Ids, pages: Pages) -> None:
+    def _as_one(self, rows: Ids, pages: Pages) -> tuple[Array, Array]:
+        """Keep recall and false rate of each source; those of one source that stands for all."""
         assert self._sources is not None
         n = len(self._memory.state.rec)
         if self._sources.shape[1] < n:
@@ -231,8 +235,6 @@ class PageColumns:
         self._sources[0][rows] = pages.recall
         self._sources[1][rows] = pages.false_rate
         matched = matched_source(pages)
-        rec = self._memory.state.rec
         with np.errstate(divide="ignore", invalid="ignore"):
             caught = np.where(pages.change_rate > 0, 1.0 - matched.missed_rate / pages.change_rate, 0.0)
-        rec["recall"][rows] = caught
-        rec["false_rate"][rows] = pages.false_rate.sum(axis=1)
+        return caught, pages.false_rate.sum(axis=1)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from recrawl.model.kernels.mixture import FIELDS
 
-VERSION = 6  # of the saved form; 1 was recrawl 0.1: numbered columns, without a version
+VERSION = 7  # of the saved form; 1 was recrawl 0.1: numbered columns, without a version
 
 # --- sizes ---------------------------------------------------------------------------------------------------------
 
@@ -51,6 +51,8 @@ DONE, GROW_NEAR, FIT_NEAR, GROW_BLOCKS, FIT_LOG, GROW_LEASES = (
 UNKNOWN_ID, REMOVED_ID = 6, 7  # what a kernel answers to a wrong id
 EXAMINE = 8  # what a pick answers when the page taken last is to be examined before the next of its cohort
 OPTIONAL = (
+    "recall",
+    "false_rate",
     "cost",
     "evidence",
     "floor",
@@ -65,8 +67,6 @@ PAGE = np.dtype(
     [
         ("change_rate", "f8"),
         ("importance", "f8"),
-        ("recall", "f8"),
-        ("false_rate", "f8"),
         ("last", "f8"),  # when the copy was fetched
         ("pos", "i4"),  # place in the one container that `state` and `band` name:
         # NEAR: row of near_id · ASLEEP below all bands: place in the wheel, −1: none · ASLEEP in a band, PARKED: place
@@ -156,7 +156,9 @@ _HEAD = [  # one row for the whole scheduler; every field has 8 bytes
     ("objective", "i8"),
     ("terms", "i8"),  # of the value that are summed
     ("n_delays", "i8"),  # rows of `delays` in use
-    ("cost_row", "i8"),  # rows of `extra`; −1: unused
+    ("recall_row", "i8"),  # rows of `extra`; −1: unused
+    ("false_rate_row", "i8"),
+    ("cost_row", "i8"),
     ("evidence_row", "i8"),
     ("floor_row", "i8"),
     ("exponent_row", "i8"),

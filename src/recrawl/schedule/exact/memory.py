@@ -87,22 +87,29 @@ class Memory:
         grown(first + n)
         if first + n > len(state.rec):
             size = max(first + n, 2 * first if n < first else 0)
-            rec = np.zeros(size, dtype=at.PAGE)
-            rec[:first] = state.rec[:first]
-            extra = state.extra
-            if self._optional_columns():
-                extra = np.zeros((len(extra), size))
-                extra[:, :first] = state.extra[:, :first]
-            host = state.host
-            if len(host):
-                host = np.full(size, -1, dtype=np.int32)
-                host[:first] = state.host[:first]
-            member = _new_members(size, state.member[:first]) if state.head[0]["span"] > 0 else state.member
-            self.state = state._replace(rec=rec, extra=extra, host=host, member=member)
+            del state  # each column is let go before the next one grows
+            self._widen_pages(size)
             self._widen_wheel(size)
+        if self.state.head[0]["span"] > 0:
+            _clear_members(self.state.member[first : first + n])
         self.state.head[0]["n_pages"] = first + n
         self.state.head[0]["n_alive"] += n
         return np.arange(first, first + n, dtype=np.int64)
+
+    def _widen_pages(self, size: int) -> None:
+        """Room for so many pages in every column, one after the other."""
+        self.state = self.state._replace(rec=_larger(self.state.rec, size))
+        if self._optional_columns():
+            extra = np.zeros((len(self.state.extra), size))
+            extra[:, : self.state.extra.shape[1]] = self.state.extra
+            self.state = self.state._replace(extra=extra)
+            del extra
+        if len(self.state.host):
+            host = np.full(size, -1, dtype=np.int32)
+            host[: len(self.state.host)] = self.state.host
+            self.state = self.state._replace(host=host)
+        if self.state.head[0]["span"] > 0:
+            self.state = self.state._replace(member=_larger(self.state.member, size))
 
     def _has_empty_wheel(self, room: int) -> bool:
         """Whether the wheel is empty and has the size for so many pages: single pages are added without a new one."""
@@ -220,7 +227,9 @@ class Memory:
             if not 0 < value < math.inf:
                 raise ParameterError(f"{name} is {value}: must be finite and above 0")
         if self.state.head[0]["span"] == 0:
-            self.state = self.state._replace(member=_new_members(len(self.state.rec), self.state.member))
+            before = len(self.state.member)
+            self.state = self.state._replace(member=_larger(self.state.member, len(self.state.rec)))
+            _clear_members(self.state.member[before : int(self.state.head[0]["n_pages"])])
         if self.state.head[0]["span"] != span:
             self.state.groups["newest"] = -math.inf
         self.state.head["span"], self.state.head["memory"] = span, memory
@@ -291,13 +300,10 @@ class Memory:
     __getstate__, __setstate__ = saved, load  # a copy must not keep the addresses of its original
 
 
-def _new_members(room: int, member: NDArray[Any]) -> NDArray[Any]:
-    """Members of no group, but for those that there are."""
-    larger = np.zeros(room, dtype=at.MEMBER)
+def _clear_members(members: NDArray[Any]) -> None:
+    """Let members be in no group."""
     for name in ("group", "next", "prev", "bucket"):
-        larger[name] = -1
-    larger[: len(member)] = member
-    return larger
+        members[name] = -1
 
 
 def _wheel_bits(room: int) -> int:

@@ -41,7 +41,7 @@ def unlink(s: State, i: int) -> None:
 @jit_lean
 def forget_buckets(s: State) -> None:
     """Take all pages out of their buckets."""
-    for i in range(s.member.size):
+    for i in range(min(s.member.size, s.head[0].n_pages)):
         s.member[i].bucket = s.member[i].next = s.member[i].prev = -1
     for g in range(s.groups.shape[0]):
         s.buckets[g, :] = -1

@@ -29,9 +29,9 @@ def believed(s: State, i: int) -> tuple[float, float, float]:
     """(missed rate, signal rate, weight) of page i as the policy believes them."""
     p = s.rec[i]
     policy = s.head[0].policy
-    recall, false_rate = p.recall, p.false_rate
     if policy == NO_SIGNALS or p.change_rate <= 0.0:
         return p.change_rate, 0.0, 0.0
+    recall, false_rate = optional(s, s.head[0].recall_row, i, 0.0), optional(s, s.head[0].false_rate_row, i, 0.0)
     true_rate = recall * p.change_rate
     if policy == TRUSTING:
         false_rate = 0.0
