@@ -48,10 +48,16 @@ def test_an_audit_of_all_shards_finds_the_truth(postgres, capsys):
     assert call(["add", *heavy, "--importance", "10", "--database", database]) == 0
     assert call(["add", *URLS, "--database", database]) == 0
     asked, turned = set(), []
+    words = [a + b for a in "bdfgklmnprst" for b in ("a", "e", "i", "o", "u", "an", "en", "in", "on", "un")]
 
     def page(url, now):
         asked.add(url)
-        return None if url.endswith("robots.txt") else f"<p>{'new' if turned and host_of(url) in STALE else 'old'}"
+        if url.endswith("robots.txt"):
+            return None
+        if not turned or host_of(url) not in STALE:
+            return "<p>old"
+        turned.append(True)  # another text each time: a copy is stale however often it was crawled before its draw
+        return f"<p>{words[len(turned) // len(words)]} {words[len(turned) % len(words)]}"
 
     def audits():
         capsys.readouterr()
