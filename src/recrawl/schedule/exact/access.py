@@ -178,7 +178,8 @@ def tie_columns(scheduler: Scheduler, rows: Ids) -> list[NDArray[Any]]:
     names = ("last", "change_rate", "signals", *by_rates)
     rec = state.rec[rows]
     optional = [np.asarray(state.extra[row, rows]) for row in scheduler._memory.optional_rows()]
-    return [*(rec[name] for name in names), *optional, *([state.host[rows]] if len(state.host) else [])]
+    source = [state.source[name][rows] for name in at.SOURCE.fields or ()] if len(state.source) else []
+    return [*(rec[name] for name in names), *source, *optional, *([state.host[rows]] if len(state.host) else [])]
 
 
 def signal_weights(scheduler: Scheduler, rows: Ids, source: int) -> Array:

@@ -13,7 +13,8 @@ from recrawl.model.kinds import OBJECTIVES, first_row
 from recrawl.model.pages import Pages
 from recrawl.model.signals import matched_source, signal_weight
 from recrawl.schedule.exact import layout as at
-from recrawl.schedule.exact.kernels.events import valid
+from recrawl.schedule.exact.kernels.events import fill_sources, valid
+from recrawl.schedule.exact.kernels.value.values import NO_SIGNALS
 from recrawl.schedule.exact.memory import Memory
 
 Ids = NDArray[np.int64]
@@ -34,7 +35,7 @@ POLICIES = {
 SCHEDULES: tuple[Schedule, ...] = (*OBJECTIVES, "rates")  # their places are the numbers that kernels know
 _ALL_TERMS = 1 << 62
 _ONE = np.ones(1)
-_DEFAULTS = {"recall": 0.0, "false_rate": 0.0, "cost": 1.0, "evidence": np.inf}  # optional columns
+_DEFAULTS = {"cost": 1.0, "evidence": np.inf}  # optional columns
 
 
 class PageColumns:
@@ -51,7 +52,7 @@ class PageColumns:
         self._objective = objective
         self._floor = floor
         self._hosts: dict[Any, int] = {}
-        self._sources: Array | None = None  # (2, pages, sources): recall and false rate
+        self._sources: Array | None = None  # (2, pages, sources): recall and false rate; None while all are 0
         believe, terms = POLICIES[policy]
         self._trusting = believe in (1, 3)
         memory.state.head[0]["policy"] = believe
@@ -109,13 +110,19 @@ class PageColumns:
         state = self._memory.state
         rec = state.rec[rows]
         names = {index: name for name, index in self._hosts.items()}
-        optional = {name: self._optional(name, rows) for name in _DEFAULTS}
-        if self._sources is not None:
-            optional["recall"], optional["false_rate"] = self._sources[0][rows], self._sources[1][rows]
         host = None
         if self._hosts and len(state.host):
             host = np.array([names.get(int(h)) for h in self._memory.state.host[rows]], dtype=object)
-        return Pages(rec["change_rate"], rec["importance"], host=host, **optional)
+        optional = {name: self._optional(name, rows) for name in _DEFAULTS}
+        recall, false_rate = self._signals(rows)
+        return Pages(rec["change_rate"], rec["importance"], recall, false_rate, host, **optional)
+
+    def _signals(self, rows: Ids) -> tuple[Array | float, Array | float]:
+        """Recall and false rate of some pages, per source if there are several."""
+        if self._sources is None:
+            return 0.0, 0.0
+        recall, false_rate = self._sources[:, rows] if self._sources.shape[2] > 1 else self._sources[:, rows, 0]
+        return recall, false_rate
 
     def _optional(self, name: str, rows: Ids) -> Array | float:
         """An optional column of some pages; its default while it is not in use."""
@@ -161,8 +168,8 @@ class PageColumns:
         if self._memory.state.head[0]["exponent_row"] < 0 or len(rows) == 0:
             return _ONE
         if self._trusting:
-            recall = self._optional("recall", rows) if self._sources is None else self._sources[0][rows, source]
-            return np.where(np.broadcast_to(recall, len(rows)) > 0, np.inf, 0.0)
+            heard = np.zeros(len(rows), np.bool_) if self._sources is None else self._sources[0][rows, source] > 0
+            return np.where(heard, np.inf, 0.0)
         weight = signal_weight(self.read(rows))
         return np.ascontiguousarray(weight if weight.ndim == 1 else weight[:, source])
 
@@ -210,9 +217,8 @@ class PageColumns:
         rec["change_rate"][rows] = pages.change_rate
         rec["importance"][rows] = pages.importance
         rec["least"][rows] = 0.0
-        recall, false_rate = (pages.recall, pages.false_rate) if self._sources is None else self._as_one(rows, pages)
-        self._write("recall", rows, recall)
-        self._write("false_rate", rows, false_rate)
+        if self._sources is not None or pages.recall.any() or pages.false_rate.any():
+            self._write_sources(rows, pages)
         self._write("cost", rows, pages.cost)
         self._write("evidence", rows, pages.evidence)
         if pages.host is not None:
@@ -224,17 +230,21 @@ class PageColumns:
         self._memory.add_hosts(len(new))
         return np.fromiter((self._hosts.get(host, -1) for host in hosts), np.int32, len(hosts))
 
-    def _as_one(self, rows: Ids, pages: Pages) -> tuple[Array, Array]:
-        """Keep recall and false rate of each source; those of one source that stands for all."""
-        assert self._sources is not None
-        n = len(self._memory.state.rec)
-        if self._sources.shape[1] < n:
-            larger = np.zeros((2, n, self._sources.shape[2]))
-            larger[:, : self._sources.shape[1]] = self._sources
+    def _write_sources(self, rows: Ids, pages: Pages) -> None:
+        """Keep recall and false rate of each source; what is believed of them, several sources as one."""
+        n, k = len(self._memory.state.rec), pages.n_sources
+        if self._sources is None or self._sources.shape[1] < n:
+            larger = np.zeros((2, n, k))
+            if self._sources is not None:
+                larger[:, : self._sources.shape[1]] = self._sources
             self._sources = larger
-        self._sources[0][rows] = pages.recall
-        self._sources[1][rows] = pages.false_rate
-        matched = matched_source(pages)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            caught = np.where(pages.change_rate > 0, 1.0 - matched.missed_rate / pages.change_rate, 0.0)
-        return caught, pages.false_rate.sum(axis=1)
+        recall, false_rate = pages.recall, pages.false_rate
+        self._sources[0][rows], self._sources[1][rows] = recall.reshape(-1, k), false_rate.reshape(-1, k)
+        if k > 1:
+            matched = matched_source(pages)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                recall = np.where(pages.change_rate > 0, 1.0 - matched.missed_rate / pages.change_rate, 0.0)
+            false_rate = pages.false_rate.sum(axis=1)
+        if self._memory.state.head[0]["policy"] != NO_SIGNALS:
+            self._memory.use_sources()
+            fill_sources(self._memory.header, rows, recall, false_rate)

@@ -51,8 +51,6 @@ DONE, GROW_NEAR, FIT_NEAR, GROW_BLOCKS, FIT_LOG, GROW_LEASES = (
 UNKNOWN_ID, REMOVED_ID = 6, 7  # what a kernel answers to a wrong id
 EXAMINE = 8  # what a pick answers when the page taken last is to be examined before the next of its cohort
 OPTIONAL = (
-    "recall",
-    "false_rate",
     "cost",
     "evidence",
     "floor",
@@ -77,6 +75,7 @@ PAGE = np.dtype(
         ("band", "u1"),
     ]
 )
+SOURCE = np.dtype([("missed", "f8"), ("signalled", "f8"), ("weight", "f8")])  # a page's signals as the policy sees them
 BAND = np.dtype([("head", "i8"), ("top", "i8"), ("size", "i8"), ("level", "f8")])  # a block list; sleeps below a level
 HOST = np.dtype(
     [
@@ -156,9 +155,7 @@ _HEAD = [  # one row for the whole scheduler; every field has 8 bytes
     ("objective", "i8"),
     ("terms", "i8"),  # of the value that are summed
     ("n_delays", "i8"),  # rows of `delays` in use
-    ("recall_row", "i8"),  # rows of `extra`; −1: unused
-    ("false_rate_row", "i8"),
-    ("cost_row", "i8"),
+    ("cost_row", "i8"),  # rows of `extra`; −1: unused
     ("evidence_row", "i8"),
     ("floor_row", "i8"),
     ("exponent_row", "i8"),
@@ -207,6 +204,7 @@ class State(NamedTuple):
 
     head: NDArray[Any]  # HEAD: one row
     rec: Annotated[NDArray[Any], Of(PAGE)]  # per id ever given
+    source: Annotated[NDArray[Any], Of(SOURCE)]  # per id, or empty while no page has signals
     near_id: Annotated[NDArray[np.int32], Of(_I4)]
     near_val: Annotated[NDArray[np.float64], Of(_F8)]
     near_bound: Annotated[NDArray[Any], Of(BOUND)]  # or empty

@@ -99,6 +99,8 @@ class Memory:
     def _widen_pages(self, size: int) -> None:
         """Room for so many pages in every column, one after the other."""
         self.state = self.state._replace(rec=_larger(self.state.rec, size))
+        if len(self.state.source):
+            self.state = self.state._replace(source=_larger(self.state.source, size))
         if self._optional_columns():
             extra = np.zeros((len(self.state.extra), size))
             extra[:, : self.state.extra.shape[1]] = self.state.extra
@@ -163,6 +165,13 @@ class Memory:
             self.state.head[f"{name}_row"] = row
         column: NDArray[np.float64] = self.state.extra[row]
         return column
+
+    def use_sources(self) -> None:
+        """Room for what is believed of the signals of each page; pages have none until it is written."""
+        if len(self.state.source) == 0:
+            source = np.zeros(len(self.state.rec), at.SOURCE)
+            source["missed"] = self.state.rec["change_rate"]
+            self.state = self.state._replace(source=source)
 
     def grow(self, what: int) -> None:
         """Make the array larger (or smaller) that a kernel asked for."""
@@ -290,7 +299,7 @@ class Memory:
         arrays: dict[str, NDArray[Any]] = {**self.state._asdict(), "head": self.state.head.copy()}
         arrays["head"]["places"] = 0
         n = int(self.state.head[0]["n_pages"])
-        arrays |= {name: arrays[name][:n] for name in ("rec", "host", "member")}
+        arrays |= {name: arrays[name][:n] for name in ("rec", "host", "member", "source")}
         return {**arrays, "extra": self.state.extra[:, :n]}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -18,6 +18,7 @@ from recrawl.schedule.exact.kernels.state.pages import forget_bounds, host_of, s
 from recrawl.schedule.exact.kernels.state.signal_log import keep_signals_after, log_fits, remember, seen_weight
 from recrawl.schedule.exact.kernels.state.view import Header, opened, prefetch
 from recrawl.schedule.exact.kernels.value.buckets import unlink
+from recrawl.schedule.exact.kernels.value.values import as_believed
 from recrawl.schedule.exact.layout import (
     ASLEEP,
     DONE,
@@ -48,6 +49,16 @@ def take_out(s: State, i: int) -> None:
         end_lease(s, i)
     elif state == PARKED:
         unpark(s, i, host_of(s, i))
+
+
+@jit_lean
+def fill_sources(header: Header, ids: Ids, recall: Array, false_rate: Array) -> None:
+    """Write what the policy believes of the signals of pages; the caller places them again."""
+    s = opened(header)
+    for k in range(ids.size):
+        missed, signalled, weight = as_believed(s.head[0].policy, s.rec[ids[k]].change_rate, recall[k], false_rate[k])
+        source = s.source[ids[k]]
+        source.missed, source.signalled, source.weight = missed, signalled, weight
 
 
 @jit_lean

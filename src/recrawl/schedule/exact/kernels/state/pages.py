@@ -46,6 +46,8 @@ def forget_bounds(s: State, i: int) -> None:
 def fetch_page(s: State, i: int) -> None:
     """Load the rows of a page into the cache."""
     prefetch(s.rec, i)
+    if s.source.size > 0:
+        prefetch(s.source, i)
     if s.member.size > 0:
         prefetch(s.member, i)
         prefetch(s.extra[max(s.head[0].evidence_row, 0)], i)

@@ -27,19 +27,26 @@ def optional(s: State, row: int, i: int, default: float) -> float:
 @inline
 def believed(s: State, i: int) -> tuple[float, float, float]:
     """(missed rate, signal rate, weight) of page i as the policy believes them."""
-    p = s.rec[i]
-    policy = s.head[0].policy
-    if policy == NO_SIGNALS or p.change_rate <= 0.0:
-        return p.change_rate, 0.0, 0.0
-    recall, false_rate = optional(s, s.head[0].recall_row, i, 0.0), optional(s, s.head[0].false_rate_row, i, 0.0)
-    true_rate = recall * p.change_rate
+    rate = s.rec[i].change_rate
+    if s.source.size == 0 or rate <= 0.0:
+        return rate, 0.0, 0.0
+    source = s.source[i]
+    return source.missed, source.signalled, source.weight
+
+
+@inline
+def as_believed(policy: int, change_rate: float, recall: float, false_rate: float) -> tuple[float, float, float]:
+    """(missed rate, signal rate, weight) as a policy believes them of a page with these signals."""
+    true_rate = recall * change_rate
+    if policy == NO_SIGNALS or change_rate <= 0.0:
+        return change_rate, 0.0, 0.0
     if policy == TRUSTING:
         false_rate = 0.0
     elif policy == TRUSTING_PLUS:
         if not (true_rate > 0.7 * (true_rate + false_rate) and recall > 0.6):
-            return p.change_rate, 0.0, 0.0
+            return change_rate, 0.0, 0.0
         false_rate = 0.0
-    return (1.0 - recall) * p.change_rate, true_rate + false_rate, signal_weight(true_rate, false_rate)
+    return (1.0 - recall) * change_rate, true_rate + false_rate, signal_weight(true_rate, false_rate)
 
 
 @inline
