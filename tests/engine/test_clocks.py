@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive.folder_clocks import FolderClock, Group
+from naive.folder_clocks import FolderClock, Group, fitted_weights, log_chance
 from profiles import examples
 
 from recrawl._compile.plain import plain
 from recrawl.engine import Engine
-from recrawl.engine.clocks.arrays import LEVELS, TERMS
+from recrawl.engine.clocks.arrays import LEVELS, TERMS, Clocks
 from recrawl.engine.clocks.clocks import FolderClocks
 from recrawl.engine.clocks.folders import folder_names, folders
-from recrawl.engine.clocks.kernels import add_to_groups, bin_of, credit_terms, fill_paces, fit_weights
+from recrawl.engine.clocks.kernels import add_to_groups, bin_of, fill_paces, fit_weights, weigh_terms
 from recrawl.engine.settings import Settings
 from recrawl.schedule.exact import access
 from recrawl.schedule.exact.access_kernels import BINS
@@ -105,20 +105,102 @@ def test_a_ring_forgets_what_is_older_than_its_bins() -> None:
 
 
 def test_a_level_that_explains_more_changes_weighs_more() -> None:
-    """Changes fall where the folder is active: credit goes to the folder's terms, and weights add up to 1."""
-    arrays = new_clocks(TWO).arrays
+    """Changes fall where the folder is active: the folder's terms gain weight, and weights add up to 1."""
+    clocks = new_clocks(TWO)
+    arrays, newest = clocks.arrays, BINS - 1
     terms, paces = np.ones((TERMS, BINS)), np.empty(BINS)
     terms[1 + 2 * LEVELS.index("folder"), -1] = 30.0
-    for _ in range(200):
+    for k in range(400):
         paces[:] = arrays.weight @ terms
-        newest = BINS - 1
         last = newest * float(arrays.scale[0])
-        credit_terms(arrays, newest, BINS, terms, paces, (last, last + float(arrays.scale[0]), 0.1, 1.0))
-        credit_terms(arrays, newest, BINS, terms, paces, (0.0, last, 0.1, 0.0))
-        fit_weights(arrays, 30.0)
-        assert arrays.weight.sum() == pytest.approx(1.0)
-        assert (arrays.weight > 0).all()
+        weigh_terms(arrays, newest, BINS, terms, paces, (last, last + float(arrays.scale[0]), 0.1, 1.0))
+        weigh_terms(arrays, newest, BINS, terms, paces, (0.0, last, 0.1, 0.0))
+        arrays.usual[:] += 1.0, 0.1 * BINS * float(arrays.scale[0])
+        if k % 20 == 19:
+            clocks.fit()
+            assert arrays.weight.sum() == pytest.approx(1.0)
+            assert (arrays.weight > 0).all()
     assert arrays.weight.argmax() == 1 + 2 * LEVELS.index("folder")
+
+
+def weighed(arrays: Clocks, times: np.ndarray, hazard: float, changed: bool) -> None:
+    """Let a crawl of one bin add to the likelihood of weights; ``times`` is how fast each term ran in it."""
+    terms, width = np.ones((TERMS, BINS)), float(arrays.scale[0])
+    terms[:, -1] = times
+    total = hazard * width * float(arrays.weight @ times)
+    found = total / -math.expm1(-total) if changed else 0.0
+    begin = (BINS - 1) * width
+    weigh_terms(arrays, BINS - 1, BINS, terms, arrays.weight @ terms, (begin, begin + width, hazard, found))
+
+
+@given(st.integers(0, 10**6), st.booleans(), st.floats(1e-3, 5.0))
+@settings(max_examples=examples(40))
+def test_the_kept_parabola_touches_the_likelihood(seed: int, changed: bool, hazard: float) -> None:
+    rng = np.random.default_rng(seed)
+    arrays = new_clocks(TWO).arrays
+    arrays.weight[:] = rng.dirichlet(np.ones(TERMS))
+    arrays.usual[:] = rng.exponential(100.0, 2)  # 10 changes are held to be usual
+    times = rng.exponential(1.0, TERMS) + 0.01
+    weighed(arrays, times, hazard, changed)
+    place = arrays.weight * (arrays.usual[0] + 10.0) / (arrays.usual[1] + 10.0)
+    width, at, step = float(arrays.scale[0]), place.tolist(), 1e-5
+
+    def chance(*moved: tuple[int, float]) -> float:
+        weight = list(at)
+        for t, by in moved:
+            weight[t] += by
+        return log_chance(weight, [(hazard * width * times).tolist()], [changed])
+
+    slope = arrays.slope - arrays.curvature @ place
+    for t in range(TERMS):
+        assert slope[t] == pytest.approx((chance((t, step)) - chance((t, -step))) / (2 * step), rel=1e-4, abs=1e-6)
+    np.testing.assert_allclose(arrays.curvature, arrays.curvature.T, rtol=1e-12)
+    moved = 1e-3 * rng.normal(size=TERMS) * place
+    there, back = (chance(*enumerate((sign * moved).tolist())) for sign in (1.0, -1.0))
+    assert there + back - 2 * chance() == pytest.approx(-moved @ arrays.curvature @ moved, rel=1e-2, abs=1e-9)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 200), st.sampled_from([0.3, 30.0]))
+@settings(max_examples=examples(20))
+def test_fitted_weights_are_those_of_the_twin(seed: int, n: int, held_by: float) -> None:
+    rng = np.random.default_rng(seed)
+    arrays = new_clocks(TWO).arrays
+    first = arrays.weight.tolist()
+    for _ in range(n):
+        weighed(arrays, rng.exponential(1.0, TERMS), 0.3, bool(rng.random() < 0.2))
+    expected = fitted_weights(arrays.slope.tolist(), arrays.curvature.tolist(), first, held_by)
+    fit_weights(arrays, held_by)
+    np.testing.assert_allclose(arrays.weight, expected, atol=1e-3)
+
+
+def test_fits_find_the_weights_that_outcomes_were_drawn_with() -> None:
+    """A parabola reaches no further than twice what was expected, so that it takes some fits from weights far away."""
+    rng, clocks = np.random.default_rng(3), new_clocks(TWO)
+    truth, width = np.array([0.2, *[0.0] * 4, 0.3, 0.0, 0.0, 0.5]), float(clocks.arrays.scale[0])
+    for _ in range(10):
+        for times in rng.exponential(1.0, (2000, TERMS)):
+            weighed(clocks.arrays, times, 1.0, bool(rng.random() < -math.expm1(-width * float(truth @ times))))
+        clocks.fit()
+    np.testing.assert_allclose(clocks.arrays.weight, truth, atol=0.05)
+
+
+def test_without_outcomes_weights_stay_at_the_first_ones() -> None:
+    arrays = new_clocks(TWO).arrays
+    first = arrays.weight.copy()
+    fit_weights(arrays, 30.0)
+    np.testing.assert_allclose(arrays.weight, first, rtol=1e-9)
+
+
+def test_the_credit_of_earlier_versions_becomes_a_likelihood_with_the_same_maximum() -> None:
+    """Each weight was the credit over what its term would have expected; both were held to the first weights."""
+    clocks, rng = new_clocks(TWO), np.random.default_rng(5)
+    first = clocks.arrays.weight.copy()
+    credit, exposure = rng.uniform(0.5, 300.0, TERMS), rng.uniform(100.0, 400.0, TERMS)
+    expected = (credit + 30.0 * first) / (exposure + 30.0)
+    clocks.take({"weight": expected.tolist(), "credit": credit.tolist(), "exposure": exposure.tolist()})
+    assert clocks.arrays.weight.tolist() == expected.tolist()
+    fit_weights(clocks.arrays, 30.0)
+    np.testing.assert_allclose(clocks.arrays.weight, expected / expected.sum(), rtol=1e-6)
 
 
 # --- the engine ----------------------------------------------------------------------------------------------------
@@ -258,7 +340,7 @@ def test_the_live_path_and_the_compiled_loop_agree(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("recrawl.simulate.run.run.runner_of", PlainRunner)
     plain, live = run(trace, 20.0)
     assert plain.staleness == pytest.approx(compiled.staleness, rel=1e-9)
-    for name in ("weight", "credit", "exposure", "found", "expected"):
+    for name in ("weight", "slope", "curvature", "found", "expected"):
         one, other = (getattr(e.clocks.arrays, name) for e in (live, engine))
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12, err_msg=name)
     for one in (engine, live):
@@ -306,7 +388,7 @@ def test_a_saved_engine_goes_on_as_it_would_have() -> None:
         engine.record(ids, now, changed=found[k])
         copy.record(ids if ids[0] == same[0] else same, now, changed=found[k])
     again = Engine.restore(engine.rows(), now)
-    for name in ("weight", "credit", "exposure"):
+    for name in ("weight", "slope", "curvature"):
         assert getattr(again.clocks.arrays, name).tolist() == getattr(engine.clocks.arrays, name).tolist()
     again.scheduler._check()
 

@@ -201,7 +201,7 @@ def test_bins_of_another_width_are_spread():
 
     rng = np.random.default_rng(0)
     found, expected = rng.random((2, BINS))
-    one = ClockLessons(1.0, 99, found, expected, np.ones(2), np.zeros(9), np.zeros(9))
+    one = ClockLessons(1.0, 99, found, expected, np.ones(2), np.zeros(9), np.zeros((9, 9)))
     for span in (0.5, 2.0, 3.7):
         newest, bins, _ = _rebinned(one, span)
         assert newest * span < 100.0 <= (newest + 1) * span
@@ -209,6 +209,19 @@ def test_bins_of_another_width_are_spread():
         assert bins.sum() <= found.sum() + expected.sum() + 1e-9
         if covered == 1.0:
             assert bins.sum(axis=1) == pytest.approx([found.sum(), expected.sum()])
+
+
+def test_lessons_of_earlier_versions_say_nothing_about_weights():
+    """They had the credit of each term of clocks and the changes that it would have expected alone."""
+    from recrawl.engine.outcomes.lessons import ClockLessons
+
+    saved = engine_of(np.arange(3)).lessons().clocks.as_dict()
+    del saved["slope"], saved["curvature"]
+    one = ClockLessons.of({**saved, "credit": [1.0] * 9, "exposure": [2.0] * 9})
+    assert one.slope.tolist() == [0.0] * 9
+    assert one.curvature.tolist() == [[0.0] * 9] * 9
+    with pytest.raises(ParameterError, match="lessons have no slope"):
+        ClockLessons.of(saved)
 
 
 def test_strange_lessons_are_refused():

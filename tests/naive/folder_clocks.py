@@ -1,4 +1,4 @@
-"""A plain twin of how fast folders' clocks run: dictionaries by the number of a bin; it imports nothing."""
+"""A plain twin of how fast folders' clocks run, and of the weights of their terms; it imports nothing of recrawl."""
 
 from __future__ import annotations
 
@@ -75,3 +75,30 @@ class FolderClock:
                 group.found[b] += found
                 total[1:] = total[1] + found, total[2] + expected
             group.outcomes.append(total)
+
+
+def log_chance(weights, terms, changed):
+    """Logarithm of the probability of crawls' outcomes; each has expected changes by term, were that term all."""
+    total = 0.0
+    for expected, found in zip(terms, changed, strict=True):
+        x = sum(w * e for w, e in zip(weights, expected, strict=True))
+        total += math.log(-math.expm1(-x)) if found else -x
+    return total
+
+
+def fitted_weights(slope, curvature, first, held_by):
+    """The largest slope·w − w·curvature·w/2 + Σ held_by·first·ln w − held_by·w, one weight after the other; sum 1."""
+    weights = list(first)
+    for _ in range(300):
+        for t, start in enumerate(first):
+
+            def rises(w, t=t, start=start):
+                others = sum(curvature[t][k] * (w if k == t else weights[k]) for k in range(len(weights)))
+                return slope[t] - others + held_by * (start / w - 1.0) > 0.0
+
+            low, high = 1e-12, 1e6
+            for _ in range(60):
+                middle = math.sqrt(low * high)
+                low, high = (middle, high) if rises(middle) else (low, middle)
+            weights[t] = low
+    return [w / sum(weights) for w in weights]

@@ -327,7 +327,7 @@ class Engine(Questions):
             engine = cls(start=time_of(now), **without_removed(state["settings"]))
             fill(engine, state, time_of(now))
             return engine
-        if "levels" not in state.get("clocks", ()):
+        if "curvature" not in state.get("clocks", ()):
             raise ParameterError("state: saved by an earlier version; restore it there and build from its rows() here")
         engine = cls(**without_removed(state["settings"]))
         engine.scheduler = Scheduler.restore(state["scheduler"])

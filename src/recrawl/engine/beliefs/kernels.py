@@ -25,6 +25,8 @@ from recrawl.schedule.exact.access_kernels import (
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
+_GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)  # its multiples, without their whole parts, are spread evenly over 0 to 1
+
 
 @jit_lean
 def apply_belief(s: State, b: Belief, i: int) -> None:
@@ -63,7 +65,9 @@ def learn_outcome(
         return 0.0, 0.0, 0.0, 0.0
     time, doubt, missed = doubts(s, b, i, begin, end)
     own = missed if not has_components(s, i) else b.gamma[i, 0] * math.log1p(time / b.gamma[i, 1])
-    update_calibration(c, doubt, changed)
+    chance, moment = -math.expm1(-doubt), begin + interval * (_GOLDEN * (b.n_crawls[i] + 1) % 1.0)
+    before = -math.expm1(-doubts(s, b, i, begin, moment)[1])
+    update_calibration(c, chance, changed, before)
     if b.counted[i]:
         b.ledger[0] += importance_of(s, i) * interval
         if changed:

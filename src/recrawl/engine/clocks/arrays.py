@@ -12,6 +12,7 @@ LEVELS = ("all", "host", "above", "folder")  # of groups, from the widest to the
 TERMS = 1 + 2 * len(LEVELS)  # of a clock: real time; each level without memory and with it
 REAL_TIME = 0.7  # first weight of real time; the other terms share the rest
 LENGTHS = 1 + TERMS  # row of `room`: how much of an interval lies in each bin
+TIMES = 2 + TERMS  # row of `room`: how long an interval is by each term
 NEVER = -(2**62)  # bin of a group in which nothing was found or expected yet
 
 
@@ -25,7 +26,7 @@ class Clocks(NamedTuple):
     newest: Ids  # (groups,): number of the newest bin
     usual: Array  # (2,): changes found and expected on all pages in the long run, fading
     weight: Array  # (terms,): how much each term counts; they add up to 1
-    credit: Array  # (terms,): changes credited to each term
-    exposure: Array  # (terms,): changes expected if that term were all
+    slope: Array  # (terms,): of ln P(outcomes) by the weights, where all are 0
+    curvature: Array  # (terms, terms): by how much the slope falls as weights rise
     scale: Array  # (2,): width of a bin; memory
-    room: Array  # (terms + 2, bins): scratch: paces, terms, lengths
+    room: Array  # (terms + 3, bins): scratch: paces, terms, lengths, times

@@ -32,9 +32,9 @@ Array = NDArray[np.float64]
 _BIN = 0.5  # days, where that is neither too wide nor too narrow for the crawls
 _WIDEST, _NARROWEST = 1.0 / 20.0, 1.0 / 40.0  # of a cycle, the time in which every page could be crawled once
 _MEMORY = 2.5  # bins
-_KEPT = 0.5  # of the credit of levels after each fit: it was given by earlier weights
+_KEPT = 0.8  # of what is known of weights after each fit: it came with rates that were known less well
 _HELD_BY = 30.0  # the weights of levels are held to the first ones as by so many changes
-_LEARNED = ("weight", "credit", "exposure")
+_LEARNED = ("weight", "slope", "curvature")
 _RINGS = ("found", "expected", "newest")
 
 
@@ -52,10 +52,10 @@ class FolderClocks:
             newest=np.zeros(0, np.int64),
             usual=np.zeros(2),
             weight=np.array([REAL_TIME, *[(1.0 - REAL_TIME) / (TERMS - 1)] * (TERMS - 1)]),
-            credit=np.zeros(TERMS),
-            exposure=np.zeros(TERMS),
+            slope=np.zeros(TERMS),
+            curvature=np.zeros((TERMS, TERMS)),
             scale=np.array([1.0, _MEMORY]) * _BIN * settings.day,
-            room=np.zeros((TERMS + 2, BINS)),
+            room=np.zeros((TERMS + 3, BINS)),
         )
         self._clocks: dict[str, int] = {}
         self._groups: dict[tuple[int, str], int] = {(0, ""): 0}
@@ -159,10 +159,10 @@ class FolderClocks:
         if others is None:
             fit_weights(self.arrays, _HELD_BY)
         else:
-            credit, exposure = self.arrays.credit + others.credit, self.arrays.exposure + others.exposure
-            fit_weights(self.arrays._replace(credit=credit, exposure=exposure), _HELD_BY)
-        self.arrays.credit[:] *= _KEPT
-        self.arrays.exposure[:] *= _KEPT
+            slope, curvature = self.arrays.slope + others.slope, self.arrays.curvature + others.curvature
+            fit_weights(self.arrays._replace(slope=slope, curvature=curvature), _HELD_BY)
+        self.arrays.slope[:] *= _KEPT
+        self.arrays.curvature[:] *= _KEPT
 
     def lessons(self) -> ClockLessons:
         """What the engine's own pages teach about the clock of all pages."""
@@ -180,6 +180,7 @@ class FolderClocks:
 
     def take(self, fitted: Mapping[str, Any]) -> None:
         """Take over what was learned; recent outcomes of groups are not part of it."""
+        fitted = _with_likelihood(fitted)
         for name in _LEARNED:
             if len(fitted.get(name, ())) == TERMS:
                 getattr(self.arrays, name)[:] = fitted[name]
@@ -203,6 +204,17 @@ class FolderClocks:
         self._published, self._n = int(saved["published"]), int(saved["n"])
         if "others" in saved:
             self._others, self._elsewhere = OtherClocks(**saved["others"]), tuple(saved["elsewhere"])
+
+
+def _with_likelihood(saved: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What was saved with the likelihood of weights, in place of the credit of terms that earlier versions saved.
+
+    A term that was credited with n changes and would have expected e alone has the likelihood n·ln w − e·w.
+    """
+    if "slope" in saved or "credit" not in saved:
+        return saved
+    weight, credit, exposure = (np.array(saved[name], np.float64) for name in ("weight", "credit", "exposure"))
+    return {**saved, "slope": 2.0 * credit / weight - exposure, "curvature": np.diag(credit / weight**2)}
 
 
 def _larger(column: NDArray[Any], n: int) -> NDArray[Any]:

@@ -8,6 +8,12 @@ of all pages in the long run: rates that are too low do not make clocks run fast
 low. The pace of a clock is the weighted mean of real time (1) and the activities of its levels: folder, folder above,
 host, all pages, each without memory and with it. A crawl adds to the bins of its interval: what it expected evenly, a
 change it found in proportion to the pace at which the clock ran.
+
+The weights w make the outcomes of crawls most probable. A crawl that expected x = h·Σ w·T adds −x to ln P(outcomes) if
+it found no change, ln(1 − e^{−x}) if it found one; T is how long each term would have let the clock run, h changes
+expected per clock time. Of each, the parabola that touches it at u times the weights of that time is kept:
+
+    ln P(outcomes) ≈ slope·w − w·curvature·w/2
 """
 
 import math
@@ -16,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._compile.jit import inline, jit_lean
-from recrawl.engine.clocks.arrays import LENGTHS, NEVER, REAL_TIME, TERMS, Clocks
+from recrawl.engine.clocks.arrays import LENGTHS, NEVER, REAL_TIME, TERMS, TIMES, Clocks
 from recrawl.model.kernels.elementary import sum_of_products
 from recrawl.schedule.exact.access_kernels import BINS
 
@@ -25,6 +31,8 @@ Array = NDArray[np.float64]
 _HELD_BY = 0.03  # an activity is held to the expected one as by so many expected changes
 _USUAL_HELD_BY = 10.0  # found over expected in the long run is held to 1 as by so many changes
 _USUAL_BINS = 200.0  # the long run: after so many bins it counts 1/e
+_ROUNDS = 100  # of a fit of weights
+_LEAST, _LEAST_WEIGHT = 1e-300, 1e-12  # expected changes of a crawl; a weight before they add up to 1
 
 
 @inline
@@ -49,13 +57,19 @@ def _fill_run(found: Array, expected: Array, level: float, n: int, plain: Array,
         plain[j], held[j] = (found[j] + _HELD_BY) * share, _HELD_BY * share
 
 
+@inline
+def _level(c: Clocks) -> float:
+    """Found over expected changes of all pages in the long run."""
+    return float((c.usual[0] + _USUAL_HELD_BY) / (c.usual[1] + _USUAL_HELD_BY))
+
+
 @jit_lean
 def _fill_activity(c: Clocks, g: int, first: int, bins: int, plain: Array, held: Array) -> None:
     """Activity of a group in bins from the first on, without memory; how far each is held to what memory says.
 
     Where the ring has no such bin, nothing was found or expected. The others are two runs of the ring.
     """
-    level = (c.usual[0] + _USUAL_HELD_BY) / (c.usual[1] + _USUAL_HELD_BY)
+    level = _level(c)
     found, expected, newest = c.found[g], c.expected[g], c.newest[g]
     low = min(max(newest - BINS + 1 - first, 0), bins)
     high = max(min(newest - first + 1, bins), low)
@@ -111,10 +125,10 @@ def _fill_lengths(c: Clocks, first: int, bins: int, begin: float, end: float, ou
 
 
 @jit_lean
-def credit_terms(
+def weigh_terms(
     c: Clocks, newest: int, bins: int, terms: Array, paces: Array, crawl: tuple[float, float, float, float]
 ) -> None:
-    """Credit the terms of a clock with the changes that a crawl found, and with what it expected.
+    """Add the outcome of a crawl to the likelihood of the weights.
 
     `crawl`: begin and end of the interval, changes expected per clock time, changes found.
     """
@@ -124,10 +138,18 @@ def credit_terms(
     total = sum_of_products(paces[first:], lengths, bins - first)
     if total <= 0.0:
         return
+    times = c.room[TIMES]
     for t in range(TERMS):
-        time = sum_of_products(terms[t, first:], lengths, bins - first)
-        c.credit[t] += changes * c.weight[t] * time / total
-        c.exposure[t] += hazard * time
+        times[t] = sum_of_products(terms[t, first:], lengths, bins - first)
+        c.slope[t] -= hazard * times[t]
+    if changes > 0.0:
+        level, expected = _level(c), max(hazard * total, _LEAST)
+        unchanged = math.exp(-level * expected)
+        share = changes * math.expm1(-expected) / (math.expm1(-level * expected) * total)
+        for t in range(TERMS):
+            c.slope[t] += share * times[t] * (1.0 + share * level * total * unchanged)
+            for k in range(TERMS):
+                c.curvature[t, k] += share * times[t] * share * times[k] * unchanged
 
 
 @inline
@@ -165,13 +187,29 @@ def add_to_groups(
     c.usual[1] += hazard * max(min(end, (newest + 1) * c.scale[0]) - max(begin, first * c.scale[0]), 0.0)
 
 
+@inline
+def _highest(slope: float, curvature: float, pull: float) -> float:
+    """Where slope·w − curvature·w²/2 + pull·ln w is largest: curvature·w² − slope·w = pull."""
+    root = math.sqrt(slope * slope + 4.0 * curvature * pull)
+    return 2.0 * pull / (root - slope) if slope < 0.0 else (root + slope) / (2.0 * curvature)
+
+
 @jit_lean
 def fit_weights(c: Clocks, held_by: float) -> None:
-    """Weights of the terms: credited over expected changes, held to equal weights, adding up to 1."""
+    """Weights under which the outcomes are most probable, held to the first ones, made to add up to 1.
+
+    One weight after the other is set to where the likelihood is largest, which rises with each. A weight is held to its
+    first value v by h·(v·ln w − w), as by h changes that were expected and found.
+    """
+    for _ in range(_ROUNDS):
+        for t in range(TERMS):
+            slope = c.slope[t] - held_by + c.curvature[t, t] * c.weight[t]
+            for k in range(TERMS):
+                slope -= c.curvature[t, k] * c.weight[k]
+            first = REAL_TIME if t == 0 else (1.0 - REAL_TIME) / (TERMS - 1)
+            c.weight[t] = max(_highest(slope, c.curvature[t, t], held_by * first), _LEAST_WEIGHT)
     total = 0.0
     for t in range(TERMS):
-        first = REAL_TIME if t == 0 else (1.0 - REAL_TIME) / (TERMS - 1)
-        c.weight[t] = (c.credit[t] + held_by * first) / (c.exposure[t] + held_by)
         total += c.weight[t]
     for t in range(TERMS):
         c.weight[t] /= total

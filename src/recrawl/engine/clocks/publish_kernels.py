@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from recrawl._compile.jit import jit_lean
 from recrawl.engine.clocks.arrays import LENGTHS, Clocks
-from recrawl.engine.clocks.kernels import add_to_groups, bin_of, credit_terms, fill_paces
+from recrawl.engine.clocks.kernels import add_to_groups, bin_of, fill_paces, weigh_terms
 from recrawl.schedule.exact.access import DONE, reinsert_members
 from recrawl.schedule.exact.access_kernels import (
     BINS,
@@ -58,7 +58,7 @@ def learn_clock(
     bins = min(concerned + _BEFORE, BINS)
     found = own / -math.expm1(-own - heard) if changed else 0.0
     fill_paces(c, clock, newest, bins, room[1:LENGTHS], room[0])
-    credit_terms(c, newest, bins, room[1:LENGTHS], room[0], (begin, end, own / time, found))
+    weigh_terms(c, newest, bins, room[1:LENGTHS], room[0], (begin, end, own / time, found))
     add_to_groups(c, clock, newest, bins, room[0], (begin, end, own / time, found / time))
     ahead = fill_paces(c, clock, newest, bins, room[1:LENGTHS], room[0])
     paces = room[0, bins - concerned : bins]

@@ -26,13 +26,13 @@ class OtherClocks:
     newest: int
     bins: Array  # (2, bins): found and expected, oldest first
     usual: Array
-    credit: Array
-    exposure: Array
+    slope: Array
+    curvature: Array
 
 
 def no_others() -> OtherClocks:
     """Nothing was added."""
-    return OtherClocks(NEVER, np.zeros((2, BINS)), np.zeros(2), np.zeros(TERMS), np.zeros(TERMS))
+    return OtherClocks(NEVER, np.zeros((2, BINS)), np.zeros(2), np.zeros(TERMS), np.zeros((TERMS, TERMS)))
 
 
 def own_lessons(c: Clocks, others: OtherClocks) -> ClockLessons:
@@ -43,7 +43,7 @@ def own_lessons(c: Clocks, others: OtherClocks) -> ClockLessons:
         rings = np.stack([c.found[_ALL], c.expected[_ALL]])
         found = np.maximum(rings[:, _places(newest)] - _moved(others.bins, others.newest, newest), 0.0)
         usual = np.maximum(usual - others.usual * _fade(others.newest, newest), 0.0)
-    return ClockLessons(float(c.scale[0]), newest, found[0], found[1], usual, c.credit.copy(), c.exposure.copy())
+    return ClockLessons(float(c.scale[0]), newest, found[0], found[1], usual, c.slope.copy(), c.curvature.copy())
 
 
 def add_others(c: Clocks, before: OtherClocks, lessons: Sequence[ClockLessons]) -> OtherClocks:
@@ -52,8 +52,8 @@ def add_others(c: Clocks, before: OtherClocks, lessons: Sequence[ClockLessons]) 
     taken = [_rebinned(one, span) for one in lessons if one.newest > NEVER]
     total = no_others()
     for one in lessons:
-        total.credit += one.credit
-        total.exposure += one.exposure
+        total.slope += one.slope
+        total.curvature += one.curvature
     if not taken or not len(c.newest):
         return total
     total.newest = max(own.newest, *(newest for newest, _, _ in taken))

@@ -1,6 +1,5 @@
-"""Calibration: how often changes were found, recently, where a probability was computed."""
+"""Calibration: how often pages had changed, recently, where a probability of that was computed."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from recrawl._compile.jit import inline, jit_lean
 Array = NDArray[np.float64]
 
 _RECENT = 0.9995  # how often changes were found counts this much after the next outcome
-_HELD_BY_CRAWLS = 10.0  # prior of the calibration: as so many crawls that agree with the computed probability
+_HELD_BY = 10.0  # prior of the calibration: as so many outcomes that agree with the computed probability
 _BINS = 10
 
 
@@ -19,7 +18,7 @@ class Calibration(NamedTuple):
     """Computed and reported probabilities of changes beside what crawls found."""
 
     reliability: Array  # (bins, 3): by reported probability of a change: its sum, crawls, changes
-    recent: Array  # (bins, 3): the same by computed probability, with forgetting
+    recent: Array  # (bins, 3): by computed probability, at crawls and at moments before them, with forgetting
     knots: Array  # (bins + 2, 2): computed probabilities and the calibrated ones, from 0 to 1
 
 
@@ -59,22 +58,27 @@ def computed_chance(knots: Array, p: float) -> float:
 
 
 @jit_lean
-def update_calibration(c: Calibration, exponent: float, changed: bool) -> None:
-    """Compare reported and computed probabilities with an outcome, and update the calibration."""
-    p = -math.expm1(-exponent)
-    _count(c.reliability, calibrated_chance(c, p), changed)
+def update_calibration(c: Calibration, chance: float, changed: bool, before: float) -> None:
+    """Compare reported and computed probabilities with an outcome, and update the calibration.
+
+    `chance` is the computed probability that the page had changed by the crawl, `before` that it had at a moment since
+    the last one. Pages are crawled when much speaks for a change, so that crawls alone say too much of the copies that
+    wait. A page that was found changed had changed by that moment with probability before / chance.
+    """
+    _count(c.reliability, calibrated_chance(c, chance), 1.0 if changed else 0.0)
     for b in range(_BINS):
         for k in range(3):
             c.recent[b, k] *= _RECENT
-    _count(c.recent, p, changed)
+    _count(c.recent, chance, 1.0 if changed else 0.0)
+    _count(c.recent, before, before / chance if changed and chance > 0.0 else 0.0)
     for b in range(_BINS):
-        middle = _HELD_BY_CRAWLS * (b + 0.5) / _BINS
-        c.knots[b + 1, 0] = (c.recent[b, 0] + middle) / (c.recent[b, 1] + _HELD_BY_CRAWLS)
-        c.knots[b + 1, 1] = max((c.recent[b, 2] + middle) / (c.recent[b, 1] + _HELD_BY_CRAWLS), c.knots[b, 1])
+        middle = _HELD_BY * (b + 0.5) / _BINS
+        c.knots[b + 1, 0] = (c.recent[b, 0] + middle) / (c.recent[b, 1] + _HELD_BY)
+        c.knots[b + 1, 1] = max((c.recent[b, 2] + middle) / (c.recent[b, 1] + _HELD_BY), c.knots[b, 1])
 
 
 @inline
-def _count(bins: Array, p: float, changed: bool) -> None:
+def _count(bins: Array, p: float, changed: float) -> None:
     k = min(int(_BINS * p), _BINS - 1)
     bins[k, 0] += p
     bins[k, 1] += 1.0

@@ -2,9 +2,9 @@
 
 Pages of a host lie in one shard, so that the tables and clocks of hosts and folders stay there. What is fitted to all
 pages is fitted from sums: the table of all rates (a count per rate), the likelihood of each pair of strengths, the bins
-of the clock of all pages, what each level of clocks was credited with, and per source of signals the statistics and
-the posteriors that its tables are made of. Each engine publishes the sums of its own pages alone; with those of the
-others added, its fits are those of one engine with all pages.
+of the clock of all pages, the likelihood of the weights of clocks, and per source of signals the statistics and the
+posteriors that its tables are made of. Each engine publishes the sums of its own pages alone; with those of the others
+added, its fits are those of one engine with all pages.
 """
 
 from __future__ import annotations
@@ -45,15 +45,21 @@ class _Sums:
 
 @dataclass(frozen=True)
 class ClockLessons(_Sums):
-    """The clock of all pages: changes found and expected by bins, and what the terms of clocks were credited with."""
+    """The clock of all pages: changes found and expected by bins, and the likelihood of the weights of clocks."""
 
     span: float  # width of a bin
     newest: int  # number of the last bin
     found: Array  # (bins,), oldest first
     expected: Array
     usual: Array  # (2,): changes found and expected in the long run
-    credit: Array  # (terms,)
-    exposure: Array
+    slope: Array  # (terms,)
+    curvature: Array  # (terms, terms)
+
+    @classmethod
+    def of(cls, saved: Mapping[str, Any]) -> Self:
+        """The sums of `as_dict`; those of earlier versions say nothing about weights."""
+        n = len(saved.get("credit", ()))
+        return super().of({"slope": np.zeros(n), "curvature": np.zeros((n, n)), **saved} if n else saved)
 
 
 @dataclass(frozen=True)
