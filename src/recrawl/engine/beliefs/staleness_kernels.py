@@ -29,6 +29,7 @@ Ids = NDArray[np.int64]
 
 _CLEAR = 1e-4  # chances that can be had as a difference from 1: those of shorter times are a part of them
 _NODES, _WEIGHTS = (0.5 * part + shift for part, shift in zip(leggauss(8), (0.5, 0.0), strict=True))  # from 0 to 1
+_MORE, _MORE_WEIGHTS = (0.5 * part + shift for part, shift in zip(leggauss(16), (0.5, 0.0), strict=True))
 
 
 @inline
@@ -71,23 +72,21 @@ def _doubt(s: State, b: Belief, i: int, begin: float, at: float) -> float:
 def stale_time(s: State, b: Belief, c: Calibration, i: int, begin: float, end: float, calibrated: bool) -> float:
     """∫ P(stale) dt of a copy, by calibrated or by computed probabilities.
 
-    Gauss-Legendre from the fetch to the first signal and from there to the end, with more nodes where each begins.
+    Gauss-Legendre from the fetch to the first signal and from there to the end, with more nodes where each begins, and
+    twice as many in all for calibrated probabilities, which have corners.
     """
+    nodes, weights = (_MORE, _MORE_WEIGHTS) if calibrated else (_NODES, _WEIGHTS)
     heard = min(max(_heard_at(b, i), begin), end) if has_components(s, i) else begin
     total, reading = 0.0, page_reading(s, i, begin)
     for part in range(2):
         first, last = (begin, heard) if part == 0 else (heard, end)
-        for k in range(_NODES.size if last > first else 0):
-            at = first + (last - first) * _NODES[k] ** 2
+        for k in range(nodes.size if last > first else 0):
+            at = first + (last - first) * nodes[k] ** 2
             time = page_clock_from(s, i, begin, reading, at)
             chance = -math.expm1(-_doubts_after(s, b, i, time, at)[1])
-            total += (
-                2.0
-                * _NODES[k]
-                * _WEIGHTS[k]
-                * (last - first)
-                * (calibrated_chance(c, chance) if calibrated else chance)
-            )
+            if calibrated:
+                chance = calibrated_chance(c, chance)
+            total += 2.0 * nodes[k] * weights[k] * (last - first) * chance
     return total
 
 

@@ -68,7 +68,7 @@ class SourceLessons(_Sums):
 
     statistics: Array  # sums over pages
     counts: Array  # (2, bins, rates, classes): sums of posteriors, without repetitions and with them
-    evidence: Array  # (2,): ln evidence of both
+    evidence: Array  # (3,): ln evidence of both, and the sum of the squared differences by page
     score: Array  # (2,): by how much signals have predicted outcomes better, as the source's gate counts it
 
 

@@ -26,6 +26,7 @@ CLOCK, CHANGES, LOG_CLOCK, GIVEN_CHANGES, GIVEN_TIME = range(5)  # a page's tota
 OPEN, SCORE, ALONE, NEEDED, SHUT_AT, N_GATE = 0, 1, 2, 3, 4, 5
 MOST_MOVED = 256  # gates that can move between two looks at `moved`
 ROOM = 6  # rows of scratch
+SQUARES, N_EVIDENCE = 2, 3  # of evidence, after ln evidence without repetitions and with them
 NO_ROW = -1  # in `row_of`; a row that is reserved until the first signal comes is its complement − 1
 FOLLOWS, OPENED, SHUT = 0.0, 1.0, -1.0
 WEIGHT, MEAN, SHAPE, KAPPA = range(4)
@@ -60,6 +61,7 @@ class SignalArrays(NamedTuple):
     log_table: Array  # (2, sources, N_BINS, rates, classes): ln prior; repetitions count nothing, or in full
     bin_classes: Array  # (2, sources, N_BINS, classes): the same, summed over the missed rate
     classes: Array  # (2, sources, classes): share of each class
+    log_missed: Array  # (2, sources, rates): ln share of each missed rate, over all signal rates
     log_base: Array  # (rates,): ln prior of the change rate
     repeats: Array  # (sources,): 1 where repetitions count in full, else 0
     mean_rate: Array  # (sources,): signals per clock time of a page
@@ -115,6 +117,7 @@ def empty(rates: Array, n_sources: int, n_rows: int, n_hosts: int, groups: Ids) 
         log_table=np.zeros((2, n_sources, N_BINS, n_rates, n_classes)),
         bin_classes=np.zeros((2, n_sources, N_BINS, n_classes)),
         classes=np.tile(first_classes(), (2, n_sources, 1)),
+        log_missed=np.zeros((2, n_sources, n_rates)),
         log_base=np.zeros(n_rates),
         repeats=np.zeros(n_sources),
         mean_rate=np.full(n_sources, rates[n_rates // 2]),

@@ -22,7 +22,6 @@ from recrawl.engine.signals.arrays import (
     CLOCK,
     COUNTED,
     COUNTED_TIME,
-    EXPOSURE,
     FIRSTS,
     GIVEN_CHANGES,
     GIVEN_TIME,
@@ -48,16 +47,13 @@ _EXCLUDED = 30.0  # a rate that is less likely by this logarithm is left out
 
 @inline
 def signal_rate(b: SignalArrays, row: int, k: int, elapsed: float) -> float:
-    """Signals of source k per clock time, `elapsed` after the copy: first ones until they come, or all up to a number.
+    """Signals of source k per clock time, `elapsed` after the copy: up to a number of each copy.
 
     After each copy the clock stops at the last signal that counts. A flood counts no more than that per crawl.
     """
     st, heard = b.statistics[row, k], b.heard[row, k]
-    if b.repeats[k] > 0.0:
-        time = b.last[row, k] if heard >= MOST_SIGNALS else elapsed
-        return float((st[COUNTED] + min(heard, MOST_SIGNALS) + 1.0) / (st[COUNTED_TIME] + time + 1.0 / b.mean_rate[k]))
-    time = b.first[row, k] if heard > 0.0 else elapsed
-    return float((st[FIRSTS] + min(heard, 1.0) + 1.0) / (st[EXPOSURE] + time + 1.0 / b.mean_rate[k]))
+    time = b.last[row, k] if heard >= MOST_SIGNALS else elapsed
+    return float((st[COUNTED] + min(heard, MOST_SIGNALS) + 1.0) / (st[COUNTED_TIME] + time + 1.0 / b.mean_rate[k]))
 
 
 @inline
@@ -202,10 +198,11 @@ def posterior(b: SignalArrays, row: int, totals: Array, elapsed: float, out: Arr
     if several > 1:
         for k in range(n_sources):
             if has_signals(b, row, k):
+                model = int(b.repeats[k])
                 for a in range(limit):
                     total = 0.0
                     for c in range(b.kappas.size):
-                        total += math.exp(max(b.work[k, a, c] - b.log_base[a], -700.0))
+                        total += math.exp(max(b.work[k, a, c] - b.log_missed[model, k, a], -700.0))
                     messages[a, k] = math.log(total + _LEAST)
     for _ in range(2 if several > 1 else 1):
         for k in range(n_sources):

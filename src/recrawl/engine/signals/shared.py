@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ from recrawl.engine.signals.arrays import (
     ALONE,
     FOLLOWS,
     MOST_MOVED,
+    N_EVIDENCE,
     N_STATISTICS,
     NEEDED,
     OPEN,
@@ -32,14 +33,22 @@ class SignalSums:
 
     statistics: Array  # (sources, N_STATISTICS)
     counts: Array  # (2, sources, bins, rates, classes)
-    evidence: Array  # (2, sources)
+    evidence: Array  # (N_EVIDENCE, sources)
     score: Array  # (sources, 2)
 
     @classmethod
     def empty(cls, b: SignalArrays) -> SignalSums:
         """Sums of nothing."""
         n = b.rate.shape[1]
-        return cls(np.zeros((n, N_STATISTICS)), np.zeros(b.log_table.shape), np.zeros((2, n)), np.zeros((n, 2)))
+        return cls(
+            np.zeros((n, N_STATISTICS)), np.zeros(b.log_table.shape), np.zeros((N_EVIDENCE, n)), np.zeros((n, 2))
+        )
+
+    @classmethod
+    def of(cls, b: SignalArrays, saved: Mapping[str, Array] | None) -> SignalSums | None:
+        """Sums that were saved; those of other sources or an older version are dropped until the next refit."""
+        shapes = b.log_table.shape, (N_EVIDENCE, b.rate.shape[1])
+        return cls(**saved) if saved and (saved["counts"].shape, saved["evidence"].shape) == shapes else None
 
     def lessons(self, names: Sequence[str], gate: Array) -> dict[str, SourceLessons]:
         """The sums of the sources that have taught anything, by name."""
@@ -56,7 +65,7 @@ class SignalSums:
             for one in (other.sources[name] for other in others if name in other.sources):
                 self.statistics[k] += one.statistics
                 self.counts[:, k] += one.counts
-                self.evidence[:, k] += one.evidence
+                self.evidence[: len(one.evidence), k] += one.evidence  # of an older version, there is less
                 self.score[k] += one.score
 
 

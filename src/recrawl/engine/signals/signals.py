@@ -15,7 +15,6 @@ from recrawl.engine.outcomes.lessons import Lessons, SourceLessons
 from recrawl.engine.signals.arrays import (
     COUNTED,
     COUNTED_TIME,
-    EXPOSURE,
     FIRSTS,
     FOLLOWS,
     MOST_MOVED,
@@ -23,6 +22,7 @@ from recrawl.engine.signals.arrays import (
     NO_ROW,
     OPEN,
     SHUT_AT,
+    SQUARES,
     SignalArrays,
     empty,
     reserved,
@@ -37,7 +37,8 @@ Ids = NDArray[np.int64]
 
 _GROUPS = np.array([0, 1, 2, 3, 3, 4, 4, 4])  # component that each precision class belongs to
 _ROUNDS = 3  # of EM per refit
-_REPEATS = 5.0  # by how much, in ln evidence, repetitions must explain the outcomes better (or worse) to count
+_REPEATS = 1.0  # by how much, in ln evidence, repetitions must explain the outcomes better (or worse) to count
+_ERRORS = 2.0  # and by how many standard errors, from the differences by page
 _SAMPLE = 4000  # pages that a refit reads, at most twice as many
 _REFRESHED = 20_000  # pages that are computed again after a refit; of more, others each time
 _OBSERVED = ("statistics", "both", "heard", "first", "last", "heard_at")  # of a row; all else follows from these
@@ -56,8 +57,9 @@ _PER_ROW = (
     "page",
 )
 _PER_HOST = ("host_share", "host_prior", "host_gate", "host_delay", "host_pages")
-_TAUGHT = ("repeats", "mean_rate", "gate", "delay")  # tables follow from the pages
-_WHOLE = ("log_table", "bin_classes", "classes", "log_base", "repeats", "mean_rate", "gate", "delay")
+_TAUGHT = ("repeats", "mean_rate", "gate", "delay")
+_FITTED = ("log_table", "bin_classes", "classes", "log_missed", "log_base")  # these follow from the pages
+_WHOLE = (*_FITTED, *_TAUGHT)
 
 
 class Moved(NamedTuple):
@@ -188,8 +190,7 @@ class Signals:
         own = SignalSums.empty(b)
         own.statistics[:] = b.statistics[:n].sum(axis=0)
         st = own.statistics if self._others is None else own.statistics + self._others.statistics
-        count = np.where(b.repeats > 0.0, st[:, COUNTED], st[:, FIRSTS])
-        b.mean_rate[:] = (count + 1.0) / (np.where(b.repeats > 0.0, st[:, COUNTED_TIME], st[:, EXPOSURE]) + mean_time)
+        b.mean_rate[:] = (st[:, COUNTED] + 1.0) / (st[:, COUNTED_TIME] + mean_time)
         rows = np.arange(0, n, max(n // _SAMPLE, 1))
         for _ in range(_ROUNDS):
             own.counts[:] = 0.0
@@ -197,8 +198,9 @@ class Signals:
             self._set_tables(own.counts if self._others is None else own.counts + self._others.counts)
         evidence = own.evidence if self._others is None else own.evidence + self._others.evidence
         gain = evidence[1] - evidence[0]
-        b.repeats[gain > _REPEATS] = 1.0
-        b.repeats[gain < -_REPEATS] = 0.0
+        sure = np.maximum(_REPEATS, _ERRORS * np.sqrt(evidence[SQUARES]))
+        b.repeats[gain > sure] = 1.0
+        b.repeats[gain < -sure] = 0.0
         sum_hosts(b, n)
         self._own = own
 
@@ -311,9 +313,7 @@ class Signals:
         self._gates, self._delays = dict(saved["gates"]), dict(saved.get("delays_taken", {}))
         self._fits = int(saved["fits"])
         self.stated_delays.load(saved.get("stated_delays", {}))
-        shape = self.arrays.log_table.shape  # of other sources, sums are dropped until the next refit
-        kept = [sums if sums and sums["counts"].shape == shape else None for sums in map(saved.get, ("own", "others"))]
-        self._own, self._others = (None if sums is None else SignalSums(**sums) for sums in kept)
+        self._own, self._others = (SignalSums.of(self.arrays, saved.get(name)) for name in ("own", "others"))
         self._make_room(self.n_rows, len(saved["host_gate"]))
         self.arrays = self.arrays._replace(row_of=np.array(saved["row_of"], np.int32))
         for name in (*_PER_ROW, *_PER_HOST, *_WHOLE):

@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recrawl._compile.jit import inline, jit, jit_lean
-from recrawl.engine.signals.arrays import N_BINS, PRECISIONS, SignalArrays, first_classes, rate_bin
+from recrawl.engine.signals.arrays import N_BINS, N_EVIDENCE, PRECISIONS, SQUARES, SignalArrays, first_classes, rate_bin
 from recrawl.engine.signals.posterior import (
     count_sources,
     fill_common,
     fill_source,
     has_signals,
+    host_factor,
     posterior,
     source_posterior,
 )
@@ -71,6 +72,10 @@ def set_tables(b: SignalArrays, counts: Array) -> None:
             classes /= classes.sum()
             classes[:] = np.maximum(classes, 1e-4)
             classes /= classes.sum()
+            pages = counts[model, k].sum() + _STRUCTURE
+            for a in range(n):
+                share = (counts[model, k, :, a].sum() + _STRUCTURE * math.exp(b.log_base[a])) / pages
+                b.log_missed[model, k, a] = math.log(share + _LEAST)
             for q in range(N_BINS):
                 structure(b, classes, b.rates[0] * 2.0 ** (q - 0.5), table)
                 total = counts[model, k, q].sum() + _STRUCTURE
@@ -84,9 +89,12 @@ def set_tables(b: SignalArrays, counts: Array) -> None:
 
 @jit
 def count_rows(b: SignalArrays, rows: Ids, totals: Array, elapsed: Array, counts: Array, out: Array) -> Array:
-    """Add the pages' posteriors, with repetitions that count and that do not; ln evidence of both, per source."""
+    """Add the pages' posteriors, with repetitions that count and that do not; ln evidence of both, per source.
+
+    The third row, SQUARES, is the sum of the squared differences of both by page.
+    """
     n_sources = b.rate.shape[1]
-    evidence = np.zeros((2, n_sources))
+    evidence = np.zeros((N_EVIDENCE, n_sources))
     table = np.zeros((b.rates.size, b.kappas.size))
     for row in rows:
         posterior(b, row, totals[row], elapsed[row], out)
@@ -96,11 +104,28 @@ def count_rows(b: SignalArrays, rows: Ids, totals: Array, elapsed: Array, counts
             if not has_signals(b, row, k):
                 continue
             bin_ = rate_bin(b, b.rate[row, k])
+            gain = 0.0
             for model in range(2):
                 fill_source(b, row, (k, model), bin_, b.work[k, :limit])
-                evidence[model, k] += source_posterior(b, row, (k, model), totals[row], several, table[:limit])
+                one = source_posterior(b, row, (k, model), totals[row], several, table[:limit])
+                one += _without_host(b, row, k, model, table[:limit])
+                evidence[model, k] += one
+                gain = one - gain
                 counts[model, k, bin_, :limit] += table[:limit]
+            evidence[SQUARES, k] += gain * gain
     return evidence
+
+
+@inline
+def _without_host(b: SignalArrays, row: int, k: int, model: int, posterior: Array) -> float:
+    """What is added to a page's ln evidence if its host says nothing: hosts know the posteriors of one model only."""
+    total = 0.0
+    for c in range(b.kappas.size):
+        share = 0.0
+        for a in range(posterior.shape[0]):
+            share += posterior[a, c]
+        total += share / host_factor(b, row, k, c, model)
+    return math.log(total)
 
 
 @jit_lean
