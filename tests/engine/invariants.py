@@ -105,7 +105,7 @@ class EngineInvariants(RuleBasedStateMachine):
         assert not self.engine.fresh(ids, self.here)[~np.array(copied)].any()
         close(record["importance"], [page.importance for page in pages], rtol=TOLERANCE)
         close(record["change_rate"], [page.gamma[0] / page.gamma[1] for page in pages], rtol=1e-12)
-        assert not record["recall"].any()
+        assert not len(self.engine.scheduler._memory.state.source)
         for i, page in zip(ids.tolist(), pages, strict=True):
             assert self.engine.eligibility.waiting.failures(i) == page.failures
             assert self.engine.eligibility.waiting.times_gone(i) == page.times_gone
