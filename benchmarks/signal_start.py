@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from recrawl import Pages
 from recrawl._compile.jit import jit
 from recrawl.model import matched_source
-from recrawl.model.kernels.signals import ALL_TERMS, signal_interval, signal_inverse
+from recrawl.model.kernels.signal_inverse import signal_inverse
+from recrawl.model.kernels.signals import ALL_TERMS, signal_interval
 
 _SAMPLE = 20_000
 _LONG = 30.0  # pages are followed for this time and up to twice as much
