@@ -95,7 +95,7 @@ def measure(pages: int, batch: int, sources: int, weeks: int = 1) -> dict[str, A
     run.decide(weeks * pages, max(batch, 100))
     if batch < 100:
         run.decide(100 * batch, batch)
-    n = min(pages if batch > 1 else 20_000, 300_000)
+    n = min(pages if batch > 1 else 20_000, 300_000) if weeks == 1 else int(0.31 * weeks * pages)  # with one fit
     run.cpu, before = dict.fromkeys(run.cpu, 0.0), dict(run.engine.stats)
     run.decide(n, batch)
     made, cpu = {name: value - before[name] for name, value in run.engine.stats.items()}, dict(run.cpu)
