@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import grpc
 
@@ -11,6 +12,7 @@ from recrawl.contrib.urlfrontier.testing.bench import Bench, discovered, known
 from recrawl.contrib.urlfrontier.testing.rule import Rule
 
 _PAUSE = 2.5  # seconds after which a queue with the default delay serves again
+_ASKED = 5  # times that a call is made whose status is lost
 
 
 def _urls(infos: list[object]) -> list[str]:
@@ -131,13 +133,28 @@ async def acknowledgements(bench: Bench, crawl: str, _: str) -> None:
     assert found == {"mine": OK, "http://ack.example/2": OK, **bad}, f"acknowledgements {found}"
 
 
+async def _put_batch(bench: Bench, batch: Any) -> list[Any]:
+    """The answers to a batch. A service without this call may end it while the batch is sent: then its status is lost.
+
+    The client reports INTERNAL then, and asks again.
+    """
+    asked = 0
+    while True:
+        asked += 1
+        try:
+            return [ack async for ack in bench.client.PutDiscovered(iter([batch]))]
+        except grpc.aio.AioRpcError as problem:
+            if problem.code() != grpc.StatusCode.INTERNAL or asked == _ASKED:
+                raise
+
+
 async def batches(bench: Bench, crawl: str, _: str) -> None:
     """PutDiscovered gives one state per URL in order; services before 2.6 answer UNIMPLEMENTED."""
     batch = message("DiscoveredBatch")(ID="one")
     for url in ("http://batch.example/1", "http://batch.example/2", "http://batch.example/1", ""):
         batch.items.add(url=url, crawlID=crawl)
     try:
-        acks = [ack async for ack in bench.client.PutDiscovered(iter([batch]))]
+        acks = await _put_batch(bench, batch)
     except grpc.aio.AioRpcError as problem:
         assert problem.code() == grpc.StatusCode.UNIMPLEMENTED, str(problem.code())  # noqa: PT017
         return
